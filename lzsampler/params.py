@@ -1,0 +1,156 @@
+"""`Params`: what to do with a row of logits, checked once, when it is made."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ._check import integer
+from ._ffi import ffi, lib
+
+Formula = Literal["rate", "distance", "codelength"]
+Method = Literal["subtractive", "multiplicative"]
+History = Literal["generated", "all"]
+Ties = Literal["cut", "keep"]
+Pick = Literal["race", "llama"]
+
+MAX_WINDOW: int = lib.LZS_MAX_WINDOW
+MAX_BUFFER: int = lib.LZS_MAX_BUFFER
+MIN_TEMPERATURE = 1e-6
+MAX_TEMPERATURE = 1e6
+_INT32_MAX = 2**31 - 1
+_FLOAT_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of a sampler. The defaults switch everything off but the pick at temperature 1.
+
+    The order is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), pick.
+
+    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's. ``lz_window``
+      (lookback, tokens, 2..131072), ``lz_buffer`` (longest suffix compared, tokens, 1..4096, below the window),
+      ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025), "codelength" (the paper's
+      Eq. 14 with its algebra mended). arXiv 2504.20131; docs/penalties.md.
+    - ``repetition_penalty`` (1 is off), ``frequency_penalty``, ``presence_penalty`` (0 is off), over the last
+      ``penalty_window`` tokens (0: whole history), each by its ``*_method``: "multiplicative" divides the logit (by
+      p, p**count, p), "subtractive" subtracts (p, p * count, p). ``sign_aware=False`` divides negative logits too.
+    - ``history``: what all penalties look at: "generated" (accepted tokens) or "all" (and the primed prompt).
+      ``exempt``: token ids that no penalty touches.
+    - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6; ``temperature_last=True`` truncates first, as
+      llama.cpp's default chain does.
+    - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
+      tokens, "keep" all that equal the last one kept.
+    - ``pick``: "race" (exponential race on Philox4x32-10) or "llama" (what llama.cpp's `dist` draws, bit for bit).
+      ``seed``: 0..2**64 - 1.
+
+    Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name.
+    """
+
+    lz_penalty: float = 0.0
+    lz_window: int = 512
+    lz_buffer: int = 32
+    lz_formula: Formula = "rate"
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    penalty_window: int = 0
+    history: History = "generated"
+    exempt: tuple[int, ...] = ()
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    seed: int = 0
+    repetition_method: Method = "multiplicative"
+    frequency_method: Method = "subtractive"
+    presence_method: Method = "subtractive"
+    sign_aware: bool = True
+    temperature_last: bool = False
+    ties: Ties = "cut"
+    pick: Pick = "race"
+
+    def __post_init__(self) -> None:
+        def normal(field: str, value: object) -> None:
+            object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
+
+        normal("lz_penalty", _number("lz_penalty", self.lz_penalty, 0.0, _FLOAT_MAX))
+        normal("lz_window", integer("lz_window", self.lz_window, 2, MAX_WINDOW))
+        normal("lz_buffer", integer("lz_buffer", self.lz_buffer, 1, MAX_BUFFER))
+        if self.lz_buffer >= self.lz_window:
+            raise ValueError(f"lz_buffer must be below lz_window ({self.lz_window}), got {self.lz_buffer}")
+        for field, names in CHOICES.items():
+            if getattr(self, field) not in names:
+                raise ValueError(f"{field} must be one of {', '.join(names)}, got {getattr(self, field)!r}")
+        for field, off in (("repetition", 1.0), ("frequency", 0.0), ("presence", 0.0)):
+            name = f"{field}_penalty"
+            value = _number(name, getattr(self, name), -_FLOAT_MAX, _FLOAT_MAX)
+            if getattr(self, f"{field}_method") == "multiplicative" and value <= 0 and value != off:
+                raise ValueError(f"{name} must be above 0 when multiplicative, got {value!r}")
+            normal(name, value)
+        normal("penalty_window", integer("penalty_window", self.penalty_window, 0, _INT32_MAX))
+        normal("exempt", _exempt(self.exempt))
+        temperature = _number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
+        if 0 < temperature < MIN_TEMPERATURE:
+            raise ValueError(f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {temperature!r}")
+        normal("temperature", temperature)
+        normal("top_k", integer("top_k", self.top_k, 0, _INT32_MAX))
+        normal("top_p", _number("top_p", self.top_p, 0.0, 1.0))
+        normal("min_p", _number("min_p", self.min_p, 0.0, 1.0))
+        normal("seed", integer("seed", self.seed, 0, 2**64 - 1))
+        for field in ("sign_aware", "temperature_last"):
+            if not isinstance(getattr(self, field), bool | np.bool_):
+                raise ValueError(f"{field} must be True or False, got {getattr(self, field)!r}")
+
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "lz_formula": get_args(Formula),
+    "repetition_method": get_args(Method),
+    "frequency_method": get_args(Method),
+    "presence_method": get_args(Method),
+    "history": get_args(History),
+    "ties": get_args(Ties),
+    "pick": get_args(Pick),
+}
+
+
+def _number(name: str, value: object, low: float, high: float) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    if not low <= number <= high:
+        bounds = f"at least {low:g}" if high == _FLOAT_MAX else f"from {low:g} to {high:g}"
+        raise ValueError(f"{name} must be {bounds}, got {value!r}")
+    return number
+
+
+def _exempt(tokens: object) -> tuple[int, ...]:
+    if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
+        raise ValueError(f"exempt must be a sequence of token ids, got {tokens!r}")
+    for token in tokens:
+        if isinstance(token, str):
+            raise ValueError(
+                f"exempt takes token ids; lzsampler.llama.exempt_ids(llm, [{token!r}]) gives those of a string"
+            )
+    return tuple(sorted({integer("exempt", token, 0, _INT32_MAX) for token in tokens}))
+
+
+def c_params(params: Params) -> tuple[Any, Any]:
+    """Return (``lzs_params *``, the array its ``exempt`` points to: keep it as long as the pointer is in use)."""
+    p = ffi.new("lzs_params *")
+    lib.lzs_params_init(p)
+    numbers = (
+        "lz_penalty lz_window lz_buffer repetition_penalty frequency_penalty presence_penalty sign_aware "
+        "penalty_window temperature temperature_last top_k top_p min_p seed"
+    )
+    for field in numbers.split():
+        setattr(p, field, getattr(params, field))
+    for field, names in CHOICES.items():
+        setattr(p, field, names.index(getattr(params, field)))
+    exempt = ffi.new("int32_t[]", list(params.exempt) or 1)
+    p.exempt = exempt
+    p.n_exempt = len(params.exempt)
+    return p, exempt
