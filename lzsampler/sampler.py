@@ -30,7 +30,7 @@ class Sampler:
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_new(self.n_vocab, p, out))
         del exempt
-        self._handle = _owned(out[0])
+        self.handle = _owned(out[0])  # `lzs_sampler *`, for `lzsampler.llama`
         self._token = ffi.new("int32_t *")
 
     # -- history --
@@ -38,12 +38,12 @@ class Sampler:
     @property
     def position(self) -> int:
         """Number of accepted tokens: what keys the next draw."""
-        return int(lib.lzs_position(self._handle))
+        return int(lib.lzs_position(self.handle))
 
     @property
     def memory(self) -> int:
         """Bytes that the C sampler holds."""
-        return int(lib.lzs_memory(self._handle))
+        return int(lib.lzs_memory(self.handle))
 
     def prime(self, tokens: Tokens) -> None:
         """Give the prompt, int[n], before the first `accept`; penalties see it only with ``history="all"``.
@@ -53,27 +53,27 @@ class Sampler:
         array = token_array("tokens", tokens, self.n_vocab)
         if self.position:
             raise ValueError(f"prime() comes before accept(), but {self.position} tokens were accepted: reset() first")
-        check(lib.lzs_prime(self._handle, ffi.from_buffer("int32_t[]", array), array.size))
+        check(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
         """Take one token into the text, whoever picked it. ValueError when it is not in the vocabulary."""
-        check(lib.lzs_accept(self._handle, integer("token", token, 0, self.n_vocab - 1)))
+        check(lib.lzs_accept(self.handle, integer("token", token, 0, self.n_vocab - 1)))
 
     def rewind(self, n: int) -> None:
         """Take back the last ``n`` accepted tokens; ValueError, with nothing changed, when there are fewer."""
-        check(lib.lzs_rewind(self._handle, integer("n", n, 0, self.position)))
+        check(lib.lzs_rewind(self.handle, integer("n", n, 0, self.position)))
 
     def reset(self) -> None:
         """Forget history, position and mask."""
-        lib.lzs_sampler_reset(self._handle)
+        lib.lzs_sampler_reset(self.handle)
 
     def clone(self) -> "Sampler":
         """Return a sampler with the same history, position and mask, which then goes its own way."""
         out = ffi.new("lzs_sampler **")
-        check(lib.lzs_sampler_clone(self._handle, out))
+        check(lib.lzs_sampler_clone(self.handle, out))
         copy = object.__new__(Sampler)
         copy.n_vocab, copy.params = self.n_vocab, self.params
-        copy._handle = _owned(out[0])
+        copy.handle = _owned(out[0])
         copy._token = ffi.new("int32_t *")
         return copy
 
@@ -83,10 +83,10 @@ class Sampler:
         ``words``: uint32[ceil(n_vocab / 32)], least significant bit first, as llguidance and xgrammar make it.
         """
         if words is None:
-            check(lib.lzs_set_mask(self._handle, ffi.NULL, 0))
+            check(lib.lzs_set_mask(self.handle, ffi.NULL, 0))
         else:
             array = mask_array(words, self.n_vocab)
-            check(lib.lzs_set_mask(self._handle, ffi.from_buffer("uint32_t[]", array), array.size))
+            check(lib.lzs_set_mask(self.handle, ffi.from_buffer("uint32_t[]", array), array.size))
 
     # -- logits --
 
@@ -96,7 +96,7 @@ class Sampler:
         The logit x of each becomes (x / repeat if x > 0 else x * repeat) + bias (DESIGN: one edit a token).
         """
         n = ffi.new("size_t *")
-        edits = lib.lzs_edits(self._handle, n)
+        edits = lib.lzs_edits(self.handle, n)
         rows = [(edits[i].token, edits[i].repeat, edits[i].bias) for i in range(n[0])]
         rows.sort()
         tokens, repeat, bias = zip(*rows, strict=True) if rows else ((), (), ())
@@ -107,7 +107,7 @@ class Sampler:
 
         Raises ValueError for another dtype or shape and for NaN, LzsError when no token is allowed.
         """
-        status = lib.lzs_sample(self._handle, self._borrowed(logits), self._token)
+        status = lib.lzs_sample(self.handle, self._borrowed(logits), self._token)
         if status:
             self._refuse(status, logits)
         return int(self._token[0])
@@ -120,20 +120,18 @@ class Sampler:
         array = logits_array(logits, self.n_vocab)
         if not array.flags.writeable:
             raise ValueError("logits must be writable: process() works in place")
-        status = lib.lzs_process(self._handle, ffi.from_buffer("float[]", array))
+        status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", array))
         if status:
             self._refuse(status, logits)
         return logits
 
-    def distribution(
-        self, logits: npt.NDArray[np.float32]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def distribution(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """Return what `sample` draws from: (ids int32[k] ascending, probabilities float32[k] that sum to 1)."""
         ids = np.empty(self.n_vocab, np.int32)
         probabilities = np.empty(self.n_vocab, np.float32)
         n = ffi.new("size_t *")
         status = lib.lzs_distribution(
-            self._handle,
+            self.handle,
             self._borrowed(logits),
             ffi.from_buffer("int32_t[]", ids),
             ffi.from_buffer("float[]", probabilities),

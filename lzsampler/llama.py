@@ -1,0 +1,91 @@
+"""All that imports llama_cpp: the library found and checked, and samplers as links of llama.cpp's chain.
+
+Facts about the interface are from llama.cpp's llama-sampler.cpp as vendored by llama-cpp-python 0.3.36.
+"""
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any
+
+from ._check import LzsError, check
+from ._ffi import ffi, lib
+from .sampler import Sampler
+
+try:
+    import llama_cpp
+except ImportError as error:
+    if error.name != "llama_cpp":  # installed, but broken: its own message says how
+        raise LzsError(f"llama-cpp-python does not load: {error}") from error
+    raise LzsError('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
+
+__all__ = ["check_link", "exempt_ids", "llama_cpp", "penalties", "sampler"]
+
+_MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
+_MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/lzs_llama_abi.h
+_LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/lzs_llama_abi.h mirrors them on 64-bit machines
+    "llama_token_data": (12, {"id": 0, "logit": 4, "p": 8}),
+    "llama_token_data_array": (32, {"data": 0, "size": 8, "selected": 16, "sorted": 24}),
+    "llama_sampler": (16, {"iface": 0, "ctx": 8}),
+}
+
+
+def _check_layout(binding: Any) -> None:
+    """Refuse a llama_cpp whose structs are not those that c/lzs_llama_abi.h mirrors; LzsError with one sentence."""
+    try:
+        wrong = [
+            name
+            for name, (size, offsets) in _LAYOUT.items()
+            if ctypes.sizeof(getattr(binding, name)) != size
+            or any(getattr(getattr(binding, name), field).offset != offset for field, offset in offsets.items())
+        ]
+        fields = [field[0] for field in binding.llama_sampler_i._fields_]
+        if tuple(fields[: len(_MEMBERS)]) != _MEMBERS or len(fields) > _MOST_MEMBERS:
+            wrong.append("llama_sampler_i")
+    except AttributeError as error:
+        wrong = [str(error)]
+    if wrong:
+        raise LzsError(
+            f"llama-cpp-python {getattr(binding, '__version__', '?')} has a sampler interface that this lzsampler does"
+            f" not know ({', '.join(wrong)}): use llama-cpp-python 0.3.17 to 0.3.36, or a newer lzsampler"
+        )
+
+
+_check_layout(llama_cpp)
+
+
+def penalties(source: Sampler) -> Any:
+    """Return a `llama_sampler *` that applies the penalties of ``source`` (edits only), anywhere in a chain.
+
+    It holds a clone of ``source``: prime that first. Hand it to `llama_cpp.llama_sampler_chain_add`, which then owns
+    it, or to `llama_cpp.llama_sampler_free`. In a chain it belongs before truncation, as llama.cpp's penalties do.
+    """
+    return _link(source, lib.LZS_LINK_PENALTIES)
+
+
+def sampler(source: Sampler) -> Any:
+    """Return a `llama_sampler *` with the whole pipeline of ``source``, to end a chain: it selects the token.
+
+    Ownership as in `penalties`. Where it may pick nothing (no token allowed, NaN) it selects the best raw logit, since
+    llama.cpp ends the process otherwise, and `check_link` raises what happened.
+    """
+    return _link(source, lib.LZS_LINK_SAMPLER)
+
+
+def check_link(link: Any) -> None:
+    """Raise the first error inside a link since the last call: ValueError or LzsError; nothing when all is well."""
+    check(lib.lzs_llama_link_status(ffi.cast("void *", ctypes.cast(link, ctypes.c_void_p).value)))
+
+
+def _link(source: Sampler, kind: int) -> Any:
+    # libllama deletes what its own llama_sampler_init made, so the link is made by that very function
+    init = ctypes.cast(llama_cpp.llama_cpp._lib.llama_sampler_init, ctypes.c_void_p).value
+    out = ffi.new("void **")
+    check(lib.lzs_llama_link_new(source.handle, kind, ffi.cast("void *", init), out))
+    return ctypes.cast(int(ffi.cast("uintptr_t", out[0])), ctypes.POINTER(llama_cpp.llama_sampler))
+
+
+def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
+    """Return the token ids that strings are made of in the vocabulary of a `llama_cpp.Llama`, for `Params.exempt`."""
+    if isinstance(strings, str):
+        raise ValueError(f"strings must be a list of strings, got {strings!r}")
+    return tuple(sorted({int(t) for s in strings for t in llm.tokenize(s.encode(), add_bos=False, special=True)}))
