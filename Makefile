@@ -1,0 +1,57 @@
+# Everything sets itself up in .venv: Python >= 3.10, a C/C++ compiler and make are all it takes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SOURCES := $(wildcard c/*.c c/*.h c/*.in cli/*.py lzsampler/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
+
+# llama.cpp for AVX2-class CPUs instead of this very one: pip keeps the wheel and may use it on another machine, and a
+# native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
+LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
+
+.PHONY: demo test lint ctest pytest bench wheel clean
+
+demo: $(VENV)/.ready
+	$(BIN)/lzs demo
+
+test: lint ctest pytest
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+ctest: $(VENV)/.ready
+	$(BIN)/cmake -S . -B build/c -DLZS_SANITIZE=ON -DLZS_WERROR=ON
+	$(BIN)/cmake --build build/c --parallel 2
+	$(BIN)/ctest --test-dir build/c --output-on-failure
+
+pytest: $(VENV)/.ready
+	$(BIN)/pytest
+
+bench: $(VENV)/.ready
+	$(BIN)/python bench/loops.py
+
+wheel: $(VENV)/.ready
+	$(PIP) wheel --no-deps --wheel-dir dist .
+
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "lzsampler needs Python 3.10 or newer, this is " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet "scikit-build-core>=0.11" "cffi>=1.17" cmake ninja
+	touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(SOURCES)
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	touch $@
+
+# The extras of the package as it is installed; llama-cpp-python builds from source, about 5 minutes the first time.
+# A cached native build that crashes on this CPU (see above; a signal, so an exit status over 127) is built anew.
+$(VENV)/.ready: $(VENV)/.built
+	$(LLAMA_BUILD) $(PIP) install "lzsampler[llama,test]"
+	@$(BIN)/lzs generate -n 1 Once >/dev/null 2>&1 || [ $$? -le 127 ] || \
+	  $(LLAMA_BUILD) $(PIP) install --force-reinstall --no-deps --no-cache-dir llama-cpp-python
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist
