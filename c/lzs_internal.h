@@ -73,7 +73,8 @@ typedef struct lzs_edits_buffer {
         int32_t distance; /* of the longest, the nearest of equals */
         int32_t nearest;  /* distance of the nearest occurrence */
         float cost;       /* bits, formula `rate` */
-    } *matches;
+    } *matches; /* (max_matches) */
+    size_t max_matches;
     lzs_map match_index;
 } lzs_edits_buffer;
 

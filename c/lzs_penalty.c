@@ -9,7 +9,7 @@
 #include "lzs_internal.h"
 
 lzs_status lzs_edits_init(lzs_edits_buffer *e, size_t max_matches) {
-    *e = (lzs_edits_buffer){0};
+    *e = (lzs_edits_buffer){.max_matches = max_matches};
     if (max_matches) {
         e->matches = malloc(max_matches * sizeof *e->matches);
         if (!e->matches || lzs_map_init(&e->match_index, (uint32_t)max_matches) != LZS_OK) return LZS_ENOMEM;
@@ -38,9 +38,8 @@ void lzs_edits_free(lzs_edits_buffer *e) {
 }
 
 size_t lzs_edits_memory(const lzs_edits_buffer *e) {
-    /* the index is at least twice the matches; its size gives theirs */
-    return e->capacity * (sizeof *e->edits + sizeof *e->saved) + lzs_map_memory(&e->match_index) +
-           e->match_index.capacity / 2 * sizeof *e->matches;
+    return e->capacity * (sizeof *e->edits + sizeof *e->saved) + e->max_matches * sizeof *e->matches +
+           lzs_map_memory(&e->match_index);
 }
 
 /* ---- LZ ---- */

@@ -9,5 +9,5 @@ def default_model() -> Path:
 
 
 def default_draft() -> Path:
-    """Return the path of the embedded draft model (GGUF, 1.2 M parameters, Q8_0, the target's vocabulary)."""
+    """Return the path of the embedded draft model (GGUF, 1.1 M parameters, Q8_0, the target's vocabulary)."""
     return Path(__file__).with_name("tale-1m-q8_0.gguf")
