@@ -1,26 +1,28 @@
 /* lzs_history.c - the tokens that penalties look at, with the LZ match index and the counts kept up to date.
  *
- * Match index: len[d - 1] is the length, at most `buffer`, of the common end of the history and of the history without
- * its last d tokens. When a token arrives the entry of a distance either grows by one or falls to 0, so accept is one
- * pass without branches. Lengths are capped at the buffer, so a rewind needs no undo log: it compares again.
+ * Match index: for each distance d, the length (at most `buffer`) of the common end of the history and of the history
+ * without its last d tokens. When a token arrives, a length either grows by one or falls to 0, so accept is one pass
+ * without branches; matches of other tokens than that are found by their lengths, not by looking. Lengths are capped at
+ * the buffer, so a rewind needs no log: it compares again. `latest` knows the distinct tokens in reach and where each was
+ * last; `previous` chains the positions of a token, so that a rewind finds the one before.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lzs_internal.h"
 
-lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window,
+lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window, int32_t n_vocab,
                             const lzs_kernels *kernels) {
     *h = (lzs_history){0};
     h->kernels = kernels;
     h->buffer = buffer;
     h->count_window = count_window;
-    if (window > buffer) {
-        h->n_len = window - buffer;
-        h->len = calloc((size_t)h->n_len, sizeof *h->len);
-        if (!h->len) return LZS_ENOMEM;
-    }
-    return count_window ? lzs_map_init(&h->count_index, 16) : LZS_OK;
+    if (window <= buffer) return LZS_OK;
+    h->n_reach = window - buffer;
+    h->len = calloc((size_t)h->n_reach, sizeof *h->len);
+    if (!h->len) return LZS_ENOMEM;
+    /* one more than can be in reach: the new token joins before the old one leaves */
+    return lzs_bag_reserve(&h->latest, (size_t)(h->n_reach < n_vocab ? h->n_reach : n_vocab) + 1);
 }
 
 /* A copy of `n` items with room for `capacity`; NULL without memory (never for an empty list). */
@@ -32,57 +34,116 @@ static void *copied(const void *items, size_t n, size_t capacity, size_t item) {
 
 lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
     *to = *from;
+    to->len = NULL;
+    to->previous = NULL;
+    to->latest = to->counts = (lzs_bag){0};
     to->tokens = copied(from->tokens, from->n, from->capacity, sizeof *to->tokens);
-    to->len = copied(from->len, (size_t)from->n_len, (size_t)from->n_len, sizeof *to->len);
-    to->counts = copied(from->counts, from->n_counts, from->counts_capacity, sizeof *to->counts);
-    to->count_index = (lzs_map){0};
-    lzs_status status = from->count_window ? lzs_map_copy(&to->count_index, &from->count_index) : LZS_OK;
-    return to->tokens && to->len && to->counts ? status : LZS_ENOMEM;
+    if (!to->tokens) return LZS_ENOMEM;
+    if (from->n_reach) {
+        to->len = copied(from->len, (size_t)from->n_reach, (size_t)from->n_reach, sizeof *to->len);
+        to->previous = copied(from->previous, from->n, from->capacity, sizeof *to->previous);
+        if (!to->len || !to->previous) return LZS_ENOMEM;
+    }
+    lzs_status status = lzs_bag_copy(&to->latest, &from->latest);
+    return status == LZS_OK ? lzs_bag_copy(&to->counts, &from->counts) : status;
 }
 
 void lzs_history_free(lzs_history *h) {
     free(h->tokens);
     free(h->len);
-    free(h->counts);
-    lzs_map_free(&h->count_index);
+    free(h->previous);
+    lzs_bag_free(&h->latest);
+    lzs_bag_free(&h->counts);
 }
 
 void lzs_history_clear(lzs_history *h) {
     h->n = 0;
-    h->n_counts = 0;
-    if (h->len) memset(h->len, 0, (size_t)h->n_len * sizeof *h->len);
-    if (h->count_window) lzs_map_clear(&h->count_index);
+    if (h->len) memset(h->len, 0, (size_t)h->n_reach * sizeof *h->len);
+    lzs_bag_clear(&h->latest);
+    lzs_bag_clear(&h->counts);
 }
 
 size_t lzs_history_memory(const lzs_history *h) {
-    return h->capacity * sizeof *h->tokens + (size_t)h->n_len * sizeof *h->len +
-           h->counts_capacity * sizeof *h->counts + lzs_map_memory(&h->count_index);
+    size_t bytes = h->capacity * sizeof *h->tokens + lzs_bag_memory(&h->latest) + lzs_bag_memory(&h->counts);
+    if (h->n_reach) bytes += h->capacity * sizeof *h->previous + (size_t)h->n_reach * sizeof *h->len;
+    return bytes;
+}
+
+int32_t lzs_history_reach(const lzs_history *h) {
+    if (h->n <= (size_t)h->buffer) return 0;
+    return h->n - (size_t)h->buffer < (size_t)h->n_reach ? (int32_t)(h->n - (size_t)h->buffer) : h->n_reach;
+}
+
+/* Room for n more tokens, everywhere; whatever fails, the history is as it was. */
+static lzs_status reserve(lzs_history *h, size_t n) {
+    if (h->n + n > h->capacity) {
+        size_t capacity = h->n + n > 2 * h->capacity ? h->n + n + 64 : 2 * h->capacity;
+        int32_t *tokens = realloc(h->tokens, capacity * sizeof *tokens);
+        if (!tokens) return LZS_ENOMEM;
+        h->tokens = tokens;
+        if (h->n_reach) {
+            int32_t *previous = realloc(h->previous, capacity * sizeof *previous);
+            if (!previous) return LZS_ENOMEM;
+            h->previous = previous;
+        }
+        h->capacity = capacity;
+    }
+    if (!h->count_window) return LZS_OK;
+    size_t most = h->counts.n + n; /* a new token joins before an old one leaves */
+    return lzs_bag_reserve(&h->counts, most <= h->count_window ? most : h->count_window + 1);
 }
 
 /* ---- counts ---- */
 
-static void count_add(lzs_history *h, int32_t token) {
-    int32_t at = lzs_map_find(&h->count_index, token);
+static void count_add(lzs_bag *counts, int32_t token) {
+    int32_t at = lzs_bag_find(counts, token);
     if (at >= 0) {
-        h->counts[at].count++;
-        return;
-    }
-    lzs_map_set(&h->count_index, token, (int32_t)h->n_counts);
-    h->counts[h->n_counts++] = (struct lzs_count){token, 1};
-}
-
-static void count_remove(lzs_history *h, int32_t token) {
-    int32_t at = lzs_map_find(&h->count_index, token);
-    if (--h->counts[at].count > 0) return;
-    lzs_map_remove(&h->count_index, token);
-    struct lzs_count last = h->counts[--h->n_counts]; /* fill the gap with the last entry */
-    if ((uint32_t)at != h->n_counts) {
-        h->counts[at] = last;
-        lzs_map_set(&h->count_index, last.token, at);
+        counts->items[at].value++;
+    } else {
+        lzs_bag_add(counts, token, 1);
     }
 }
 
-/* ---- match index ---- */
+static void count_remove(lzs_bag *counts, int32_t token) {
+    int32_t at = lzs_bag_find(counts, token);
+    if (--counts->items[at].value == 0) lzs_bag_remove(counts, at);
+}
+
+/* ---- latest positions ---- */
+
+static void latest_push(lzs_history *h) {
+    int32_t position = (int32_t)(h->n - 1), token = h->tokens[position];
+    h->previous[position] = -1;
+    if (position < h->buffer) return;
+    int32_t at = lzs_bag_find(&h->latest, token);
+    if (at >= 0) {
+        h->previous[position] = h->latest.items[at].value;
+        h->latest.items[at].value = position;
+    } else {
+        lzs_bag_add(&h->latest, token, position);
+    }
+    int32_t leaving = position - h->n_reach;
+    if (leaving < h->buffer) return;
+    at = lzs_bag_find(&h->latest, h->tokens[leaving]);
+    if (h->latest.items[at].value == leaving) lzs_bag_remove(&h->latest, at);
+}
+
+/* After h->n went down by one. */
+static void latest_pop(lzs_history *h) {
+    int32_t position = (int32_t)h->n, returning = position - h->n_reach;
+    if (position < h->buffer) return;
+    int32_t at = lzs_bag_find(&h->latest, h->tokens[position]), before = h->previous[position];
+    if (before >= 0 && before >= returning) {
+        h->latest.items[at].value = before;
+    } else {
+        lzs_bag_remove(&h->latest, at);
+    }
+    if (returning >= h->buffer && lzs_bag_find(&h->latest, h->tokens[returning]) < 0) {
+        lzs_bag_add(&h->latest, h->tokens[returning], returning);
+    }
+}
+
+/* ---- match lengths ---- */
 
 static uint16_t match_length(const int32_t *end, size_t n, int32_t distance, int32_t cap) {
     size_t limit = n - (size_t)distance;
@@ -92,40 +153,19 @@ static uint16_t match_length(const int32_t *end, size_t n, int32_t distance, int
     return (uint16_t)length;
 }
 
-static void rebuild_matches(lzs_history *h) {
-    for (int32_t d = 1; d <= h->n_len; d++) {
-        h->len[d - 1] = (size_t)d < h->n ? match_length(h->tokens + h->n, h->n, d, h->buffer) : 0;
+static void rebuild_lengths(lzs_history *h) {
+    for (int32_t d = 1; d <= h->n_reach; d++) {
+        h->len[h->n_reach - d] = (size_t)d < h->n ? match_length(h->tokens + h->n, h->n, d, h->buffer) : 0;
     }
 }
 
-/* ---- public to c/ ---- */
-
-static size_t grown(size_t capacity, size_t needed) {
-    if (needed <= capacity) return capacity;
-    return needed > 2 * capacity ? needed + 64 : 2 * capacity;
+static void extend_lengths(lzs_history *h) {
+    size_t before = h->n - 1;
+    int32_t n = before < (size_t)h->n_reach ? (int32_t)before : h->n_reach;
+    h->kernels->extend(h->len + h->n_reach - n, h->tokens + before - n, n, h->tokens[before], (uint16_t)h->buffer);
 }
 
-/* Room for n more tokens, in all lists; whatever fails, the history is as it was. */
-static lzs_status reserve(lzs_history *h, size_t n) {
-    size_t capacity = grown(h->capacity, h->n + n);
-    if (capacity != h->capacity) {
-        int32_t *tokens = realloc(h->tokens, capacity * sizeof *tokens);
-        if (!tokens) return LZS_ENOMEM;
-        h->tokens = tokens;
-        h->capacity = capacity;
-    }
-    if (!h->count_window) return LZS_OK;
-    size_t most = h->n + n < h->count_window ? h->n + n : h->count_window + 1; /* the new one joins before the old leaves */
-    if (most > h->n_counts + n) most = h->n_counts + n;
-    capacity = grown(h->counts_capacity, most);
-    if (capacity != h->counts_capacity) {
-        struct lzs_count *counts = realloc(h->counts, capacity * sizeof *counts);
-        if (!counts) return LZS_ENOMEM;
-        h->counts = counts;
-        h->counts_capacity = (uint32_t)capacity;
-    }
-    return lzs_map_grow(&h->count_index, (uint32_t)h->counts_capacity);
-}
+/* ---- changes ---- */
 
 lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
     lzs_status status = reserve(h, n);
@@ -133,16 +173,15 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
     for (size_t i = 0; i < n; i++) {
         h->tokens[h->n++] = tokens[i];
         if (h->count_window) {
-            count_add(h, tokens[i]);
-            if (h->n > h->count_window) count_remove(h, h->tokens[h->n - 1 - h->count_window]);
+            count_add(&h->counts, tokens[i]);
+            if (h->n > h->count_window) count_remove(&h->counts, h->tokens[h->n - 1 - h->count_window]);
         }
+        if (h->n_reach) latest_push(h);
     }
-    if (!h->n_len) return LZS_OK;
-    if (n == 1) {
-        int32_t reach = h->n - 1 < (size_t)h->n_len ? (int32_t)(h->n - 1) : h->n_len;
-        h->kernels->extend(h->len, h->tokens + h->n - 1, reach, (uint16_t)h->buffer);
-    } else if (n > 1) {
-        rebuild_matches(h); /* a long prompt: comparing once is cheaper than one pass a token */
+    if (h->n_reach && n == 1) {
+        extend_lengths(h);
+    } else if (h->n_reach && n > 1) {
+        rebuild_lengths(h); /* a long prompt: comparing once is cheaper than one pass a token */
     }
     return LZS_OK;
 }
@@ -150,10 +189,11 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
 void lzs_history_rewind(lzs_history *h, size_t n) {
     for (size_t i = 0; i < n; i++) {
         h->n--;
-        if (!h->count_window) continue;
-        /* the window never holds more than count_window tokens, so room for the returning one is free after this */
-        count_remove(h, h->tokens[h->n]);
-        if (h->n >= h->count_window) count_add(h, h->tokens[h->n - h->count_window]);
+        if (h->count_window) { /* the one that leaves makes room for the one that returns */
+            count_remove(&h->counts, h->tokens[h->n]);
+            if (h->n >= h->count_window) count_add(&h->counts, h->tokens[h->n - h->count_window]);
+        }
+        if (h->n_reach) latest_pop(h);
     }
-    if (n && h->n_len) rebuild_matches(h);
+    if (n && h->n_reach) rebuild_lengths(h);
 }

@@ -7,50 +7,52 @@
 #include "lzs_kernels.h"
 #include "lzsampler.h"
 
-/* token -> index of its entry in some list: open addressing, linear probing, at most half full. */
-typedef struct lzs_map {
-    int32_t *keys;   /* (capacity) token, or -1 where free */
-    int32_t *values; /* (capacity) */
-    uint32_t capacity; /* power of two */
-    uint32_t n;
-} lzs_map;
+/* Distinct tokens with a value each, found by token in O(1), in any order: a dense list with a hash index (open
+ * addressing, linear probing, at most half full). */
+typedef struct lzs_bag {
+    struct lzs_item {
+        int32_t token;
+        int32_t value;
+    } *items; /* (n of capacity) */
+    uint32_t n, capacity;
+    int32_t *slots; /* (n_slots) index of an item, or -1 */
+    uint32_t n_slots; /* power of two */
+} lzs_bag;
 
-lzs_status lzs_map_init(lzs_map *map, uint32_t max_keys);
-lzs_status lzs_map_copy(lzs_map *to, const lzs_map *from);
-lzs_status lzs_map_grow(lzs_map *map, uint32_t max_keys);
-void lzs_map_free(lzs_map *map);
-void lzs_map_clear(lzs_map *map);
-size_t lzs_map_memory(const lzs_map *map);
-/* Index of the token's entry, or -1. */
-int32_t lzs_map_find(const lzs_map *map, int32_t token);
-/* Sets the entry of a token; there must be room. */
-void lzs_map_set(lzs_map *map, int32_t token, int32_t value);
-void lzs_map_remove(lzs_map *map, int32_t token);
+/* Room for `capacity` items or more; whatever fails, the bag is as it was. A bag starts as {0}. */
+lzs_status lzs_bag_reserve(lzs_bag *bag, size_t capacity);
+lzs_status lzs_bag_copy(lzs_bag *to, const lzs_bag *from);
+void lzs_bag_free(lzs_bag *bag);
+void lzs_bag_clear(lzs_bag *bag);
+size_t lzs_bag_memory(const lzs_bag *bag);
+/* Index of the token's item, or -1. */
+int32_t lzs_bag_find(const lzs_bag *bag, int32_t token);
+/* Adds a token that is not in the bag; there is room. */
+void lzs_bag_add(lzs_bag *bag, int32_t token, int32_t value);
+/* Removes the item at an index; the last one takes its place. */
+void lzs_bag_remove(lzs_bag *bag, int32_t at);
 
-/* The tokens that penalties look at, with their match index and counts. */
+/* The tokens that penalties look at, with what the penalties want to know of them. */
 typedef struct lzs_history {
     int32_t *tokens; /* (n) the whole history, oldest first: 4 bytes a token buy rewinds of any length */
     size_t n, capacity;
 
-    /* Match index of the LZ window: len[d - 1] = number of tokens, at most `buffer`, by which the history and the
-     * history without its last d tokens end alike. Empty (n_len = 0) when the LZ penalty is off. */
-    uint16_t *len; /* (n_len) */
-    int32_t n_len; /* lz_window - lz_buffer: further back there is no room for a whole buffer in the window */
+    /* The LZ window. A position is in reach when a whole buffer precedes it in the window: those at distance 1..n_reach
+     * (1 is the last token) that are not among the first `buffer` of the history. n_reach is 0 when LZ is off. */
+    int32_t n_reach; /* lz_window - lz_buffer */
     int32_t buffer;
     const lzs_kernels *kernels;
+    /* len[n_reach - d] = number of tokens, at most `buffer`, by which the history and the history without its last d
+     * tokens end alike. */
+    uint16_t *len;      /* (n_reach) */
+    int32_t *previous;  /* (n) position before this one where its token was in reach when it came, or -1 */
+    lzs_bag latest;     /* distinct tokens in reach -> their last position */
 
-    /* Distinct tokens of the last `count_window` tokens (SIZE_MAX: all) with their counts, in any order. NULL when
-     * no penalty counts. */
-    struct lzs_count {
-        int32_t token;
-        int32_t count;
-    } *counts; /* (n_counts) */
-    uint32_t n_counts, counts_capacity;
-    size_t count_window; /* 0: not counted */
-    lzs_map count_index;
+    size_t count_window; /* tokens counted; 0: not counted, SIZE_MAX: all */
+    lzs_bag counts;      /* distinct tokens of that window -> their number */
 } lzs_history;
 
-lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window,
+lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window, int32_t n_vocab,
                             const lzs_kernels *kernels);
 lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from);
 void lzs_history_free(lzs_history *h);
@@ -58,6 +60,8 @@ void lzs_history_clear(lzs_history *h);
 size_t lzs_history_memory(const lzs_history *h);
 lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n);
 void lzs_history_rewind(lzs_history *h, size_t n);
+/* Positions in reach: distances 1 to this. */
+int32_t lzs_history_reach(const lzs_history *h);
 
 /* The edits of a history, and the room to make them. */
 typedef struct lzs_edits_buffer {
@@ -66,24 +70,23 @@ typedef struct lzs_edits_buffer {
     size_t n, capacity;
     bool valid; /* the edits are those of the history as it is */
 
-    /* Best match of each distinct token of the LZ window, while edits are made. */
-    struct lzs_match {
-        int32_t token;
-        int32_t length;   /* longest so far (L, at least 1) */
-        int32_t distance; /* of the longest, the nearest of equals */
-        int32_t nearest;  /* distance of the nearest occurrence */
+    int32_t formula;
+    float *log2_distance; /* (n_reach + 1) log2(D + 1) for `rate`, log2 D for the others */
+    int32_t n_reach;
+    struct lzs_match { /* best match of each item of history.latest */
         float cost;       /* bits, formula `rate` */
+        int32_t length;   /* longest (L, at least 1), and its distance, the nearest of equals */
+        int32_t distance;
     } *matches; /* (max_matches) */
     size_t max_matches;
-    lzs_map match_index;
 } lzs_edits_buffer;
 
-lzs_status lzs_edits_init(lzs_edits_buffer *e, size_t max_matches);
+lzs_status lzs_edits_init(lzs_edits_buffer *e, int32_t formula, int32_t n_reach, size_t max_matches);
 lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t max_edits);
 void lzs_edits_free(lzs_edits_buffer *e);
 size_t lzs_edits_memory(const lzs_edits_buffer *e);
-/* Calls `emit` for each distinct token of the LZ window whose bits are not 0, the token nearest to the end first. */
-void lzs_lz_each(const lzs_history *h, lzs_edits_buffer *e, int32_t formula, float log2_vocab,
+/* Calls `emit` for each distinct token in reach whose LZ bits are not 0. */
+void lzs_lz_each(const lzs_history *h, lzs_edits_buffer *e, float log2_vocab,
                  void (*emit)(void *to, int32_t token, float bits), void *to);
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
 float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware);
@@ -93,8 +96,17 @@ static inline float lzs_temperature_scale(float temperature) {
     return 0x1.715476p+0f / temperature;
 }
 
-/* What stays after top-k, top-p and min-p (lzs_truncate.c). */
-lzs_cut lzs_truncate(const lzs_kernels *k, const lzs_row *row, const lzs_params *params, const lzs_top *top);
+/* The longest top-k and list that the fast way takes. */
+#define LZS_SHORT_TOP_K 1024
+#define LZS_LIST 4096
+
+/* What stays after top-k, top-p and min-p (lzs_truncate.c). On return the list, of LZS_LIST places, holds all that stays,
+ * best first, or nothing. */
+lzs_cut lzs_truncate(const lzs_kernels *kernels, const lzs_row *row, const lzs_params *params, const lzs_top *top,
+                     const lzs_blocks *blocks, lzs_list *list);
+float lzs_block_max(const lzs_blocks *blocks, int32_t b);
+/* Sorts descending. */
+void lzs_sort(uint64_t *packed, int32_t n);
 
 /* mt19937 at a given draw, for LZS_PICK_LLAMA_DIST (lzs_pick.c). */
 typedef struct lzs_mt19937 {
@@ -105,16 +117,23 @@ typedef struct lzs_mt19937 {
 typedef struct lzs_dist { /* NULL in samplers that do not use it */
     lzs_mt19937 rng;      /* about to give the two words of draw number `draw` */
     uint64_t draw;
-    int32_t *order; /* (n_vocab) survivors, in llama.cpp's order */
+    uint64_t *order; /* (n_vocab) survivors, packed, in llama.cpp's order */
 } lzs_dist;
 
 lzs_dist *lzs_dist_new(int32_t n_vocab, uint64_t seed);
 void lzs_dist_free(lzs_dist *dist);
-int32_t lzs_dist_pick(lzs_dist *dist, const lzs_row *row, lzs_cut cut, const lzs_params *params, float max,
-                      uint64_t position);
+/* What may be picked after the penalties: the row, its maxima, and what stays. */
+typedef struct lzs_survivors {
+    lzs_row row;
+    lzs_top top;
+    lzs_cut cut;
+    lzs_blocks blocks;
+    lzs_list list; /* all that stays, or empty; in `packed` */
+    uint64_t packed[LZS_LIST];
+} lzs_survivors;
 
-int32_t lzs_race_pick(const lzs_kernels *k, const lzs_row *row, lzs_cut cut, const lzs_params *params, float max,
-                      uint64_t position);
+int32_t lzs_dist_pick(lzs_dist *dist, const lzs_survivors *v, const lzs_params *params, uint64_t position);
+int32_t lzs_race_pick(const lzs_kernels *kernels, const lzs_survivors *v, const lzs_params *params, uint64_t position);
 
 struct lzs_sampler {
     lzs_params params; /* `exempt` points into this sampler */

@@ -8,11 +8,14 @@
 #define LZS_KERNELS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "lzs_math.h"
+#ifdef _MSC_VER
+#  include <intrin.h>
+#endif
 
-#define LZS_RADIX_BINS 2048
+#include "lzs_math.h"
 
 typedef struct lzs_row {
     const float *x;       /* (n) logits */
@@ -31,18 +34,50 @@ typedef struct lzs_top {
     bool nan;       /* an allowed logit is NaN */
 } lzs_top;
 
-/* One digit of the radix descent: keys whose bits above shift + bits equal `prefix` are binned by the next `bits`. */
-typedef struct lzs_digit {
-    uint32_t prefix;
-    int32_t shift;
-    int32_t bits;
-} lzs_digit;
+/* Maxima of parts of a row, a by-product of the first pass: lane l of block b holds the maximum over the allowed tokens
+ * t of the block with t % LZS_LANES = l. They say where large logits are, and the k-th largest of them is a lower bound
+ * of the k-th largest logit, since the parts do not overlap. */
+#define LZS_LANES 16
+#define LZS_MAX_BLOCKS 256
+typedef struct lzs_blocks {
+    int32_t size; /* tokens a block, a multiple of 64 */
+    int32_t n;
+    float maxima[LZS_MAX_BLOCKS][LZS_LANES]; /* -inf where nothing is allowed */
+} lzs_blocks;
 
 /* Scale from logit to y = (max - x) * scale, in bits below the maximum. */
 typedef struct lzs_scale {
     float max;
     float scale; /* log2(e) / temperature */
 } lzs_scale;
+
+/* Tokens taken out of a row, each packed so that integers have the order of truncation, the best one largest. */
+typedef struct lzs_list {
+    uint64_t *packed; /* (n of capacity) logit key << 32 | ~id */
+    int32_t n;
+    int32_t capacity;
+} lzs_list;
+
+static inline uint64_t lzs_pack(float x, int32_t id) {
+    return (uint64_t)lzs_key(x) << 32 | (uint32_t)~id;
+}
+
+static inline int32_t lzs_packed_id(uint64_t packed) {
+    return (int32_t)~(uint32_t)packed;
+}
+
+static inline float lzs_packed_x(uint64_t packed) {
+    return lzs_key_float((uint32_t)(packed >> 32));
+}
+
+/* Sums of weights by y: bin b holds y in [b, b + 1) / LZS_BINS_PER_BIT; what is at or above the limit goes to `rest`. */
+#define LZS_BINS_PER_BIT 64
+#define LZS_BINS 2048
+typedef struct lzs_weights {
+    int32_t limit; /* in bits, 1..32 */
+    uint64_t rest;
+    uint64_t bins[LZS_BINS];
+} lzs_weights;
 
 typedef struct lzs_race {
     uint32_t seed[2];
@@ -53,20 +88,58 @@ typedef struct lzs_race {
 
 typedef struct lzs_kernels {
     const char *name;
-    void (*max)(const lzs_row *row, lzs_top *top);
-    /* bins[d] += number, or sum of weights, of the tokens inside the cut whose digit is d */
-    void (*count)(const lzs_row *row, lzs_cut cut, lzs_digit digit, uint64_t bins[LZS_RADIX_BINS]);
-    void (*weigh)(const lzs_row *row, lzs_cut cut, lzs_digit digit, lzs_scale scale,
-                  uint64_t bins[LZS_RADIX_BINS]);
-    /* id of the nth (from 1) allowed token, in order of ids, whose key is `key`; INT32_MAX when there are fewer */
-    int32_t (*nth_equal)(const lzs_row *row, uint32_t key, uint64_t nth);
-    /* the token inside the cut with the smallest score y + noise; the lowest id on ties */
-    void (*race)(const lzs_row *row, lzs_cut cut, lzs_scale scale, lzs_race *race);
-    /* len[d - 1] = newest == before[-d] ? min(len[d - 1] + 1, cap) : 0, for d = 1..n; `before` is where newest is */
-    void (*extend)(uint16_t *len, const int32_t *newest, int32_t n, uint16_t cap);
+    /* Fills `top` and the maxima of the blocks (whose size and number are given). */
+    void (*max)(const lzs_row *row, lzs_blocks *blocks, lzs_top *top);
+    /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
+     * or `to`. */
+    int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);
+    /* Adds the weight of every allowed token to its bin or to the rest. */
+    void (*weigh)(const lzs_row *row, lzs_scale scale, lzs_weights *weights);
+    /* The token of [from, to) inside the cut with the smallest score y + noise; the lowest id on ties. `from` is a
+     * multiple of 64. */
+    void (*race)(const lzs_row *row, int32_t from, int32_t to, lzs_cut cut, lzs_scale scale, lzs_race *race);
+    /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
+    void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
+    /* Writes the indices k < n where len[k] is not 0; returns their number. */
+    int32_t (*nonzero)(const uint16_t *len, int32_t n, int32_t *indices);
 } lzs_kernels;
 
+/* Tables are made by function attributes, not by per-file flags, so that one command line builds them all. */
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#  define LZS_X86 1
+#  define LZS_TARGET(isa) __attribute__((target(isa)))
+#elif defined(_MSC_VER) && defined(_M_X64)
+#  define LZS_X86 1
+#  define LZS_TARGET(isa)
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#  define LZS_NEON 1
+#endif
+
 extern const lzs_kernels lzs_kernels_scalar;
+#ifdef LZS_X86
+extern const lzs_kernels lzs_kernels_avx2, lzs_kernels_avx512;
+#endif
+#ifdef LZS_NEON
+extern const lzs_kernels lzs_kernels_neon;
+#endif
+
+/* The fastest table that this CPU runs, or the one that the environment variable LZS_KERNELS names (for tests; NULL
+ * when it does not run here). */
+const lzs_kernels *lzs_kernels_best(void);
+
+/* Table number i of those that this CPU runs, scalar first; NULL past the last. */
+const lzs_kernels *lzs_kernels_at(int i);
+
+/* Index of the lowest bit that is set; bits is not 0. */
+static inline int lzs_lowest_bit(uint32_t bits) {
+#ifdef _MSC_VER
+    unsigned long at;
+    _BitScanForward(&at, bits);
+    return (int)at;
+#else
+    return __builtin_ctz(bits);
+#endif
+}
 
 static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {
     return mask == NULL || ((mask[id >> 5] >> (id & 31)) & 1u);
@@ -78,6 +151,21 @@ static inline bool lzs_inside(lzs_cut cut, uint32_t key, int32_t id) {
 
 static inline float lzs_y(lzs_scale s, float x) {
     return x == s.max ? 0.0f : (s.max - x) * s.scale; /* equality first: inf - inf is NaN */
+}
+
+/* One runner of the race, in whatever order they come. */
+static inline void lzs_run(lzs_race *race, lzs_scale scale, float x, int32_t id, uint32_t word) {
+    float score = lzs_y(scale, x) + lzs_race_noise(word);
+    if (race->token < 0 || score < race->score || (score == race->score && id < race->token)) {
+        race->score = score;
+        race->token = id;
+    }
+}
+
+/* The random words of the four tokens of a block of ids. */
+static inline void lzs_race_words(const lzs_race *race, int32_t id, uint32_t words[4]) {
+    uint32_t counter[4] = {(uint32_t)id >> 2, (uint32_t)race->position, (uint32_t)(race->position >> 32), 0};
+    lzs_philox(counter, race->seed, words);
 }
 
 #endif

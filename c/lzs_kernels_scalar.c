@@ -1,76 +1,77 @@
 /* lzs_kernels_scalar.c - the definition of every kernel, one token at a time. */
 #include <math.h>
-#include <stddef.h>
 
 #include "lzs_kernels.h"
 
-static void scalar_max(const lzs_row *row, lzs_top *top) {
+static void scalar_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top) {
     *top = (lzs_top){-INFINITY, -1, false};
-    for (int32_t i = 0; i < row->n; i++) {
-        if (!lzs_allowed(row->mask, i)) continue;
-        float x = row->x[i];
-        if (x != x) top->nan = true;
-        if (x > top->max) {
-            top->max = x;
-            top->argmax = i;
+    for (int32_t b = 0; b < blocks->n; b++) {
+        float *maxima = blocks->maxima[b];
+        int32_t from = b * blocks->size, to = row->n - from < blocks->size ? row->n : from + blocks->size;
+        for (int32_t l = 0; l < LZS_LANES; l++) maxima[l] = -INFINITY;
+        for (int32_t i = from; i < to; i++) {
+            if (!lzs_allowed(row->mask, i)) continue;
+            float x = row->x[i];
+            if (x != x) top->nan = true;
+            if (x > maxima[i % LZS_LANES]) maxima[i % LZS_LANES] = x;
+            if (x > top->max) {
+                top->max = x;
+                top->argmax = i;
+            }
         }
     }
 }
 
-/* One body for both histograms: `scale` is NULL where tokens are only counted. */
-static inline void scalar_histogram(const lzs_row *row, lzs_cut cut, lzs_digit digit, const lzs_scale *scale,
-                                    uint64_t bins[LZS_RADIX_BINS]) {
-    uint32_t low = (1u << digit.bits) - 1;
+static int32_t scalar_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
+    for (int32_t i = from; i < to; i++) {
+        float x = row->x[i];
+        if (!(x >= low && x <= high) || !lzs_allowed(row->mask, i)) continue;
+        if (list->n == list->capacity) return i;
+        list->packed[list->n++] = lzs_pack(x, i);
+    }
+    return to;
+}
+
+static void scalar_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *weights) {
     for (int32_t i = 0; i < row->n; i++) {
-        uint32_t key = lzs_key(row->x[i]);
-        /* 64 bits because the first digit shifts by all 32 */
-        if (((uint64_t)key >> (digit.shift + digit.bits)) != digit.prefix) continue;
-        if (!lzs_inside(cut, key, i) || !lzs_allowed(row->mask, i)) continue;
-        bins[(key >> digit.shift) & low] += scale ? lzs_weight(lzs_y(*scale, row->x[i])) : 1;
+        if (!lzs_allowed(row->mask, i)) continue;
+        float y = lzs_y(scale, row->x[i]);
+        if (y < (float)weights->limit) {
+            weights->bins[(int32_t)(y * LZS_BINS_PER_BIT)] += lzs_weight(y);
+        } else {
+            weights->rest += lzs_weight(y);
+        }
     }
 }
 
-static void scalar_count(const lzs_row *row, lzs_cut cut, lzs_digit digit, uint64_t bins[LZS_RADIX_BINS]) {
-    scalar_histogram(row, cut, digit, NULL, bins);
-}
-
-static void scalar_weigh(const lzs_row *row, lzs_cut cut, lzs_digit digit, lzs_scale scale,
-                         uint64_t bins[LZS_RADIX_BINS]) {
-    scalar_histogram(row, cut, digit, &scale, bins);
-}
-
-static int32_t scalar_nth_equal(const lzs_row *row, uint32_t key, uint64_t nth) {
-    for (int32_t i = 0; i < row->n; i++) {
-        if (lzs_key(row->x[i]) == key && lzs_allowed(row->mask, i) && --nth == 0) return i;
-    }
-    return INT32_MAX;
-}
-
-static void scalar_race(const lzs_row *row, lzs_cut cut, lzs_scale scale, lzs_race *race) {
+static void scalar_race(const lzs_row *row, int32_t from, int32_t to, lzs_cut cut, lzs_scale scale, lzs_race *race) {
     uint32_t words[4] = {0, 0, 0, 0};
     int32_t block = -1; /* four neighbouring tokens share one Philox call */
-    for (int32_t i = 0; i < row->n; i++) {
+    for (int32_t i = from; i < to; i++) {
         if (!lzs_inside(cut, lzs_key(row->x[i]), i) || !lzs_allowed(row->mask, i)) continue;
         if (block != i >> 2) {
             block = i >> 2;
-            uint32_t counter[4] = {(uint32_t)block, (uint32_t)race->position, (uint32_t)(race->position >> 32), 0};
-            lzs_philox(counter, race->seed, words);
+            lzs_race_words(race, i, words);
         }
-        float score = lzs_y(scale, row->x[i]) + lzs_race_noise(words[i & 3]);
-        if (score < race->score || race->token < 0) {
-            race->score = score;
-            race->token = i;
-        }
+        lzs_run(race, scale, row->x[i], i, words[i & 3]);
     }
 }
 
-static void scalar_extend(uint16_t *len, const int32_t *newest, int32_t n, uint16_t cap) {
-    for (int32_t d = 1; d <= n; d++) {
-        uint16_t longer = len[d - 1] < cap ? (uint16_t)(len[d - 1] + 1) : cap;
-        len[d - 1] = newest[0] == newest[-d] ? longer : 0;
+static void scalar_extend(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap) {
+    for (int32_t k = 0; k < n; k++) {
+        uint16_t longer = len[k] < cap ? (uint16_t)(len[k] + 1) : cap;
+        len[k] = tokens[k] == newest ? longer : 0;
     }
+}
+
+static int32_t scalar_nonzero(const uint16_t *len, int32_t n, int32_t *indices) {
+    int32_t found = 0;
+    for (int32_t k = 0; k < n; k++) {
+        if (len[k]) indices[found++] = k;
+    }
+    return found;
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar", scalar_max, scalar_count, scalar_weigh, scalar_nth_equal, scalar_race, scalar_extend,
+    "scalar", scalar_max, scalar_gather, scalar_weigh, scalar_race, scalar_extend, scalar_nonzero,
 };

@@ -20,14 +20,14 @@ typedef struct link_context {
     int32_t kind;
     lzs_status status; /* first error since the last lzs_llama_link_status */
     float *row;        /* (n_vocab) the candidates as a dense row; LZS_LINK_SAMPLER only */
-    lzs_map index;     /* token -> edit, for arrays whose ids are not indices; LZS_LINK_PENALTIES only */
+    lzs_bag index;     /* token -> edit, for arrays whose ids are not indices; LZS_LINK_PENALTIES only */
 } link_context;
 
 static void context_free(link_context *c) {
     if (!c) return;
     lzs_sampler_free(c->sampler);
     free(c->row);
-    lzs_map_free(&c->index);
+    lzs_bag_free(&c->index);
     free(c);
 }
 
@@ -43,7 +43,6 @@ static lzs_status context_new(const lzs_sampler *sampler, int32_t kind, lzs_llam
         c->row = malloc((size_t)sampler->n_vocab * sizeof *c->row);
         if (!c->row) status = LZS_ENOMEM;
     }
-    if (status == LZS_OK && kind == LZS_LINK_PENALTIES) status = lzs_map_init(&c->index, 16);
     if (status != LZS_OK) {
         context_free(c);
         return status;
@@ -83,16 +82,16 @@ static void penalties_apply(lzs_llama_sampler *link, lzs_llama_token_data_array 
             *logit = lzs_edit_apply(&edits[i], *logit, sign_aware);
         }
     } else {
-        lzs_status status = lzs_map_grow(&c->index, (uint32_t)n);
+        lzs_status status = lzs_bag_reserve(&c->index, n);
         if (status != LZS_OK) {
             remember(c, status);
             return;
         }
-        lzs_map_clear(&c->index);
-        for (size_t i = 0; i < n; i++) lzs_map_set(&c->index, edits[i].token, (int32_t)i);
+        lzs_bag_clear(&c->index);
+        for (size_t i = 0; i < n; i++) lzs_bag_add(&c->index, edits[i].token, (int32_t)i);
         for (size_t i = 0; i < candidates->size; i++) {
             lzs_llama_token_data *candidate = &candidates->data[i];
-            int32_t at = candidate->id < 0 ? -1 : lzs_map_find(&c->index, candidate->id);
+            int32_t at = lzs_bag_find(&c->index, candidate->id);
             if (at >= 0) candidate->logit = lzs_edit_apply(&edits[at], candidate->logit, sign_aware);
         }
     }

@@ -8,11 +8,14 @@
 
 #include "lzs_internal.h"
 
-lzs_status lzs_edits_init(lzs_edits_buffer *e, size_t max_matches) {
-    *e = (lzs_edits_buffer){.max_matches = max_matches};
-    if (max_matches) {
-        e->matches = malloc(max_matches * sizeof *e->matches);
-        if (!e->matches || lzs_map_init(&e->match_index, (uint32_t)max_matches) != LZS_OK) return LZS_ENOMEM;
+lzs_status lzs_edits_init(lzs_edits_buffer *e, int32_t formula, int32_t n_reach, size_t max_matches) {
+    *e = (lzs_edits_buffer){.formula = formula, .n_reach = n_reach, .max_matches = max_matches};
+    if (!n_reach) return LZS_OK;
+    e->matches = malloc(max_matches * sizeof *e->matches);
+    e->log2_distance = malloc(((size_t)n_reach + 1) * sizeof *e->log2_distance);
+    if (!e->matches || !e->log2_distance) return LZS_ENOMEM;
+    for (int32_t d = 1; d <= n_reach; d++) {
+        e->log2_distance[d] = lzs_log2((float)(formula == LZS_LZ_RATE ? d + 1 : d));
     }
     return LZS_OK;
 }
@@ -34,77 +37,73 @@ void lzs_edits_free(lzs_edits_buffer *e) {
     free(e->edits);
     free(e->saved);
     free(e->matches);
-    lzs_map_free(&e->match_index);
+    free(e->log2_distance);
 }
 
 size_t lzs_edits_memory(const lzs_edits_buffer *e) {
-    return e->capacity * (sizeof *e->edits + sizeof *e->saved) + e->max_matches * sizeof *e->matches +
-           lzs_map_memory(&e->match_index);
+    size_t bytes = e->capacity * (sizeof *e->edits + sizeof *e->saved) + e->max_matches * sizeof *e->matches;
+    return e->n_reach ? bytes + ((size_t)e->n_reach + 1) * sizeof *e->log2_distance : bytes;
 }
 
 /* ---- LZ ---- */
 
-/* Bits to code a match of length L at distance D, per token coded: the authors' code of March 2025. */
-static float rate_cost(int32_t distance, int32_t length) {
-    return (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
-}
-
-/* The best match of each distinct token. Positions are visited from the nearest on: a position further back with the
- * same or a shorter length can improve no formula, so most cost one look-up. */
-static void find_matches(const lzs_history *h, lzs_edits_buffer *e, int32_t reach, bool rate) {
-    lzs_map_clear(&e->match_index);
-    for (int32_t d = 1; d <= reach; d++) {
-        int32_t token = h->tokens[h->n - (size_t)d], length = h->len[d - 1] + 1;
-        int32_t at = lzs_map_find(&e->match_index, token);
-        if (at < 0) {
-            at = (int32_t)e->match_index.n;
-            lzs_map_set(&e->match_index, token, at);
-            e->matches[at] = (struct lzs_match){token, length, d, d, rate ? rate_cost(d, length) : 0.0f};
-            continue;
+/* The best match of each distinct token in reach. Nearly all have length 1 and are told by the last position of their
+ * token; the few longer ones are found by their lengths. (A length-1 match at the nearest distance never beats a longer
+ * one there: (c + log2 L) / L <= c for c = log2(D + 1) >= 1.) */
+static void find_matches(const lzs_history *h, lzs_edits_buffer *e) {
+    bool rate = e->formula == LZS_LZ_RATE;
+    for (uint32_t i = 0; i < h->latest.n; i++) {
+        int32_t nearest = (int32_t)h->n - h->latest.items[i].value;
+        e->matches[i] = (struct lzs_match){rate ? e->log2_distance[nearest] : 0.0f, 1, nearest};
+    }
+    enum { CHUNK = 1024 };
+    int32_t longer[CHUNK], reach = lzs_history_reach(h);
+    for (int32_t end = h->n_reach; end > h->n_reach - reach;) { /* nearest chunks and positions first */
+        int32_t start = end - CHUNK > h->n_reach - reach ? end - CHUNK : h->n_reach - reach;
+        int32_t n = h->kernels->nonzero(h->len + start, end - start, longer);
+        while (n-- > 0) {
+            int32_t k = start + longer[n], distance = h->n_reach - k, length = h->len[k] + 1;
+            struct lzs_match *m = &e->matches[lzs_bag_find(&h->latest, h->tokens[h->n - (size_t)distance])];
+            if (length <= m->length) continue; /* no formula likes a match that is further and not longer */
+            m->length = length;
+            m->distance = distance;
+            if (rate) {
+                float cost = (e->log2_distance[distance] + lzs_log2((float)length)) / (float)length;
+                if (cost < m->cost) m->cost = cost;
+            }
         }
-        struct lzs_match *m = &e->matches[at];
-        if (length <= m->length) continue;
-        m->length = length;
-        m->distance = d;
-        if (rate) {
-            float cost = rate_cost(d, length);
-            if (cost < m->cost) m->cost = cost;
-        }
+        end = start;
     }
 }
 
-void lzs_lz_each(const lzs_history *h, lzs_edits_buffer *e, int32_t formula, float log2_vocab,
+void lzs_lz_each(const lzs_history *h, lzs_edits_buffer *e, float log2_vocab,
                  void (*emit)(void *to, int32_t token, float bits), void *to) {
-    /* position i = n - d must hold a token with a whole buffer before it in the window: d <= w - buffer */
-    if (h->n <= (size_t)h->buffer) return;
-    int32_t reach = h->n - (size_t)h->buffer < (size_t)h->n_len ? (int32_t)(h->n - (size_t)h->buffer) : h->n_len;
-    find_matches(h, e, reach, formula == LZS_LZ_RATE);
-
+    find_matches(h, e);
     int32_t longest = 0, at = 0; /* the longest match of the buffer (l) and its nearest distance (d), for codelength */
-    for (uint32_t i = 0; formula == LZS_LZ_CODELENGTH && i < e->match_index.n; i++) {
+    for (uint32_t i = 0; e->formula == LZS_LZ_CODELENGTH && i < h->latest.n; i++) {
         const struct lzs_match *m = &e->matches[i];
         if (m->length - 1 > longest || (m->length - 1 == longest && m->distance < at)) {
             longest = m->length - 1;
             at = m->distance;
         }
     }
-    for (uint32_t i = 0; i < e->match_index.n; i++) {
+    for (uint32_t i = 0; i < h->latest.n; i++) {
         const struct lzs_match *m = &e->matches[i];
         float cost;
-        if (formula == LZS_LZ_RATE) {
+        if (e->formula == LZS_LZ_RATE) {
             cost = m->cost;
-        } else if (formula == LZS_LZ_DISTANCE) {
-            cost = lzs_log2((float)m->distance);
+        } else if (e->formula == LZS_LZ_DISTANCE) {
+            cost = e->log2_distance[m->distance];
         } else if (longest > 0 && m->length == longest + 1) {
             float after = (float)m->length * (float)m->distance, before = (float)longest * (float)at;
             cost = lzs_log2(after / before) - 1.0f;
         } else {
-            cost = lzs_log2((float)m->nearest);
+            cost = e->log2_distance[(int32_t)h->n - h->latest.items[i].value];
         }
         if (cost > log2_vocab) cost = log2_vocab;
-        if (cost < 0.0f && formula != LZS_LZ_CODELENGTH) cost = 0.0f;
+        if (cost < 0.0f && e->formula != LZS_LZ_CODELENGTH) cost = 0.0f;
         float bits = log2_vocab - cost;
-        if (bits != 0.0f) emit(to, m->token, bits);
+        if (bits != 0.0f) emit(to, h->latest.items[i].token, bits);
     }
 }
 
@@ -168,7 +167,7 @@ struct fold {
 static void fold_lz(void *to, int32_t token, float bits) {
     struct fold *f = to;
     float bias = -(f->params->lz_penalty * bits);
-    int32_t at = f->h->count_window ? lzs_map_find(&f->h->count_index, token) : -1;
+    int32_t at = lzs_bag_find(&f->h->counts, token);
     if (at >= 0) {
         f->e->edits[at].bias = fmaxf(f->e->edits[at].bias + bias, -FLT_MAX);
     } else {
@@ -179,12 +178,12 @@ static void fold_lz(void *to, int32_t token, float bits) {
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     if (e->valid) return;
     e->n = 0;
-    for (uint32_t i = 0; i < h->n_counts; i++) { /* edit i belongs to count i: fold_lz relies on it */
-        e->edits[e->n++] = counted_edit(params, h->counts[i].token, h->counts[i].count);
+    for (uint32_t i = 0; i < h->counts.n; i++) { /* edit i belongs to count i: fold_lz relies on it */
+        e->edits[e->n++] = counted_edit(params, h->counts.items[i].token, h->counts.items[i].value);
     }
-    if (h->n_len) {
+    if (h->n_reach) {
         struct fold fold = {e, h, params};
-        lzs_lz_each(h, e, params->lz_formula, log2_vocab, fold_lz, &fold);
+        lzs_lz_each(h, e, log2_vocab, fold_lz, &fold);
     }
     if (params->n_exempt) {
         size_t kept = 0;

@@ -12,11 +12,25 @@
 
 #include "lzs_internal.h"
 
-int32_t lzs_race_pick(const lzs_kernels *k, const lzs_row *row, lzs_cut cut, const lzs_params *params, float max,
-                      uint64_t position) {
-    lzs_scale scale = {max, lzs_temperature_scale(params->temperature)};
+int32_t lzs_race_pick(const lzs_kernels *kernels, const lzs_survivors *v, const lzs_params *params, uint64_t position) {
+    lzs_scale scale = {v->top.max, lzs_temperature_scale(params->temperature)};
     lzs_race race = {{(uint32_t)params->seed, (uint32_t)(params->seed >> 32)}, position, INFINITY, -1};
-    k->race(row, cut, scale, &race);
+    uint32_t words[4];
+    for (int32_t i = 0; i < v->list.n; i++) {
+        int32_t id = lzs_packed_id(v->list.packed[i]);
+        lzs_race_words(&race, id, words);
+        lzs_run(&race, scale, v->row.x[id], id, words[id & 3]);
+    }
+    if (race.token >= 0) return race.token;
+    /* the best token runs first: its score spares most others theirs */
+    lzs_race_words(&race, v->top.argmax, words);
+    lzs_run(&race, scale, v->top.max, v->top.argmax, words[v->top.argmax & 3]);
+    float least = lzs_key_float(v->cut.key);
+    for (int32_t b = 0; b < v->blocks.n; b++) {
+        if (lzs_block_max(&v->blocks, b) < least) continue;
+        int32_t from = b * v->blocks.size, to = v->row.n - from < v->blocks.size ? v->row.n : from + v->blocks.size;
+        kernels->race(&v->row, from, to, v->cut, scale, &race);
+    }
     return race.token;
 }
 
@@ -82,44 +96,22 @@ static double dist_uniform(lzs_dist *dist, uint64_t position, uint32_t seed) {
     return (low + high * 4294967296.0) / 18446744073709551616.0;
 }
 
-static bool before(const lzs_row *row, int32_t a, int32_t b) {
-    return row->x[a] > row->x[b] || (row->x[a] == row->x[b] && a < b);
-}
-
-/* Heap sort into (logit descending, id ascending): in place, and qsort may allocate. */
-static void sort_ids(const lzs_row *row, int32_t *ids, int32_t n) {
-    for (int32_t end = n, start = n / 2; end > 1;) {
-        int32_t root, moved;
-        if (start > 0) {
-            moved = ids[root = --start];
-        } else {
-            moved = ids[--end];
-            ids[end] = ids[root = 0];
-        }
-        for (int32_t child; (child = 2 * root + 1) < end; root = child) {
-            if (child + 1 < end && before(row, ids[child], ids[child + 1])) child++;
-            if (!before(row, moved, ids[child])) break;
-            ids[root] = ids[child];
-        }
-        ids[root] = moved;
-    }
-}
-
-int32_t lzs_dist_pick(lzs_dist *dist, const lzs_row *row, lzs_cut cut, const lzs_params *params, float max,
-                      uint64_t position) {
+int32_t lzs_dist_pick(lzs_dist *dist, const lzs_survivors *v, const lzs_params *params, uint64_t position) {
+    const float *x = v->row.x;
     int32_t n = 0;
-    for (int32_t i = 0; i < row->n; i++) {
-        if (lzs_inside(cut, lzs_key(row->x[i]), i) && lzs_allowed(row->mask, i)) dist->order[n++] = i;
+    for (int32_t i = 0; i < v->row.n; i++) {
+        if (lzs_inside(v->cut, lzs_key(x[i]), i) && lzs_allowed(v->row.mask, i)) dist->order[n++] = lzs_pack(x[i], i);
     }
     /* top-k and top-p leave llama.cpp's candidates sorted; min-p and the temperature keep the order of ids */
-    if (params->top_k > 0 || params->top_p < 1.0f) sort_ids(row, dist->order, n);
-    float t = params->temperature;
+    if (params->top_k > 0 || params->top_p < 1.0f) lzs_sort(dist->order, n);
+    float t = params->temperature, max = v->top.max;
     double sum = 0.0, run = 0.0;
-    for (int32_t i = 0; i < n; i++) sum += expf(row->x[dist->order[i]] / t - max / t);
+    for (int32_t i = 0; i < n; i++) sum += expf(x[lzs_packed_id(dist->order[i])] / t - max / t);
     double target = sum * dist_uniform(dist, position, (uint32_t)params->seed);
     for (int32_t i = 0; i < n; i++) {
-        run += expf(row->x[dist->order[i]] / t - max / t);
-        if (run >= target) return dist->order[i];
+        int32_t id = lzs_packed_id(dist->order[i]);
+        run += expf(x[id] / t - max / t);
+        if (run >= target) return id;
     }
-    return dist->order[n - 1]; /* a NaN sum, from logits of +inf */
+    return lzs_packed_id(dist->order[n - 1]); /* a NaN sum, from logits of +inf */
 }

@@ -93,14 +93,9 @@ static size_t mask_words(const lzs_sampler *s) {
     return ((size_t)s->n_vocab + 31) / 32;
 }
 
-/* Distinct tokens that the LZ window can hold. */
-static size_t max_matches(const lzs_sampler *s) {
-    return (size_t)(s->history.n_len < s->n_vocab ? s->history.n_len : s->n_vocab);
-}
-
-/* Edits that the history can have: its distinct counted tokens and those of the LZ window. */
+/* Edits that the history can have: its distinct counted tokens and those in reach of LZ. */
 static lzs_status reserve_edits(lzs_sampler *s) {
-    return lzs_edits_reserve(&s->edits, s->history.counts_capacity + max_matches(s));
+    return lzs_edits_reserve(&s->edits, (size_t)s->history.counts.capacity + s->history.latest.capacity);
 }
 
 static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
@@ -116,18 +111,18 @@ static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
         s->dist = lzs_dist_new(s->n_vocab, p->seed);
         if (!s->dist) return LZS_ENOMEM;
     }
-    return lzs_edits_init(&s->edits, max_matches(s));
+    return lzs_edits_init(&s->edits, p->lz_formula, s->history.n_reach, s->history.latest.capacity);
 }
 
 lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler) {
     *sampler = NULL;
-    if (n_vocab < 1 || lzs_params_invalid(params, n_vocab)) return LZS_EINVAL;
+    if (n_vocab < 1 || lzs_params_invalid(params, n_vocab) || !lzs_kernels_best()) return LZS_EINVAL;
     lzs_sampler *s = calloc(1, sizeof *s);
     if (!s) return LZS_ENOMEM;
     s->params = *params;
     s->n_vocab = n_vocab;
     s->log2_vocab = lzs_log2((float)n_vocab);
-    s->kernels = &lzs_kernels_scalar;
+    s->kernels = lzs_kernels_best();
 
     float off = params->repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
     bool counts = params->repetition_penalty != off || params->frequency_penalty != 0.0f ||
@@ -135,7 +130,7 @@ lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sample
     size_t count_window = !counts ? 0 : params->penalty_window ? (size_t)params->penalty_window : SIZE_MAX;
     bool lz = params->lz_penalty > 0.0f;
     lzs_status status = lzs_history_init(&s->history, lz ? params->lz_window : 0, lz ? params->lz_buffer : 0,
-                                         count_window, s->kernels);
+                                         count_window, n_vocab, s->kernels);
     if (status == LZS_OK) status = allocate(s, params->exempt);
     if (status == LZS_OK) status = reserve_edits(s);
     if (status != LZS_OK) {
@@ -268,32 +263,29 @@ static void unpatch(lzs_sampler *s, float *logits) {
     for (size_t i = 0; i < s->edits.n; i++) logits[s->edits.edits[i].token] = s->edits.saved[i];
 }
 
-/* A patched row as the stages after the penalties see it: what may be picked, its maximum, and what stays. */
-typedef struct survivors {
-    lzs_row row;
-    lzs_top top;
-    lzs_cut cut;
-} survivors;
-
-static lzs_status survive(const lzs_sampler *s, const float *logits, survivors *v) {
+static lzs_status survive(const lzs_sampler *s, const float *logits, lzs_survivors *v) {
     v->row = (lzs_row){logits, s->n_vocab, s->masked ? s->mask : NULL};
-    s->kernels->max(&v->row, &v->top);
+    v->list = (lzs_list){v->packed, 0, LZS_LIST};
+    v->blocks.size = 64;
+    while ((s->n_vocab - 1) / v->blocks.size >= LZS_MAX_BLOCKS) v->blocks.size *= 2;
+    v->blocks.n = (s->n_vocab - 1) / v->blocks.size + 1;
+    s->kernels->max(&v->row, &v->blocks, &v->top);
     if (v->top.nan) return LZS_ENAN;
     if (v->top.argmax < 0) return LZS_EMASKED;
     if (s->params.temperature > 0.0f) {
-        v->cut = lzs_truncate(s->kernels, &v->row, &s->params, &v->top);
+        v->cut = lzs_truncate(s->kernels, &v->row, &s->params, &v->top, &v->blocks, &v->list);
     } else { /* greedy: the lowest id at the maximum */
         v->cut = (lzs_cut){lzs_key(v->top.max), v->top.argmax};
     }
     return LZS_OK;
 }
 
-static bool stays(const survivors *v, int32_t id) {
+static bool stays(const lzs_survivors *v, int32_t id) {
     return lzs_inside(v->cut, lzs_key(v->row.x[id]), id) && lzs_allowed(v->row.mask, id);
 }
 
 lzs_status lzs_sample(lzs_sampler *s, float *logits, int32_t *token) {
-    survivors v;
+    lzs_survivors v;
     patch(s, logits);
     lzs_status status = survive(s, logits, &v);
     if (status != LZS_OK) {
@@ -301,16 +293,16 @@ lzs_status lzs_sample(lzs_sampler *s, float *logits, int32_t *token) {
     } else if (s->params.temperature == 0.0f) {
         *token = v.top.argmax;
     } else if (s->dist) {
-        *token = lzs_dist_pick(s->dist, &v.row, v.cut, &s->params, v.top.max, s->position);
+        *token = lzs_dist_pick(s->dist, &v, &s->params, s->position);
     } else {
-        *token = lzs_race_pick(s->kernels, &v.row, v.cut, &s->params, v.top.max, s->position);
+        *token = lzs_race_pick(s->kernels, &v, &s->params, s->position);
     }
     unpatch(s, logits);
     return status;
 }
 
 lzs_status lzs_process(lzs_sampler *s, float *logits) {
-    survivors v;
+    lzs_survivors v;
     patch(s, logits);
     lzs_status status = survive(s, logits, &v);
     if (status != LZS_OK) {
@@ -324,7 +316,7 @@ lzs_status lzs_process(lzs_sampler *s, float *logits) {
 
 lzs_status lzs_distribution(lzs_sampler *s, float *logits, int32_t *ids, float *probabilities, size_t capacity,
                             size_t *n) {
-    survivors v;
+    lzs_survivors v;
     *n = 0;
     patch(s, logits);
     lzs_status status = survive(s, logits, &v);
@@ -383,7 +375,7 @@ lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_
     if (status == LZS_OK) status = lzs_prime(s, history, n);
     if (status == LZS_OK) {
         struct pairs pairs = {tokens, bits, capacity, 0};
-        lzs_lz_each(&s->history, &s->edits, formula, s->log2_vocab, store_pair, &pairs);
+        lzs_lz_each(&s->history, &s->edits, s->log2_vocab, store_pair, &pairs);
         *n_written = pairs.n;
         if (pairs.n > capacity) status = LZS_ESPACE;
     }

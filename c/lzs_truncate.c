@@ -1,66 +1,150 @@
 /* lzs_truncate.c - top-k, top-p, min-p as cuts of one order (logit descending, token id ascending).
  *
- * Nothing is sorted: where a count or a cumulative weight reaches its target is found by a radix descent on the
- * ordered keys of the logits, three histograms of 11, 11 and 10 bits. Weights are integers (lzs_weight), so their
- * sums do not depend on the order of addition and the cut has the same bits on every machine.
+ * The vocabulary is never sorted. Top-k takes the few tokens above a bound that the maxima of the row's parts give;
+ * top-p sums integer weights by coarse bins of y and looks closer at the one bin where the threshold falls; min-p is
+ * a binary search over keys. Integer sums do not depend on the order of addition, so a cut has the same bits on every
+ * machine. What does not fit the short list (more than 1,024 tokens asked for, thousands of equal logits) takes the
+ * long way: a radix descent on the keys.
  */
+#include <math.h>
+
 #include "lzs_internal.h"
 
-static const int32_t shifts[] = {21, 10, 0}, widths[] = {11, 11, 10};
-
-/* The cut where the cumulative count (scale NULL) or weight, from the top, reaches a target that `target_of` makes of
- * the total; the cut as it was when everything is within the target. */
-static lzs_cut descend(const lzs_kernels *k, const lzs_row *row, lzs_cut cut, const lzs_scale *scale, bool keep_ties,
-                       uint64_t (*target_of)(const lzs_params *params, uint64_t total), const lzs_params *params) {
-    uint64_t target = 0, bins[LZS_RADIX_BINS];
-    uint32_t prefix = 0;
-    for (int level = 0; level < 3; level++) {
-        lzs_digit digit = {prefix, shifts[level], widths[level]};
-        uint32_t n_bins = 1u << digit.bits;
-        for (uint32_t b = 0; b < n_bins; b++) bins[b] = 0;
-        if (scale) {
-            k->weigh(row, cut, digit, *scale, bins);
-        } else {
-            k->count(row, cut, digit, bins);
-        }
-        if (level == 0) {
-            uint64_t total = 0;
-            for (uint32_t b = 0; b < n_bins; b++) total += bins[b];
-            target = target_of(params, total);
-            if (target > total) return cut; /* top-k of more than there are */
-        }
-        uint32_t b = n_bins - 1;
-        while (bins[b] < target) target -= bins[b--]; /* ends: the bins together hold at least the target */
-        prefix = (prefix << digit.bits) | b;
-    }
-    /* every token with this key has the same weight: `target` is reached by this many of them, lowest ids first */
-    uint64_t each = 1;
-    if (scale) each = lzs_weight(lzs_y(*scale, lzs_key_float(prefix)));
-    uint64_t needed = (target + each - 1) / each;
-    int32_t last = keep_ties ? INT32_MAX : k->nth_equal(row, prefix, needed);
-    if (prefix == cut.key && last > cut.id) last = cut.id;
-    return (lzs_cut){prefix, last};
-}
-
-static uint64_t top_k_target(const lzs_params *params, uint64_t total) {
-    (void)total;
-    return (uint64_t)params->top_k;
-}
-
-/* ceil(top_p * total) without rounding: top_p as a 32-bit fraction, total below 2^63. */
-static uint64_t top_p_target(const lzs_params *params, uint64_t total) {
-    uint64_t p = (uint64_t)((double)params->top_p * 4294967296.0 + 0.5);
+/* ceil(top_p * total) without rounding: top_p as a 32-bit fraction, total below 2^63. At least 1: a token stays. */
+static uint64_t top_p_target(float top_p, uint64_t total) {
+    uint64_t p = (uint64_t)((double)top_p * 4294967296.0 + 0.5);
     uint64_t high = total >> 32, low = total & 0xffffffffu;
     uint64_t target = p * high + ((p * low + 0xffffffffu) >> 32);
-    return target ? target : 1; /* at least one token stays */
+    return target ? target : 1;
 }
 
-/* min-p as a cut of keys: the lowest key whose y is within log2(1 / min_p). y falls as the key grows, so a binary
- * search over the keys finds it, and min-p costs no pass over the vocabulary. */
-static lzs_cut min_p_cut(lzs_cut cut, lzs_scale scale, float min_p) {
-    float limit = -lzs_log2(min_p > FLT_MIN ? min_p : FLT_MIN);
-    uint32_t low = cut.key, high = lzs_key(scale.max); /* y(high) = 0 is always within the limit */
-    if (lzs_y(scale, lzs_key_float(low)) <= limit) return cut;
+static float min_p_limit(float min_p) {
+    return -lzs_log2(min_p > FLT_MIN ? min_p : FLT_MIN);
+}
+
+/* ---- the short list: sorted, then every cut is a prefix ---- */
+
+void lzs_sort(uint64_t *packed, int32_t n) {
+    /* Shell sort, descending, gaps of Ciura 2001 continued: short, in place, and never quadratic in practice */
+    static const int32_t gaps[] = {1, 4, 10, 23, 57, 132, 301, 701, 1577, 3548, 7983, 17961, 40412, 90927, 204585};
+    for (int g = (int)(sizeof gaps / sizeof *gaps) - 1; g >= 0; g--) {
+        int32_t gap = gaps[g];
+        for (int32_t i = gap; i < n; i++) {
+            uint64_t moved = packed[i];
+            int32_t j = i;
+            for (; j >= gap && packed[j - gap] < moved; j -= gap) packed[j] = packed[j - gap];
+            packed[j] = moved;
+        }
+    }
+}
+
+/* The prefix of a sorted list that holds n tokens, and those equal to the last one if ties are kept. */
+static void shorten(lzs_list *list, int32_t n, bool keep_ties) {
+    if (n >= list->n) return;
+    while (keep_ties && n < list->n && list->packed[n] >> 32 == list->packed[n - 1] >> 32) n++;
+    list->n = n;
+}
+
+static lzs_cut last_of(const lzs_list *list, bool keep_ties) {
+    uint64_t last = list->packed[list->n - 1];
+    return (lzs_cut){(uint32_t)(last >> 32), keep_ties ? INT32_MAX : lzs_packed_id(last)};
+}
+
+/* Number of tokens of a sorted list whose weights together reach the target. */
+static int32_t reaching(const lzs_list *list, lzs_scale scale, uint64_t target) {
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < list->n; i++) {
+        sum += lzs_weight(lzs_y(scale, lzs_packed_x(list->packed[i])));
+        if (sum >= target) return i + 1;
+    }
+    return list->n;
+}
+
+static lzs_cut truncate_list(lzs_list *list, lzs_scale scale, const lzs_params *params) {
+    bool keep_ties = params->ties == LZS_TIES_KEEP;
+    if (params->top_p < 1.0f) {
+        uint64_t total = 0;
+        for (int32_t i = 0; i < list->n; i++) total += lzs_weight(lzs_y(scale, lzs_packed_x(list->packed[i])));
+        shorten(list, reaching(list, scale, top_p_target(params->top_p, total)), keep_ties);
+    }
+    if (params->min_p > 0.0f) {
+        float limit = min_p_limit(params->min_p);
+        int32_t n = 1;
+        while (n < list->n && lzs_y(scale, lzs_packed_x(list->packed[n])) <= limit) n++;
+        list->n = n;
+    }
+    return last_of(list, keep_ties);
+}
+
+/* ---- top-k ---- */
+
+float lzs_block_max(const lzs_blocks *blocks, int32_t b) {
+    float max = blocks->maxima[b][0];
+    for (int l = 1; l < LZS_LANES; l++) max = blocks->maxima[b][l] > max ? blocks->maxima[b][l] : max;
+    return max;
+}
+
+/* The k-th largest of n (Hoare's FIND); reorders them. */
+static uint64_t kth_largest(uint64_t *packed, int32_t n, int32_t k) {
+    int32_t low = 0, high = n - 1;
+    while (low < high) {
+        uint64_t pivot = packed[k - 1];
+        int32_t i = low, j = high;
+        while (i <= j) {
+            while (packed[i] > pivot) i++;
+            while (packed[j] < pivot) j--;
+            if (i <= j) {
+                uint64_t swapped = packed[i];
+                packed[i++] = packed[j];
+                packed[j--] = swapped;
+            }
+        }
+        if (j < k - 1) low = i;
+        if (k - 1 < i) high = j;
+    }
+    return packed[k - 1];
+}
+
+/* A logit that at least k tokens reach, from the maxima of blocks or of lanes: there are at least k parts. */
+static float lower_bound(const lzs_blocks *blocks, int32_t k, lzs_list *room) {
+    int32_t n = 0;
+    for (int32_t b = 0; b < blocks->n; b++) {
+        if (2 * k <= blocks->n) {
+            room->packed[n++] = lzs_pack(lzs_block_max(blocks, b), 0);
+        } else {
+            for (int l = 0; l < LZS_LANES; l++) room->packed[n++] = lzs_pack(blocks->maxima[b][l], 0);
+        }
+    }
+    if (n < k) return -FLT_MAX;
+    float bound = lzs_packed_x(kth_largest(room->packed, n, k));
+    return bound > -FLT_MAX ? bound : -FLT_MAX; /* -inf: fewer than k parts have an allowed token */
+}
+
+/* The k best tokens, sorted; false when the list is too short for their ties. */
+static bool take_top_k(const lzs_kernels *kernels, const lzs_row *row, const lzs_blocks *blocks, int32_t k,
+                       bool keep_ties, lzs_list *list) {
+    float low = lower_bound(blocks, k, list);
+    list->n = 0;
+    for (int32_t b = 0; b < blocks->n; b++) {
+        if (lzs_block_max(blocks, b) < low) continue;
+        int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
+        while ((i = kernels->gather(row, i, to, low, INFINITY, list)) < to) {
+            lzs_sort(list->packed, list->n);
+            shorten(list, k, keep_ties);
+            if (list->n == list->capacity) return false;
+            uint32_t last = (uint32_t)(list->packed[list->n - 1] >> 32);
+            low = lzs_key_float(keep_ties ? last : last + 1); /* an equal one further on loses its tie */
+        }
+    }
+    lzs_sort(list->packed, list->n);
+    shorten(list, k, keep_ties);
+    return true;
+}
+
+/* ---- keys by y: y falls as the key grows, so binary searches find where it crosses a value ---- */
+
+/* The lowest key of (low, high] whose y is at most the limit; y(high) is. */
+static uint32_t first_within(lzs_scale scale, uint32_t low, uint32_t high, float limit) {
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (lzs_y(scale, lzs_key_float(middle)) <= limit) {
@@ -69,17 +153,128 @@ static lzs_cut min_p_cut(lzs_cut cut, lzs_scale scale, float min_p) {
             low = middle;
         }
     }
-    return (lzs_cut){high, INT32_MAX};
+    return high;
 }
 
-lzs_cut lzs_truncate(const lzs_kernels *k, const lzs_row *row, const lzs_params *params, const lzs_top *top) {
+static lzs_cut min_p_cut(lzs_cut cut, lzs_scale scale, float min_p) {
+    float limit = min_p_limit(min_p);
+    if (lzs_y(scale, lzs_key_float(cut.key)) <= limit) return cut;
+    return (lzs_cut){first_within(scale, cut.key, lzs_key(scale.max), limit), INT32_MAX};
+}
+
+/* ---- top-p over the whole row ---- */
+
+/* The bin where the target falls, and the part of it that is left for that bin; -1 when the bins do not reach it. */
+static int32_t crossing_bin(const lzs_weights *weights, uint64_t *target) {
+    for (int32_t b = 0; b < weights->limit * LZS_BINS_PER_BIT; b++) {
+        if (weights->bins[b] >= *target) return b;
+        *target -= weights->bins[b];
+    }
+    return -1;
+}
+
+/* The cut of top-p; false when the list is too short for the tokens of the bin where it falls. */
+static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_blocks *blocks, lzs_scale scale,
+                      const lzs_params *params, lzs_list *list, lzs_cut *cut) {
+    lzs_weights weights;
+    uint64_t target = 0;
+    int32_t bin = -1;
+    for (int32_t limit = 16; bin < 0 && limit <= 32; limit *= 2) { /* most of the mass lies within 16 bits of the top */
+        weights.limit = limit;
+        weights.rest = 0;
+        for (int32_t b = 0; b < limit * LZS_BINS_PER_BIT; b++) weights.bins[b] = 0;
+        kernels->weigh(row, scale, &weights);
+        uint64_t total = weights.rest;
+        for (int32_t b = 0; b < limit * LZS_BINS_PER_BIT; b++) total += weights.bins[b];
+        target = top_p_target(params->top_p, total);
+        bin = crossing_bin(&weights, &target);
+    }
+    /* keys of the bin: from the first with y < (bin + 1) / 64 to the last with y >= bin / 64 */
+    uint32_t top = lzs_key(scale.max), bottom = lzs_key(-FLT_MAX) - 1;
+    float above = (float)(bin + 1) / LZS_BINS_PER_BIT, from = (float)bin / LZS_BINS_PER_BIT;
+    uint32_t low = first_within(scale, bottom, top, lzs_bits_float(lzs_float_bits(above) - 1));
+    uint32_t high = bin ? first_within(scale, bottom, top, lzs_bits_float(lzs_float_bits(from) - 1)) - 1 : top;
+    list->n = 0;
+    for (int32_t b = 0; b < blocks->n; b++) {
+        if (lzs_block_max(blocks, b) < lzs_key_float(low)) continue;
+        int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
+        if (kernels->gather(row, i, to, lzs_key_float(low), lzs_key_float(high), list) < to) return false;
+    }
+    lzs_sort(list->packed, list->n);
+    bool keep_ties = params->ties == LZS_TIES_KEEP;
+    shorten(list, reaching(list, scale, target), keep_ties);
+    *cut = last_of(list, keep_ties);
+    return true;
+}
+
+/* ---- the long way ---- */
+
+enum { RADIX_BINS = 2048 };
+static const int32_t shifts[] = {21, 10, 0}, widths[] = {11, 11, 10};
+
+/* bins[d] = number (scale NULL) or sum of weights of the tokens inside the cut whose key continues the prefix with d. */
+static void histogram(const lzs_row *row, lzs_cut cut, const lzs_scale *scale, uint32_t prefix, int level,
+                      uint64_t bins[RADIX_BINS]) {
+    uint32_t n_bins = 1u << widths[level];
+    for (uint32_t b = 0; b < n_bins; b++) bins[b] = 0;
+    for (int32_t i = 0; i < row->n; i++) {
+        uint32_t key = lzs_key(row->x[i]);
+        /* 64 bits because the first digit shifts by all 32 */
+        if (((uint64_t)key >> (shifts[level] + widths[level])) != prefix) continue;
+        if (!lzs_inside(cut, key, i) || !lzs_allowed(row->mask, i)) continue;
+        bins[(key >> shifts[level]) & (n_bins - 1)] += scale ? lzs_weight(lzs_y(*scale, row->x[i])) : 1;
+    }
+}
+
+/* The nth (from 1) allowed token, in order of ids, with this key. */
+static int32_t nth_equal(const lzs_row *row, uint32_t key, uint64_t nth) {
+    int32_t i = 0;
+    while (lzs_key(row->x[i]) != key || !lzs_allowed(row->mask, i) || --nth > 0) i++;
+    return i;
+}
+
+/* The cut where the cumulative count, or with a scale the cumulative weight, reaches what top-k or top-p wants of the
+ * tokens inside the cut. */
+static lzs_cut descend(const lzs_row *row, lzs_cut cut, const lzs_scale *scale, const lzs_params *params) {
+    uint64_t bins[RADIX_BINS], target = 0;
+    uint32_t prefix = 0;
+    for (int level = 0; level < 3; level++) {
+        histogram(row, cut, scale, prefix, level, bins);
+        uint32_t b = (1u << widths[level]) - 1;
+        if (level == 0) {
+            uint64_t total = 0;
+            for (uint32_t i = 0; i <= b; i++) total += bins[i];
+            target = scale ? top_p_target(params->top_p, total) : (uint64_t)params->top_k;
+            if (target > total) return cut; /* top-k of more than there are */
+        }
+        while (bins[b] < target) target -= bins[b--]; /* ends: the bins together hold at least the target */
+        prefix = (prefix << widths[level]) | b;
+    }
+    /* every token with this key has the same weight: the target is reached by this many of them, lowest ids first */
+    uint64_t each = scale ? lzs_weight(lzs_y(*scale, lzs_key_float(prefix))) : 1;
+    int32_t last = params->ties == LZS_TIES_KEEP ? INT32_MAX : nth_equal(row, prefix, (target + each - 1) / each);
+    if (prefix == cut.key && last > cut.id) last = cut.id;
+    return (lzs_cut){prefix, last};
+}
+
+/* ---- all of it ---- */
+
+lzs_cut lzs_truncate(const lzs_kernels *kernels, const lzs_row *row, const lzs_params *params, const lzs_top *top,
+                     const lzs_blocks *blocks, lzs_list *list) {
     lzs_cut cut = {lzs_key(-FLT_MAX), INT32_MAX};
     lzs_scale scale = {top->max, lzs_temperature_scale(params->temperature_last ? 1.0f : params->temperature)};
     bool keep_ties = params->ties == LZS_TIES_KEEP;
-    if (params->top_k > 0 && params->top_k < row->n) {
-        cut = descend(k, row, cut, NULL, keep_ties, top_k_target, params);
+    bool cut_by_k = params->top_k > 0 && params->top_k < row->n;
+    if (cut_by_k && params->top_k <= LZS_SHORT_TOP_K &&
+        take_top_k(kernels, row, blocks, params->top_k, keep_ties, list)) {
+        return truncate_list(list, scale, params);
     }
-    if (params->top_p < 1.0f) cut = descend(k, row, cut, &scale, keep_ties, top_p_target, params);
+    if (cut_by_k) cut = descend(row, cut, NULL, params);
+    if (params->top_p < 1.0f &&
+        (cut_by_k || !top_p_cut(kernels, row, blocks, scale, params, list, &cut))) {
+        cut = descend(row, cut, &scale, params);
+    }
     if (params->min_p > 0.0f) cut = min_p_cut(cut, scale, params->min_p);
+    list->n = 0; /* the survivors are not in the list */
     return cut;
 }

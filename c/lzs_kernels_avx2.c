@@ -1,0 +1,94 @@
+/* lzs_kernels_avx2.c - vector operations of AVX2, 8 lanes; the kernels are in lzs_kernels_simd.h. */
+#include "lzs_kernels.h"
+
+#ifdef LZS_X86
+#include <immintrin.h>
+
+#define LZS_FN LZS_TARGET("avx2")
+#define LZS_TABLE lzs_kernels_avx2
+#define LZS_NAME "avx2"
+#define V_LANES 8
+#define V_SHORTS 16
+
+typedef __m256 vf;
+typedef __m256i vi;
+typedef __m256 vm;
+
+LZS_FN static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
+LZS_FN static inline void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
+LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm256_storeu_si256((__m256i *)p, x); }
+LZS_FN static inline vf v_set(float x) { return _mm256_set1_ps(x); }
+LZS_FN static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+LZS_FN static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+LZS_FN static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+LZS_FN static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+LZS_FN static inline vm v_ge(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
+LZS_FN static inline vm v_gt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
+LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
+LZS_FN static inline vm v_and(vm a, vm b) { return _mm256_and_ps(a, b); }
+LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
+LZS_FN static inline uint32_t v_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
+/* b where m, else a */
+LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm256_blendv_ps(a, b, m); }
+LZS_FN static inline vi v_keep(vi a, vm m) { return _mm256_and_si256(a, _mm256_castps_si256(m)); }
+LZS_FN static inline vi v_drop(vi a, vm m) { return _mm256_andnot_si256(_mm256_castps_si256(m), a); }
+LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
+    __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each));
+}
+LZS_FN static inline vi v_zero(void) { return _mm256_setzero_si256(); }
+LZS_FN static inline vi v_set_int(uint32_t x) { return _mm256_set1_epi32((int)x); }
+LZS_FN static inline vi v_iota(uint32_t from) {
+    return _mm256_add_epi32(v_set_int(from), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+LZS_FN static inline vi v_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
+LZS_FN static inline vi v_truncate(vf x) { return _mm256_cvttps_epi32(x); }
+LZS_FN static inline vf v_float(vi x) { return _mm256_cvtepi32_ps(x); }
+LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
+LZS_FN static inline vi v_shift_left_1(vi a) { return _mm256_slli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
+/* 64-bit sums of 32-bit lanes */
+LZS_FN static inline vi v_add_wide(vi sums, vi w) {
+    sums = _mm256_add_epi64(sums, _mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)));
+    return _mm256_add_epi64(sums, _mm256_srli_epi64(w, 32));
+}
+LZS_FN static inline uint64_t v_sum_wide(vi sums) {
+    uint64_t s[4];
+    _mm256_storeu_si256((__m256i *)s, sums);
+    return s[0] + s[1] + s[2] + s[3];
+}
+/* high and low words of the products with m */
+LZS_FN static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
+    __m256i factor = _mm256_set1_epi32((int)m);
+    __m256i even = _mm256_mul_epu32(a, factor), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), factor);
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+}
+LZS_FN static inline void v_transpose(vi c[4]) {
+    __m256i a = _mm256_unpacklo_epi32(c[0], c[1]), b = _mm256_unpackhi_epi32(c[0], c[1]);
+    __m256i d = _mm256_unpacklo_epi32(c[2], c[3]), e = _mm256_unpackhi_epi32(c[2], c[3]);
+    __m256i b0 = _mm256_unpacklo_epi64(a, d), b1 = _mm256_unpackhi_epi64(a, d); /* blocks 0 and 4, 1 and 5 */
+    __m256i b2 = _mm256_unpacklo_epi64(b, e), b3 = _mm256_unpackhi_epi64(b, e); /* blocks 2 and 6, 3 and 7 */
+    c[0] = _mm256_permute2x128_si256(b0, b1, 0x20);
+    c[1] = _mm256_permute2x128_si256(b2, b3, 0x20);
+    c[2] = _mm256_permute2x128_si256(b0, b1, 0x31);
+    c[3] = _mm256_permute2x128_si256(b2, b3, 0x31);
+}
+LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
+    __m256i t = _mm256_set1_epi32(newest);
+    __m256i a = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)tokens), t);
+    __m256i b = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(tokens + 8)), t);
+    __m256i equal = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
+    __m256i l = _mm256_add_epi16(_mm256_loadu_si256((const __m256i *)len), _mm256_set1_epi16(1));
+    l = _mm256_min_epu16(l, _mm256_set1_epi16((short)cap));
+    _mm256_storeu_si256((__m256i *)len, _mm256_and_si256(l, equal));
+}
+LZS_FN static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
+    __m256i zero = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *)len), _mm256_setzero_si256());
+    __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(zero), _mm256_extracti128_si256(zero, 1));
+    return (uint32_t)_mm_movemask_epi8(bytes) ^ 0xffffu;
+}
+
+#include "lzs_kernels_simd.h"
+#endif

@@ -1,0 +1,87 @@
+/* lzs_kernels_avx512.c - vector operations of AVX-512 (F, BW, DQ, VL), 16 lanes; the kernels are in lzs_kernels_simd.h. */
+#include "lzs_kernels.h"
+
+#ifdef LZS_X86
+#include <immintrin.h>
+
+#define LZS_FN LZS_TARGET("avx512f,avx512bw,avx512dq,avx512vl")
+#define LZS_TABLE lzs_kernels_avx512
+#define LZS_NAME "avx512"
+#define V_LANES 16
+#define V_SHORTS 32
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __mmask16 vm;
+
+LZS_FN static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
+LZS_FN static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
+LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm512_storeu_si512(p, x); }
+LZS_FN static inline vf v_set(float x) { return _mm512_set1_ps(x); }
+LZS_FN static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+LZS_FN static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+LZS_FN static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+LZS_FN static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+LZS_FN static inline vm v_ge(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+LZS_FN static inline vm v_gt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
+LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
+LZS_FN static inline uint32_t v_bits(vm m) { return m; }
+/* b where m, else a */
+LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm512_mask_blend_ps(m, a, b); }
+LZS_FN static inline vi v_keep(vi a, vm m) { return _mm512_maskz_mov_epi32(m, a); }
+LZS_FN static inline vi v_drop(vi a, vm m) { return _mm512_maskz_mov_epi32((vm)~m, a); }
+LZS_FN static inline vm v_mask_of_bits(uint32_t bits) { return (vm)bits; }
+LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
+LZS_FN static inline vi v_set_int(uint32_t x) { return _mm512_set1_epi32((int)x); }
+LZS_FN static inline vi v_iota(uint32_t from) {
+    return _mm512_add_epi32(v_set_int(from), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+LZS_FN static inline vi v_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
+LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
+LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
+LZS_FN static inline vi v_bits_of(vf x) { return _mm512_castps_si512(x); }
+LZS_FN static inline vi v_shift_left_1(vi a) { return _mm512_slli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_1(vi a) { return _mm512_srli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
+/* 64-bit sums of 32-bit lanes */
+LZS_FN static inline vi v_add_wide(vi sums, vi w) {
+    sums = _mm512_add_epi64(sums, _mm512_and_si512(w, _mm512_set1_epi64(0xffffffff)));
+    return _mm512_add_epi64(sums, _mm512_srli_epi64(w, 32));
+}
+LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_reduce_add_epi64(sums); }
+/* high and low words of the products with m */
+LZS_FN static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
+    __m512i factor = _mm512_set1_epi32((int)m);
+    __m512i even = _mm512_mul_epu32(a, factor), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), factor);
+    *high = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
+    *low = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
+}
+LZS_FN static inline void v_transpose(vi c[4]) {
+    __m512i a = _mm512_unpacklo_epi32(c[0], c[1]), b = _mm512_unpackhi_epi32(c[0], c[1]);
+    __m512i d = _mm512_unpacklo_epi32(c[2], c[3]), e = _mm512_unpackhi_epi32(c[2], c[3]);
+    /* b0 holds blocks 0, 4, 8, 12 in its quarters, b1 blocks 1, 5, 9, 13, and so on */
+    __m512i b0 = _mm512_unpacklo_epi64(a, d), b1 = _mm512_unpackhi_epi64(a, d);
+    __m512i b2 = _mm512_unpacklo_epi64(b, e), b3 = _mm512_unpackhi_epi64(b, e);
+    __m512i q0 = _mm512_shuffle_i32x4(b0, b1, 0x44), q1 = _mm512_shuffle_i32x4(b2, b3, 0x44); /* 0 4 1 5, 2 6 3 7 */
+    __m512i q2 = _mm512_shuffle_i32x4(b0, b1, 0xee), q3 = _mm512_shuffle_i32x4(b2, b3, 0xee);
+    c[0] = _mm512_shuffle_i32x4(q0, q1, 0x88);
+    c[1] = _mm512_shuffle_i32x4(q0, q1, 0xdd);
+    c[2] = _mm512_shuffle_i32x4(q2, q3, 0x88);
+    c[3] = _mm512_shuffle_i32x4(q2, q3, 0xdd);
+}
+LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
+    __m512i t = _mm512_set1_epi32(newest);
+    __mmask32 equal = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens), t);
+    equal |= (__mmask32)_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens + 16), t) << 16;
+    __m512i l = _mm512_add_epi16(_mm512_loadu_si512(len), _mm512_set1_epi16(1));
+    _mm512_storeu_si512(len, _mm512_maskz_min_epu16(equal, l, _mm512_set1_epi16((short)cap)));
+}
+LZS_FN static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
+    __m512i l = _mm512_loadu_si512(len);
+    return _mm512_test_epi16_mask(l, l);
+}
+
+#include "lzs_kernels_simd.h"
+#endif

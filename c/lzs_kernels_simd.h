@@ -1,0 +1,209 @@
+/* lzs_kernels_simd.h - every kernel, once, over the vector operations of an instruction set. Not a header of its own: a
+ * lzs_kernels_<isa>.c defines the operations (v_*), LZS_FN (the function attributes), LZS_NAME and includes this file.
+ *
+ * Results have the bits of lzs_kernels_scalar.c: sums are of integers, floats go through the same single operations in
+ * the same order, and where a cheap bound says that a token cannot win the race, the exact score is not computed.
+ */
+#include <math.h>
+
+#define LZS_VECTORS (LZS_LANES / V_LANES) /* vectors a row of 16 lanes */
+
+LZS_FN static inline vf loaded(const lzs_row *row, int32_t i) {
+    vf x = v_load(row->x + i);
+    return row->mask ? v_blend(v_set(-INFINITY), x, v_mask_of_bits(row->mask[i >> 5] >> (i & 31))) : x;
+}
+
+/* A logit as the vector kernels see it: -inf where the mask forbids it. */
+LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
+    return lzs_allowed(row->mask, i) ? row->x[i] : -INFINITY;
+}
+
+LZS_FN static void simd_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top) {
+    vf all = v_set(-INFINITY);
+    vm unordered = v_unordered(all, all); /* none */
+    float tail_max = -INFINITY;
+    bool tail_nan = false;
+    for (int32_t b = 0; b < blocks->n; b++) {
+        float *maxima = blocks->maxima[b];
+        int32_t from = b * blocks->size, to = row->n - from < blocks->size ? row->n : from + blocks->size;
+        int32_t i = from, whole = from + (to - from) / LZS_LANES * LZS_LANES;
+        vf lanes[LZS_VECTORS];
+        for (int v = 0; v < LZS_VECTORS; v++) lanes[v] = v_set(-INFINITY);
+        for (; i < whole; i += LZS_LANES) {
+            for (int v = 0; v < LZS_VECTORS; v++) {
+                vf x = loaded(row, i + v * V_LANES);
+                lanes[v] = v_max(x, lanes[v]); /* a NaN in x gives lanes[v] */
+                unordered = v_or(unordered, v_unordered(x, x));
+            }
+        }
+        for (int v = 0; v < LZS_VECTORS; v++) {
+            all = v_max(lanes[v], all);
+            v_store(maxima + v * V_LANES, lanes[v]);
+        }
+        for (; i < to; i++) {
+            float x = loaded_one(row, i);
+            if (x != x) tail_nan = true;
+            if (x > maxima[i % LZS_LANES]) maxima[i % LZS_LANES] = x;
+            if (x > tail_max) tail_max = x;
+        }
+    }
+    float lanes[V_LANES], max = tail_max;
+    v_store(lanes, all);
+    for (int l = 0; l < V_LANES; l++) max = lanes[l] > max ? lanes[l] : max;
+    *top = (lzs_top){-INFINITY, -1, tail_nan || v_bits(unordered)};
+    if (!(max > -INFINITY)) return;
+    for (int32_t b = 0; b < blocks->n; b++) { /* the first block that holds the maximum, and the first token in it */
+        bool here = false;
+        for (int l = 0; l < LZS_LANES; l++) here |= blocks->maxima[b][l] == max;
+        if (!here) continue;
+        int32_t i = b * blocks->size;
+        while (loaded_one(row, i) != max) i++;
+        top->argmax = i;
+        top->max = row->x[i];
+        return;
+    }
+}
+
+LZS_FN static int32_t simd_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
+    vf lows = v_set(low), highs = v_set(high);
+    int32_t i = from < to && from % LZS_LANES ? from + LZS_LANES - from % LZS_LANES : from;
+    if (i > from) { /* up to a whole step; masks are read by halves of a word */
+        int32_t head = i < to ? i : to, next = lzs_kernels_scalar.gather(row, from, head, low, high, list);
+        if (next < head || head == to) return next;
+    }
+    for (; i + LZS_LANES <= to; i += LZS_LANES) {
+        uint32_t bits = 0;
+        for (int v = 0; v < LZS_VECTORS; v++) {
+            vf x = v_load(row->x + i + v * V_LANES);
+            bits |= v_bits(v_and(v_ge(x, lows), v_ge(highs, x))) << (v * V_LANES);
+        }
+        if (row->mask) bits &= row->mask[i >> 5] >> (i & 31);
+        for (; bits; bits &= bits - 1) {
+            int32_t id = i + lzs_lowest_bit(bits);
+            if (list->n == list->capacity) return id;
+            list->packed[list->n++] = lzs_pack(row->x[id], id);
+        }
+    }
+    return lzs_kernels_scalar.gather(row, i, to, low, high, list);
+}
+
+/* lzs_weight of each lane; y >= 0 or inf. */
+LZS_FN static inline vi weights_of(vf y) {
+    vi n = v_truncate(v_add(y, v_set(0.5f)));
+    vf g = v_sub(v_float(n), y), p = v_set(0x1.41fbbap-13f);
+    p = v_add(v_mul(p, g), v_set(0x1.5f3e54p-10f));
+    p = v_add(v_mul(p, g), v_set(0x1.3b2d4cp-7f));
+    p = v_add(v_mul(p, g), v_set(0x1.c6aee8p-5f));
+    p = v_add(v_mul(p, g), v_set(0x1.ebfbdcp-3f));
+    p = v_add(v_mul(p, g), v_set(0x1.62e430p-1f));
+    p = v_add(v_mul(p, g), v_set(1.0f));
+    vi w = v_shift_right(v_shift_left_1(v_truncate(v_mul(p, v_set(0x1p30f)))), n);
+    return v_keep(w, v_gt(v_set(31.5f), y));
+}
+
+LZS_FN static inline vf ys_of(vf x, lzs_scale scale) {
+    vf max = v_set(scale.max);
+    return v_blend(v_mul(v_sub(max, x), v_set(scale.scale)), v_set(0.0f), v_ge(x, max));
+}
+
+LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *weights) {
+    vf limit = v_set((float)weights->limit);
+    vi sums = v_zero();
+    int32_t i = 0;
+    for (; i + LZS_LANES <= row->n; i += LZS_LANES) {
+        for (int v = 0; v < LZS_VECTORS; v++) {
+            vf y = ys_of(loaded(row, i + v * V_LANES), scale);
+            vi w = weights_of(y);
+            vm binned = v_gt(limit, y);
+            sums = v_add_wide(sums, v_drop(w, binned));
+            uint32_t bits = v_bits(binned);
+            if (!bits) continue;
+            uint32_t w_lanes[V_LANES];
+            int32_t bins[V_LANES];
+            v_store_int((int32_t *)w_lanes, w);
+            v_store_int(bins, v_truncate(v_mul(y, v_set((float)LZS_BINS_PER_BIT))));
+            for (; bits; bits &= bits - 1) {
+                int lane = lzs_lowest_bit(bits);
+                weights->bins[bins[lane]] += w_lanes[lane];
+            }
+        }
+    }
+    weights->rest += v_sum_wide(sums);
+    for (; i < row->n; i++) {
+        float y = lzs_y(scale, loaded_one(row, i));
+        if (y < (float)weights->limit) {
+            weights->bins[(int32_t)(y * LZS_BINS_PER_BIT)] += lzs_weight(y);
+        } else {
+            weights->rest += lzs_weight(y);
+        }
+    }
+}
+
+LZS_FN static void simd_race(const lzs_row *row, int32_t from, int32_t to, lzs_cut cut, lzs_scale scale,
+                             lzs_race *race) {
+    enum { GROUP = 4 * V_LANES }; /* ids of V_LANES Philox blocks */
+    vf least = v_set(lzs_key_float(cut.key));
+    int32_t i = from;
+    for (; i + GROUP <= to; i += GROUP) {
+        vf x[4];
+        uint32_t inside = 0;
+        for (int j = 0; j < 4; j++) {
+            x[j] = loaded(row, i + j * V_LANES);
+            inside |= v_bits(v_ge(x[j], least));
+        }
+        if (!inside) continue;
+        vi c[4] = {v_iota((uint32_t)i >> 2), v_set_int((uint32_t)race->position),
+                   v_set_int((uint32_t)(race->position >> 32)), v_zero()};
+        uint32_t k0 = race->seed[0], k1 = race->seed[1];
+        for (int round = 0; round < 10; round++) {
+            vi high0, low0, high1, low1;
+            v_multiply(c[0], 0xD2511F53u, &high0, &low0);
+            v_multiply(c[2], 0xCD9E8D57u, &high1, &low1);
+            c[0] = v_xor(v_xor(high1, c[1]), v_set_int(k0));
+            c[2] = v_xor(v_xor(high0, c[3]), v_set_int(k1));
+            c[1] = low1;
+            c[3] = low0;
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        v_transpose(c); /* from word j of block b at c[j][b] to the words of ids i + j * V_LANES + lane at c[j] */
+        for (int j = 0; j < 4; j++) {
+            /* noise >= log2(v) + log2(log2 e) with v = (k + 1/2) 2^-31, k = word >> 1; the bits of a float, as a number,
+             * lie below its log2: no score is below this bound, less 0.01 for all rounding */
+            vf k = v_float(v_shift_right_1(c[j]));
+            vf log2_k = v_sub(v_mul(v_float(v_bits_of(k)), v_set(0x1p-23f)), v_set(127.0f + 31.0f - 0.5287f + 0.01f));
+            vf bound = v_add(ys_of(x[j], scale), log2_k);
+            uint32_t bits = v_bits(v_and(v_ge(v_set(race->score), bound), v_ge(x[j], least)));
+            if (!bits) continue;
+            uint32_t words[V_LANES];
+            v_store_int((int32_t *)words, c[j]);
+            for (; bits; bits &= bits - 1) {
+                int lane = lzs_lowest_bit(bits);
+                int32_t id = i + j * V_LANES + lane;
+                if (lzs_inside(cut, lzs_key(row->x[id]), id)) lzs_run(race, scale, row->x[id], id, words[lane]);
+            }
+        }
+    }
+    lzs_kernels_scalar.race(row, i, to, cut, scale, race);
+}
+
+LZS_FN static void simd_extend(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap) {
+    int32_t k = 0;
+    for (; k + V_SHORTS <= n; k += V_SHORTS) v_extend(len + k, tokens + k, newest, cap);
+    lzs_kernels_scalar.extend(len + k, tokens + k, n - k, newest, cap);
+}
+
+LZS_FN static int32_t simd_nonzero(const uint16_t *len, int32_t n, int32_t *indices) {
+    int32_t found = 0, k = 0;
+    for (; k + V_SHORTS <= n; k += V_SHORTS) {
+        for (uint32_t bits = v_nonzero_shorts(len + k); bits; bits &= bits - 1) {
+            indices[found++] = k + lzs_lowest_bit(bits);
+        }
+    }
+    for (; k < n; k++) {
+        if (len[k]) indices[found++] = k;
+    }
+    return found;
+}
+
+const lzs_kernels LZS_TABLE = {LZS_NAME, simd_max, simd_gather, simd_weigh, simd_race, simd_extend, simd_nonzero};
