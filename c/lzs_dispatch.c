@@ -35,7 +35,7 @@ static int features(void) {
     uint64_t saved = xcr0();
     cpuid(7, r);
     int found = 0;
-    if ((saved & 0x06) == 0x06 && (r[1] & 1u << 5)) found |= AVX2;
+    if ((saved & 0x06) == 0x06 && (r[1] & (1u << 5 | 1u << 8)) == (1u << 5 | 1u << 8)) found |= AVX2; /* AVX2, BMI2 */
     uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
     if ((saved & 0xe6) == 0xe6 && (r[1] & avx512) == avx512) found |= AVX512;
     return found;

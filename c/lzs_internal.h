@@ -74,7 +74,7 @@ typedef struct lzs_edits_buffer {
     float *log2_distance; /* (n_reach + 1) log2(D + 1) for `rate`, log2 D for the others */
     int32_t n_reach;
     struct lzs_match { /* best match of each item of history.latest */
-        float cost;       /* bits, formula `rate` */
+        float bits;       /* LZ bits of its token; the cost while they are made */
         int32_t length;   /* longest (L, at least 1), and its distance, the nearest of equals */
         int32_t distance;
     } *matches; /* (max_matches) */
@@ -85,9 +85,8 @@ lzs_status lzs_edits_init(lzs_edits_buffer *e, int32_t formula, int32_t n_reach,
 lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t max_edits);
 void lzs_edits_free(lzs_edits_buffer *e);
 size_t lzs_edits_memory(const lzs_edits_buffer *e);
-/* Calls `emit` for each distinct token in reach whose LZ bits are not 0. */
-void lzs_lz_each(const lzs_history *h, lzs_edits_buffer *e, float log2_vocab,
-                 void (*emit)(void *to, int32_t token, float bits), void *to);
+/* Fills e->matches: the LZ bits of each item of h->latest. */
+void lzs_lz_make(lzs_edits_buffer *e, const lzs_history *h, float log2_vocab);
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
 float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware);
 

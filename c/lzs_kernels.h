@@ -70,11 +70,12 @@ static inline float lzs_packed_x(uint64_t packed) {
     return lzs_key_float((uint32_t)(packed >> 32));
 }
 
-/* Sums of weights by y: bin b holds y in [b, b + 1) / LZS_BINS_PER_BIT; what is at or above the limit goes to `rest`. */
-#define LZS_BINS_PER_BIT 64
+/* Sums of weights by y: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit; all other
+ * weights go to `rest`. `per_bit` is a power of two and `from` a multiple of a bin that is 0 or at least the width of all
+ * bins, so y - from is exact. */
 #define LZS_BINS 2048
 typedef struct lzs_weights {
-    int32_t limit; /* in bits, 1..32 */
+    float from, limit, per_bit;
     uint64_t rest;
     uint64_t bins[LZS_BINS];
 } lzs_weights;
@@ -105,7 +106,7 @@ typedef struct lzs_kernels {
 } lzs_kernels;
 
 /* Tables are made by function attributes, not by per-file flags, so that one command line builds them all. */
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#if defined(__GNUC__) && defined(__x86_64__)
 #  define LZS_X86 1
 #  define LZS_TARGET(isa) __attribute__((target(isa)))
 #elif defined(_MSC_VER) && defined(_M_X64)
@@ -141,6 +142,12 @@ static inline int lzs_lowest_bit(uint32_t bits) {
 #endif
 }
 
+static inline int lzs_bit_count(uint32_t bits) {
+    bits -= bits >> 1 & 0x55555555u;
+    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+    return (int)(((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
+}
+
 static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {
     return mask == NULL || ((mask[id >> 5] >> (id & 31)) & 1u);
 }
@@ -151,6 +158,11 @@ static inline bool lzs_inside(lzs_cut cut, uint32_t key, int32_t id) {
 
 static inline float lzs_y(lzs_scale s, float x) {
     return x == s.max ? 0.0f : (s.max - x) * s.scale; /* equality first: inf - inf is NaN */
+}
+
+static inline void lzs_weigh_one(lzs_weights *weights, float y) {
+    bool binned = y >= weights->from && y < weights->limit;
+    *(binned ? &weights->bins[(int32_t)((y - weights->from) * weights->per_bit)] : &weights->rest) += lzs_weight(y);
 }
 
 /* One runner of the race, in whatever order they come. */

@@ -1,10 +1,10 @@
-/* lzs_kernels_avx2.c - vector operations of AVX2, 8 lanes; the kernels are in lzs_kernels_simd.h. */
+/* lzs_kernels_avx2.c - vector operations of AVX2 with BMI2 and POPCNT, 8 lanes; the kernels are in lzs_kernels_simd.h. */
 #include "lzs_kernels.h"
 
 #ifdef LZS_X86
 #include <immintrin.h>
 
-#define LZS_FN LZS_TARGET("avx2")
+#define LZS_FN LZS_TARGET("avx2,bmi2,popcnt")
 #define LZS_TABLE lzs_kernels_avx2
 #define LZS_NAME "avx2"
 #define V_LANES 8
@@ -57,6 +57,12 @@ LZS_FN static inline uint64_t v_sum_wide(vi sums) {
     uint64_t s[4];
     _mm256_storeu_si256((__m256i *)s, sums);
     return s[0] + s[1] + s[2] + s[3];
+}
+/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
+    uint64_t bytes = _pdep_u64(bits, 0x0101010101010101u) * 0xff; /* byte l is 0xff where bit l is set */
+    __m128i order = _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100u, bytes));
+    _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(a, _mm256_cvtepu8_epi32(order)));
 }
 /* high and low words of the products with m */
 LZS_FN static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {

@@ -4,7 +4,7 @@
 #ifdef LZS_X86
 #include <immintrin.h>
 
-#define LZS_FN LZS_TARGET("avx512f,avx512bw,avx512dq,avx512vl")
+#define LZS_FN LZS_TARGET("avx512f,avx512bw,avx512dq,avx512vl,popcnt")
 #define LZS_TABLE lzs_kernels_avx512
 #define LZS_NAME "avx512"
 #define V_LANES 16
@@ -51,6 +51,10 @@ LZS_FN static inline vi v_add_wide(vi sums, vi w) {
     return _mm512_add_epi64(sums, _mm512_srli_epi64(w, 32));
 }
 LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_reduce_add_epi64(sums); }
+/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
+    _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
+}
 /* high and low words of the products with m */
 LZS_FN static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     __m512i factor = _mm512_set1_epi32((int)m);

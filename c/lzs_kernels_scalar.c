@@ -34,13 +34,7 @@ static int32_t scalar_gather(const lzs_row *row, int32_t from, int32_t to, float
 
 static void scalar_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *weights) {
     for (int32_t i = 0; i < row->n; i++) {
-        if (!lzs_allowed(row->mask, i)) continue;
-        float y = lzs_y(scale, row->x[i]);
-        if (y < (float)weights->limit) {
-            weights->bins[(int32_t)(y * LZS_BINS_PER_BIT)] += lzs_weight(y);
-        } else {
-            weights->rest += lzs_weight(y);
-        }
+        if (lzs_allowed(row->mask, i)) lzs_weigh_one(weights, lzs_y(scale, row->x[i]));
     }
 }
 

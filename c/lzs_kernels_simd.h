@@ -6,7 +6,8 @@
  */
 #include <math.h>
 
-#define LZS_VECTORS (LZS_LANES / V_LANES) /* vectors a row of 16 lanes */
+#define LZS_VECTORS (LZS_LANES / V_LANES) /* vectors that hold the 16 lanes of a block */
+#define V_UNROLL (LZS_VECTORS < 4 ? 4 : LZS_VECTORS)
 
 LZS_FN static inline vf loaded(const lzs_row *row, int32_t i) {
     vf x = v_load(row->x + i);
@@ -26,16 +27,18 @@ LZS_FN static void simd_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top
     for (int32_t b = 0; b < blocks->n; b++) {
         float *maxima = blocks->maxima[b];
         int32_t from = b * blocks->size, to = row->n - from < blocks->size ? row->n : from + blocks->size;
-        int32_t i = from, whole = from + (to - from) / LZS_LANES * LZS_LANES;
-        vf lanes[LZS_VECTORS];
-        for (int v = 0; v < LZS_VECTORS; v++) lanes[v] = v_set(-INFINITY);
-        for (; i < whole; i += LZS_LANES) {
-            for (int v = 0; v < LZS_VECTORS; v++) {
-                vf x = loaded(row, i + v * V_LANES);
+        vf lanes[V_UNROLL]; /* several, because one maximum waits for the one before */
+        for (int v = 0; v < V_UNROLL; v++) lanes[v] = v_set(-INFINITY);
+        int32_t i = from;
+        for (; i + V_UNROLL * V_LANES <= to; i += V_UNROLL * V_LANES) {
+            for (int v = 0; v < V_UNROLL; v += 2) {
+                vf x = loaded(row, i + v * V_LANES), y = loaded(row, i + (v + 1) * V_LANES);
                 lanes[v] = v_max(x, lanes[v]); /* a NaN in x gives lanes[v] */
-                unordered = v_or(unordered, v_unordered(x, x));
+                lanes[v + 1] = v_max(y, lanes[v + 1]);
+                unordered = v_or(unordered, v_unordered(x, y));
             }
         }
+        for (int v = LZS_VECTORS; v < V_UNROLL; v++) lanes[v % LZS_VECTORS] = v_max(lanes[v], lanes[v % LZS_VECTORS]);
         for (int v = 0; v < LZS_VECTORS; v++) {
             all = v_max(lanes[v], all);
             v_store(maxima + v * V_LANES, lanes[v]);
@@ -107,35 +110,33 @@ LZS_FN static inline vf ys_of(vf x, lzs_scale scale) {
 }
 
 LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *weights) {
-    vf limit = v_set((float)weights->limit);
+    enum { ROOM = 256 }; /* weights wait here for their bins: a loop of known length costs less than one a vector */
+    uint32_t w_waiting[ROOM + V_LANES], bins_waiting[ROOM + V_LANES];
+    int n_waiting = 0;
+    vf from = v_set(weights->from), limit = v_set(weights->limit), per_bit = v_set(weights->per_bit);
     vi sums = v_zero();
     int32_t i = 0;
-    for (; i + LZS_LANES <= row->n; i += LZS_LANES) {
-        for (int v = 0; v < LZS_VECTORS; v++) {
-            vf y = ys_of(loaded(row, i + v * V_LANES), scale);
-            vi w = weights_of(y);
-            vm binned = v_gt(limit, y);
-            sums = v_add_wide(sums, v_drop(w, binned));
-            uint32_t bits = v_bits(binned);
-            if (!bits) continue;
-            uint32_t w_lanes[V_LANES];
-            int32_t bins[V_LANES];
-            v_store_int((int32_t *)w_lanes, w);
-            v_store_int(bins, v_truncate(v_mul(y, v_set((float)LZS_BINS_PER_BIT))));
-            for (; bits; bits &= bits - 1) {
-                int lane = lzs_lowest_bit(bits);
-                weights->bins[bins[lane]] += w_lanes[lane];
-            }
+    for (; i + V_LANES <= row->n; i += V_LANES) {
+        vf y = ys_of(loaded(row, i), scale);
+        vi w = weights_of(y);
+        vm binned = v_and(v_ge(y, from), v_gt(limit, y));
+        sums = v_add_wide(sums, v_drop(w, binned));
+        uint32_t bits = v_bits(binned);
+        v_compress(w_waiting + n_waiting, w, bits);
+        v_compress(bins_waiting + n_waiting, v_truncate(v_mul(v_sub(y, from), per_bit)), bits);
+        n_waiting += lzs_bit_count(bits);
+        if (n_waiting < ROOM) continue;
+        for (int k = 0; k < ROOM; k++) weights->bins[bins_waiting[k]] += w_waiting[k];
+        n_waiting -= ROOM;
+        for (int k = 0; k < n_waiting; k++) { /* fewer than V_LANES */
+            w_waiting[k] = w_waiting[ROOM + k];
+            bins_waiting[k] = bins_waiting[ROOM + k];
         }
     }
+    for (int k = 0; k < n_waiting; k++) weights->bins[bins_waiting[k]] += w_waiting[k];
     weights->rest += v_sum_wide(sums);
     for (; i < row->n; i++) {
-        float y = lzs_y(scale, loaded_one(row, i));
-        if (y < (float)weights->limit) {
-            weights->bins[(int32_t)(y * LZS_BINS_PER_BIT)] += lzs_weight(y);
-        } else {
-            weights->rest += lzs_weight(y);
-        }
+        if (lzs_allowed(row->mask, i)) lzs_weigh_one(weights, lzs_y(scale, row->x[i]));
     }
 }
 

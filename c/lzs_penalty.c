@@ -69,15 +69,14 @@ static void find_matches(const lzs_history *h, lzs_edits_buffer *e) {
             m->distance = distance;
             if (rate) {
                 float cost = (e->log2_distance[distance] + lzs_log2((float)length)) / (float)length;
-                if (cost < m->cost) m->cost = cost;
+                if (cost < m->bits) m->bits = cost;
             }
         }
         end = start;
     }
 }
 
-void lzs_lz_each(const lzs_history *h, lzs_edits_buffer *e, float log2_vocab,
-                 void (*emit)(void *to, int32_t token, float bits), void *to) {
+void lzs_lz_make(lzs_edits_buffer *e, const lzs_history *h, float log2_vocab) {
     find_matches(h, e);
     int32_t longest = 0, at = 0; /* the longest match of the buffer (l) and its nearest distance (d), for codelength */
     for (uint32_t i = 0; e->formula == LZS_LZ_CODELENGTH && i < h->latest.n; i++) {
@@ -88,22 +87,19 @@ void lzs_lz_each(const lzs_history *h, lzs_edits_buffer *e, float log2_vocab,
         }
     }
     for (uint32_t i = 0; i < h->latest.n; i++) {
-        const struct lzs_match *m = &e->matches[i];
-        float cost;
-        if (e->formula == LZS_LZ_RATE) {
-            cost = m->cost;
-        } else if (e->formula == LZS_LZ_DISTANCE) {
+        struct lzs_match *m = &e->matches[i];
+        float cost = m->bits; /* rate */
+        if (e->formula == LZS_LZ_DISTANCE) {
             cost = e->log2_distance[m->distance];
-        } else if (longest > 0 && m->length == longest + 1) {
+        } else if (e->formula == LZS_LZ_CODELENGTH && longest > 0 && m->length == longest + 1) {
             float after = (float)m->length * (float)m->distance, before = (float)longest * (float)at;
             cost = lzs_log2(after / before) - 1.0f;
-        } else {
+        } else if (e->formula == LZS_LZ_CODELENGTH) {
             cost = e->log2_distance[(int32_t)h->n - h->latest.items[i].value];
         }
         if (cost > log2_vocab) cost = log2_vocab;
         if (cost < 0.0f && e->formula != LZS_LZ_CODELENGTH) cost = 0.0f;
-        float bits = log2_vocab - cost;
-        if (bits != 0.0f) emit(to, h->latest.items[i].token, bits);
+        m->bits = log2_vocab - cost;
     }
 }
 
@@ -158,20 +154,16 @@ static bool is_exempt(const lzs_params *p, int32_t token) {
     return low < p->n_exempt && p->exempt[low] == token;
 }
 
-struct fold {
-    lzs_edits_buffer *e;
-    const lzs_history *h;
-    const lzs_params *params;
-};
-
-static void fold_lz(void *to, int32_t token, float bits) {
-    struct fold *f = to;
-    float bias = -(f->params->lz_penalty * bits);
-    int32_t at = lzs_bag_find(&f->h->counts, token);
-    if (at >= 0) {
-        f->e->edits[at].bias = fmaxf(f->e->edits[at].bias + bias, -FLT_MAX);
-    } else {
-        f->e->edits[f->e->n++] = (lzs_edit){token, 1.0f, bias};
+static void fold_lz(lzs_edits_buffer *e, const lzs_history *h, float strength) {
+    for (uint32_t i = 0; i < h->latest.n; i++) {
+        int32_t token = h->latest.items[i].token, at = h->counts.n ? lzs_bag_find(&h->counts, token) : -1;
+        float bias = -(strength * e->matches[i].bits);
+        if (bias == 0.0f) continue;
+        if (at >= 0) {
+            e->edits[at].bias = fmaxf(e->edits[at].bias + bias, -FLT_MAX);
+        } else {
+            e->edits[e->n++] = (lzs_edit){token, 1.0f, fmaxf(bias, -FLT_MAX)};
+        }
     }
 }
 
@@ -182,8 +174,8 @@ void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params 
         e->edits[e->n++] = counted_edit(params, h->counts.items[i].token, h->counts.items[i].value);
     }
     if (h->n_reach) {
-        struct fold fold = {e, h, params};
-        lzs_lz_each(h, e, log2_vocab, fold_lz, &fold);
+        lzs_lz_make(e, h, log2_vocab);
+        fold_lz(e, h, params->lz_penalty);
     }
     if (params->n_exempt) {
         size_t kept = 0;

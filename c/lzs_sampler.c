@@ -345,21 +345,6 @@ lzs_status lzs_distribution(lzs_sampler *s, float *logits, int32_t *ids, float *
 
 /* ---- the LZ penalty by itself ---- */
 
-struct pairs {
-    int32_t *tokens;
-    float *bits;
-    size_t capacity, n;
-};
-
-static void store_pair(void *to, int32_t token, float bits) {
-    struct pairs *p = to;
-    if (p->n < p->capacity) {
-        p->tokens[p->n] = token;
-        p->bits[p->n] = bits;
-    }
-    p->n++;
-}
-
 lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                        int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written) {
     *n_written = 0;
@@ -374,10 +359,17 @@ lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_
     lzs_status status = lzs_sampler_new(n_vocab, &params, &s);
     if (status == LZS_OK) status = lzs_prime(s, history, n);
     if (status == LZS_OK) {
-        struct pairs pairs = {tokens, bits, capacity, 0};
-        lzs_lz_each(&s->history, &s->edits, s->log2_vocab, store_pair, &pairs);
-        *n_written = pairs.n;
-        if (pairs.n > capacity) status = LZS_ESPACE;
+        lzs_lz_make(&s->edits, &s->history, s->log2_vocab);
+        for (uint32_t i = 0; i < s->history.latest.n; i++) {
+            float found = s->edits.matches[i].bits;
+            if (found == 0.0f) continue;
+            if (*n_written < capacity) {
+                tokens[*n_written] = s->history.latest.items[i].token;
+                bits[*n_written] = found;
+            }
+            ++*n_written;
+        }
+        if (*n_written > capacity) status = LZS_ESPACE;
     }
     lzs_sampler_free(s);
     return status;

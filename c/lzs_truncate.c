@@ -3,8 +3,8 @@
  * The vocabulary is never sorted. Top-k takes the few tokens above a bound that the maxima of the row's parts give;
  * top-p sums integer weights by coarse bins of y and looks closer at the one bin where the threshold falls; min-p is
  * a binary search over keys. Integer sums do not depend on the order of addition, so a cut has the same bits on every
- * machine. What does not fit the short list (more than 1,024 tokens asked for, thousands of equal logits) takes the
- * long way: a radix descent on the keys.
+ * machine. A top-k of more than 1,024 tokens, and thousands of nearly equal logits, take the long way: a radix descent
+ * on the keys.
  */
 #include <math.h>
 
@@ -164,47 +164,81 @@ static lzs_cut min_p_cut(lzs_cut cut, lzs_scale scale, float min_p) {
 
 /* ---- top-p over the whole row ---- */
 
-/* The bin where the target falls, and the part of it that is left for that bin; -1 when the bins do not reach it. */
-static int32_t crossing_bin(const lzs_weights *weights, uint64_t *target) {
-    for (int32_t b = 0; b < weights->limit * LZS_BINS_PER_BIT; b++) {
-        if (weights->bins[b] >= *target) return b;
-        *target -= weights->bins[b];
+/* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. */
+static int32_t nth_equal(const lzs_row *row, uint32_t key, uint64_t nth) {
+    for (int32_t i = 0; i < row->n; i++) {
+        if (lzs_key(row->x[i]) == key && lzs_allowed(row->mask, i) && --nth == 0) return i;
     }
     return -1;
 }
 
-/* The cut of top-p; false when the list is too short for the tokens of the bin where it falls. */
-static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_blocks *blocks, lzs_scale scale,
-                      const lzs_params *params, lzs_list *list, lzs_cut *cut) {
-    lzs_weights weights;
-    uint64_t target = 0;
-    int32_t bin = -1;
-    for (int32_t limit = 16; bin < 0 && limit <= 32; limit *= 2) { /* most of the mass lies within 16 bits of the top */
-        weights.limit = limit;
-        weights.rest = 0;
-        for (int32_t b = 0; b < limit * LZS_BINS_PER_BIT; b++) weights.bins[b] = 0;
-        kernels->weigh(row, scale, &weights);
-        uint64_t total = weights.rest;
-        for (int32_t b = 0; b < limit * LZS_BINS_PER_BIT; b++) total += weights.bins[b];
-        target = top_p_target(params->top_p, total);
-        bin = crossing_bin(&weights, &target);
-    }
-    /* keys of the bin: from the first with y < (bin + 1) / 64 to the last with y >= bin / 64 */
-    uint32_t top = lzs_key(scale.max), bottom = lzs_key(-FLT_MAX) - 1;
-    float above = (float)(bin + 1) / LZS_BINS_PER_BIT, from = (float)bin / LZS_BINS_PER_BIT;
-    uint32_t low = first_within(scale, bottom, top, lzs_bits_float(lzs_float_bits(above) - 1));
-    uint32_t high = bin ? first_within(scale, bottom, top, lzs_bits_float(lzs_float_bits(from) - 1)) - 1 : top;
+static uint64_t weigh(const lzs_kernels *kernels, const lzs_row *row, lzs_scale scale, lzs_weights *weights) {
+    uint64_t total = weights->rest = 0;
+    for (int32_t b = 0; b < LZS_BINS; b++) weights->bins[b] = 0;
+    kernels->weigh(row, scale, weights);
+    for (int32_t b = 0; b < LZS_BINS; b++) total += weights->bins[b];
+    return total + weights->rest;
+}
+
+/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS when all do not reach it. */
+static int32_t crossing_bin(const lzs_weights *weights, uint64_t *target) {
+    int32_t b = 0;
+    while (b < LZS_BINS && weights->bins[b] < *target) *target -= weights->bins[b++];
+    return b;
+}
+
+/* The tokens whose keys are from low to high; false when there are too many for the list. */
+static bool gather(const lzs_kernels *kernels, const lzs_row *row, const lzs_blocks *blocks, uint32_t low,
+                   uint32_t high, lzs_list *list) {
     list->n = 0;
     for (int32_t b = 0; b < blocks->n; b++) {
         if (lzs_block_max(blocks, b) < lzs_key_float(low)) continue;
         int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
         if (kernels->gather(row, i, to, lzs_key_float(low), lzs_key_float(high), list) < to) return false;
     }
-    lzs_sort(list->packed, list->n);
-    bool keep_ties = params->ties == LZS_TIES_KEEP;
-    shorten(list, reaching(list, scale, target), keep_ties);
-    *cut = last_of(list, keep_ties);
     return true;
+}
+
+static float float_before(float positive) {
+    return lzs_bits_float(lzs_float_bits(positive) - 1);
+}
+
+/* The cut of top-p; false when thousands of tokens have so nearly the same logit that bins do not tell them apart. */
+static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_blocks *blocks, lzs_scale scale,
+                      const lzs_params *params, lzs_list *list, lzs_cut *cut) {
+    bool keep_ties = params->ties == LZS_TIES_KEEP;
+    uint32_t top = lzs_key(scale.max), bottom = lzs_key(-FLT_MAX) - 1;
+    lzs_weights weights = {.from = 0.0f, .limit = 16.0f, .per_bit = 64.0f}; /* most of the mass lies within 16 bits */
+    uint64_t target = top_p_target(params->top_p, weigh(kernels, row, scale, &weights)), whole = target;
+    int32_t bin = crossing_bin(&weights, &target);
+    if (bin == LZS_BINS) {
+        weights.limit = 32.0f;
+        weigh(kernels, row, scale, &weights);
+        target = whole;
+        bin = crossing_bin(&weights, &target);
+    }
+    for (int zoom = 0; zoom < 2; zoom++) {
+        float from = weights.from + (float)bin / weights.per_bit, limit = from + 1.0f / weights.per_bit;
+        uint32_t low = first_within(scale, bottom, top, float_before(limit));
+        uint32_t high = from > 0.0f ? first_within(scale, bottom, top, float_before(from)) - 1 : top;
+        if (gather(kernels, row, blocks, low, high, list)) {
+            lzs_sort(list->packed, list->n);
+            shorten(list, reaching(list, scale, target), keep_ties);
+            *cut = last_of(list, keep_ties);
+            return true;
+        }
+        if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
+            int32_t last = nth_equal(row, top, (target + lzs_weight(0.0f) - 1) / lzs_weight(0.0f));
+            *cut = (lzs_cut){top, keep_ties ? INT32_MAX : last};
+            if (last >= 0) return true;
+        }
+        weights.from = from;
+        weights.limit = limit;
+        weights.per_bit *= LZS_BINS;
+        weigh(kernels, row, scale, &weights);
+        bin = crossing_bin(&weights, &target);
+    }
+    return false;
 }
 
 /* ---- the long way ---- */
@@ -224,13 +258,6 @@ static void histogram(const lzs_row *row, lzs_cut cut, const lzs_scale *scale, u
         if (!lzs_inside(cut, key, i) || !lzs_allowed(row->mask, i)) continue;
         bins[(key >> shifts[level]) & (n_bins - 1)] += scale ? lzs_weight(lzs_y(*scale, row->x[i])) : 1;
     }
-}
-
-/* The nth (from 1) allowed token, in order of ids, with this key. */
-static int32_t nth_equal(const lzs_row *row, uint32_t key, uint64_t nth) {
-    int32_t i = 0;
-    while (lzs_key(row->x[i]) != key || !lzs_allowed(row->mask, i) || --nth > 0) i++;
-    return i;
 }
 
 /* The cut where the cumulative count, or with a scale the cumulative weight, reaches what top-k or top-p wants of the
@@ -270,9 +297,9 @@ lzs_cut lzs_truncate(const lzs_kernels *kernels, const lzs_row *row, const lzs_p
         return truncate_list(list, scale, params);
     }
     if (cut_by_k) cut = descend(row, cut, NULL, params);
-    if (params->top_p < 1.0f &&
-        (cut_by_k || !top_p_cut(kernels, row, blocks, scale, params, list, &cut))) {
-        cut = descend(row, cut, &scale, params);
+    if (params->top_p < 1.0f) {
+        bool found = !cut_by_k && top_p_cut(kernels, row, blocks, scale, params, list, &cut);
+        if (!found) cut = descend(row, cut, &scale, params);
     }
     if (params->min_p > 0.0f) cut = min_p_cut(cut, scale, params->min_p);
     list->n = 0; /* the survivors are not in the list */
