@@ -2,6 +2,12 @@
 #include "lzs_kernels.h"
 
 #include <stdlib.h>
+#ifndef __STDC_NO_ATOMICS__
+#  include <stdatomic.h>
+typedef _Atomic(const lzs_kernels *) chosen_kernels;
+#else
+typedef const lzs_kernels *volatile chosen_kernels;
+#endif
 
 #ifdef LZS_X86
 #ifdef _MSC_VER
@@ -62,10 +68,13 @@ static bool same(const char *a, const char *b) {
 }
 
 const lzs_kernels *lzs_kernels_best(void) {
+    static chosen_kernels chosen; /* every thread finds the same; asking costs 20 us where cpuid traps to a hypervisor */
+    const lzs_kernels *best = chosen, *table;
+    if (best) return best;
     const char *wanted = getenv("LZS_KERNELS");
-    const lzs_kernels *best = NULL, *table;
     for (int i = 0; (table = lzs_kernels_at(i)); i++) {
         if (!wanted || !*wanted || same(wanted, table->name)) best = table;
     }
+    chosen = best;
     return best;
 }

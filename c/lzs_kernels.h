@@ -89,6 +89,8 @@ typedef struct lzs_race {
 
 typedef struct lzs_kernels {
     const char *name;
+    /* The maximum and nothing else, as fast as the row can be read: what benches call the floor. No logit is NaN. */
+    float (*scan)(const float *x, int32_t n);
     /* Fills `top` and the maxima of the blocks (whose size and number are given). */
     void (*max)(const lzs_row *row, lzs_blocks *blocks, lzs_top *top);
     /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,

@@ -3,6 +3,12 @@
 
 #include "lzs_kernels.h"
 
+static float scalar_scan(const float *x, int32_t n) {
+    float max = -INFINITY;
+    for (int32_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
+    return max;
+}
+
 static void scalar_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top) {
     *top = (lzs_top){-INFINITY, -1, false};
     for (int32_t b = 0; b < blocks->n; b++) {
@@ -67,5 +73,5 @@ static int32_t scalar_nonzero(const uint16_t *len, int32_t n, int32_t *indices) 
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar", scalar_max, scalar_gather, scalar_weigh, scalar_race, scalar_extend, scalar_nonzero,
+    "scalar", scalar_scan, scalar_max, scalar_gather, scalar_weigh, scalar_race, scalar_extend, scalar_nonzero,
 };

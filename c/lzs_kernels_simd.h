@@ -19,6 +19,18 @@ LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
     return lzs_allowed(row->mask, i) ? row->x[i] : -INFINITY;
 }
 
+LZS_FN static float simd_scan(const float *x, int32_t n) {
+    vf several[4] = {v_set(-INFINITY), v_set(-INFINITY), v_set(-INFINITY), v_set(-INFINITY)};
+    int32_t i = 0;
+    for (; i + 4 * V_LANES <= n; i += 4 * V_LANES) {
+        for (int v = 0; v < 4; v++) several[v] = v_max(v_load(x + i + v * V_LANES), several[v]);
+    }
+    float lanes[V_LANES], max = lzs_kernels_scalar.scan(x + i, n - i);
+    v_store(lanes, v_max(v_max(several[0], several[1]), v_max(several[2], several[3])));
+    for (int l = 0; l < V_LANES; l++) max = lanes[l] > max ? lanes[l] : max;
+    return max;
+}
+
 LZS_FN static void simd_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top) {
     vf all = v_set(-INFINITY);
     vm unordered = v_unordered(all, all); /* none */
@@ -207,4 +219,4 @@ LZS_FN static int32_t simd_nonzero(const uint16_t *len, int32_t n, int32_t *indi
     return found;
 }
 
-const lzs_kernels LZS_TABLE = {LZS_NAME, simd_max, simd_gather, simd_weigh, simd_race, simd_extend, simd_nonzero};
+const lzs_kernels LZS_TABLE = {LZS_NAME, simd_scan, simd_max, simd_gather, simd_weigh, simd_race, simd_extend, simd_nonzero};

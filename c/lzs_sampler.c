@@ -11,6 +11,16 @@ const char *lzs_version(void) {
     return "0.1.0";
 }
 
+const char *lzs_kernels_name(void) {
+    const lzs_kernels *kernels = lzs_kernels_best();
+    return kernels ? kernels->name : "none";
+}
+
+float lzs_kernels_scan(const float *x, int32_t n) {
+    const lzs_kernels *kernels = lzs_kernels_best();
+    return kernels ? kernels->scan(x, n) : NAN;
+}
+
 const char *lzs_strerror(int status) {
     switch (status) {
     case LZS_OK: return "ok";

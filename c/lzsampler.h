@@ -132,6 +132,13 @@ typedef struct lzs_sampler lzs_sampler;
 /* "0.1.0" */
 LZS_API const char *lzs_version(void);
 
+/* Name of the kernels in use: "scalar", "avx2", "avx512" or "neon". The fastest that this CPU runs, or the one that the
+ * environment variable LZS_KERNELS names (meant for tests); "none" when that does not run here. */
+LZS_API const char *lzs_kernels_name(void);
+
+/* The maximum of a row by a bare loop of those kernels: the floor that benches compare with. */
+LZS_API float lzs_kernels_scan(const float *x, int32_t n);
+
 /* One line of English for a status; never NULL. */
 LZS_API const char *lzs_strerror(int status);
 

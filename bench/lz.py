@@ -1,0 +1,76 @@
+"""The LZ penalty of one token: accept (match index kept up to date) and edits, over windows and kinds of history.
+
+    python bench/lz.py [--rounds 300] [--json]
+
+Histories: random tokens of a large vocabulary (many distinct tokens, hardly a match), text-like ones (Zipf, with phrases
+that come back), and a loop of 50 tokens (one position in 50 matches the whole buffer). Medians in microseconds; the
+window is full before the clock starts.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from measure import interleave, report
+
+from lzsampler import Params, Sampler
+from lzsampler._ffi import ffi, lib
+
+N_VOCAB = 151936
+WINDOWS = (64, 512, 2048, 8192, 32768, 131072)
+
+
+def histories(n: int) -> dict[str, npt.NDArray[np.int32]]:
+    """Return histories of n tokens: kind -> int32[n]."""
+    rng = np.random.default_rng(2)
+    text = rng.zipf(1.2, n) % N_VOCAB
+    for start in range(500, n - 20, 700):  # a phrase from some way back
+        text[start : start + 12] = text[start - 450 : start - 438]
+    return {
+        "random": rng.integers(0, N_VOCAB, n).astype(np.int32),
+        "text": text.astype(np.int32),
+        "loop": np.resize(rng.integers(0, N_VOCAB, 50), n).astype(np.int32),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--windows", type=int, nargs="*", default=WINDOWS)
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    results = []
+    for window in arguments.windows:
+        for kind, tokens in histories(window + 64 + arguments.rounds + 3).items():
+            start = window + 64
+            sampler = Sampler(N_VOCAB, Params(lz_penalty=0.15, lz_window=window, history="all"))
+            sampler.prime(tokens[:start])
+            n = ffi.new("size_t *")
+
+            def accept(i: int, sampler: Sampler = sampler, tokens: npt.NDArray[np.int32] = tokens, at: int = start) -> None:
+                lib.lzs_accept(sampler.handle, int(tokens[at + 3 + i]))
+
+            def edits(_: int, sampler: Sampler = sampler, n: object = n) -> None:
+                lib.lzs_edits(sampler.handle, n)
+
+            nothing: Callable[[int], object] = lambda _: None  # noqa: E731
+            call = interleave({"": (nothing, lambda _: lib.lzs_n_vocab(sampler.handle))}, 300)[""]  # noqa: B023
+            times = interleave({"accept": (nothing, accept), "edits": (nothing, edits)}, arguments.rounds)
+            results.append(
+                {
+                    "window": window,
+                    "history": kind,
+                    "edits": int(n[0]),
+                    "accept us": float(np.median(times["accept"])),
+                    "edits us": float(np.median(times["edits"])),
+                    "both us": float(np.median(times["accept"] + times["edits"])),
+                    "of which calls us": 2 * float(np.median(call)),
+                    "bytes": sampler.memory,
+                }
+            )
+    report(results, arguments.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What the benches share: rows of logits, interleaved timing, the machine's name, a table."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lzsampler._ffi import ffi, lib
+
+Row = npt.NDArray[np.float32]
+RECORDED = Path(__file__).with_name("data") / "logits.npz"
+
+
+def rows(n_vocab: int, kind: str, n: int = 8) -> list[Row]:
+    """Return rows of logits, float32[n_vocab]: "gaussian" (sd 2.6 with six peaks, as untrained heads look), "peaked"
+    (rows recorded from a model's run, stretched to the vocabulary by their quantiles), "equal" (all 1)."""
+    rng = np.random.default_rng(n_vocab)
+    if kind == "equal":
+        return [np.ones(n_vocab, np.float32) for _ in range(n)]
+    if kind == "gaussian":
+        made = [rng.normal(-1, 2.6, n_vocab).astype(np.float32) for _ in range(n)]
+        for row in made:
+            row[rng.integers(0, n_vocab, 6)] += 12
+        return made
+    with np.load(RECORDED) as recorded:
+        profiles = np.sort(recorded["logits"].astype(np.float32), axis=1)[:n]
+    places = np.linspace(0, profiles.shape[1] - 1, n_vocab)
+    return [
+        rng.permutation(np.interp(places, np.arange(profiles.shape[1]), profile).astype(np.float32))
+        for profile in profiles
+    ]
+
+
+def interleave(
+    functions: dict[str, tuple[Callable[[int], object], Callable[[int], object]]], rounds: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Time (prepare, run) pairs once a round, in turn: name -> microseconds[rounds] of run. Each gets the round's number.
+
+    What a run reads should be warm in the caches, as logits are after the decode that wrote them: prepare sees to it.
+    """
+    times = {name: np.empty(rounds) for name in functions}
+    for i in range(-3, rounds):  # three rounds to warm up
+        for name, (prepare, run) in functions.items():
+            prepare(i)
+            start = perf_counter_ns()
+            run(i)
+            if i >= 0:
+                times[name][i] = (perf_counter_ns() - start) / 1000
+    return times
+
+
+def machine() -> str:
+    """Return processor, number of cores and kernels in use."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0] if names else model
+    return f"{model}, {os.cpu_count()} cores, kernels {ffi.string(lib.lzs_kernels_name()).decode()}"
+
+
+def report(results: list[dict[str, Any]], as_json: bool) -> None:
+    """Print rows of results with machine and command, as JSON or as a Markdown table."""
+    command = shlex.join(["python", *sys.argv])
+    if as_json:
+        print(json.dumps({"machine": machine(), "command": command, "results": results}))
+        return
+    print(f"{machine()}\n{command}\n")
+    columns = list(dict.fromkeys(key for row in results for key in row))
+    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+    for row in results:
+        print("| " + " | ".join(_shown(row.get(column, "")) for column in columns) + " |")
+
+
+def _shown(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) and abs(value) < 100 else f"{value:.0f}" if isinstance(value, float) else str(value)
