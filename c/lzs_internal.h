@@ -70,23 +70,25 @@ typedef struct lzs_edits_buffer {
     size_t n, capacity;
     bool valid; /* the edits are those of the history as it is */
 
-    int32_t formula;
-    float *log2_distance; /* (n_reach + 1) log2(D + 1) for `rate`, log2 D for the others */
+    /* LZ, while the edits are made. */
+    float *lz_bias; /* (n_reach + 1) bias of a token whose best match has length 1, by its distance; [0] is not used */
     int32_t n_reach;
-    struct lzs_match { /* best match of each item of history.latest */
-        float bits;       /* LZ bits of its token; the cost while they are made */
-        int32_t length;   /* longest (L, at least 1), and its distance, the nearest of equals */
+    struct lzs_match { /* of each item of history.latest: best match, where one is longer than 1 */
+        uint32_t stamp;   /* equal to the buffer's where the rest is of this history */
+        int32_t length;   /* longest (L, at least 2), and its distance, the nearest of equals */
         int32_t distance;
-    } *matches; /* (max_matches) */
+        float value;      /* least cost in bits (`rate`), then the bias */
+    } *matches;           /* (max_matches) */
+    int32_t *matched;     /* (max_matches) items that have one */
     size_t max_matches;
+    uint32_t stamp;
 } lzs_edits_buffer;
 
-lzs_status lzs_edits_init(lzs_edits_buffer *e, int32_t formula, int32_t n_reach, size_t max_matches);
+lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float log2_vocab, int32_t n_reach,
+                          size_t max_matches);
 lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t max_edits);
 void lzs_edits_free(lzs_edits_buffer *e);
 size_t lzs_edits_memory(const lzs_edits_buffer *e);
-/* Fills e->matches: the LZ bits of each item of h->latest. */
-void lzs_lz_make(lzs_edits_buffer *e, const lzs_history *h, float log2_vocab);
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
 float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware);
 

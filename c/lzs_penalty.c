@@ -8,14 +8,24 @@
 
 #include "lzs_internal.h"
 
-lzs_status lzs_edits_init(lzs_edits_buffer *e, int32_t formula, int32_t n_reach, size_t max_matches) {
-    *e = (lzs_edits_buffer){.formula = formula, .n_reach = n_reach, .max_matches = max_matches};
+static float lz_bias(const lzs_params *p, float cost, float log2_vocab) {
+    if (cost > log2_vocab) cost = log2_vocab;
+    if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
+    float bias = -(p->lz_penalty * (log2_vocab - cost));
+    return bias > -FLT_MAX ? bias : -FLT_MAX;
+}
+
+lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float log2_vocab, int32_t n_reach,
+                          size_t max_matches) {
+    *e = (lzs_edits_buffer){.n_reach = n_reach, .max_matches = max_matches};
     if (!n_reach) return LZS_OK;
-    e->matches = malloc(max_matches * sizeof *e->matches);
-    e->log2_distance = malloc(((size_t)n_reach + 1) * sizeof *e->log2_distance);
-    if (!e->matches || !e->log2_distance) return LZS_ENOMEM;
+    e->matches = calloc(max_matches, sizeof *e->matches);
+    e->matched = malloc(max_matches * sizeof *e->matched);
+    e->lz_bias = malloc(((size_t)n_reach + 1) * sizeof *e->lz_bias);
+    if (!e->matches || !e->matched || !e->lz_bias) return LZS_ENOMEM;
     for (int32_t d = 1; d <= n_reach; d++) {
-        e->log2_distance[d] = lzs_log2((float)(formula == LZS_LZ_RATE ? d + 1 : d));
+        float cost = lzs_log2((float)(params->lz_formula == LZS_LZ_RATE ? d + 1 : d));
+        e->lz_bias[d] = lz_bias(params, cost, log2_vocab);
     }
     return LZS_OK;
 }
@@ -37,69 +47,100 @@ void lzs_edits_free(lzs_edits_buffer *e) {
     free(e->edits);
     free(e->saved);
     free(e->matches);
-    free(e->log2_distance);
+    free(e->matched);
+    free(e->lz_bias);
 }
 
 size_t lzs_edits_memory(const lzs_edits_buffer *e) {
-    size_t bytes = e->capacity * (sizeof *e->edits + sizeof *e->saved) + e->max_matches * sizeof *e->matches;
-    return e->n_reach ? bytes + ((size_t)e->n_reach + 1) * sizeof *e->log2_distance : bytes;
+    size_t bytes = e->capacity * (sizeof *e->edits + sizeof *e->saved);
+    if (!e->n_reach) return bytes;
+    return bytes + e->max_matches * (sizeof *e->matches + sizeof *e->matched) +
+           ((size_t)e->n_reach + 1) * sizeof *e->lz_bias;
 }
 
 /* ---- LZ ---- */
 
-/* The best match of each distinct token in reach. Nearly all have length 1 and are told by the last position of their
- * token; the few longer ones are found by their lengths. (A length-1 match at the nearest distance never beats a longer
- * one there: (c + log2 L) / L <= c for c = log2(D + 1) >= 1.) */
-static void find_matches(const lzs_history *h, lzs_edits_buffer *e) {
-    bool rate = e->formula == LZS_LZ_RATE;
-    for (uint32_t i = 0; i < h->latest.n; i++) {
-        int32_t nearest = (int32_t)h->n - h->latest.items[i].value;
-        e->matches[i] = (struct lzs_match){rate ? e->log2_distance[nearest] : 0.0f, 1, nearest};
-    }
+/* Finds the best match of the tokens that have one longer than 1. All others are told by the last position of their
+ * token alone, and these are few. (At one distance a longer match never costs more: (c + log2 L) / L <= c for
+ * c = log2(D + 1) >= 1, so the length-1 match at the nearest distance is where every search starts.) */
+static uint32_t find_matches(lzs_edits_buffer *e, const lzs_history *h, bool rate) {
     enum { CHUNK = 1024 };
     int32_t longer[CHUNK], reach = lzs_history_reach(h);
+    uint32_t n_matched = 0;
+    e->stamp++;
     for (int32_t end = h->n_reach; end > h->n_reach - reach;) { /* nearest chunks and positions first */
         int32_t start = end - CHUNK > h->n_reach - reach ? end - CHUNK : h->n_reach - reach;
         int32_t n = h->kernels->nonzero(h->len + start, end - start, longer);
         while (n-- > 0) {
             int32_t k = start + longer[n], distance = h->n_reach - k, length = h->len[k] + 1;
-            struct lzs_match *m = &e->matches[lzs_bag_find(&h->latest, h->tokens[h->n - (size_t)distance])];
+            int32_t item = lzs_bag_find(&h->latest, h->tokens[h->n - (size_t)distance]);
+            struct lzs_match *m = &e->matches[item];
+            if (m->stamp != e->stamp) {
+                int32_t nearest = (int32_t)h->n - h->latest.items[item].value;
+                *m = (struct lzs_match){e->stamp, 1, nearest, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
+                e->matched[n_matched++] = item;
+            }
             if (length <= m->length) continue; /* no formula likes a match that is further and not longer */
             m->length = length;
             m->distance = distance;
             if (rate) {
-                float cost = (e->log2_distance[distance] + lzs_log2((float)length)) / (float)length;
-                if (cost < m->bits) m->bits = cost;
+                float cost = (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
+                if (cost < m->value) m->value = cost;
             }
         }
         end = start;
     }
+    return n_matched;
 }
 
-void lzs_lz_make(lzs_edits_buffer *e, const lzs_history *h, float log2_vocab) {
-    find_matches(h, e);
+/* Turns the best matches of the n tokens that have one into biases. */
+static void price_matches(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *p, float log2_vocab, uint32_t n) {
     int32_t longest = 0, at = 0; /* the longest match of the buffer (l) and its nearest distance (d), for codelength */
-    for (uint32_t i = 0; e->formula == LZS_LZ_CODELENGTH && i < h->latest.n; i++) {
-        const struct lzs_match *m = &e->matches[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const struct lzs_match *m = &e->matches[e->matched[i]];
         if (m->length - 1 > longest || (m->length - 1 == longest && m->distance < at)) {
             longest = m->length - 1;
             at = m->distance;
         }
     }
-    for (uint32_t i = 0; i < h->latest.n; i++) {
-        struct lzs_match *m = &e->matches[i];
-        float cost = m->bits; /* rate */
-        if (e->formula == LZS_LZ_DISTANCE) {
-            cost = e->log2_distance[m->distance];
-        } else if (e->formula == LZS_LZ_CODELENGTH && longest > 0 && m->length == longest + 1) {
+    for (uint32_t i = 0; i < n; i++) {
+        struct lzs_match *m = &e->matches[e->matched[i]];
+        float cost = m->value; /* rate */
+        if (p->lz_formula == LZS_LZ_DISTANCE) {
+            cost = lzs_log2((float)m->distance);
+        } else if (p->lz_formula == LZS_LZ_CODELENGTH && m->length == longest + 1) {
             float after = (float)m->length * (float)m->distance, before = (float)longest * (float)at;
             cost = lzs_log2(after / before) - 1.0f;
-        } else if (e->formula == LZS_LZ_CODELENGTH) {
-            cost = e->log2_distance[(int32_t)h->n - h->latest.items[i].value];
+        } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
+            cost = lzs_log2((float)((int32_t)h->n - h->latest.items[e->matched[i]].value));
         }
-        if (cost > log2_vocab) cost = log2_vocab;
-        if (cost < 0.0f && e->formula != LZS_LZ_CODELENGTH) cost = 0.0f;
-        m->bits = log2_vocab - cost;
+        m->value = lz_bias(p, cost, log2_vocab);
+    }
+}
+
+/* Appends the edits of the tokens in reach, or adds them to those that a count has. */
+static void add_lz(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *p, float log2_vocab) {
+    uint32_t n_matched = find_matches(e, h, p->lz_formula == LZS_LZ_RATE);
+    price_matches(e, h, p, log2_vocab, n_matched);
+    const struct lzs_item *items = h->latest.items;
+    int32_t n = (int32_t)h->n;
+    if (h->counts.n == 0) {
+        for (uint32_t i = 0; i < h->latest.n; i++) {
+            e->edits[i] = (lzs_edit){items[i].token, 1.0f, e->lz_bias[n - items[i].value]};
+        }
+        for (uint32_t i = 0; i < n_matched; i++) e->edits[e->matched[i]].bias = e->matches[e->matched[i]].value;
+        e->n = h->latest.n;
+        return;
+    }
+    for (uint32_t i = 0; i < h->latest.n; i++) {
+        bool matched = e->matches[i].stamp == e->stamp;
+        float bias = matched ? e->matches[i].value : e->lz_bias[n - items[i].value];
+        int32_t at = lzs_bag_find(&h->counts, items[i].token);
+        if (at >= 0) { /* edit i belongs to count i */
+            e->edits[at].bias = fmaxf(e->edits[at].bias + bias, -FLT_MAX);
+        } else {
+            e->edits[e->n++] = (lzs_edit){items[i].token, 1.0f, bias};
+        }
     }
 }
 
@@ -154,36 +195,25 @@ static bool is_exempt(const lzs_params *p, int32_t token) {
     return low < p->n_exempt && p->exempt[low] == token;
 }
 
-static void fold_lz(lzs_edits_buffer *e, const lzs_history *h, float strength) {
-    for (uint32_t i = 0; i < h->latest.n; i++) {
-        int32_t token = h->latest.items[i].token, at = h->counts.n ? lzs_bag_find(&h->counts, token) : -1;
-        float bias = -(strength * e->matches[i].bits);
-        if (bias == 0.0f) continue;
-        if (at >= 0) {
-            e->edits[at].bias = fmaxf(e->edits[at].bias + bias, -FLT_MAX);
-        } else {
-            e->edits[e->n++] = (lzs_edit){token, 1.0f, fmaxf(bias, -FLT_MAX)};
-        }
+/* Drops edits that change nothing or that no penalty may make. */
+static void filter(lzs_edits_buffer *e, const lzs_params *params) {
+    size_t kept = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        lzs_edit edit = e->edits[i];
+        if ((edit.repeat != 1.0f || edit.bias != 0.0f) && !is_exempt(params, edit.token)) e->edits[kept++] = edit;
     }
+    e->n = kept;
 }
 
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     if (e->valid) return;
     e->n = 0;
-    for (uint32_t i = 0; i < h->counts.n; i++) { /* edit i belongs to count i: fold_lz relies on it */
+    for (uint32_t i = 0; i < h->counts.n; i++) {
         e->edits[e->n++] = counted_edit(params, h->counts.items[i].token, h->counts.items[i].value);
     }
-    if (h->n_reach) {
-        lzs_lz_make(e, h, log2_vocab);
-        fold_lz(e, h, params->lz_penalty);
-    }
-    if (params->n_exempt) {
-        size_t kept = 0;
-        for (size_t i = 0; i < e->n; i++) {
-            if (!is_exempt(params, e->edits[i].token)) e->edits[kept++] = e->edits[i];
-        }
-        e->n = kept;
-    }
+    if (lzs_history_reach(h) > 0) add_lz(e, h, params, log2_vocab);
+    /* a token gets no LZ bits only at a distance that costs as much as the token itself */
+    if (params->n_exempt || (h->n_reach && e->lz_bias[h->n_reach] == 0.0f)) filter(e, params);
     e->valid = true;
 }
 

@@ -121,7 +121,7 @@ static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
         s->dist = lzs_dist_new(s->n_vocab, p->seed);
         if (!s->dist) return LZS_ENOMEM;
     }
-    return lzs_edits_init(&s->edits, p->lz_formula, s->history.n_reach, s->history.latest.capacity);
+    return lzs_edits_init(&s->edits, p, s->log2_vocab, s->history.n_reach, s->history.latest.capacity);
 }
 
 lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler) {
@@ -369,17 +369,15 @@ lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_
     lzs_status status = lzs_sampler_new(n_vocab, &params, &s);
     if (status == LZS_OK) status = lzs_prime(s, history, n);
     if (status == LZS_OK) {
-        lzs_lz_make(&s->edits, &s->history, s->log2_vocab);
-        for (uint32_t i = 0; i < s->history.latest.n; i++) {
-            float found = s->edits.matches[i].bits;
-            if (found == 0.0f) continue;
-            if (*n_written < capacity) {
-                tokens[*n_written] = s->history.latest.items[i].token;
-                bits[*n_written] = found;
+        const lzs_edit *edits = lzs_edits(s, n_written);
+        if (*n_written > capacity) {
+            status = LZS_ESPACE;
+        } else {
+            for (size_t i = 0; i < *n_written; i++) {
+                tokens[i] = edits[i].token;
+                bits[i] = -edits[i].bias; /* at strength 1 */
             }
-            ++*n_written;
         }
-        if (*n_written > capacity) status = LZS_ESPACE;
     }
     lzs_sampler_free(s);
     return status;

@@ -191,7 +191,7 @@ LZS_API lzs_status lzs_process(lzs_sampler *sampler, float *logits);
 LZS_API lzs_status lzs_distribution(lzs_sampler *sampler, float *logits, int32_t *ids, float *probabilities,
                                     size_t capacity, size_t *n);
 
-/* LZ penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes at
+/* LZ penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes
  * most `capacity` pairs, in no particular order; min(n, window) always suffices. */
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
