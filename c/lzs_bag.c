@@ -1,4 +1,4 @@
-/* lzs_bag.c - distinct tokens with a value each: a dense list with a hash index.
+/* lzs_bag.c - the distinct tokens of the windows: a dense list with a hash index.
  *
  * Removal shifts the following slots back instead of leaving tombstones, so a bag that loses a token for each one it
  * gains (a sliding window) never slows down.
@@ -49,7 +49,9 @@ lzs_status lzs_bag_copy(lzs_bag *to, const lzs_bag *from) {
     *to = (lzs_bag){0};
     lzs_status status = lzs_bag_reserve(to, from->capacity);
     if (status != LZS_OK) return status;
-    for (uint32_t i = 0; i < from->n; i++) lzs_bag_add(to, from->items[i].token, from->items[i].value);
+    if (from->n) memcpy(to->items, from->items, from->n * sizeof *to->items);
+    to->n = from->n;
+    for (uint32_t i = 0; i < to->n; i++) to->slots[slot_of(to, to->items[i].token)] = (int32_t)i;
     return LZS_OK;
 }
 
@@ -72,9 +74,12 @@ int32_t lzs_bag_find(const lzs_bag *bag, int32_t token) {
     return bag->n_slots ? bag->slots[slot_of(bag, token)] : -1;
 }
 
-void lzs_bag_add(lzs_bag *bag, int32_t token, int32_t value) {
-    bag->slots[slot_of(bag, token)] = (int32_t)bag->n;
-    bag->items[bag->n++] = (struct lzs_item){token, value};
+int32_t lzs_bag_take(lzs_bag *bag, int32_t token) {
+    uint32_t slot = slot_of(bag, token);
+    if (bag->slots[slot] >= 0) return bag->slots[slot];
+    bag->slots[slot] = (int32_t)bag->n;
+    bag->items[bag->n] = (struct lzs_item){token, 0, -1};
+    return (int32_t)bag->n++;
 }
 
 void lzs_bag_remove(lzs_bag *bag, int32_t at) {

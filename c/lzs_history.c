@@ -3,15 +3,15 @@
  * Match index: for each distance d, the length (at most `buffer`) of the common end of the history and of the history
  * without its last d tokens. When a token arrives, a length either grows by one or falls to 0, so accept is one pass
  * without branches; matches of other tokens than that are found by their lengths, not by looking. Lengths are capped at
- * the buffer, so a rewind needs no log: it compares again. `latest` knows the distinct tokens in reach and where each was
- * last; `previous` chains the positions of a token, so that a rewind finds the one before.
+ * the buffer, so a rewind needs no log: it compares again. The bag knows the distinct tokens of both windows, how often each
+ * was counted and where it was last; `previous` chains the positions of a token, so that a rewind finds the one before.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lzs_internal.h"
 
-lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window, int32_t n_vocab,
+lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window,
                             const lzs_kernels *kernels) {
     *h = (lzs_history){0};
     h->kernels = kernels;
@@ -20,9 +20,7 @@ lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size
     if (window <= buffer) return LZS_OK;
     h->n_reach = window - buffer;
     h->len = calloc((size_t)h->n_reach, sizeof *h->len);
-    if (!h->len) return LZS_ENOMEM;
-    /* one more than can be in reach: the new token joins before the old one leaves */
-    return lzs_bag_reserve(&h->latest, (size_t)(h->n_reach < n_vocab ? h->n_reach : n_vocab) + 1);
+    return h->len ? LZS_OK : LZS_ENOMEM;
 }
 
 /* A copy of `n` items with room for `capacity`; NULL without memory (never for an empty list). */
@@ -36,7 +34,7 @@ lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
     *to = *from;
     to->len = NULL;
     to->previous = NULL;
-    to->latest = to->counts = (lzs_bag){0};
+    to->bag = (lzs_bag){0};
     to->tokens = copied(from->tokens, from->n, from->capacity, sizeof *to->tokens);
     if (!to->tokens) return LZS_ENOMEM;
     if (from->n_reach) {
@@ -44,27 +42,24 @@ lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
         to->previous = copied(from->previous, from->n, from->capacity, sizeof *to->previous);
         if (!to->len || !to->previous) return LZS_ENOMEM;
     }
-    lzs_status status = lzs_bag_copy(&to->latest, &from->latest);
-    return status == LZS_OK ? lzs_bag_copy(&to->counts, &from->counts) : status;
+    return lzs_bag_copy(&to->bag, &from->bag);
 }
 
 void lzs_history_free(lzs_history *h) {
     free(h->tokens);
     free(h->len);
     free(h->previous);
-    lzs_bag_free(&h->latest);
-    lzs_bag_free(&h->counts);
+    lzs_bag_free(&h->bag);
 }
 
 void lzs_history_clear(lzs_history *h) {
     h->n = 0;
     if (h->len) memset(h->len, 0, (size_t)h->n_reach * sizeof *h->len);
-    lzs_bag_clear(&h->latest);
-    lzs_bag_clear(&h->counts);
+    lzs_bag_clear(&h->bag);
 }
 
 size_t lzs_history_memory(const lzs_history *h) {
-    size_t bytes = h->capacity * sizeof *h->tokens + lzs_bag_memory(&h->latest) + lzs_bag_memory(&h->counts);
+    size_t bytes = h->capacity * sizeof *h->tokens + lzs_bag_memory(&h->bag);
     if (h->n_reach) bytes += h->capacity * sizeof *h->previous + (size_t)h->n_reach * sizeof *h->len;
     return bytes;
 }
@@ -88,59 +83,54 @@ static lzs_status reserve(lzs_history *h, size_t n) {
         }
         h->capacity = capacity;
     }
-    if (!h->count_window) return LZS_OK;
-    size_t most = h->counts.n + n; /* a new token joins before an old one leaves */
-    return lzs_bag_reserve(&h->counts, most <= h->count_window ? most : h->count_window + 1);
+    /* distinct tokens: no more than the windows hold, and one that joins before another leaves */
+    size_t windows = h->count_window > (size_t)h->n_reach ? h->count_window : (size_t)h->n_reach;
+    size_t most = h->bag.n + n;
+    return lzs_bag_reserve(&h->bag, windows < most ? windows + 1 : most);
+}
+
+static void drop_if_idle(lzs_bag *bag, int32_t at) {
+    if (bag->items[at].count == 0 && bag->items[at].last < 0) lzs_bag_remove(bag, at);
 }
 
 /* ---- counts ---- */
 
-static void count_add(lzs_bag *counts, int32_t token) {
-    int32_t at = lzs_bag_find(counts, token);
-    if (at >= 0) {
-        counts->items[at].value++;
-    } else {
-        lzs_bag_add(counts, token, 1);
-    }
+static void count_add(lzs_bag *bag, int32_t token) {
+    bag->items[lzs_bag_take(bag, token)].count++;
 }
 
-static void count_remove(lzs_bag *counts, int32_t token) {
-    int32_t at = lzs_bag_find(counts, token);
-    if (--counts->items[at].value == 0) lzs_bag_remove(counts, at);
+static void count_remove(lzs_bag *bag, int32_t token) {
+    int32_t at = lzs_bag_find(bag, token);
+    bag->items[at].count--;
+    drop_if_idle(bag, at);
 }
 
-/* ---- latest positions ---- */
+/* ---- last positions ---- */
 
-static void latest_push(lzs_history *h) {
-    int32_t position = (int32_t)(h->n - 1), token = h->tokens[position];
+static void last_push(lzs_history *h) {
+    int32_t position = (int32_t)(h->n - 1), leaving = position - h->n_reach;
     h->previous[position] = -1;
     if (position < h->buffer) return;
-    int32_t at = lzs_bag_find(&h->latest, token);
-    if (at >= 0) {
-        h->previous[position] = h->latest.items[at].value;
-        h->latest.items[at].value = position;
-    } else {
-        lzs_bag_add(&h->latest, token, position);
-    }
-    int32_t leaving = position - h->n_reach;
+    int32_t at = lzs_bag_take(&h->bag, h->tokens[position]);
+    h->previous[position] = h->bag.items[at].last;
+    h->bag.items[at].last = position;
     if (leaving < h->buffer) return;
-    at = lzs_bag_find(&h->latest, h->tokens[leaving]);
-    if (h->latest.items[at].value == leaving) lzs_bag_remove(&h->latest, at);
+    at = lzs_bag_find(&h->bag, h->tokens[leaving]);
+    if (h->bag.items[at].last != leaving) return;
+    h->bag.items[at].last = -1;
+    drop_if_idle(&h->bag, at);
 }
 
 /* After h->n went down by one. */
-static void latest_pop(lzs_history *h) {
+static void last_pop(lzs_history *h) {
     int32_t position = (int32_t)h->n, returning = position - h->n_reach;
     if (position < h->buffer) return;
-    int32_t at = lzs_bag_find(&h->latest, h->tokens[position]), before = h->previous[position];
-    if (before >= 0 && before >= returning) {
-        h->latest.items[at].value = before;
-    } else {
-        lzs_bag_remove(&h->latest, at);
-    }
-    if (returning >= h->buffer && lzs_bag_find(&h->latest, h->tokens[returning]) < 0) {
-        lzs_bag_add(&h->latest, h->tokens[returning], returning);
-    }
+    int32_t at = lzs_bag_find(&h->bag, h->tokens[position]), before = h->previous[position];
+    h->bag.items[at].last = before >= returning ? before : -1;
+    drop_if_idle(&h->bag, at);
+    if (returning < h->buffer) return;
+    at = lzs_bag_take(&h->bag, h->tokens[returning]);
+    if (h->bag.items[at].last < 0) h->bag.items[at].last = returning;
 }
 
 /* ---- match lengths ---- */
@@ -173,10 +163,10 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
     for (size_t i = 0; i < n; i++) {
         h->tokens[h->n++] = tokens[i];
         if (h->count_window) {
-            count_add(&h->counts, tokens[i]);
-            if (h->n > h->count_window) count_remove(&h->counts, h->tokens[h->n - 1 - h->count_window]);
+            count_add(&h->bag, tokens[i]);
+            if (h->n > h->count_window) count_remove(&h->bag, h->tokens[h->n - 1 - h->count_window]);
         }
-        if (h->n_reach) latest_push(h);
+        if (h->n_reach) last_push(h);
     }
     if (h->n_reach && n == 1) {
         extend_lengths(h);
@@ -190,10 +180,10 @@ void lzs_history_rewind(lzs_history *h, size_t n) {
     for (size_t i = 0; i < n; i++) {
         h->n--;
         if (h->count_window) { /* the one that leaves makes room for the one that returns */
-            count_remove(&h->counts, h->tokens[h->n]);
-            if (h->n >= h->count_window) count_add(&h->counts, h->tokens[h->n - h->count_window]);
+            count_remove(&h->bag, h->tokens[h->n]);
+            if (h->n >= h->count_window) count_add(&h->bag, h->tokens[h->n - h->count_window]);
         }
-        if (h->n_reach) latest_pop(h);
+        if (h->n_reach) last_pop(h);
     }
     if (n && h->n_reach) rebuild_lengths(h);
 }

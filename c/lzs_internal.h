@@ -7,13 +7,14 @@
 #include "lzs_kernels.h"
 #include "lzsampler.h"
 
-/* Distinct tokens with a value each, found by token in O(1), in any order: a dense list with a hash index (open
+/* The distinct tokens of the windows, found by token in O(1), in any order: a dense list with a hash index (open
  * addressing, linear probing, at most half full). */
 typedef struct lzs_bag {
     struct lzs_item {
         int32_t token;
-        int32_t value;
-    } *items; /* (n of capacity) */
+        int32_t count; /* in the window of the penalties that count; 0 outside it */
+        int32_t last;  /* last position in reach of LZ, -1 out of it */
+    } *items;          /* (n of capacity) */
     uint32_t n, capacity;
     int32_t *slots; /* (n_slots) index of an item, or -1 */
     uint32_t n_slots; /* power of two */
@@ -27,8 +28,8 @@ void lzs_bag_clear(lzs_bag *bag);
 size_t lzs_bag_memory(const lzs_bag *bag);
 /* Index of the token's item, or -1. */
 int32_t lzs_bag_find(const lzs_bag *bag, int32_t token);
-/* Adds a token that is not in the bag; there is room. */
-void lzs_bag_add(lzs_bag *bag, int32_t token, int32_t value);
+/* Index of the token's item, added (count 0, last -1) if it is not there; there is room. */
+int32_t lzs_bag_take(lzs_bag *bag, int32_t token);
 /* Removes the item at an index; the last one takes its place. */
 void lzs_bag_remove(lzs_bag *bag, int32_t at);
 
@@ -44,15 +45,14 @@ typedef struct lzs_history {
     const lzs_kernels *kernels;
     /* len[n_reach - d] = number of tokens, at most `buffer`, by which the history and the history without its last d
      * tokens end alike. */
-    uint16_t *len;      /* (n_reach) */
-    int32_t *previous;  /* (n) position before this one where its token was in reach when it came, or -1 */
-    lzs_bag latest;     /* distinct tokens in reach -> their last position */
+    uint16_t *len;     /* (n_reach) */
+    int32_t *previous; /* (n) position before this one where its token was in reach when it came, or -1 */
 
     size_t count_window; /* tokens counted; 0: not counted, SIZE_MAX: all */
-    lzs_bag counts;      /* distinct tokens of that window -> their number */
+    lzs_bag bag;         /* tokens that are counted or in reach */
 } lzs_history;
 
-lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window, int32_t n_vocab,
+lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window,
                             const lzs_kernels *kernels);
 lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from);
 void lzs_history_free(lzs_history *h);
@@ -63,9 +63,9 @@ void lzs_history_rewind(lzs_history *h, size_t n);
 /* Positions in reach: distances 1 to this. */
 int32_t lzs_history_reach(const lzs_history *h);
 
-/* The edits of a history, and the room to make them. */
+/* The edits of a history, one for each item of its bag (some change nothing), and the room to make them. */
 typedef struct lzs_edits_buffer {
-    lzs_edit *edits; /* (n) */
+    lzs_edit *edits; /* (n of capacity) */
     float *saved;    /* (capacity) logits under the edits while a borrowed row is patched */
     size_t n, capacity;
     bool valid; /* the edits are those of the history as it is */
@@ -73,20 +73,18 @@ typedef struct lzs_edits_buffer {
     /* LZ, while the edits are made. */
     float *lz_bias; /* (n_reach + 1) bias of a token whose best match has length 1, by its distance; [0] is not used */
     int32_t n_reach;
-    struct lzs_match { /* of each item of history.latest: best match, where one is longer than 1 */
+    struct lzs_match { /* of each item: its best match, where one is longer than 1 */
         uint32_t stamp;   /* equal to the buffer's where the rest is of this history */
         int32_t length;   /* longest (L, at least 2), and its distance, the nearest of equals */
         int32_t distance;
         float value;      /* least cost in bits (`rate`), then the bias */
-    } *matches;           /* (max_matches) */
-    int32_t *matched;     /* (max_matches) items that have one */
-    size_t max_matches;
+    } *matches;           /* (capacity) */
+    int32_t *matched;     /* (capacity) items that have one */
     uint32_t stamp;
 } lzs_edits_buffer;
 
-lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float log2_vocab, int32_t n_reach,
-                          size_t max_matches);
-lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t max_edits);
+lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float log2_vocab, int32_t n_reach);
+lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t capacity);
 void lzs_edits_free(lzs_edits_buffer *e);
 size_t lzs_edits_memory(const lzs_edits_buffer *e);
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab);

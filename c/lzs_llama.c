@@ -20,14 +20,12 @@ typedef struct link_context {
     int32_t kind;
     lzs_status status; /* first error since the last lzs_llama_link_status */
     float *row;        /* (n_vocab) the candidates as a dense row; LZS_LINK_SAMPLER only */
-    lzs_bag index;     /* token -> edit, for arrays whose ids are not indices; LZS_LINK_PENALTIES only */
 } link_context;
 
 static void context_free(link_context *c) {
     if (!c) return;
     lzs_sampler_free(c->sampler);
     free(c->row);
-    lzs_bag_free(&c->index);
     free(c);
 }
 
@@ -82,16 +80,9 @@ static void penalties_apply(lzs_llama_sampler *link, lzs_llama_token_data_array 
             *logit = lzs_edit_apply(&edits[i], *logit, sign_aware);
         }
     } else {
-        lzs_status status = lzs_bag_reserve(&c->index, n);
-        if (status != LZS_OK) {
-            remember(c, status);
-            return;
-        }
-        lzs_bag_clear(&c->index);
-        for (size_t i = 0; i < n; i++) lzs_bag_add(&c->index, edits[i].token, (int32_t)i);
         for (size_t i = 0; i < candidates->size; i++) {
             lzs_llama_token_data *candidate = &candidates->data[i];
-            int32_t at = lzs_bag_find(&c->index, candidate->id);
+            int32_t at = lzs_bag_find(&c->sampler->history.bag, candidate->id); /* edit i is that of item i */
             if (at >= 0) candidate->logit = lzs_edit_apply(&edits[at], candidate->logit, sign_aware);
         }
     }

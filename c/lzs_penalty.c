@@ -15,14 +15,11 @@ static float lz_bias(const lzs_params *p, float cost, float log2_vocab) {
     return bias > -FLT_MAX ? bias : -FLT_MAX;
 }
 
-lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float log2_vocab, int32_t n_reach,
-                          size_t max_matches) {
-    *e = (lzs_edits_buffer){.n_reach = n_reach, .max_matches = max_matches};
+lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float log2_vocab, int32_t n_reach) {
+    *e = (lzs_edits_buffer){.n_reach = n_reach};
     if (!n_reach) return LZS_OK;
-    e->matches = calloc(max_matches, sizeof *e->matches);
-    e->matched = malloc(max_matches * sizeof *e->matched);
     e->lz_bias = malloc(((size_t)n_reach + 1) * sizeof *e->lz_bias);
-    if (!e->matches || !e->matched || !e->lz_bias) return LZS_ENOMEM;
+    if (!e->lz_bias) return LZS_ENOMEM;
     for (int32_t d = 1; d <= n_reach; d++) {
         float cost = lzs_log2((float)(params->lz_formula == LZS_LZ_RATE ? d + 1 : d));
         e->lz_bias[d] = lz_bias(params, cost, log2_vocab);
@@ -30,16 +27,27 @@ lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float l
     return LZS_OK;
 }
 
-lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t max_edits) {
-    if (max_edits <= e->capacity) return LZS_OK;
-    if (max_edits < 2 * e->capacity) max_edits = 2 * e->capacity; /* amortised: the whole-history window grows by one */
-    lzs_edit *edits = realloc(e->edits, max_edits * sizeof *edits);
-    if (!edits) return LZS_ENOMEM;
+/* realloc that leaves the old block to its owner when it fails. */
+static bool resized(void **block, size_t n, size_t item) {
+    void *wider = realloc(*block, n * item);
+    if (wider) *block = wider;
+    return wider != NULL;
+}
+
+lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t capacity) {
+    if (capacity <= e->capacity) return LZS_OK;
+    void *edits = e->edits, *saved = e->saved, *matches = e->matches, *matched = e->matched;
+    bool ok = resized(&edits, capacity, sizeof *e->edits) && resized(&saved, capacity, sizeof *e->saved);
+    if (ok && e->n_reach) {
+        ok = resized(&matches, capacity, sizeof *e->matches) && resized(&matched, capacity, sizeof *e->matched);
+    }
     e->edits = edits;
-    float *saved = realloc(e->saved, max_edits * sizeof *saved);
-    if (!saved) return LZS_ENOMEM;
     e->saved = saved;
-    e->capacity = max_edits;
+    e->matches = matches;
+    e->matched = matched;
+    if (!ok) return LZS_ENOMEM;
+    for (size_t i = e->capacity; e->n_reach && i < capacity; i++) e->matches[i].stamp = e->stamp - 1;
+    e->capacity = capacity;
     return LZS_OK;
 }
 
@@ -54,7 +62,7 @@ void lzs_edits_free(lzs_edits_buffer *e) {
 size_t lzs_edits_memory(const lzs_edits_buffer *e) {
     size_t bytes = e->capacity * (sizeof *e->edits + sizeof *e->saved);
     if (!e->n_reach) return bytes;
-    return bytes + e->max_matches * (sizeof *e->matches + sizeof *e->matched) +
+    return bytes + e->capacity * (sizeof *e->matches + sizeof *e->matched) +
            ((size_t)e->n_reach + 1) * sizeof *e->lz_bias;
 }
 
@@ -73,10 +81,10 @@ static uint32_t find_matches(lzs_edits_buffer *e, const lzs_history *h, bool rat
         int32_t n = h->kernels->nonzero(h->len + start, end - start, longer);
         while (n-- > 0) {
             int32_t k = start + longer[n], distance = h->n_reach - k, length = h->len[k] + 1;
-            int32_t item = lzs_bag_find(&h->latest, h->tokens[h->n - (size_t)distance]);
+            int32_t item = lzs_bag_find(&h->bag, h->tokens[h->n - (size_t)distance]);
             struct lzs_match *m = &e->matches[item];
             if (m->stamp != e->stamp) {
-                int32_t nearest = (int32_t)h->n - h->latest.items[item].value;
+                int32_t nearest = (int32_t)h->n - h->bag.items[item].last;
                 *m = (struct lzs_match){e->stamp, 1, nearest, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
                 e->matched[n_matched++] = item;
             }
@@ -112,35 +120,9 @@ static void price_matches(lzs_edits_buffer *e, const lzs_history *h, const lzs_p
             float after = (float)m->length * (float)m->distance, before = (float)longest * (float)at;
             cost = lzs_log2(after / before) - 1.0f;
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
-            cost = lzs_log2((float)((int32_t)h->n - h->latest.items[e->matched[i]].value));
+            cost = lzs_log2((float)((int32_t)h->n - h->bag.items[e->matched[i]].last));
         }
         m->value = lz_bias(p, cost, log2_vocab);
-    }
-}
-
-/* Appends the edits of the tokens in reach, or adds them to those that a count has. */
-static void add_lz(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *p, float log2_vocab) {
-    uint32_t n_matched = find_matches(e, h, p->lz_formula == LZS_LZ_RATE);
-    price_matches(e, h, p, log2_vocab, n_matched);
-    const struct lzs_item *items = h->latest.items;
-    int32_t n = (int32_t)h->n;
-    if (h->counts.n == 0) {
-        for (uint32_t i = 0; i < h->latest.n; i++) {
-            e->edits[i] = (lzs_edit){items[i].token, 1.0f, e->lz_bias[n - items[i].value]};
-        }
-        for (uint32_t i = 0; i < n_matched; i++) e->edits[e->matched[i]].bias = e->matches[e->matched[i]].value;
-        e->n = h->latest.n;
-        return;
-    }
-    for (uint32_t i = 0; i < h->latest.n; i++) {
-        bool matched = e->matches[i].stamp == e->stamp;
-        float bias = matched ? e->matches[i].value : e->lz_bias[n - items[i].value];
-        int32_t at = lzs_bag_find(&h->counts, items[i].token);
-        if (at >= 0) { /* edit i belongs to count i */
-            e->edits[at].bias = fmaxf(e->edits[at].bias + bias, -FLT_MAX);
-        } else {
-            e->edits[e->n++] = (lzs_edit){items[i].token, 1.0f, bias};
-        }
     }
 }
 
@@ -157,6 +139,7 @@ static float power(float b, int32_t n) {
 
 static lzs_edit counted_edit(const lzs_params *p, int32_t token, int32_t count) {
     lzs_edit edit = {token, 1.0f, 0.0f};
+    if (count == 0) return edit;
     if (p->repetition_method == LZS_MULTIPLICATIVE) {
         edit.repeat *= p->repetition_penalty;
     } else {
@@ -195,26 +178,35 @@ static bool is_exempt(const lzs_params *p, int32_t token) {
     return low < p->n_exempt && p->exempt[low] == token;
 }
 
-/* Drops edits that change nothing or that no penalty may make. */
-static void filter(lzs_edits_buffer *e, const lzs_params *params) {
-    size_t kept = 0;
-    for (size_t i = 0; i < e->n; i++) {
-        lzs_edit edit = e->edits[i];
-        if ((edit.repeat != 1.0f || edit.bias != 0.0f) && !is_exempt(params, edit.token)) e->edits[kept++] = edit;
-    }
-    e->n = kept;
-}
-
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     if (e->valid) return;
-    e->n = 0;
-    for (uint32_t i = 0; i < h->counts.n; i++) {
-        e->edits[e->n++] = counted_edit(params, h->counts.items[i].token, h->counts.items[i].value);
-    }
-    if (lzs_history_reach(h) > 0) add_lz(e, h, params, log2_vocab);
-    /* a token gets no LZ bits only at a distance that costs as much as the token itself */
-    if (params->n_exempt || (h->n_reach && e->lz_bias[h->n_reach] == 0.0f)) filter(e, params);
+    const struct lzs_item *items = h->bag.items;
+    int32_t n = (int32_t)h->n;
+    e->n = h->bag.n;
     e->valid = true;
+    if (!h->n_reach) {
+        for (size_t i = 0; i < e->n; i++) e->edits[i] = counted_edit(params, items[i].token, items[i].count);
+    } else {
+        uint32_t n_matched = find_matches(e, h, params->lz_formula == LZS_LZ_RATE);
+        price_matches(e, h, params, log2_vocab, n_matched);
+        if (!h->count_window) {
+            for (size_t i = 0; i < e->n; i++) {
+                e->edits[i] = (lzs_edit){items[i].token, 1.0f, e->lz_bias[n - items[i].last]};
+            }
+            for (uint32_t i = 0; i < n_matched; i++) e->edits[e->matched[i]].bias = e->matches[e->matched[i]].value;
+        } else {
+            for (size_t i = 0; i < e->n; i++) {
+                e->edits[i] = counted_edit(params, items[i].token, items[i].count);
+                if (items[i].last < 0) continue;
+                bool longer = e->matches[i].stamp == e->stamp;
+                float bias = e->edits[i].bias + (longer ? e->matches[i].value : e->lz_bias[n - items[i].last]);
+                e->edits[i].bias = fmaxf(bias, -FLT_MAX);
+            }
+        }
+    }
+    for (size_t i = 0; params->n_exempt && i < e->n; i++) {
+        if (is_exempt(params, e->edits[i].token)) e->edits[i] = (lzs_edit){e->edits[i].token, 1.0f, 0.0f};
+    }
 }
 
 float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware) {

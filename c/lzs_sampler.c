@@ -103,11 +103,6 @@ static size_t mask_words(const lzs_sampler *s) {
     return ((size_t)s->n_vocab + 31) / 32;
 }
 
-/* Edits that the history can have: its distinct counted tokens and those in reach of LZ. */
-static lzs_status reserve_edits(lzs_sampler *s) {
-    return lzs_edits_reserve(&s->edits, (size_t)s->history.counts.capacity + s->history.latest.capacity);
-}
-
 static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
     const lzs_params *p = &s->params;
     if (p->n_exempt) {
@@ -121,7 +116,7 @@ static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
         s->dist = lzs_dist_new(s->n_vocab, p->seed);
         if (!s->dist) return LZS_ENOMEM;
     }
-    return lzs_edits_init(&s->edits, p, s->log2_vocab, s->history.n_reach, s->history.latest.capacity);
+    return lzs_edits_init(&s->edits, p, s->log2_vocab, s->history.n_reach);
 }
 
 lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler) {
@@ -140,9 +135,8 @@ lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sample
     size_t count_window = !counts ? 0 : params->penalty_window ? (size_t)params->penalty_window : SIZE_MAX;
     bool lz = params->lz_penalty > 0.0f;
     lzs_status status = lzs_history_init(&s->history, lz ? params->lz_window : 0, lz ? params->lz_buffer : 0,
-                                         count_window, n_vocab, s->kernels);
+                                         count_window, s->kernels);
     if (status == LZS_OK) status = allocate(s, params->exempt);
-    if (status == LZS_OK) status = reserve_edits(s);
     if (status != LZS_OK) {
         lzs_sampler_free(s);
         return status;
@@ -162,7 +156,7 @@ lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
     s->edits = (lzs_edits_buffer){0};
     lzs_status status = lzs_history_copy(&s->history, &from->history);
     if (status == LZS_OK) status = allocate(s, from->exempt);
-    if (status == LZS_OK) status = reserve_edits(s);
+    if (status == LZS_OK) status = lzs_edits_reserve(&s->edits, s->history.bag.capacity);
     if (status == LZS_OK && from->masked) status = lzs_set_mask(s, from->mask, mask_words(from));
     if (status != LZS_OK) {
         lzs_sampler_free(s);
@@ -211,7 +205,7 @@ static lzs_status append(lzs_sampler *s, const int32_t *tokens, size_t n) {
     lzs_status status = lzs_history_append(&s->history, tokens, n);
     s->edits.valid = false;
     if (status != LZS_OK) return status;
-    status = reserve_edits(s);
+    status = lzs_edits_reserve(&s->edits, s->history.bag.capacity);
     if (status != LZS_OK) lzs_history_rewind(&s->history, n);
     return status;
 }
@@ -369,15 +363,17 @@ lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_
     lzs_status status = lzs_sampler_new(n_vocab, &params, &s);
     if (status == LZS_OK) status = lzs_prime(s, history, n);
     if (status == LZS_OK) {
-        const lzs_edit *edits = lzs_edits(s, n_written);
-        if (*n_written > capacity) {
-            status = LZS_ESPACE;
-        } else {
-            for (size_t i = 0; i < *n_written; i++) {
-                tokens[i] = edits[i].token;
-                bits[i] = -edits[i].bias; /* at strength 1 */
+        size_t n_edits;
+        const lzs_edit *edits = lzs_edits(s, &n_edits);
+        for (size_t i = 0; i < n_edits; i++) {
+            if (edits[i].bias == 0.0f) continue;
+            if (*n_written < capacity) {
+                tokens[*n_written] = edits[i].token;
+                bits[*n_written] = -edits[i].bias; /* at strength 1 */
             }
+            ++*n_written;
         }
+        if (*n_written > capacity) status = LZS_ESPACE;
     }
     lzs_sampler_free(s);
     return status;

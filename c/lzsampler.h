@@ -176,7 +176,8 @@ LZS_API lzs_status lzs_rewind(lzs_sampler *sampler, size_t n);
  * (n_vocab + 31) / 32. Copied; stays until changed; NULL allows everything. */
 LZS_API lzs_status lzs_set_mask(lzs_sampler *sampler, const uint32_t *words, size_t n_words);
 
-/* The edits of the current history, at most one a token, in no particular order; valid until the sampler changes. */
+/* The edits of the current history, at most one a token, in no particular order; some may change nothing (repeat 1,
+ * bias 0). Valid until the sampler changes. */
 LZS_API const lzs_edit *lzs_edits(lzs_sampler *sampler, size_t *n);
 
 /* Picks a token. `logits` (n_vocab floats) are patched during the call and left as they were, also on error. Does
@@ -191,7 +192,7 @@ LZS_API lzs_status lzs_process(lzs_sampler *sampler, float *logits);
 LZS_API lzs_status lzs_distribution(lzs_sampler *sampler, float *logits, int32_t *ids, float *probabilities,
                                     size_t capacity, size_t *n);
 
-/* LZ penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes
+/* LZ penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes at
  * most `capacity` pairs, in no particular order; min(n, window) always suffices. */
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);

@@ -97,8 +97,8 @@ class Sampler:
         """
         n = ffi.new("size_t *")
         edits = lib.lzs_edits(self.handle, n)
-        rows = [(edits[i].token, edits[i].repeat, edits[i].bias) for i in range(n[0])]
-        rows.sort()
+        made = ((edits[i].token, edits[i].repeat, edits[i].bias) for i in range(n[0]))
+        rows = sorted(edit for edit in made if edit[1:] != (1.0, 0.0))
         tokens, repeat, bias = zip(*rows, strict=True) if rows else ((), (), ())
         return np.array(tokens, np.int32), np.array(repeat, np.float32), np.array(bias, np.float32)
 
