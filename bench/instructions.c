@@ -1,0 +1,67 @@
+/* instructions.c - fixed work for bench/instructions.sh to count the instructions of: CASE ROUNDS.
+ * Times vary with the machine and its load; instruction counts of one binary do not. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lzsampler.h"
+
+enum { N_VOCAB = 32000 };
+
+static float logits[N_VOCAB];
+
+static uint32_t next_random(void) { /* xorshift32 */
+    static uint32_t state = 2463534242u;
+    state ^= state << 13;
+    state ^= state >> 17;
+    return state ^= state << 5;
+}
+
+static int fail(const char *message) {
+    fprintf(stderr, "instructions: %s\n", message);
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) return fail("usage: instructions CASE ROUNDS");
+    const char *name = argv[1];
+    lzs_params p;
+    lzs_params_init(&p);
+    p.seed = 1;
+    if (strstr(name, "greedy")) p.temperature = 0.0f;
+    if (strstr(name, "lz")) p.lz_penalty = 0.15f;
+    if (strstr(name, "chain")) {
+        p.temperature = 0.8f;
+        p.top_k = 40;
+        p.top_p = 0.95f;
+        p.min_p = 0.05f;
+    }
+    if (strstr(name, "penalties")) {
+        p.repetition_penalty = 1.1f;
+        p.frequency_penalty = 0.1f;
+        p.penalty_window = 512;
+    }
+    if (strstr(name, "top_p")) p.top_p = 0.95f;
+    if (strstr(name, "min_p")) p.min_p = 0.05f;
+    if (strstr(name, "8192")) p.lz_window = 8192;
+    for (int i = 0; i < N_VOCAB; i++) { /* a sum of four uniforms: bell-shaped, the same on every machine */
+        float sum = 0.0f;
+        for (int j = 0; j < 4; j++) sum += (float)(next_random() >> 8) * 0x1p-24f;
+        logits[i] = 4.5f * (sum - 2.0f);
+    }
+    lzs_sampler *sampler;
+    if (lzs_sampler_new(N_VOCAB, &p, &sampler) != LZS_OK) return fail("no sampler");
+    for (int i = 0; i < 9000; i++) {
+        if (lzs_accept(sampler, (int32_t)(next_random() % (i % 2 ? 300 : N_VOCAB))) != LZS_OK) return fail("no accept");
+    }
+    for (int i = atoi(argv[2]); i > 0; i--) {
+        int32_t token;
+        if (!strstr(name, "accept") && lzs_sample(sampler, logits, &token) != LZS_OK) return fail("no sample");
+        lzs_accept(sampler, (int32_t)(next_random() % 300));
+        size_t n;
+        lzs_edits(sampler, &n);
+    }
+    lzs_sampler_free(sampler);
+    return 0;
+}
