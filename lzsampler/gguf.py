@@ -59,7 +59,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor: its name, shape (fastest dimension first, as in the file), type name and bytes (None: unknown type)."""
+    """One tensor: its name, shape (fastest dimension first, as in the file), type and bytes (None: unknown type)."""
 
     name: str
     shape: tuple[int, ...]
@@ -239,7 +239,7 @@ class _Reader:
                 (length,) = length_at(data, at)
                 at += 8 + length
                 texts.append(data[at - length : at].decode("utf-8", "replace"))
-        except struct.error:
+        except (struct.error, OverflowError):  # past the end; a length of a damaged file may be past any
             at = self.size + 1
         self.skip(at - self.at)
         return texts
@@ -263,5 +263,7 @@ class _Reader:
     def skip(self, n: int) -> int:
         at, self.at = self.at, self.at + n
         if self.at > self.size:
-            raise LzsError(f"{self.path} is truncated: it ends inside its header, at {self.size:,} bytes; fetch it again")
+            raise LzsError(
+                f"{self.path} is truncated: it ends inside its header, at {self.size:,} bytes; fetch it again"
+            )
         return at

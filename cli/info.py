@@ -1,0 +1,74 @@
+"""`lzs info`: what a GGUF file says about itself. It needs neither llama.cpp nor the weights."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+_TEMPLATE_SHOWN = 100  # characters
+
+
+@click.command(short_help="Show what a GGUF file says about itself.")
+@click.argument("model", type=click.Path(path_type=Path), required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, with the whole chat template.")
+def info(model: Path | None, as_json: bool) -> None:
+    """Show architecture, size, vocabulary, special tokens and chat template of a GGUF file.
+
+    MODEL is the embedded model when it is not given. A vocabulary without weights, or a truncated file, is shown too.
+    """
+    from lzsampler.gguf import describe, read
+    from lzsampler.models import default_model
+
+    facts = describe(read(model or default_model()))
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    rows = {
+        "file": f"{facts['file']}, {_size(facts['size'])}{_part(facts)}",
+        "name": facts["name"],
+        "architecture": facts["architecture"],
+        "parameters": _parameters(facts),
+        "context": facts["context_length"] and f"{facts['context_length']:,} tokens",
+        "layers": facts["layers"] and f"{facts['layers']} of width {facts['embedding_length']}",
+        "vocabulary": facts["vocabulary"] and f"{facts['vocabulary']:,} tokens ({_tokenizer(facts)})",
+        "special tokens": ", ".join(f"{role} {t['id']} {t['text']}" for role, t in facts["special_tokens"].items()),
+        "BOS added": {True: "yes", False: "no"}.get(facts["add_bos"], "as the tokenizer model does by default"),
+        "chat template": _template(facts["chat_template"]),
+        "license": facts["license"],
+    }
+    for title, value in rows.items():
+        click.echo(f"{title:15} {value or 'not said'}")
+
+
+def _parameters(facts: dict[str, Any]) -> str:
+    if not facts["parameters"]:
+        return "none: a vocabulary without weights"
+    types = ", ".join(f"{name} x {count}" for name, count in facts["tensors"].items())
+    return f"{_count(facts['parameters'])}, {facts['quantization']} (tensors: {types})"
+
+
+def _part(facts: dict[str, Any]) -> str:
+    if facts["missing"]:
+        return f" (TRUNCATED: {facts['missing']:,} bytes are missing)"
+    return f" (one of {facts['parts']} parts)" if facts["parts"] > 1 else ""
+
+
+def _tokenizer(facts: dict[str, Any]) -> str:
+    return ", ".join(str(facts[key]) for key in ("tokenizer", "pre_tokenizer") if facts[key])
+
+
+def _template(template: str | None) -> str:
+    if template is None:
+        return "none"
+    flat = " ".join(template.split())
+    shown = flat if len(flat) <= _TEMPLATE_SHOWN else flat[:_TEMPLATE_SHOWN] + "..."
+    return f"{len(template):,} characters: {shown}"
+
+
+def _size(n: int) -> str:
+    return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.2f} MB"
+
+
+def _count(n: int) -> str:
+    return f"{n / 1e9:.2f} billion" if n >= 1e9 else f"{n / 1e6:.2f} million"

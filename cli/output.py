@@ -1,0 +1,45 @@
+"""What `lzs generate` prints: the text as it comes, and the line of figures at the end."""
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lzsampler.generate import Generation
+    from lzsampler.params import Params
+
+
+class Output:
+    """Text on stdout; when it cannot be written (``error``) the generation ends, but nothing of it is lost."""
+
+    def __init__(self, *, live: bool) -> None:
+        self.live = live
+        self.error: OSError | None = None
+
+    def write(self, text: str) -> bool:
+        """Print a piece as it comes; return True when nobody gets it."""
+        if self.live:
+            self._print(text)
+        return self.error is not None
+
+    def finish(self, text: str) -> None:
+        """End the line of a live text, or print all of it."""
+        self._print("\n" if self.live else text + "\n")
+
+    def _print(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError as error:  # its reader is gone, or its disk is full
+            self.error = error
+
+
+def summary(generation: "Generation", params: "Params") -> str:
+    """Return a generation's figures in one line; the seed only when one was drawn from."""
+    figures = generation.repetition
+    run = "none" if figures.run is None else f"{figures.run.period} x {figures.run.count}"
+    seed = f"seed {params.seed}; " if params.temperature > 0 else ""
+    return (
+        f"{seed}{len(generation.tokens)} tokens, {generation.tokens_per_second:.1f} tokens/s, "
+        f"sampling {generation.sampling_microseconds:.1f} µs/token; largest run {run}{' (a loop)' * figures.loops}, "
+        f"rep-4 {figures.rep4:.3f}, zlib {figures.zlib_ratio:.2f}"
+    )

@@ -1,0 +1,236 @@
+"""`generate`: a prompt, a model and a sampler make a text."""
+
+import codecs
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ._check import LzsError, integer
+from .model import Messages, Model
+from .params import Params
+from .repetition import Repetition, repetition
+from .sampler import Sampler
+
+FinishReason = Literal["stop", "length", "context", "interrupted"]
+
+THINK, END_THINK = "<think>", "</think>"
+_INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Seconds: ``prompt`` its decoding, ``decode`` that of the new tokens, ``sampling`` all picks, ``total`` all of it.
+
+    A decode is over when its logits can be read, so work that llama.cpp does in the background is in it.
+    """
+
+    prompt: float
+    decode: float
+    sampling: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What `generate` made.
+
+    ``text``: everything written; ``reasoning`` and ``content``: the same, split at `<think>` and `</think>` (reasoning
+    is None without such a block; one that was never closed reaches to the end). ``tokens``: the ids, without the EOG
+    token and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``), "length"
+    (``n_predict``), "context" (it is full), "interrupted" (Ctrl-C, or ``on_text`` asked for it).
+    """
+
+    text: str
+    reasoning: str | None
+    content: str
+    tokens: tuple[int, ...]
+    finish_reason: FinishReason
+    stop_string: str | None
+    prompt_tokens: int
+    timings: Timings
+    repetition: Repetition
+
+    @property
+    def tokens_per_second(self) -> float:
+        """New tokens a second, over everything but the prompt; 0 when there are none."""
+        return len(self.tokens) / max(self.timings.total - self.timings.prompt, 1e-9)
+
+    @property
+    def sampling_microseconds(self) -> float:
+        """Microseconds a token in the sampler: its pick and its accept."""
+        return 1e6 * self.timings.sampling / max(len(self.tokens), 1)
+
+
+def generate(
+    model: Model,
+    prompt: str | Messages,
+    params: Params,
+    *,
+    n_predict: int = -1,
+    stop: Sequence[str] = (),
+    on_text: Callable[[str], object] | None = None,
+) -> Generation:
+    """Continue a prompt until the model ends it, a stop string comes, or there is no room left.
+
+    ``prompt``: text, or messages ({"role", "content"} each) for the model's chat template. ``n_predict``: most new
+    tokens; -1 is until the context is full. ``stop``: strings that end the text and are no part of it. ``on_text`` is
+    called with each piece of text as it comes, never with part of a character; the pieces add up to ``text``. If it
+    returns True the text ends there. A KeyboardInterrupt ends it too: what was written is returned.
+
+    Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range; LzsError
+    when the model or its template fails. The model's context is emptied first.
+    """
+    n_predict = integer("n_predict", n_predict, -1, _INT32_MAX)
+    if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
+        raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
+    text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
+    if not text:
+        raise ValueError("the prompt is empty: give the beginning of a text")
+    tokens = model.tokenize(text)
+    if not tokens:
+        raise ValueError("the prompt is empty: it has no tokens")
+    if len(tokens) > model.n_ctx:
+        raise ValueError(
+            f"the prompt has {len(tokens)} tokens, the context {model.n_ctx}: shorten the prompt or raise the context"
+        )
+    sampler = Sampler(model.n_vocab, params)
+    sampler.prime(tokens)
+    run = _Run(model, sampler, _TextStream(stop), on_text)
+    run.until(tokens, n_predict if n_predict >= 0 else _INT32_MAX)
+    written = "".join(run.written)
+    reasoning, content = split_reasoning(written, opened=text.rstrip().endswith(THINK))
+    return Generation(
+        text=written,
+        reasoning=reasoning,
+        content=content,
+        tokens=tuple(run.tokens),
+        finish_reason=run.finish_reason,
+        stop_string=run.stream.found,
+        prompt_tokens=len(tokens),
+        timings=Timings(run.prompt_s, run.decode_s, run.sampling_s, run.total_s),
+        repetition=repetition(written),
+    )
+
+
+class _Run:
+    """One decode loop with what it has made so far, so that an interrupt loses nothing."""
+
+    def __init__(
+        self, model: Model, sampler: Sampler, stream: "_TextStream", on_text: Callable[[str], object] | None
+    ) -> None:
+        self.model, self.sampler, self.stream, self.on_text = model, sampler, stream, on_text
+        self.tokens: list[int] = []
+        self.written: list[str] = []
+        self.finish_reason: FinishReason = "interrupted"
+        self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
+
+    def until(self, prompt: list[int], n_predict: int) -> None:
+        """Decode the prompt, then token after token, until there is a reason to finish."""
+        start = perf_counter()
+        try:
+            self.model.keep(0)
+            self.model.decode(prompt)
+            logits = self.model.logits()
+            self.prompt_s = perf_counter() - start
+            if n_predict == 0:
+                self.finish_reason = "length"
+                return
+            while True:
+                before = perf_counter()
+                token = self._pick(logits)
+                picked = perf_counter()
+                self.sampling_s += picked - before
+                if self.model.is_eog(token):
+                    self.finish_reason = "stop"
+                    break
+                self.tokens.append(token)
+                wants_end = self._write(self.stream.feed(self.model.piece(token)))
+                if self.stream.found is not None:
+                    self.finish_reason = "stop"
+                    break
+                if wants_end:
+                    break
+                if len(self.tokens) >= n_predict:
+                    self.finish_reason = "length"
+                    break
+                if self.model.n_past >= self.model.n_ctx:
+                    self.finish_reason = "context"
+                    break
+                before = perf_counter()
+                self.model.decode((token,))
+                logits = self.model.logits()
+                self.decode_s += perf_counter() - before
+            self._write(self.stream.end())
+        except KeyboardInterrupt:
+            self.finish_reason = "interrupted"
+            self._write(self.stream.end())
+        finally:
+            self.total_s = perf_counter() - start
+
+    def _pick(self, logits: npt.NDArray[np.float32]) -> int:
+        try:
+            token = self.sampler.sample(logits)
+        except ValueError as error:  # not an argument of the user's but a model that broke
+            raise LzsError(f"the model failed after {len(self.tokens)} tokens: {error}") from error
+        self.sampler.accept(token)
+        return token
+
+    def _write(self, text: str) -> bool:
+        if not text:
+            return False
+        self.written.append(text)
+        return self.on_text is not None and self.on_text(text) is True
+
+
+class _TextStream:
+    """Bytes of tokens in, text out: whole characters, and nothing that may turn out to be part of a stop string."""
+
+    def __init__(self, stop: Sequence[str]) -> None:
+        self.stop = tuple(stop)
+        self.found: str | None = None
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._held = ""
+
+    def feed(self, piece: bytes) -> str:
+        """Return the text that is certain now; `found` is the stop string when one is complete."""
+        self._held += self._decode(piece)
+        return self._release(final=False)
+
+    def end(self) -> str:
+        """Return what was held back when no more comes; half a character becomes U+FFFD."""
+        self._held += self._decode(b"", True)
+        return self._release(final=True)
+
+    def _release(self, *, final: bool) -> str:
+        if self.found is not None:
+            return ""
+        places = [(at, string) for string in self.stop if (at := self._held.find(string)) >= 0]
+        if places:
+            at, self.found = min(places)
+            return self._held[:at]
+        held = 0 if final else max((_overlap(self._held, string) for string in self.stop), default=0)
+        out, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
+        return out
+
+
+def _overlap(text: str, string: str) -> int:
+    """Return the length of the longest end of ``text`` that ``string`` begins with, less than all of ``string``."""
+    return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)
+
+
+def split_reasoning(text: str, *, opened: bool = False) -> tuple[str | None, str]:
+    """Return (reasoning, content) of a model's text, both without white space around them.
+
+    Reasoning is what stands between `<think>` and `</think>`, or, with ``opened`` (the prompt ended in `<think>`),
+    before `</think>`. A block that is not closed, the usual shape of a loop, is reasoning to its end. None if no block.
+    """
+    if not opened:
+        if not text.lstrip().startswith(THINK):
+            return None, text.strip()
+        text = text.lstrip().removeprefix(THINK)
+    reasoning, _, content = text.partition(END_THINK)
+    return reasoning.strip(), content.strip()

@@ -1,0 +1,340 @@
+"""The installed `lzs`, run as a user runs it: output, one line for every bad input, every way to break off."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+from lzsampler import __version__
+from lzsampler.models import default_model
+
+LZS = str(Path(sys.executable).with_name("lzs"))
+VOCABULARY = Path(__file__).with_name("vectors") / "ggml-vocab-llama-spm.gguf"
+PROMPT = "Once upon a time"
+TEXT_BEFORE_END = ("-n", "-1", "Then feed us and break us")  # some 1000 tokens, and lines early on
+
+
+def lzs(*arguments: str, stdin: str | bytes | None = None, **settings: Any) -> subprocess.CompletedProcess[str]:
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    source = {"stdin": subprocess.DEVNULL} if data is None else {"input": data}
+    done = subprocess.run([LZS, *arguments], capture_output=True, timeout=120, **source, **settings)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def generate(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    return lzs("generate", *arguments, **settings)
+
+
+def started(*arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([LZS, "generate", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+# -- what it prints --
+
+
+def test_generate_prints_the_text_and_a_summary() -> None:
+    done = generate("-n", "20", PROMPT)
+    assert done.returncode == 0
+    assert done.stdout.endswith("\n")
+    assert len(done.stdout.split()) > 8
+    model, summary = done.stderr.splitlines()
+    assert "embedded model tale-7m-q8_0.gguf" in model
+    for part in ("lzs: 20 tokens, ", " tokens/s, sampling ", " µs/token; largest run ", ", rep-4 0.", ", zlib "):
+        assert part in summary
+    own = generate("-n", "20", "-m", str(default_model()), PROMPT)
+    assert own.stdout == done.stdout
+    assert len(own.stderr.splitlines()) == 1
+
+
+def test_every_source_of_a_prompt_gives_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "prompt.txt"
+    file.write_bytes(PROMPT.encode() + b"\r\n")
+    ways = [
+        generate("-n", "9", PROMPT),
+        generate("-n", "9", "-p", PROMPT),
+        generate("-n", "9", "-f", str(file)),
+        generate("-n", "9", "-f", "-", stdin=PROMPT),
+        generate("-n", "9", stdin=PROMPT + "\n"),
+        generate("-n", "9", "--no-stream", PROMPT),
+    ]
+    assert len({way.stdout for way in ways}) == 1
+    assert {way.returncode for way in ways} == {0}
+
+
+def test_json_and_save_are_the_same_record(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    done = generate("--chat", "--json", "--save", str(path), "--system", "", "What is 70 + 479?")
+    assert done.returncode == 0
+    record = json.loads(done.stdout)
+    assert lines(path) == [record]
+    assert [message["role"] for message in record["messages"]] == ["system", "user", "assistant"]
+    assert record["messages"][2]["content"] == "549"
+    assert (record["settings"]["lz_penalty"], record["settings"]["temperature"]) == (0.15, 0.0)
+    generate("-n", "2", "--save", str(path), PROMPT)
+    assert [entry["finish_reason"] for entry in lines(path)] == ["stop", "length"]
+
+
+def test_a_random_seed_is_printed_and_gives_the_text_again() -> None:
+    first = generate("-n", "20", "--temp", "1.2", PROMPT)
+    seed = first.stderr.rpartition("lzs: seed ")[2].partition(";")[0]
+    again = generate("-n", "20", "--temp", "1.2", "-s", seed, PROMPT)
+    assert again.stdout == first.stdout
+    assert generate("-n", "20", "--temp", "1.2", "-s", str(int(seed) + 1), PROMPT).stdout != first.stdout
+
+
+def test_flags_reach_the_sampler() -> None:
+    flags = {
+        "--top-k": ("top_k", 40),
+        "--top-p": ("top_p", 0.9),
+        "--min-p": ("min_p", 0.05),
+        "--lz-penalty": ("lz_penalty", 0.2),
+        "--lz-window": ("lz_window", 256),
+        "--lz-buffer": ("lz_buffer", 16),
+        "--lz-formula": ("lz_formula", "distance"),
+        "--history": ("history", "all"),
+        "--repeat-penalty": ("repetition_penalty", 1.1),
+        "--frequency-penalty": ("frequency_penalty", 0.1),
+        "--presence-penalty": ("presence_penalty", 0.3),
+        "--repeat-last-n": ("penalty_window", 64),
+        "--repeat-method": ("repetition_method", "subtractive"),
+        "--frequency-method": ("frequency_method", "multiplicative"),
+        "--presence-method": ("presence_method", "multiplicative"),
+        "--ties": ("ties", "keep"),
+        "--pick": ("pick", "llama"),
+        "--temp": ("temperature", 0.7),
+        "--seed": ("seed", 5),
+        "-c": ("n_ctx", 128),
+        "-b": ("n_batch", 16),
+        "-t": ("n_threads", 1),
+        "-n": ("n_predict", 3),
+    }
+    words = [word for flag, (_, value) in flags.items() for word in (flag, str(value))]
+    done = generate("--json", "--temp-last", "--no-sign-aware", "--exempt", " the", "--stop", "xyz", *words, PROMPT)
+    settings = json.loads(done.stdout)["settings"]
+    assert {field: settings[field] for field, _ in flags.values()} == dict(flags.values())
+    assert (settings["temperature_last"], settings["sign_aware"], settings["stop"]) == (True, False, ["xyz"])
+    assert len(settings["exempt"]) == 1
+
+
+def test_a_full_context_is_said() -> None:
+    done = generate("-n", "-1", "-c", "40", PROMPT)
+    assert done.returncode == 0
+    assert "lzs: the context of 40 tokens is full" in done.stderr
+
+
+def test_info() -> None:
+    done = lzs("info")
+    assert done.returncode == 0
+    for part in (
+        "llama\n",
+        "7.48 million, Q8_0",
+        "4,096 tokens (gpt2",
+        "eos 0 <|endoftext|>",
+        "8.09 MB",
+        "264 characters",
+    ):
+        assert part in done.stdout
+    facts = json.loads(lzs("info", "--json", str(VOCABULARY)).stdout)
+    assert (facts["parameters"], facts["vocabulary"], facts["chat_template"]) == (0, 32_000, None)
+    assert "none: a vocabulary without weights" in lzs("info", str(VOCABULARY)).stdout
+
+
+def test_info_of_a_truncated_file(tmp_path: Path) -> None:
+    path = tmp_path / "cut.gguf"
+    path.write_bytes(default_model().read_bytes()[:-1000])
+    assert "TRUNCATED: 1,000 bytes are missing" in lzs("info", str(path)).stdout
+
+
+def test_demo() -> None:
+    done = lzs("demo", env={**os.environ, "COLUMNS": "100"})
+    assert done.returncode == 0
+    rows = done.stdout.splitlines()
+    assert max(map(len, rows)) <= 100
+    figures = [row.partition(" | ") for row in rows if row.startswith("largest run")]
+    assert len(figures) == 3
+    assert all("LOOP" in without and "LOOP" not in with_lz for without, _, with_lz in figures)
+
+
+def test_help_is_complete_and_light() -> None:
+    done = lzs("generate", "--help")
+    assert done.returncode == 0
+    for part in ("Model:", "Prompt:", "Output:", "Sampling:", "LZ penalty:", "[default: 0.15]", "[default: 512"):
+        assert part in done.stdout
+    for command in ("generate", "info", "demo"):
+        assert f"  {command} " in lzs("--help").stdout
+    assert lzs("--version").stdout == f"lzs, version {__version__}\n"
+    heavy = ["llama_cpp", "jinja2", "lzsampler.gguf"]
+    code = f"import sys, lzsampler.cli.main; sys.exit(any(name in sys.modules for name in {heavy}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# -- bad input: one line, and 2 for what was asked, 1 for what failed --
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder, model = tmp_path_factory.mktemp("bad"), default_model().read_bytes()
+    contents = {
+        "cut": model[:4_000_000],
+        "header": model[:40_000],
+        "text": b"not a model",
+        "empty": b"",
+        "newline": b"\n",
+        "latin1": "Voilà".encode("latin-1"),
+    }
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    return {name: str(folder / name) for name in contents} | {"folder": str(folder), "vocabulary": str(VOCABULARY)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["-m", "nothing.gguf", "x"], 2, "nothing.gguf does not exist"),
+        (["-m", "{folder}", "x"], 2, "is a directory: give the .gguf file in it"),
+        (["-m", "{cut}", "x"], 1, "is truncated: 4,089,312 of 8,089,312 bytes are missing; fetch it again"),
+        (["-m", "{header}", "x"], 1, "is truncated: it ends inside its header"),
+        (["-m", "{text}", "x"], 1, "is not a GGUF file"),
+        (["-m", "{empty}", "x"], 1, "is empty"),
+        (["-m", "{vocabulary}", "x"], 1, "holds a vocabulary without weights"),
+        (["-p", ""], 2, "the prompt is empty"),
+        (["-f", "{newline}"], 2, "the prompt is empty"),
+        (["-f", "{latin1}"], 2, "latin1 is not UTF-8 text (byte 4): convert it first"),
+        (["-f", "nothing.txt"], 1, "nothing.txt: No such file or directory"),
+        (["-f", "{folder}"], 1, "Is a directory"),
+        (["-p", "a", "b"], 2, "give the prompt once"),
+        (
+            ["-c", "4", "Once upon a time there was"],
+            2,
+            "tokens, the context 4: shorten the prompt or raise the context",
+        ),
+        (["--lz-penalty=-0.1", "x"], 2, "--lz-penalty must be at least 0, got -0.1"),
+        (["--lz-penalty", "nan", "x"], 2, "--lz-penalty must be finite, got nan"),
+        (["--lz-penalty", "much", "x"], 2, "'much' is not a valid float"),
+        (["--lz-window", "1", "x"], 2, "--lz-window must be from 2 to 131072, got 1"),
+        (["--lz-window", "32", "x"], 2, "--lz-buffer must be below lz_window (32), got 32"),
+        (["--lz-formula", "best", "x"], 2, "'best' is not one of 'rate', 'distance', 'codelength'"),
+        (["--history", "some", "x"], 2, "'some' is not one of 'generated', 'all'"),
+        (["--temp=-1", "x"], 2, "--temp must be from 0 to 1e+06, got -1.0"),
+        (["--temp", "nan", "x"], 2, "--temp must be finite, got nan"),
+        (["--top-k=-1", "x"], 2, "--top-k must be from 0"),
+        (["--top-p", "1.5", "x"], 2, "--top-p must be from 0 to 1, got 1.5"),
+        (["--min-p", "nan", "x"], 2, "--min-p must be finite, got nan"),
+        (["--repeat-penalty", "0", "x"], 2, "--repeat-penalty must be above 0"),
+        (["--frequency-penalty", "inf", "x"], 2, "--frequency-penalty must be finite, got inf"),
+        (["--presence-penalty", "nan", "x"], 2, "--presence-penalty must be finite, got nan"),
+        (["--repeat-last-n=-1", "x"], 2, "--repeat-last-n must be from 0"),
+        (["--seed=-2", "x"], 2, "--seed must be from 0"),
+        (["-n", "-2", "x"], 2, "-2 is not in the range x>=-1"),
+        (["-t", "0", "x"], 2, "0 is not in the range x>=1"),
+        (["-b", "0", "x"], 2, "0 is not in the range x>=1"),
+        (["-c", "-1", "x"], 2, "-1 is not in the range x>=0"),
+        (["--system", "s", "x"], 2, "--system is part of a chat: add --chat"),
+        (["--stop=", "x"], 2, "stop must be strings that are not empty"),
+        (["--save", "{folder}/no/t.jsonl", "x"], 1, "no/t.jsonl: No such file or directory"),
+        (["--save", "{folder}", "x"], 1, "Is a directory"),
+        (["--bogus", "x"], 2, "No such option '--bogus'"),
+    ],
+)
+def test_bad_input(files: dict[str, str], arguments: list[str], status: int, message: str) -> None:
+    done = generate(*(word.format_map(files) for word in arguments))
+    assert (done.returncode, done.stdout) == (status, "")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("lzs: ")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "message"),
+    [
+        (["generate"], b"", "the prompt is empty"),
+        (["generate", "", "-n", "1"], None, "the prompt is empty"),
+        (["generate"], b"ab\xff", "stdin is not UTF-8 text (byte 2)"),
+        (["generate", "-n", "1", b"a\xff"], None, "the prompt is not valid UTF-8"),
+        (["bogus"], None, "No such command 'bogus'"),
+        (["--bogus"], None, "No such option '--bogus'"),
+        (["info", "nothing.gguf"], None, "nothing.gguf does not exist"),
+    ],
+)
+def test_more_bad_input(arguments: list[Any], stdin: bytes | None, message: str) -> None:
+    done = lzs(*arguments, stdin=stdin)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert message in done.stderr
+
+
+def test_without_llama_cpp_one_line_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "llama_cpp.py").write_text("raise ModuleNotFoundError('No module', name='llama_cpp')")
+    done = generate("x", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == 'lzs: llama-cpp-python is needed for this: pip install "lzsampler[llama]"\n'
+    assert lzs("info", env={**os.environ, "PYTHONPATH": str(tmp_path)}).returncode == 0
+
+
+# -- breaking off --
+
+
+def test_ctrl_c_keeps_and_saves_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    process = started("--save", str(path), *TEXT_BEFORE_END)
+    assert process.stdout is not None
+    begun = process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    (record,) = lines(path)
+    assert record["finish_reason"] == "interrupted"
+    assert 0 < len(record["tokens"]) < 1000
+    assert record["messages"][0]["content"] == (begun + rest).decode().strip()
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    with started("--save", str(path), *TEXT_BEFORE_END) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = process.stdout.readline()  # as head -1 does
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+    assert process.returncode == 0
+    assert len(errors.splitlines()) == 2, errors  # which model, and the figures
+    (record,) = lines(path)
+    assert record["finish_reason"] == "interrupted"
+    assert record["messages"][0]["content"].startswith(line.decode().strip())
+
+
+def test_a_closed_pipe_of_other_commands() -> None:
+    for arguments in (["info", "--json"], ["generate", "--json", "-n", "1", "x"], ["generate", "--help"]):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run([LZS, *arguments], stdout=write, stderr=subprocess.PIPE, timeout=60)
+        os.close(write)
+        assert done.returncode == 0, arguments
+        assert b"Traceback" not in done.stderr
+        assert b"Exception" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk(tmp_path: Path) -> None:
+    done = generate("-n", "5", "--save", "/dev/full", PROMPT)
+    assert done.returncode == 1
+    assert len(done.stdout) > 5  # the text is not lost
+    assert done.stderr == "lzs: cannot save the transcript to /dev/full: No space left on device\n"
+    path = tmp_path / "t.jsonl"
+    with open("/dev/full", "wb") as full:
+        process = subprocess.run([LZS, "generate", "-n", "5", "--save", str(path), PROMPT], stdout=full, stderr=-1)
+    assert process.returncode == 1
+    assert process.stderr.decode().splitlines()[-1] == "lzs: stdout: No space left on device"
+    assert len(lines(path)) == 1

@@ -1,0 +1,363 @@
+"""`generate` and `Model` on the embedded model: the same text every time, whole characters, every way to end."""
+
+import codecs
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lzsampler import LzsError, Params, Sampler
+from lzsampler.models import default_model
+
+llama_cpp = pytest.importorskip("llama_cpp")
+
+from lzsampler.generate import Generation, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
+from lzsampler.model import Model, physical_cores  # noqa: E402
+
+GREEDY = Params(temperature=0.0, lz_penalty=0.15)
+PROMPT = "Once upon a time"
+LONG_PROMPT = (  # some 90 tokens, so that batches of 7 and 64 cut it
+    "Just then, a Skylark fluttered to the ground and eagerly looked about for worms. The evening came, the "
+    "drawing-rooms were lighted up, the company assembled. It was but a card party, it was but a mixture of those who "
+    "had never met before, and those who met too often; a commonplace business."
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    with Model(default_model(), n_threads=1) as opened:
+        yield opened
+
+
+def text_of(model: Model, prompt: str = PROMPT, params: Params = GREEDY, n: int = 40, **settings: Any) -> Generation:
+    return generate(model, prompt, params, n_predict=n, **settings)
+
+
+# -- the same seed gives the same text --
+
+
+def test_batch_and_threads_do_not_change_a_text() -> None:
+    hot = Params(temperature=0.8, lz_penalty=0.15, seed=11)
+    tokens = set()
+    for n_batch, n_threads in ((512, 1), (64, 1), (7, 1), (1, 1), (512, 2), (7, 2)):
+        with Model(default_model(), n_batch=n_batch, n_threads=n_threads) as opened:
+            made = text_of(opened, LONG_PROMPT, hot, n=32)
+            assert len(made.tokens) == 32
+            tokens.add(made.tokens)
+    assert len(tokens) == 1
+
+
+def test_seed_and_penalty_do(model: Model) -> None:
+    hot = [text_of(model, params=Params(temperature=0.8, seed=seed)).text for seed in (1, 2, 1)]
+    assert hot[0] == hot[2] != hot[1]
+    assert text_of(model, n=200).text != text_of(model, params=Params(temperature=0.0), n=200).text
+
+
+def test_the_loop_is_sample_and_accept(model: Model) -> None:
+    made = text_of(model, n=30)
+    sampler = Sampler(model.n_vocab, GREEDY)
+    model.keep(0)
+    model.decode(model.tokenize(PROMPT))
+    tokens = []
+    for _ in range(30):
+        tokens.append(sampler.sample(model.logits()))
+        sampler.accept(tokens[-1])
+        model.decode(tokens[-1:])
+    assert made.tokens == tuple(tokens)
+    assert made.text == b"".join(map(model.piece, tokens)).decode()
+
+
+def test_the_prompt_is_history_when_asked(model: Model) -> None:
+    prompt = "I am a man, and " * 12 + "I am"
+    everything = Params(temperature=0.0, lz_penalty=0.3, history="all")
+    generated = Params(temperature=0.0, lz_penalty=0.3)
+    assert text_of(model, prompt, everything).text != text_of(model, prompt, generated).text
+
+
+# -- ways to end --
+
+
+def test_length(model: Model) -> None:
+    made = text_of(model, n=12)
+    assert (made.finish_reason, len(made.tokens), made.stop_string) == ("length", 12, None)
+    nothing = text_of(model, n=0)
+    assert (nothing.finish_reason, nothing.text, nothing.tokens) == ("length", "", ())
+
+
+def test_end_of_generation_token_is_no_part(model: Model) -> None:
+    made = generate(model, [{"role": "user", "content": "What is 70 + 479?"}], GREEDY)
+    assert (made.finish_reason, made.stop_string, made.content) == ("stop", None, "549")
+    assert made.reasoning is not None
+    assert made.text == f"{made.reasoning}</think>549"
+    assert 0 not in made.tokens
+
+
+def test_every_token_that_llama_cpp_calls_an_end_is_one(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = text_of(model)
+    ends = full.tokens[10]
+    monkeypatch.setattr(llama_cpp, "llama_vocab_is_eog", lambda vocab, token: token == ends)
+    cut = full.tokens.index(ends)
+    assert (text_of(model).tokens, text_of(model).finish_reason) == (full.tokens[:cut], "stop")
+
+
+def test_a_full_context() -> None:
+    with Model(default_model(), n_ctx=32, n_threads=1) as small:
+        made = generate(small, PROMPT, GREEDY)
+        assert made.finish_reason == "context"
+        assert made.prompt_tokens + len(made.tokens) == 32 + 1  # the last one is picked, but not decoded
+        exact = PROMPT + " and" * (32 - made.prompt_tokens)
+        assert len(small.tokenize(exact)) == 32
+        assert len(generate(small, exact, GREEDY).tokens) == 1
+        with pytest.raises(ValueError, match="has 33 tokens, the context 32"):
+            generate(small, exact + " and", GREEDY)
+
+
+def test_stop_strings_are_no_part_of_the_text(model: Model) -> None:
+    full = text_of(model).text
+    for start, end in ((0, 1), (5, 9), (20, 31), (len(full) - 3, len(full))):
+        stop, seen = full[start:end], list[str]()
+        made = text_of(model, stop=("never this", stop), on_text=seen.append)
+        assert (made.finish_reason, made.stop_string) == ("stop", stop)
+        assert made.text == full[: full.index(stop)] == "".join(seen)
+    assert text_of(model, stop=("never this",)).text == full
+
+
+def test_an_interrupt_keeps_what_was_written(model: Model) -> None:
+    seen: list[str] = []
+
+    def stop_soon(text: str) -> None:
+        seen.append(text)
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    made = text_of(model, on_text=stop_soon)
+    assert made.finish_reason == "interrupted"
+    assert made.text == "".join(seen)
+    assert 5 <= len(made.tokens) <= 8
+    assert text_of(model).text.startswith(made.text)
+
+
+def test_an_interrupt_during_the_prompt_keeps_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(tokens: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model, "decode", interrupted)
+    made = text_of(model)
+    assert (made.finish_reason, made.text, made.tokens) == ("interrupted", "", ())
+
+
+def test_on_text_may_end_it(model: Model) -> None:
+    seen: list[str] = []
+
+    def three(text: str) -> bool:
+        seen.append(text)
+        return len(seen) == 3
+
+    made = text_of(model, on_text=three)
+    assert (made.finish_reason, made.text) == ("interrupted", "".join(seen))
+    assert len(seen) == 3
+
+
+# -- text --
+
+
+def test_pieces_add_up_to_the_text_when_characters_are_cut(model: Model) -> None:
+    anything = Params(temperature=1e6, seed=3)  # close to uniform: lone bytes of characters come up
+    seen: list[str] = []
+    made = text_of(model, params=anything, n=300, on_text=seen.append)
+    assert made.text == "".join(seen) == b"".join(map(model.piece, made.tokens)).decode(errors="replace")
+    assert "\ufffd" in made.text
+    assert all(seen)
+
+
+def streamed(data: bytes, size: int, stop: tuple[str, ...] = ()) -> tuple[list[str], str | None]:
+    stream, out = _TextStream(stop), []
+    for start in range(0, len(data), size):
+        out.append(stream.feed(data[start : start + size]))
+        if stream.found is not None:
+            break
+    return [*out, stream.end()], stream.found
+
+
+@given(st.text("aé€\U0001f600\n", max_size=30), st.integers(1, 5))
+def test_a_stream_never_cuts_a_character(text: str, size: int) -> None:
+    pieces, _ = streamed(text.encode(), size)
+    assert "".join(pieces) == text
+    decoder, arrived = codecs.getincrementaldecoder("utf-8")(), 0
+    for i, piece in enumerate(pieces[:-1]):  # and keeps none back that is whole
+        arrived += len(decoder.decode(text.encode()[i * size : (i + 1) * size]))
+        assert len("".join(pieces[: i + 1])) == arrived, piece
+
+
+@given(st.binary(max_size=30), st.integers(1, 5))
+def test_a_stream_takes_any_bytes(data: bytes, size: int) -> None:
+    assert "".join(streamed(data, size)[0]) == data.decode(errors="replace")
+
+
+@given(st.text("abé", max_size=20), st.lists(st.text("abé", min_size=1, max_size=4), max_size=3))
+def test_a_stream_ends_at_the_first_stop_string(text: str, stop: list[str]) -> None:
+    ends = [end for end in range(len(text) + 1) if any(text[:end].endswith(string) for string in stop)]
+    pieces, found = streamed(text.encode(), 1, tuple(stop))
+    if not ends:
+        assert ("".join(pieces), found) == (text, None)
+    else:
+        longest = max((string for string in stop if text[: ends[0]].endswith(string)), key=len)
+        assert ("".join(pieces), found) == (text[: ends[0] - len(longest)], longest)
+
+
+def test_the_earlier_of_two_stop_strings_in_one_piece_wins() -> None:
+    for stop in (("one", "two"), ("two", "one")):
+        stream = _TextStream(stop)
+        assert (stream.feed(b"zero two one"), stream.found, stream.end()) == ("zero ", "two", "")
+
+
+def test_a_stream_holds_back_only_what_may_be_a_stop_string() -> None:
+    stream = _TextStream(("</s>", "STOP"))
+    assert [stream.feed(c.encode()) for c in "a</b><</s"] == ["a", "", "", "</b", ">", "", "<", "", ""]
+    assert stream.end() == "</s"
+
+
+@pytest.mark.parametrize(
+    ("text", "opened", "reasoning", "content"),
+    [
+        ("plain", False, None, "plain"),
+        ("<think>a</think>b", False, "a", "b"),
+        ("\n<think>\na\n</think>\n\nb\n", False, "a", "b"),
+        ("<think>and so on and so on", False, "and so on and so on", ""),
+        ("a</think>b", True, "a", "b"),
+        ("never closed", True, "never closed", ""),
+        ("a</think>b</think>c", True, "a", "b</think>c"),
+        ("what is <think>?", False, None, "what is <think>?"),
+        ("", True, "", ""),
+    ],
+)
+def test_reasoning_is_split_off(text: str, opened: bool, reasoning: str | None, content: str) -> None:
+    assert split_reasoning(text, opened=opened) == (reasoning, content)
+
+
+# -- what is refused --
+
+
+@pytest.mark.parametrize(
+    ("prompt", "settings", "message"),
+    [
+        ("", {}, "the prompt is empty"),
+        ([{"role": "user", "content": "x" * 9000}], {}, "tokens, the context 1024: shorten"),
+        ("a\udcff", {}, r"not valid UTF-8 \(at character 1\)"),
+        (PROMPT, {"n_predict": -2}, "n_predict must be from -1 to .*, got -2"),
+        (PROMPT, {"stop": "text"}, "stop must be strings that are not empty, got 'text'"),
+        (PROMPT, {"stop": ("",)}, "stop must be strings that are not empty"),
+    ],
+)
+def test_bad_arguments(model: Model, prompt: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        generate(model, prompt, GREEDY, **settings)
+
+
+def test_a_model_that_gives_nan_is_a_failure(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "logits", lambda: np.full(model.n_vocab, np.nan, np.float32))
+    with pytest.raises(LzsError, match=r"the model failed after 0 tokens: .*nan"):
+        text_of(model)
+
+
+def test_templates(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert model.chat_prompt([{"role": "user", "content": "Hi"}]) == "<|user|>Hi<|assistant|><think>"
+    no_system = "{% if messages[0].role == 'system' %}{{ raise_exception('no\nsystem role') }}{% endif %}"
+    monkeypatch.setitem(model.header.metadata, "tokenizer.chat_template", no_system)
+    with pytest.raises(LzsError, match=r"tale-7m-q8_0\.gguf refuses this conversation: no system role"):
+        model.chat_prompt([{"role": "system", "content": "Be brief."}])
+    monkeypatch.delitem(model.header.metadata, "tokenizer.chat_template")
+    with pytest.raises(LzsError, match=r"has no chat template: .* without --chat"):
+        generate(model, [{"role": "user", "content": "Hi"}], GREEDY)
+
+
+# -- the model --
+
+
+def test_special_tokens_are_recognised_and_bos_comes_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert model.tokenize("<|user|>hi<think>")[0] == 1
+    assert model.tokenize("hi")[0] != 0
+    monkeypatch.setattr(llama_cpp, "llama_vocab_get_add_bos", lambda vocab: True)
+    assert model.tokenize("hi") == [0, *model.tokenize("<|endoftext|>hi")[1:]]
+    assert model.tokenize("<|endoftext|>hi").count(0) == 1
+
+
+def test_pieces_are_bytes(model: Model) -> None:
+    text = "Voilà, “naïve” \U0001f600\n"
+    tokens = model.tokenize(text)
+    assert b"".join(map(model.piece, tokens)) == text.encode()
+    assert model.piece(0) == b""  # control
+    assert model.piece(3) == b"<think>"  # user-defined
+
+
+def test_logits_are_llama_cpps_own_memory(model: Model) -> None:
+    model.keep(0)
+    with pytest.raises(LzsError, match="no logits before the first decode"):
+        model.logits()
+    model.decode(model.tokenize(PROMPT))
+    row = model.logits()
+    assert row.shape == (model.n_vocab,)
+    assert row.dtype == np.float32
+    assert row is model.logits()
+    assert (
+        row.ctypes.data
+        == np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(model.llm.ctx, -1), (model.n_vocab,)).ctypes.data
+    )
+
+
+def test_keep_goes_back(model: Model) -> None:
+    tokens = model.tokenize(LONG_PROMPT)
+    model.keep(0)
+    model.decode(tokens)
+    expected = model.logits().copy()
+    model.decode([5, 6, 7])
+    model.keep(len(tokens) - 1)
+    assert model.n_past == len(tokens) - 1
+    model.decode(tokens[-1:])
+    np.testing.assert_array_equal(model.logits(), expected)
+    with pytest.raises(ValueError, match="n must be from 0 to"):
+        model.keep(len(tokens) + 1)
+
+
+def test_decode_checks_its_tokens(model: Model) -> None:
+    model.keep(0)
+    with pytest.raises(ValueError, match="4096"):
+        model.decode([4096])
+    with pytest.raises(ValueError, match=r"tokens\[1\] = -1"):
+        model.decode([1, -1, 2])
+    with pytest.raises(ValueError, match="1025 tokens do not fit in a context of 1024"):
+        model.decode([5] * 1025)
+
+
+@pytest.mark.parametrize("settings", [{"n_ctx": -1}, {"n_batch": 0}, {"n_threads": 0}, {"n_gpu_layers": -2}])
+def test_bad_model_settings(settings: dict[str, int]) -> None:
+    ((name, value),) = settings.items()
+    with pytest.raises(ValueError, match=f"{name} must be from .*, got {value}"):
+        Model(default_model(), **settings)
+
+
+def test_default_settings() -> None:
+    with Model(default_model()) as opened:
+        assert (opened.n_ctx, opened.n_batch, opened.n_threads) == (1024, 512, 1)  # one thread is enough for 8 MB
+    assert 1 <= physical_cores() <= (os.cpu_count() or 1)
+    with Model(default_model(), n_ctx=100) as opened:
+        assert opened.n_ctx == opened.n_batch == 100
+
+
+def test_what_llama_cpp_refuses_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = default_model().read_bytes().replace(b"blk.7.ffn_down.weight", b"blk.7.ffn_DOWN.weight")
+    (tmp_path / "odd.gguf").write_bytes(data)
+    with pytest.raises(LzsError, match=r"llama.cpp cannot load .*odd\.gguf: .*tensor 'blk\.7\.ffn_down\.weight'"):
+        Model(tmp_path / "odd.gguf")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_opening_and_decoding_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with Model(default_model(), n_threads=1) as opened:
+        text_of(opened, n=3)
+    assert capfd.readouterr() == ("", "")

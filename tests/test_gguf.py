@@ -1,0 +1,128 @@
+"""The GGUF header reader: real files, files made here, and damaged ones."""
+
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lzsampler import LzsError, gguf
+from lzsampler.models import default_draft, default_model
+
+VOCABULARY = Path(__file__).with_name("vectors") / "ggml-vocab-llama-spm.gguf"
+
+
+def string(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def pair(key: str, kind: int, value: bytes) -> bytes:
+    return string(key) + struct.pack("<I", kind) + value
+
+
+def tiny(version: int = 3, weights: int = 68) -> bytes:
+    """A file with one Q8_0 tensor of 64 weights (68 bytes)."""
+    pairs = [
+        pair("general.architecture", 8, string("llama")),
+        pair("llama.context_length", 4, struct.pack("<I", 128)),
+        pair("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 3) + string("<s>") + string("é") + string("</s>")),
+        pair("tokenizer.ggml.scores", 9, struct.pack("<IQ3f", 6, 3, 0.0, -1.0, 0.5)),
+        pair("tokenizer.ggml.eos_token_id", 4, struct.pack("<I", 2)),
+        pair("tokenizer.ggml.add_bos_token", 7, b"\1"),
+        pair("nested", 9, struct.pack("<IQ", 9, 1) + struct.pack("<IQ2B", 0, 2, 7, 8)),
+    ]
+    tensor = string("token_embd.weight") + struct.pack("<IQQIQ", 2, 32, 2, 8, 0)
+    header = b"GGUF" + struct.pack("<IQQ", version, 1, len(pairs)) + b"".join(pairs) + tensor
+    return header + bytes(-len(header) % 32) + bytes(weights)
+
+
+def read(tmp_path: Path, data: bytes) -> gguf.Header:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(data)
+    return gguf.read(path)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_file_made_by_hand(tmp_path: Path, version: int) -> None:
+    header = read(tmp_path, tiny(version))
+    assert (header.version, header.architecture, header.name) == (version, "llama", "m")
+    assert header.vocabulary == ["<s>", "é", "</s>"]
+    assert header.metadata["tokenizer.ggml.scores"] == [0.0, -1.0, 0.5]
+    assert header.metadata["nested"] == [[7, 8]]
+    assert header.special_tokens == {"eos": (2, "</s>")}
+    assert header.of_architecture("context_length") == 128
+    assert header.tensors == (gguf.Tensor("token_embd.weight", (32, 2), "Q8_0", 68),)
+    assert (header.parameters, header.quantization, header.chat_template) == (64, "Q8_0", None)
+    assert header.expected_bytes == header.file_bytes
+
+
+def test_missing_weights_are_counted(tmp_path: Path) -> None:
+    header = read(tmp_path, tiny(weights=28))
+    assert header.expected_bytes - header.file_bytes == 40
+    assert gguf.describe(header)["missing"] == 40
+
+
+@pytest.mark.parametrize(("path", "parameters"), [(default_model(), 7_475_456), (default_draft(), 1_127_296)])
+def test_embedded_models(path: Path, parameters: int) -> None:
+    header = gguf.read(path)
+    assert header.parameters == parameters
+    assert header.expected_bytes == header.file_bytes == path.stat().st_size
+    assert header.special_tokens["eos"] == (0, "<|endoftext|>")
+    assert "<think>" in (header.chat_template or "")
+    facts = gguf.describe(header)
+    assert (facts["vocabulary"], facts["context_length"], facts["license"]) == (4096, 1024, "CC0-1.0")
+
+
+def test_vocabulary_only() -> None:
+    header = gguf.read(VOCABULARY)
+    assert (header.parameters, header.quantization, len(header.vocabulary)) == (0, "", 32_000)
+    assert header.special_tokens["bos"] == (1, "<s>")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty"),
+        (b"PK\3\4 a zip", "is not a GGUF file"),
+        (b"GGUF", "is truncated"),
+        (b"GGUF" + struct.pack("<I", 1), "has GGUF version 1"),
+        (b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "big-endian"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair("k", 77, b""), "metadata of type 77"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**63), "is truncated"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair("k", 9, struct.pack("<IQ", 8, 2**40)), "is truncated"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair("k", 9, struct.pack("<IQ", 10, 2**60)), "is truncated"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair("general.alignment", 4, bytes(4)), "alignment is 0"),
+    ],
+)
+def test_what_is_no_model(tmp_path: Path, data: bytes, message: str) -> None:
+    with pytest.raises(LzsError, match=message) as error:
+        read(tmp_path, data)
+    assert "\n" not in str(error.value)
+
+
+def test_paths_that_are_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a directory"):
+        gguf.read(tmp_path)
+    with pytest.raises(ValueError, match="does not exist"):
+        gguf.read(tmp_path / "nothing.gguf")
+
+
+def test_every_cut_of_a_header_is_an_error_of_ours(tmp_path: Path) -> None:
+    whole = tiny(weights=0).rstrip(b"\0")
+    for end in range(1, len(whole) - 8):  # the last 8 bytes are an offset of zeros
+        with pytest.raises(LzsError):
+            read(tmp_path, whole[:end])
+
+
+def test_damaged_headers_raise_nothing_else(tmp_path: Path) -> None:
+    rng, whole, refused = random.Random(1), tiny(), 0
+    for _ in range(500):
+        data: Any = bytearray(whole)
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(4, len(data))] = rng.randrange(256)
+        try:
+            gguf.describe(read(tmp_path, bytes(data)))
+        except LzsError:
+            refused += 1
+    assert 50 < refused < 500
