@@ -58,7 +58,7 @@ static bool choice(int32_t x, int32_t last) {
 }
 
 static bool penalty(float x, int32_t method, float off) {
-    return within(x, -FLT_MAX, FLT_MAX) && (method == LZS_SUBTRACTIVE || x > 0.0f || x == off);
+    return within(x, -FLT_MAX, FLT_MAX) && (method == LZS_SUBTRACTIVE || x >= FLT_MIN || x == off);
 }
 
 const char *lzs_params_invalid(const lzs_params *p, int32_t n_vocab) {
@@ -314,7 +314,13 @@ lzs_status lzs_process(lzs_sampler *s, float *logits) {
         return status;
     }
     float t = s->params.temperature > 0.0f ? s->params.temperature : 1.0f;
-    for (int32_t i = 0; i < s->n_vocab; i++) logits[i] = stays(&v, i) ? logits[i] / t : -INFINITY;
+    for (int32_t i = 0; i < s->n_vocab; i++) {
+        if (!stays(&v, i)) {
+            logits[i] = -INFINITY;
+        } else if (logits[i] <= FLT_MAX) { /* a token that stays is not cut by its own size */
+            logits[i] = fminf(fmaxf(logits[i] / t, -FLT_MAX), FLT_MAX);
+        }
+    }
     return LZS_OK;
 }
 

@@ -99,8 +99,8 @@ typedef struct lzs_params {
     int32_t lz_window;         /* lookback, tokens, 2..LZS_MAX_WINDOW */
     int32_t lz_buffer;         /* longest suffix compared, tokens, 1..LZS_MAX_BUFFER, < lz_window */
     int32_t lz_formula;        /* lzs_lz_formula */
-    float repetition_penalty;  /* > 0 if multiplicative (1 = off), any finite number if subtractive (0 = off) */
-    float frequency_penalty;   /* 0 = off; else > 0 if multiplicative, any finite number if subtractive */
+    float repetition_penalty;  /* >= FLT_MIN if multiplicative (1 = off), any finite number if subtractive (0 = off) */
+    float frequency_penalty;   /* 0 = off; else >= FLT_MIN if multiplicative, any finite number if subtractive */
     float presence_penalty;    /* as frequency_penalty */
     int32_t repetition_method; /* lzs_method */
     int32_t frequency_method;  /* lzs_method */

@@ -21,6 +21,7 @@ MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 _INT32_MAX = 2**31 - 1
 _FLOAT_MAX = float(np.finfo(np.float32).max)
+_FLOAT_MIN = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class Params:
         for field, off in (("repetition", 1.0), ("frequency", 0.0), ("presence", 0.0)):
             name = f"{field}_penalty"
             value = _number(name, getattr(self, name), -_FLOAT_MAX, _FLOAT_MAX)
-            if getattr(self, f"{field}_method") == "multiplicative" and value <= 0 and value != off:
-                raise ValueError(f"{name} must be above 0 when multiplicative, got {value!r}")
+            if getattr(self, f"{field}_method") == "multiplicative" and value < _FLOAT_MIN and value != off:
+                raise ValueError(f"{name} must be above {_FLOAT_MIN:.3g} when multiplicative, got {value!r}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, _INT32_MAX))
         normal("exempt", _exempt(self.exempt))
@@ -130,12 +131,13 @@ def _number(name: str, value: object, low: float, high: float) -> float:
 def _exempt(tokens: object) -> tuple[int, ...]:
     if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
         raise ValueError(f"exempt must be a sequence of token ids, got {tokens!r}")
-    for token in tokens:
+    ids = list(tokens)
+    for token in ids:
         if isinstance(token, str):
             raise ValueError(
                 f"exempt takes token ids; lzsampler.llama.exempt_ids(llm, [{token!r}]) gives those of a string"
             )
-    return tuple(sorted({integer("exempt", token, 0, _INT32_MAX) for token in tokens}))
+    return tuple(sorted({integer("exempt", token, 0, _INT32_MAX) for token in ids}))
 
 
 def c_params(params: Params) -> tuple[Any, Any]:
