@@ -103,7 +103,6 @@ static inline float lzs_temperature_scale(float temperature) {
  * best first, or nothing. */
 lzs_cut lzs_truncate(const lzs_kernels *kernels, const lzs_row *row, const lzs_params *params, const lzs_top *top,
                      const lzs_blocks *blocks, lzs_list *list);
-float lzs_block_max(const lzs_blocks *blocks, int32_t b);
 /* Sorts descending. */
 void lzs_sort(uint64_t *packed, int32_t n);
 

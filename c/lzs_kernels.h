@@ -43,6 +43,7 @@ typedef struct lzs_blocks {
     int32_t size; /* tokens a block, a multiple of 64 */
     int32_t n;
     float maxima[LZS_MAX_BLOCKS][LZS_LANES]; /* -inf where nothing is allowed */
+    float best[LZS_MAX_BLOCKS];              /* maximum of the whole block */
 } lzs_blocks;
 
 /* Scale from logit to y = (max - x) * scale, in bits below the maximum. */
@@ -145,9 +146,11 @@ static inline int lzs_lowest_bit(uint32_t bits) {
 }
 
 static inline int lzs_bit_count(uint32_t bits) {
-    bits -= bits >> 1 & 0x55555555u;
-    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
-    return (int)(((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
+#ifdef _MSC_VER
+    return (int)__popcnt(bits);
+#else
+    return __builtin_popcount(bits);
+#endif
 }
 
 static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {

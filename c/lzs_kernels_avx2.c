@@ -37,11 +37,6 @@ LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each));
 }
 LZS_FN static inline vi v_zero(void) { return _mm256_setzero_si256(); }
-LZS_FN static inline vi v_set_int(uint32_t x) { return _mm256_set1_epi32((int)x); }
-LZS_FN static inline vi v_iota(uint32_t from) {
-    return _mm256_add_epi32(v_set_int(from), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-LZS_FN static inline vi v_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm256_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm256_cvtepi32_ps(x); }
 LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
@@ -64,22 +59,33 @@ LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     __m128i order = _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100u, bytes));
     _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(a, _mm256_cvtepu8_epi32(order)));
 }
-/* high and low words of the products with m */
-LZS_FN static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
-    __m256i factor = _mm256_set1_epi32((int)m);
-    __m256i even = _mm256_mul_epu32(a, factor), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), factor);
-    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
-    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+LZS_FN static inline float v_greatest(vf x) {
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_shuffle_ps(m, m, 1)));
 }
-LZS_FN static inline void v_transpose(vi c[4]) {
-    __m256i a = _mm256_unpacklo_epi32(c[0], c[1]), b = _mm256_unpackhi_epi32(c[0], c[1]);
-    __m256i d = _mm256_unpacklo_epi32(c[2], c[3]), e = _mm256_unpackhi_epi32(c[2], c[3]);
-    __m256i b0 = _mm256_unpacklo_epi64(a, d), b1 = _mm256_unpackhi_epi64(a, d); /* blocks 0 and 4, 1 and 5 */
-    __m256i b2 = _mm256_unpacklo_epi64(b, e), b3 = _mm256_unpackhi_epi64(b, e); /* blocks 2 and 6, 3 and 7 */
-    c[0] = _mm256_permute2x128_si256(b0, b1, 0x20);
-    c[1] = _mm256_permute2x128_si256(b2, b3, 0x20);
-    c[2] = _mm256_permute2x128_si256(b0, b1, 0x31);
-    c[3] = _mm256_permute2x128_si256(b2, b3, 0x31);
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Four blocks at a time in lanes of 64 bits:
+ * a product's high and low words lie as they come, and whatever is above a low word, the next product ignores. */
+LZS_FN static inline void v_philox(const uint64_t keys[20], uint64_t position, uint32_t block, vi c[4]) {
+    const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
+    const __m256i words = _mm256_set1_epi64x(0xffffffff);
+    for (int half = 0; half < 2; half++) {
+        __m256i c0 = _mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half), _mm256_setr_epi64x(0, 1, 2, 3));
+        __m256i c1 = _mm256_set1_epi64x((uint32_t)position), c2 = _mm256_set1_epi64x((uint32_t)(position >> 32));
+        __m256i c3 = _mm256_setzero_si256();
+        for (int round = 0; round < 10; round++) {
+            __m256i a = _mm256_mul_epu32(c0, m0), b = _mm256_mul_epu32(c2, m1);
+            c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(b, 32), c1), _mm256_set1_epi64x((long long)keys[2 * round]));
+            c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(a, 32), c3), _mm256_set1_epi64x((long long)keys[2 * round + 1]));
+            c1 = b;
+            c3 = a;
+        }
+        __m256i w01 = _mm256_or_si256(_mm256_and_si256(c0, words), _mm256_slli_epi64(c1, 32));
+        __m256i w23 = _mm256_or_si256(_mm256_and_si256(c2, words), _mm256_slli_epi64(c3, 32));
+        __m256i even = _mm256_unpacklo_epi64(w01, w23), odd = _mm256_unpackhi_epi64(w01, w23); /* blocks 0 2, 1 3 */
+        c[2 * half] = _mm256_permute2x128_si256(even, odd, 0x20);
+        c[2 * half + 1] = _mm256_permute2x128_si256(even, odd, 0x31);
+    }
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m256i t = _mm256_set1_epi32(newest);

@@ -34,11 +34,6 @@ LZS_FN static inline vi v_keep(vi a, vm m) { return _mm512_maskz_mov_epi32(m, a)
 LZS_FN static inline vi v_drop(vi a, vm m) { return _mm512_maskz_mov_epi32((vm)~m, a); }
 LZS_FN static inline vm v_mask_of_bits(uint32_t bits) { return (vm)bits; }
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
-LZS_FN static inline vi v_set_int(uint32_t x) { return _mm512_set1_epi32((int)x); }
-LZS_FN static inline vi v_iota(uint32_t from) {
-    return _mm512_add_epi32(v_set_int(from), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-}
-LZS_FN static inline vi v_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
 LZS_FN static inline vi v_bits_of(vf x) { return _mm512_castps_si512(x); }
@@ -55,25 +50,30 @@ LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_redu
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
 }
-/* high and low words of the products with m */
-LZS_FN static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
-    __m512i factor = _mm512_set1_epi32((int)m);
-    __m512i even = _mm512_mul_epu32(a, factor), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), factor);
-    *high = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
-    *low = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
-}
-LZS_FN static inline void v_transpose(vi c[4]) {
-    __m512i a = _mm512_unpacklo_epi32(c[0], c[1]), b = _mm512_unpackhi_epi32(c[0], c[1]);
-    __m512i d = _mm512_unpacklo_epi32(c[2], c[3]), e = _mm512_unpackhi_epi32(c[2], c[3]);
-    /* b0 holds blocks 0, 4, 8, 12 in its quarters, b1 blocks 1, 5, 9, 13, and so on */
-    __m512i b0 = _mm512_unpacklo_epi64(a, d), b1 = _mm512_unpackhi_epi64(a, d);
-    __m512i b2 = _mm512_unpacklo_epi64(b, e), b3 = _mm512_unpackhi_epi64(b, e);
-    __m512i q0 = _mm512_shuffle_i32x4(b0, b1, 0x44), q1 = _mm512_shuffle_i32x4(b2, b3, 0x44); /* 0 4 1 5, 2 6 3 7 */
-    __m512i q2 = _mm512_shuffle_i32x4(b0, b1, 0xee), q3 = _mm512_shuffle_i32x4(b2, b3, 0xee);
-    c[0] = _mm512_shuffle_i32x4(q0, q1, 0x88);
-    c[1] = _mm512_shuffle_i32x4(q0, q1, 0xdd);
-    c[2] = _mm512_shuffle_i32x4(q2, q3, 0x88);
-    c[3] = _mm512_shuffle_i32x4(q2, q3, 0xdd);
+LZS_FN static inline float v_greatest(vf x) { return _mm512_reduce_max_ps(x); }
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Eight blocks at a time in lanes of 64 bits:
+ * a product's high and low words lie as they come, and whatever is above a low word, the next product ignores. */
+LZS_FN static inline void v_philox(const uint64_t keys[20], uint64_t position, uint32_t block, vi c[4]) {
+    const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
+    const __m512i words = _mm512_set1_epi64(0xffffffff);
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    for (int half = 0; half < 2; half++) {
+        __m512i c0 = _mm512_add_epi64(_mm512_set1_epi64(block + 8 * (uint32_t)half), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+        __m512i c1 = _mm512_set1_epi64((uint32_t)position), c2 = _mm512_set1_epi64((uint32_t)(position >> 32));
+        __m512i c3 = _mm512_setzero_si512();
+        for (int round = 0; round < 10; round++) {
+            __m512i a = _mm512_mul_epu32(c0, m0), b = _mm512_mul_epu32(c2, m1);
+            c0 = _mm512_ternarylogic_epi64(_mm512_srli_epi64(b, 32), c1, _mm512_set1_epi64((long long)keys[2 * round]), 0x96); /* xor of three */
+            c2 = _mm512_ternarylogic_epi64(_mm512_srli_epi64(a, 32), c3, _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
+            c1 = b;
+            c3 = a;
+        }
+        __m512i w01 = _mm512_or_si512(_mm512_and_si512(c0, words), _mm512_slli_epi64(c1, 32));
+        __m512i w23 = _mm512_or_si512(_mm512_and_si512(c2, words), _mm512_slli_epi64(c3, 32));
+        __m512i even = _mm512_unpacklo_epi64(w01, w23), odd = _mm512_unpackhi_epi64(w01, w23); /* blocks 0 2 4 6, 1 3 5 7 */
+        c[2 * half] = _mm512_permutex2var_epi64(even, first, odd);
+        c[2 * half + 1] = _mm512_permutex2var_epi64(even, second, odd);
+    }
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m512i t = _mm512_set1_epi32(newest);

@@ -42,12 +42,6 @@ static inline vm v_mask_of_bits(uint32_t bits) {
     return vtstq_u32(vdupq_n_u32(bits), each);
 }
 static inline vi v_zero(void) { return vdupq_n_u32(0); }
-static inline vi v_set_int(uint32_t x) { return vdupq_n_u32(x); }
-static inline vi v_iota(uint32_t from) {
-    const uint32x4_t each = {0, 1, 2, 3};
-    return vaddq_u32(vdupq_n_u32(from), each);
-}
-static inline vi v_xor(vi a, vi b) { return veorq_u32(a, b); }
 static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
 static inline vf v_float(vi x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x)); }
 static inline vi v_bits_of(vf x) { return vreinterpretq_u32_f32(x); }
@@ -65,6 +59,7 @@ static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     vst1q_u32(lanes, a);
     for (; bits; bits &= bits - 1) *p++ = lanes[lzs_lowest_bit(bits)];
 }
+static inline float v_greatest(vf x) { return vmaxnmvq_f32(x); }
 /* high and low words of the products with m */
 static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     uint32x2_t factor = vdup_n_u32(m);
@@ -73,7 +68,22 @@ static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     *low = vuzp1q_u32(first, second);
     *high = vuzp2q_u32(first, second);
 }
-static inline void v_transpose(vi c[4]) {
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+static inline void v_philox(const uint64_t keys[20], uint64_t position, uint32_t block, vi c[4]) {
+    const uint32x4_t each = {0, 1, 2, 3};
+    c[0] = vaddq_u32(vdupq_n_u32(block), each);
+    c[1] = vdupq_n_u32((uint32_t)position);
+    c[2] = vdupq_n_u32((uint32_t)(position >> 32));
+    c[3] = vdupq_n_u32(0);
+    for (int round = 0; round < 10; round++) {
+        uint32x4_t high0, low0, high1, low1;
+        v_multiply(c[0], 0xD2511F53u, &high0, &low0);
+        v_multiply(c[2], 0xCD9E8D57u, &high1, &low1);
+        c[0] = veorq_u32(veorq_u32(high1, c[1]), vdupq_n_u32((uint32_t)keys[2 * round]));
+        c[2] = veorq_u32(veorq_u32(high0, c[3]), vdupq_n_u32((uint32_t)keys[2 * round + 1]));
+        c[1] = low1;
+        c[3] = low0;
+    }
     uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1 of blocks 0 and 2, 1 and 3 */
     uint32x4_t d = vtrn1q_u32(c[2], c[3]), e = vtrn2q_u32(c[2], c[3]);
     c[0] = vcombine_u32(vget_low_u32(a), vget_low_u32(d));

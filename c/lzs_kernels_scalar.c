@@ -15,11 +15,13 @@ static void scalar_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top) {
         float *maxima = blocks->maxima[b];
         int32_t from = b * blocks->size, to = row->n - from < blocks->size ? row->n : from + blocks->size;
         for (int32_t l = 0; l < LZS_LANES; l++) maxima[l] = -INFINITY;
+        blocks->best[b] = -INFINITY;
         for (int32_t i = from; i < to; i++) {
             if (!lzs_allowed(row->mask, i)) continue;
             float x = row->x[i];
             if (x != x) top->nan = true;
             if (x > maxima[i % LZS_LANES]) maxima[i % LZS_LANES] = x;
+            if (x > blocks->best[b]) blocks->best[b] = x;
             if (x > top->max) {
                 top->max = x;
                 top->argmax = i;

@@ -25,17 +25,15 @@ LZS_FN static float simd_scan(const float *x, int32_t n) {
     for (; i + 4 * V_LANES <= n; i += 4 * V_LANES) {
         for (int v = 0; v < 4; v++) several[v] = v_max(v_load(x + i + v * V_LANES), several[v]);
     }
-    float lanes[V_LANES], max = lzs_kernels_scalar.scan(x + i, n - i);
-    v_store(lanes, v_max(v_max(several[0], several[1]), v_max(several[2], several[3])));
-    for (int l = 0; l < V_LANES; l++) max = lanes[l] > max ? lanes[l] : max;
-    return max;
+    float rest = lzs_kernels_scalar.scan(x + i, n - i);
+    float max = v_greatest(v_max(v_max(several[0], several[1]), v_max(several[2], several[3])));
+    return rest > max ? rest : max;
 }
 
 LZS_FN static void simd_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top) {
-    vf all = v_set(-INFINITY);
-    vm unordered = v_unordered(all, all); /* none */
-    float tail_max = -INFINITY;
+    vm unordered = v_unordered(v_set(0.0f), v_set(0.0f)); /* none */
     bool tail_nan = false;
+    float max = -INFINITY;
     for (int32_t b = 0; b < blocks->n; b++) {
         float *maxima = blocks->maxima[b];
         int32_t from = b * blocks->size, to = row->n - from < blocks->size ? row->n : from + blocks->size;
@@ -51,32 +49,29 @@ LZS_FN static void simd_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top
             }
         }
         for (int v = LZS_VECTORS; v < V_UNROLL; v++) lanes[v % LZS_VECTORS] = v_max(lanes[v], lanes[v % LZS_VECTORS]);
+        vf all = lanes[0];
         for (int v = 0; v < LZS_VECTORS; v++) {
             all = v_max(lanes[v], all);
             v_store(maxima + v * V_LANES, lanes[v]);
         }
+        float best = v_greatest(all);
         for (; i < to; i++) {
             float x = loaded_one(row, i);
             if (x != x) tail_nan = true;
             if (x > maxima[i % LZS_LANES]) maxima[i % LZS_LANES] = x;
-            if (x > tail_max) tail_max = x;
+            if (x > best) best = x;
         }
+        blocks->best[b] = best;
+        if (best > max) max = best;
     }
-    float lanes[V_LANES], max = tail_max;
-    v_store(lanes, all);
-    for (int l = 0; l < V_LANES; l++) max = lanes[l] > max ? lanes[l] : max;
     *top = (lzs_top){-INFINITY, -1, tail_nan || v_bits(unordered)};
     if (!(max > -INFINITY)) return;
-    for (int32_t b = 0; b < blocks->n; b++) { /* the first block that holds the maximum, and the first token in it */
-        bool here = false;
-        for (int l = 0; l < LZS_LANES; l++) here |= blocks->maxima[b][l] == max;
-        if (!here) continue;
-        int32_t i = b * blocks->size;
-        while (loaded_one(row, i) != max) i++;
-        top->argmax = i;
-        top->max = row->x[i];
-        return;
-    }
+    int32_t b = 0;
+    while (blocks->best[b] != max) b++;
+    int32_t i = b * blocks->size;
+    while (loaded_one(row, i) != max) i++;
+    top->argmax = i;
+    top->max = row->x[i];
 }
 
 LZS_FN static int32_t simd_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
@@ -134,6 +129,7 @@ LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *
         vm binned = v_and(v_ge(y, from), v_gt(limit, y));
         sums = v_add_wide(sums, v_drop(w, binned));
         uint32_t bits = v_bits(binned);
+        if (!bits) continue;
         v_compress(w_waiting + n_waiting, w, bits);
         v_compress(bins_waiting + n_waiting, v_truncate(v_mul(v_sub(y, from), per_bit)), bits);
         n_waiting += lzs_bit_count(bits);
@@ -156,6 +152,11 @@ LZS_FN static void simd_race(const lzs_row *row, int32_t from, int32_t to, lzs_c
                              lzs_race *race) {
     enum { GROUP = 4 * V_LANES }; /* ids of V_LANES Philox blocks */
     vf least = v_set(lzs_key_float(cut.key));
+    uint64_t keys[20]; /* of the ten rounds, two each; in memory because a load broadcasts for nothing */
+    for (uint32_t r = 0; r < 10; r++) {
+        keys[2 * r] = race->seed[0] + r * 0x9E3779B9u;
+        keys[2 * r + 1] = race->seed[1] + r * 0xBB67AE85u;
+    }
     int32_t i = from;
     for (; i + GROUP <= to; i += GROUP) {
         vf x[4];
@@ -165,21 +166,8 @@ LZS_FN static void simd_race(const lzs_row *row, int32_t from, int32_t to, lzs_c
             inside |= v_bits(v_ge(x[j], least));
         }
         if (!inside) continue;
-        vi c[4] = {v_iota((uint32_t)i >> 2), v_set_int((uint32_t)race->position),
-                   v_set_int((uint32_t)(race->position >> 32)), v_zero()};
-        uint32_t k0 = race->seed[0], k1 = race->seed[1];
-        for (int round = 0; round < 10; round++) {
-            vi high0, low0, high1, low1;
-            v_multiply(c[0], 0xD2511F53u, &high0, &low0);
-            v_multiply(c[2], 0xCD9E8D57u, &high1, &low1);
-            c[0] = v_xor(v_xor(high1, c[1]), v_set_int(k0));
-            c[2] = v_xor(v_xor(high0, c[3]), v_set_int(k1));
-            c[1] = low1;
-            c[3] = low0;
-            k0 += 0x9E3779B9u;
-            k1 += 0xBB67AE85u;
-        }
-        v_transpose(c); /* from word j of block b at c[j][b] to the words of ids i + j * V_LANES + lane at c[j] */
+        vi c[4];
+        v_philox(keys, race->position, (uint32_t)i >> 2, c);
         for (int j = 0; j < 4; j++) {
             /* noise >= log2(v) + log2(log2 e) with v = (k + 1/2) 2^-31, k = word >> 1; the bits of a float, as a number,
              * lie below its log2: no score is below this bound, less 0.01 for all rounding */

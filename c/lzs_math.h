@@ -25,6 +25,12 @@ static inline float lzs_bits_float(uint32_t u) {
     return x;
 }
 
+/* Into the finite floats; NaN stays NaN. A ternary is two instructions where fminf and fmaxf are calls. */
+static inline float lzs_finite(float x) {
+    float low = x < -FLT_MAX ? -FLT_MAX : x;
+    return low > FLT_MAX ? FLT_MAX : low;
+}
+
 /* Unsigned key with the order of the floats; -0 and +0 share a key. NaN has none: callers refuse it first. */
 static inline uint32_t lzs_key(float x) {
     uint32_t u = lzs_float_bits(x + 0.0f); /* -0 + 0 = +0 */

@@ -3,7 +3,6 @@
  * Every penalty is a sparse list of edits, at most one per distinct token of its window. All of them fold into one
  * edit a token: the factors of repetition, frequency and presence multiply, then their biases add, then LZ's.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "lzs_internal.h"
@@ -11,8 +10,7 @@
 static float lz_bias(const lzs_params *p, float cost, float log2_vocab) {
     if (cost > log2_vocab) cost = log2_vocab;
     if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
-    float bias = -(p->lz_penalty * (log2_vocab - cost));
-    return bias > -FLT_MAX ? bias : -FLT_MAX;
+    return lzs_finite(-(p->lz_penalty * (log2_vocab - cost)));
 }
 
 lzs_status lzs_edits_init(lzs_edits_buffer *e, const lzs_params *params, float log2_vocab, int32_t n_reach) {
@@ -160,8 +158,8 @@ static lzs_edit counted_edit(const lzs_params *p, int32_t token, int32_t count) 
         }
     }
     /* out of the float range a factor would make NaN of a 0 and -inf of a finite logit */
-    edit.repeat = fminf(fmaxf(edit.repeat, FLT_MIN), FLT_MAX);
-    edit.bias = fminf(fmaxf(edit.bias, -FLT_MAX), FLT_MAX);
+    edit.repeat = lzs_finite(edit.repeat < FLT_MIN ? FLT_MIN : edit.repeat);
+    edit.bias = lzs_finite(edit.bias);
     return edit;
 }
 
@@ -200,7 +198,7 @@ void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params 
                 if (items[i].last < 0) continue;
                 bool longer = e->matches[i].stamp == e->stamp;
                 float bias = e->edits[i].bias + (longer ? e->matches[i].value : e->lz_bias[n - items[i].last]);
-                e->edits[i].bias = fmaxf(bias, -FLT_MAX);
+                e->edits[i].bias = lzs_finite(bias);
             }
         }
     }
@@ -210,7 +208,7 @@ void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params 
 }
 
 float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware) {
-    if (!(fabsf(x) <= FLT_MAX)) return x; /* -inf stays out, +inf in; NaN is reported by the scan */
-    float y = (x > 0.0f || !sign_aware ? x / edit->repeat : x * edit->repeat) + edit->bias;
-    return fminf(fmaxf(y, -FLT_MAX), FLT_MAX); /* a penalty makes a token unlikely, never impossible */
+    if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x; /* -inf stays out, +inf in; NaN is reported by the scan */
+    float scaled = x > 0.0f || !sign_aware ? x / edit->repeat : x * edit->repeat;
+    return lzs_finite(scaled + edit->bias); /* a penalty makes a token unlikely, never impossible */
 }

@@ -27,7 +27,7 @@ int32_t lzs_race_pick(const lzs_kernels *kernels, const lzs_survivors *v, const 
     lzs_run(&race, scale, v->top.max, v->top.argmax, words[v->top.argmax & 3]);
     float least = lzs_key_float(v->cut.key);
     for (int32_t b = 0; b < v->blocks.n; b++) {
-        if (lzs_block_max(&v->blocks, b) < least) continue;
+        if (v->blocks.best[b] < least) continue;
         int32_t from = b * v->blocks.size, to = v->row.n - from < v->blocks.size ? v->row.n : from + v->blocks.size;
         kernels->race(&v->row, from, to, v->cut, scale, &race);
     }

@@ -318,7 +318,7 @@ lzs_status lzs_process(lzs_sampler *s, float *logits) {
         if (!stays(&v, i)) {
             logits[i] = -INFINITY;
         } else if (logits[i] <= FLT_MAX) { /* a token that stays is not cut by its own size */
-            logits[i] = fminf(fmaxf(logits[i] / t, -FLT_MAX), FLT_MAX);
+            logits[i] = lzs_finite(logits[i] / t);
         }
     }
     return LZS_OK;

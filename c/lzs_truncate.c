@@ -78,12 +78,6 @@ static lzs_cut truncate_list(lzs_list *list, lzs_scale scale, const lzs_params *
 
 /* ---- top-k ---- */
 
-float lzs_block_max(const lzs_blocks *blocks, int32_t b) {
-    float max = blocks->maxima[b][0];
-    for (int l = 1; l < LZS_LANES; l++) max = blocks->maxima[b][l] > max ? blocks->maxima[b][l] : max;
-    return max;
-}
-
 /* The k-th largest of n (Hoare's FIND); reorders them. */
 static uint64_t kth_largest(uint64_t *packed, int32_t n, int32_t k) {
     int32_t low = 0, high = n - 1;
@@ -110,7 +104,7 @@ static float lower_bound(const lzs_blocks *blocks, int32_t k, lzs_list *room) {
     int32_t n = 0;
     for (int32_t b = 0; b < blocks->n; b++) {
         if (2 * k <= blocks->n) {
-            room->packed[n++] = lzs_pack(lzs_block_max(blocks, b), 0);
+            room->packed[n++] = lzs_pack(blocks->best[b], 0);
         } else {
             for (int l = 0; l < LZS_LANES; l++) room->packed[n++] = lzs_pack(blocks->maxima[b][l], 0);
         }
@@ -126,7 +120,7 @@ static bool take_top_k(const lzs_kernels *kernels, const lzs_row *row, const lzs
     float low = lower_bound(blocks, k, list);
     list->n = 0;
     for (int32_t b = 0; b < blocks->n; b++) {
-        if (lzs_block_max(blocks, b) < low) continue;
+        if (blocks->best[b] < low) continue;
         int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
         while ((i = kernels->gather(row, i, to, low, INFINITY, list)) < to) {
             lzs_sort(list->packed, list->n);
@@ -192,7 +186,7 @@ static bool gather(const lzs_kernels *kernels, const lzs_row *row, const lzs_blo
                    uint32_t high, lzs_list *list) {
     list->n = 0;
     for (int32_t b = 0; b < blocks->n; b++) {
-        if (lzs_block_max(blocks, b) < lzs_key_float(low)) continue;
+        if (blocks->best[b] < lzs_key_float(low)) continue;
         int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
         if (kernels->gather(row, i, to, lzs_key_float(low), lzs_key_float(high), list) < to) return false;
     }

@@ -59,6 +59,7 @@ static void test_scan_and_max(int32_t n, bool masked) {
     CHECK(equal_bits(top.max, expected.max) && top.argmax == expected.argmax && top.nan == expected.nan);
     for (int32_t b = 0; b < LZS_MAX_BLOCKS; b++) {
         for (int l = 0; l < LZS_LANES; l++) CHECK(blocks.maxima[b][l] == expected_blocks.maxima[b][l]);
+        if (b < blocks.n) CHECK(blocks.best[b] == expected_blocks.best[b]);
     }
 }
 
