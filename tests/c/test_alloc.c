@@ -1,0 +1,299 @@
+/* test_alloc.c - the promises about memory: what never allocates, what a failed allocation leaves behind, and that
+ * nothing leaks. The linker's --wrap sends the library's malloc family through the counters here, under ASan too. */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "check.h"
+#include "lzsampler.h"
+#include "lzs_llama_abi.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void __real_free(void *p);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void __wrap_free(void *p);
+
+static long n_allocations; /* asked for */
+static long n_live;        /* blocks not yet freed */
+static long fail_after = -1; /* the allocation after this many fails, once; -1 = none */
+
+static bool fails(void) {
+    n_allocations++;
+    return fail_after >= 0 && fail_after-- == 0;
+}
+
+void *__wrap_malloc(size_t size) {
+    if (fails()) return NULL;
+    n_live++;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+    if (fails()) return NULL;
+    n_live++;
+    return __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size) {
+    if (fails()) return NULL;
+    n_live += p == NULL;
+    return __real_realloc(p, size);
+}
+
+void __wrap_free(void *p) {
+    n_live -= p != NULL;
+    __real_free(p);
+}
+
+enum { N_VOCAB = 300 };
+
+static float logits[N_VOCAB];
+
+static lzs_params everything_on(void) {
+    static const int32_t exempt[] = {3, 1, 2};
+    lzs_params p;
+    lzs_params_init(&p);
+    p.lz_penalty = 0.15f;
+    p.lz_window = 64;
+    p.lz_buffer = 8;
+    p.repetition_penalty = 1.1f;
+    p.frequency_penalty = 0.1f;
+    p.history = LZS_HISTORY_ALL;
+    p.top_k = 100;
+    p.top_p = 0.95f;
+    p.min_p = 0.01f;
+    p.exempt = exempt;
+    p.n_exempt = 3;
+    return p;
+}
+
+/* What a sampler would do next, as one number. */
+static uint64_t fingerprint(lzs_sampler *s) {
+    int32_t ids[N_VOCAB];
+    float probabilities[N_VOCAB];
+    size_t n, n_edits;
+    const lzs_edit *edits = lzs_edits(s, &n_edits);
+    uint64_t sum = lzs_position(s) * 31 + n_edits;
+    for (size_t i = 0; i < n_edits; i++) { /* in no particular order */
+        uint32_t bias, repeat;
+        memcpy(&bias, &edits[i].bias, 4);
+        memcpy(&repeat, &edits[i].repeat, 4);
+        sum += ((uint64_t)edits[i].token * 1000003u + bias) * 1000003u + repeat;
+    }
+    CHECK(lzs_distribution(s, logits, ids, probabilities, N_VOCAB, &n) == LZS_OK);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &probabilities[i], 4);
+        sum = (sum * 1000003u + (uint32_t)ids[i]) * 1000003u + bits;
+    }
+    return sum;
+}
+
+static void test_sample_never_allocates(int32_t pick) {
+    lzs_params p = everything_on();
+    lzs_sampler *s;
+    uint32_t mask[(N_VOCAB + 31) / 32];
+    int32_t ids[N_VOCAB], token;
+    float probabilities[N_VOCAB], row[N_VOCAB];
+    size_t n;
+    p.pick = pick;
+    memset(mask, 0xf7, sizeof mask);
+    long at_start = n_allocations;
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK && lzs_set_mask(s, mask, sizeof mask / 4) == LZS_OK);
+    CHECK(n_allocations > at_start + 3); /* the counter counts */
+    uint64_t state = 1;
+    for (int i = 0; i < 400; i++) {
+        CHECK(lzs_accept(s, random_below(&state, N_VOCAB)) == LZS_OK);
+        if (i % 7 == 0) CHECK(lzs_rewind(s, (size_t)random_below(&state, 3)) == LZS_OK);
+        long before = n_allocations;
+        memcpy(row, logits, sizeof row);
+        CHECK(lzs_sample(s, row, &token) == LZS_OK && lzs_process(s, row) == LZS_OK);
+        CHECK(lzs_distribution(s, logits, ids, probabilities, N_VOCAB, &n) == LZS_OK);
+        CHECK(lzs_edits(s, &n) && lzs_rewind(s, 0) == LZS_OK);
+        CHECK(n_allocations == before);
+    }
+    lzs_sampler_free(s);
+    CHECK(n_live == 0);
+}
+
+/* In the steady state of a window, accept does not allocate either but for the text itself, which doubles. */
+static void test_accept_is_amortised(void) {
+    lzs_params p = everything_on();
+    p.penalty_window = 64;
+    lzs_sampler *s;
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
+    uint64_t state = 2;
+    for (int i = 0; i < 1000; i++) CHECK(lzs_accept(s, random_below(&state, N_VOCAB)) == LZS_OK);
+    long before = n_allocations;
+    for (int i = 0; i < 100000; i++) CHECK(lzs_accept(s, random_below(&state, N_VOCAB)) == LZS_OK);
+    CHECK(n_allocations - before < 10);
+    lzs_sampler_free(s);
+    CHECK(n_live == 0);
+}
+
+static lzs_llama_sampler *fake_init(const lzs_llama_sampler_i *iface, void *ctx) {
+    lzs_llama_sampler *link = malloc(sizeof *link);
+    if (link) *link = (lzs_llama_sampler){iface, ctx};
+    return link;
+}
+
+static void *fake_init_address(void) {
+    lzs_llama_sampler *(*init)(const lzs_llama_sampler_i *, void *) = fake_init;
+    void *address;
+    memcpy(&address, &init, sizeof address);
+    return address;
+}
+
+static void free_link(lzs_llama_sampler *link) {
+    link->iface->free(link);
+    free(link);
+}
+
+typedef enum operation { NEW, CLONE, ACCEPT, PRIME, SET_MASK, LZ_BITS, LINK_PENALTIES, LINK_SAMPLER, N_OPERATIONS } operation;
+
+static lzs_status run(operation op, lzs_sampler *s, void **made) {
+    static int32_t prompt[700], tokens[700];
+    static float bits[700];
+    uint32_t mask[(N_VOCAB + 31) / 32];
+    size_t n;
+    memset(mask, 0xfe, sizeof mask);
+    for (int32_t i = 0; i < 700; i++) prompt[i] = i * 17 % N_VOCAB;
+    switch (op) {
+    case NEW: {
+        lzs_params p = everything_on();
+        p.pick = LZS_PICK_LLAMA_DIST;
+        return lzs_sampler_new(N_VOCAB, &p, (lzs_sampler **)made);
+    }
+    case CLONE: return lzs_sampler_clone(s, (lzs_sampler **)made);
+    case ACCEPT: return lzs_accept(s, 299);
+    case PRIME: return lzs_prime(s, prompt, 700);
+    case SET_MASK: return lzs_set_mask(s, mask, sizeof mask / 4);
+    case LZ_BITS: return lzs_lz_bits(prompt, 700, N_VOCAB, 512, 3, LZS_LZ_RATE, tokens, bits, 700, &n);
+    case LINK_PENALTIES: return lzs_llama_link_new(s, LZS_LINK_PENALTIES, fake_init_address(), made);
+    default: return lzs_llama_link_new(s, LZS_LINK_SAMPLER, fake_init_address(), made);
+    }
+}
+
+/* A sampler at whose next token every list must grow: the history, the counts with their index, the edits. */
+static lzs_sampler *full_sampler(operation op) {
+    lzs_params p = everything_on();
+    p.pick = LZS_PICK_LLAMA_DIST;
+    lzs_sampler *s;
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
+    if (op == PRIME) return s;
+    uint32_t mask[(N_VOCAB + 31) / 32];
+    memset(mask, 0xbf, sizeof mask);
+    if (op == CLONE) CHECK(lzs_set_mask(s, mask, sizeof mask / 4) == LZS_OK);
+    for (int32_t t = 0; t < 100; t++) {
+        CHECK(lzs_accept(s, t) == LZS_OK);
+        if (op == ACCEPT) { /* as far as the next accept that allocates as much as one ever does */
+            lzs_sampler *probe;
+            CHECK(lzs_sampler_clone(s, &probe) == LZS_OK);
+            long before = n_allocations;
+            CHECK(lzs_accept(probe, 299) == LZS_OK);
+            long asked = n_allocations - before;
+            lzs_sampler_free(probe);
+            if (t > 0 && asked >= 5) return s;
+        }
+    }
+    CHECK(op != ACCEPT);
+    return s;
+}
+
+/* Fails each allocation of an operation in turn; returns how many there were. */
+static int test_failures(operation op) {
+    for (int fail = 0;; fail++) {
+        lzs_sampler *s = full_sampler(op);
+        uint64_t before = fingerprint(s);
+        long live = n_live;
+        void *made = &made;
+        fail_after = fail;
+        lzs_status status = run(op, s, &made);
+        bool failed = fail_after < 0;
+        fail_after = -1;
+        CHECK(status == (failed ? LZS_ENOMEM : LZS_OK));
+        if (failed) {
+            bool makes = op == NEW || op == CLONE || op >= LINK_PENALTIES;
+            CHECK(!makes || (made == NULL && n_live == live));
+            CHECK(fingerprint(s) == before);
+            CHECK(run(op, s, &made) == LZS_OK); /* and once there is memory it works as if nothing had been */
+        }
+        lzs_sampler *untroubled = full_sampler(op);
+        void *made_untroubled = NULL;
+        CHECK(run(op, untroubled, &made_untroubled) == LZS_OK);
+        CHECK(fingerprint(s) == fingerprint(untroubled));
+        if (op == NEW || op == CLONE) {
+            CHECK(fingerprint(made) == fingerprint(made_untroubled));
+            lzs_sampler_free(made);
+            lzs_sampler_free(made_untroubled);
+        } else if (op >= LINK_PENALTIES) {
+            free_link(made);
+            free_link(made_untroubled);
+        }
+        lzs_sampler_free(s);
+        lzs_sampler_free(untroubled);
+        CHECK(n_live == 0);
+        if (!failed) return fail;
+    }
+}
+
+/* A clone of a link that finds no memory is NULL and leaks nothing. */
+static void test_link_clone_failures(int32_t kind) {
+    lzs_sampler *s = full_sampler(CLONE);
+    void *link;
+    CHECK(lzs_llama_link_new(s, kind, fake_init_address(), &link) == LZS_OK);
+    lzs_sampler_free(s);
+    lzs_llama_sampler *original = link, *clone = NULL;
+    for (int fail = 0; !clone; fail++) {
+        long live = n_live;
+        fail_after = fail;
+        clone = original->iface->clone(original);
+        fail_after = -1;
+        CHECK(clone || n_live == live);
+        CHECK(fail < 100);
+    }
+    free_link(clone);
+    free_link(original);
+    CHECK(n_live == 0);
+}
+
+/* The penalties link needs memory for an array that is not in the order of ids; without it the array stays as it is. */
+static void test_link_apply_failure(void) {
+    lzs_sampler *s = full_sampler(CLONE);
+    void *link;
+    CHECK(lzs_llama_link_new(s, LZS_LINK_PENALTIES, fake_init_address(), &link) == LZS_OK);
+    lzs_sampler_free(s);
+    lzs_llama_sampler *penalties = link;
+    lzs_llama_token_data data[2] = {{60, 1.0f, 0.0f}, {5, 2.0f, 0.0f}};
+    lzs_llama_token_data_array candidates = {data, 2, -1, false};
+    fail_after = 0;
+    penalties->iface->apply(penalties, &candidates);
+    CHECK(fail_after == -1 && data[0].logit == 1.0f && data[1].logit == 2.0f);
+    CHECK(lzs_llama_link_status(link) == LZS_ENOMEM && lzs_llama_link_status(link) == LZS_OK);
+    penalties->iface->apply(penalties, &candidates);
+    CHECK(data[0].logit < 1.0f && data[1].logit < 2.0f && lzs_llama_link_status(link) == LZS_OK);
+    free_link(penalties);
+    CHECK(n_live == 0);
+}
+
+int main(void) {
+    uint64_t state = 3;
+    for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
+    test_sample_never_allocates(LZS_PICK_RACE);
+    test_sample_never_allocates(LZS_PICK_LLAMA_DIST);
+    test_accept_is_amortised();
+    static const int at_least[N_OPERATIONS] = {8, 9, 5, 4, 1, 5, 10, 10};
+    for (int op = 0; op < N_OPERATIONS; op++) {
+        int n = test_failures((operation)op);
+        if (n < at_least[op]) fprintf(stderr, "operation %d asked for memory %d times\n", op, n);
+        CHECK(n >= at_least[op]);
+    }
+    test_link_clone_failures(LZS_LINK_PENALTIES);
+    test_link_clone_failures(LZS_LINK_SAMPLER);
+    test_link_apply_failure();
+    return 0;
+}

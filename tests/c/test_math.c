@@ -1,0 +1,133 @@
+/* test_math.c - the float functions of lzs_math.h against the C library in double, and Philox against its authors'
+ * known answers. */
+#include <math.h>
+
+#include "check.h"
+#include "lzs_math.h"
+
+static double relative_error(double x, double exact) {
+    return fabs(x - exact) / fabs(exact);
+}
+
+static void test_keys(void) {
+    static const float ladder[] = {-INFINITY, -FLT_MAX, -1.5f,    -1.0f, -FLT_MIN, -1e-45f, 0.0f,
+                                   1e-45f,    FLT_MIN,  1.0f,     1.5f,  FLT_MAX,  INFINITY};
+    size_t n = sizeof ladder / sizeof *ladder;
+    for (size_t i = 0; i < n; i++) {
+        CHECK(lzs_key_float(lzs_key(ladder[i])) == ladder[i]);
+        if (i) CHECK(lzs_key(ladder[i - 1]) < lzs_key(ladder[i]));
+    }
+    CHECK(lzs_key(-0.0f) == lzs_key(0.0f));
+    uint64_t state = 1;
+    for (int i = 0; i < 1000000; i++) {
+        float x = lzs_bits_float((uint32_t)random_bits(&state)), y = lzs_bits_float((uint32_t)random_bits(&state));
+        if (x != x || y != y) continue;
+        CHECK((x < y) == (lzs_key(x) < lzs_key(y)) && (x == y) == (lzs_key(x) == lzs_key(y)));
+        CHECK(lzs_key_float(lzs_key(x)) == x);
+    }
+}
+
+static void test_log2(void) {
+    for (int e = -126; e <= 127; e++) CHECK(lzs_log2(ldexpf(1.0f, e)) == (float)e);
+    double worst = 0.0;
+    /* every 1021st normal float: 2 million of them, all exponents and, as 1021 is prime, all parts of the mantissa */
+    for (uint32_t bits = 0x00800000u; bits < 0x7f800000u; bits += 1021) {
+        float v = lzs_bits_float(bits);
+        if (v == 1.0f) continue;
+        double error = relative_error(lzs_log2(v), log2(v));
+        if (error > worst) worst = error;
+    }
+    CHECK(worst < 3e-7);
+    worst = 0.0;
+    for (int i = 1; i <= 1000000; i++) { /* down to x = 3e-13, where 1 + x is 1 */
+        float x = (float)(i / 3e6) * (i % 7 == 0 ? 1e-6f : 1.0f);
+        double up = relative_error(lzs_log2_1p(x), log1p(x) / log(2.0));
+        double down = relative_error(lzs_log2_1p(-x), log1p(-(double)x) / log(2.0));
+        if (up > worst) worst = up;
+        if (down > worst) worst = down;
+    }
+    CHECK(worst < 1.6e-7);
+}
+
+static void test_exp2(void) {
+    double worst = 0.0;
+    for (int i = -500000; i <= 500000; i++) {
+        float g = (float)i * 1e-6f;
+        double error = relative_error(lzs_exp2_half(g), exp2(g));
+        if (error > worst) worst = error;
+        if (g <= 0.0f) CHECK(lzs_exp2_half(g) <= 1.0f);
+    }
+    CHECK(worst < 1.2e-7);
+
+    for (uint32_t n = 0; n <= 31; n++) CHECK(lzs_weight((float)n) == 0x80000000u >> n);
+    CHECK(lzs_weight(31.5f) == 0 && lzs_weight(INFINITY) == 0 && lzs_weight(FLT_MAX) == 0);
+    for (int i = 0; i < 4000000; i++) {
+        float y = (float)i * 8e-6f;
+        double exact = exp2(31.0 - (double)y);
+        CHECK(fabs((double)lzs_weight(y) - exact) <= exact * 1.5e-7 + 1.0);
+    }
+
+    for (int n = 0; n < 1000; n++) CHECK(lzs_exp2_neg((float)n) == exp2(-n));
+    CHECK(lzs_exp2_neg(1000.0f) == 0.0 && lzs_exp2_neg(INFINITY) == 0.0);
+    for (int i = 1; i < 1000000; i++) {
+        float y = (float)i * 0.000999f;
+        CHECK(relative_error(lzs_exp2_neg(y), exp2(-(double)y)) < 1.2e-7);
+    }
+}
+
+static void test_philox(void) {
+    /* the lines "philox4x32 10" of kat_vectors in the authors' Random123 */
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } known[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}},
+        {{0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu},
+         {0xffffffffu, 0xffffffffu},
+         {0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}},
+        {{0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u},
+         {0xa4093822u, 0x299f31d0u},
+         {0xd16cfe09u, 0x94fdccebu, 0x5001e420u, 0x24126ea1u}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uint32_t out[4];
+        lzs_philox(known[i].counter, known[i].key, out);
+        for (int j = 0; j < 4; j++) CHECK(out[j] == known[i].out[j]);
+    }
+}
+
+static void check_noise(uint32_t word) {
+    double v = ((double)(word >> 1) + 0.5) * 0x1p-31, u = 1.0 - v;
+    double noise = lzs_race_noise(word), exact = log2(-log1p(-v) / log(2.0));
+    /* the rounding of v to float (2^-25) matters where u is small: to late runners, which do not win */
+    double rounding = 0x1p-25 / (u * -log1p(-v) * log(2.0));
+    CHECK(isfinite(noise));
+    if (u > 0x1p-22) CHECK(fabs(noise - exact) < 1e-6 * (1.0 + fabs(exact)) + 1.1 * rounding);
+}
+
+static void test_noise(void) {
+    uint64_t state = 2;
+    for (int i = 0; i < 2000000; i++) check_noise((uint32_t)random_bits(&state));
+    for (uint32_t i = 0; i < 100000; i++) { /* the smallest and the largest, and both sides of the switch at v = 1/3 */
+        check_noise(i);
+        check_noise(0xffffffffu - i);
+        check_noise(0x55555555u - 50000 + i);
+    }
+    /* v = 2^-32, and the largest v there is, 1 - 2^-24 */
+    CHECK(fabs(lzs_race_noise(0) - (log2(1.0 / log(2.0)) - 32.0)) < 1e-5);
+    CHECK(fabs(lzs_race_noise(0xffffffffu) - log2(24.0)) < 1e-6);
+    float before = lzs_race_noise(0); /* grows with the word: a smaller uniform wins */
+    for (uint64_t word = 1u << 12; word <= 0xffffffffu; word += 1u << 12) {
+        float noise = lzs_race_noise((uint32_t)word);
+        CHECK(noise >= before);
+        before = noise;
+    }
+}
+
+int main(void) {
+    test_keys();
+    test_log2();
+    test_exp2();
+    test_philox();
+    test_noise();
+    return 0;
+}

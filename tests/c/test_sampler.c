@@ -1,0 +1,227 @@
+/* test_sampler.c - a sampler's life, the errors of every function, and the pipeline on rows small enough to read. */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "lzs_internal.h"
+
+static lzs_sampler *new_sampler(int32_t n_vocab, const lzs_params *params) {
+    lzs_sampler *s;
+    CHECK(lzs_sampler_new(n_vocab, params, &s) == LZS_OK && s);
+    return s;
+}
+
+static void test_parameters(void) {
+    lzs_params p;
+    lzs_params_init(&p);
+    CHECK(p.size == sizeof p && lzs_params_invalid(&p, 1) == NULL);
+#define REFUSED(field, value) \
+    do { \
+        lzs_params bad = p; \
+        lzs_sampler *none = (lzs_sampler *)&bad; \
+        bad.field = value; \
+        CHECK(lzs_params_invalid(&bad, 8) && strcmp(lzs_params_invalid(&bad, 8), #field) == 0); \
+        CHECK(lzs_sampler_new(8, &bad, &none) == LZS_EINVAL && none == NULL); \
+    } while (0)
+    REFUSED(size, 0);
+    REFUSED(size, sizeof p - 8);
+    REFUSED(lz_penalty, -0.1f);
+    REFUSED(lz_penalty, NAN);
+    REFUSED(lz_penalty, INFINITY);
+    REFUSED(lz_window, 1);
+    REFUSED(lz_window, LZS_MAX_WINDOW + 1);
+    REFUSED(lz_buffer, 0);
+    REFUSED(lz_buffer, 512);
+    REFUSED(lz_buffer, LZS_MAX_BUFFER + 1);
+    REFUSED(lz_formula, -1);
+    REFUSED(lz_formula, 3);
+    REFUSED(repetition_penalty, 0.0f);
+    REFUSED(repetition_penalty, -1.0f);
+    REFUSED(repetition_penalty, NAN);
+    REFUSED(repetition_penalty, INFINITY);
+    REFUSED(frequency_penalty, NAN);
+    REFUSED(frequency_penalty, -INFINITY);
+    REFUSED(presence_penalty, NAN);
+    REFUSED(repetition_method, 2);
+    REFUSED(frequency_method, -1);
+    REFUSED(presence_method, 2);
+    REFUSED(sign_aware, 2);
+    REFUSED(penalty_window, -1);
+    REFUSED(history, 2);
+    REFUSED(temperature, -1.0f);
+    REFUSED(temperature, 1e-7f);
+    REFUSED(temperature, 2e6f);
+    REFUSED(temperature, NAN);
+    REFUSED(temperature_last, 2);
+    REFUSED(top_k, -1);
+    REFUSED(top_p, 1.1f);
+    REFUSED(top_p, -0.1f);
+    REFUSED(top_p, NAN);
+    REFUSED(min_p, 1.1f);
+    REFUSED(min_p, NAN);
+    REFUSED(ties, 2);
+    REFUSED(pick, 2);
+#undef REFUSED
+    int32_t exempt[] = {7, 8};
+    p.exempt = exempt;
+    p.n_exempt = 2;
+    CHECK(strcmp(lzs_params_invalid(&p, 8), "exempt") == 0 && lzs_params_invalid(&p, 9) == NULL);
+    exempt[0] = -1;
+    CHECK(strcmp(lzs_params_invalid(&p, 9), "exempt") == 0);
+    p.exempt = NULL;
+    CHECK(strcmp(lzs_params_invalid(&p, 9), "exempt") == 0);
+    p.n_exempt = 0;
+    p.frequency_method = LZS_MULTIPLICATIVE;
+    CHECK(lzs_params_invalid(&p, 9) == NULL); /* 0 is off */
+    p.frequency_penalty = -0.5f;
+    CHECK(strcmp(lzs_params_invalid(&p, 9), "frequency_penalty") == 0);
+    lzs_params_init(&p);
+    p.repetition_method = LZS_SUBTRACTIVE;
+    p.repetition_penalty = -1.0f;
+    CHECK(lzs_params_invalid(&p, 9) == NULL);
+    lzs_sampler *none = (lzs_sampler *)&p;
+    CHECK(lzs_sampler_new(0, &p, &none) == LZS_EINVAL && none == NULL);
+    CHECK(lzs_sampler_new(-5, &p, &none) == LZS_EINVAL);
+}
+
+static void test_texts(void) {
+    CHECK(strcmp(lzs_version(), "0.1.0") == 0);
+    for (int a = -5; a <= 0; a++) {
+        for (int b = -6; b < a; b++) CHECK(strcmp(lzs_strerror(a), lzs_strerror(b)) != 0);
+    }
+    CHECK(strcmp(lzs_strerror(-6), lzs_strerror(12345)) == 0);
+}
+
+static void test_life(void) {
+    lzs_params p;
+    lzs_params_init(&p);
+    p.repetition_penalty = 2.0f;
+    p.history = LZS_HISTORY_ALL;
+    lzs_sampler *s = new_sampler(8, &p), *clone;
+    static const int32_t prompt[] = {1, 2}, bad[] = {3, 8};
+    size_t n;
+    CHECK(lzs_n_vocab(s) == 8 && lzs_position(s) == 0);
+    CHECK(lzs_prime(s, prompt, 2) == LZS_OK && lzs_prime(s, NULL, 0) == LZS_OK);
+    CHECK(lzs_prime(s, NULL, 1) == LZS_EINVAL && lzs_prime(s, bad, 2) == LZS_EINVAL);
+    lzs_edits(s, &n);
+    CHECK(n == 2 && lzs_position(s) == 0); /* nothing of the bad prompt was taken */
+    CHECK(lzs_rewind(s, 1) == LZS_EINVAL); /* the prompt stays */
+    CHECK(lzs_accept(s, 5) == LZS_OK && lzs_accept(s, 8) == LZS_EINVAL && lzs_accept(s, -1) == LZS_EINVAL);
+    CHECK(lzs_position(s) == 1 && lzs_prime(s, prompt, 2) == LZS_EINVAL);
+
+    uint32_t words[] = {0xffffffffu};
+    CHECK(lzs_set_mask(s, words, 2) == LZS_EINVAL && lzs_set_mask(s, words, 0) == LZS_EINVAL);
+    words[0] = 1u << 6;
+    CHECK(lzs_set_mask(s, words, 1) == LZS_OK);
+    words[0] = 0; /* copied */
+    CHECK(lzs_sampler_clone(s, &clone) == LZS_OK);
+    CHECK(lzs_accept(clone, 6) == LZS_OK && lzs_position(clone) == 2 && lzs_position(s) == 1);
+    lzs_edits(clone, &n);
+    CHECK(n == 4);
+    lzs_edits(s, &n);
+    CHECK(n == 3);
+    float logits[8] = {0};
+    int32_t token;
+    CHECK(lzs_sample(clone, logits, &token) == LZS_OK && token == 6);
+    lzs_sampler_free(clone);
+
+    CHECK(lzs_rewind(s, 2) == LZS_EINVAL && lzs_position(s) == 1);
+    CHECK(lzs_rewind(s, 1) == LZS_OK && lzs_position(s) == 0 && lzs_prime(s, prompt, 2) == LZS_OK);
+    lzs_sampler_reset(s);
+    lzs_edits(s, &n);
+    CHECK(n == 0 && lzs_position(s) == 0 && lzs_rewind(s, 0) == LZS_OK);
+    int seen = 0;
+    for (int i = 0; i < 200; i++) {
+        CHECK(lzs_sample(s, logits, &token) == LZS_OK && lzs_accept(s, token) == LZS_OK);
+        seen |= 1 << token;
+    }
+    CHECK(seen == 0xff); /* and no mask is left */
+    lzs_sampler_free(s);
+    lzs_sampler_free(NULL);
+}
+
+static void test_pipeline(void) {
+    lzs_params p;
+    lzs_params_init(&p);
+    p.temperature = 0.5f;
+    p.top_k = 3;
+    p.repetition_penalty = 2.0f;
+    lzs_sampler *s = new_sampler(5, &p);
+    CHECK(lzs_accept(s, 0) == LZS_OK);
+    float logits[5] = {4.0f, 1.0f, 3.0f, -INFINITY, 2.0f};
+    const float before[5] = {4.0f, 1.0f, 3.0f, -INFINITY, 2.0f}, after[5] = {4.0f, -INFINITY, 6.0f, -INFINITY, 4.0f};
+    int32_t ids[5], token;
+    float probabilities[5];
+    size_t n;
+    CHECK(lzs_distribution(s, logits, ids, probabilities, 5, &n) == LZS_OK && n == 3);
+    CHECK(ids[0] == 0 && ids[1] == 2 && ids[2] == 4);
+    double sum = 2.0 * exp(4.0) + exp(6.0);
+    CHECK(fabs(probabilities[0] - exp(4.0) / sum) < 1e-6 && fabs(probabilities[1] - exp(6.0) / sum) < 1e-6);
+    CHECK(probabilities[2] == probabilities[0]);
+    CHECK(lzs_distribution(s, logits, ids, probabilities, 2, &n) == LZS_ESPACE && n == 3);
+    CHECK(lzs_sample(s, logits, &token) == LZS_OK && (token == 0 || token == 2 || token == 4));
+    CHECK(memcmp(logits, before, sizeof logits) == 0);
+    CHECK(lzs_process(s, logits) == LZS_OK && memcmp(logits, after, sizeof logits) == 0);
+    lzs_sampler_free(s);
+}
+
+static void test_refusals(void) {
+    static const float nan_row[4] = {1.0f, -0.0f, NAN, -INFINITY};
+    static const float empty_row[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    for (int greedy = 0; greedy < 2; greedy++) {
+        lzs_params p;
+        lzs_params_init(&p);
+        p.temperature = greedy ? 0.0f : 1.0f;
+        p.presence_penalty = 1.0f;
+        lzs_sampler *s = new_sampler(4, &p);
+        for (int32_t t = 0; t < 4; t++) CHECK(lzs_accept(s, t) == LZS_OK);
+        for (int row = 0; row < 2; row++) {
+            const float *x = row ? empty_row : nan_row;
+            lzs_status expected = row ? LZS_EMASKED : LZS_ENAN;
+            float logits[4], probabilities[4];
+            int32_t ids[4], token = 7;
+            size_t n = 7;
+            memcpy(logits, x, sizeof logits);
+            CHECK(lzs_sample(s, logits, &token) == expected && token == -1);
+            CHECK(lzs_process(s, logits) == expected);
+            CHECK(lzs_distribution(s, logits, ids, probabilities, 4, &n) == expected && n == 0);
+            CHECK(memcmp(logits, x, sizeof logits) == 0);
+        }
+        uint32_t mask = 1u << 0 | 1u << 3; /* a NaN that is not allowed is nobody's business */
+        float logits[4];
+        int32_t token;
+        memcpy(logits, nan_row, sizeof logits);
+        CHECK(lzs_set_mask(s, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_OK && token == 0);
+        mask = 0xfffffff0u; /* bits past the vocabulary are no tokens */
+        CHECK(lzs_set_mask(s, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_EMASKED);
+        mask = 1u << 3;
+        CHECK(lzs_set_mask(s, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_EMASKED);
+        CHECK(memcmp(logits, nan_row, sizeof logits) == 0);
+        CHECK(lzs_set_mask(s, NULL, 0) == LZS_OK && lzs_sample(s, logits, &token) == LZS_ENAN);
+        lzs_sampler_free(s);
+    }
+}
+
+static void test_lz_bits_arguments(void) {
+    static const int32_t history[] = {0, 1, 0, 9};
+    int32_t tokens[4];
+    float bits[4];
+    size_t n;
+    CHECK(lzs_lz_bits(history, 4, 9, 8, 2, 0, tokens, bits, 4, &n) == LZS_EINVAL && n == 0);
+    CHECK(lzs_lz_bits(history, 3, 9, 8, 2, 0, tokens, bits, 4, &n) == LZS_OK);
+    CHECK(lzs_lz_bits(history, 3, 0, 8, 2, 0, tokens, bits, 4, &n) == LZS_EINVAL);
+    CHECK(lzs_lz_bits(history, 3, 9, 8, 8, 0, tokens, bits, 4, &n) == LZS_EINVAL);
+    CHECK(lzs_lz_bits(history, 3, 9, 1, 1, 0, tokens, bits, 4, &n) == LZS_EINVAL);
+    CHECK(lzs_lz_bits(history, 3, 9, 8, 2, 3, tokens, bits, 4, &n) == LZS_EINVAL);
+    CHECK(lzs_lz_bits(NULL, 3, 9, 8, 2, 0, tokens, bits, 4, &n) == LZS_EINVAL);
+}
+
+int main(void) {
+    test_parameters();
+    test_texts();
+    test_life();
+    test_pipeline();
+    test_refusals();
+    test_lz_bits_arguments();
+    return 0;
+}

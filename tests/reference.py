@@ -1,0 +1,360 @@
+"""The twin of the C core: DESIGN.md sections 4 to 6 in slow, obvious, double-precision code, the oracle of the tests.
+
+Only the random words and the uniforms made of them (`philox4x32`, `race_noise`) mirror the definition in
+c/lzs_math.h bit for bit; they are what the words "the same seed gives the same token" mean. Everything else knows
+nothing of how the core computes. The core works in float32, so where a comparison is closer than its rounding both
+answers are right: `Row.agrees` and `Row.winners` accept either, and nothing but those.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lzsampler import Params
+
+Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.float64]
+
+FLOAT_MAX = float(np.finfo(np.float32).max)
+FLOAT_TINY = float(np.finfo(np.float32).tiny)
+
+
+# ---- the LZ penalty ----
+
+
+class Match(NamedTuple):
+    """A position of the window that holds a token: L(i) = U(i) + 1 and D(i) = w - i."""
+
+    length: int
+    distance: int
+
+
+def lz_matches(history: Tokens, window: int, buffer: int) -> dict[int, list[Match]]:
+    """Return every match of every token of the window that has a whole buffer before it, the furthest first."""
+    h = np.asarray(history, np.int64)[-window:]
+    w = len(h)
+    if w <= buffer:
+        return {}
+    common = np.zeros(w, np.int64)  # U(i): tokens, at most the buffer, by which the ends at i - 1 and w - 1 agree
+    agreeing = np.arange(buffer, w)
+    for u in range(buffer):
+        agreeing = agreeing[h[agreeing - 1 - u] == h[w - 1 - u]]
+        if not agreeing.size:
+            break
+        common[agreeing] += 1
+    matches: dict[int, list[Match]] = {}
+    for i in range(buffer, w):
+        matches.setdefault(int(h[i]), []).append(Match(int(common[i]) + 1, w - i))
+    return matches
+
+
+def lz_costs(history: Tokens, window: int, buffer: int, formula: str) -> dict[int, float]:
+    """Return cost(t) in bits, not clamped, of each token of the window (DESIGN section 5)."""
+    matches = lz_matches(history, window, buffer)
+    if formula == "rate":
+        return {t: min((math.log2(m.distance + 1) + math.log2(m.length)) / m.length for m in ms)
+                for t, ms in matches.items()}  # fmt: skip
+    best = {t: max(ms, key=lambda m: (m.length, -m.distance)) for t, ms in matches.items()}  # the nearest of equals
+    if formula == "distance":
+        return {t: math.log2(m.distance) for t, m in best.items()}
+    every = [m for ms in matches.values() for m in ms]
+    longest = max((m.length - 1 for m in every), default=0)  # l: the longest match of the buffer, d: where
+    d = min((m.distance for m in every if m.length - 1 == longest), default=0)
+    costs = {}
+    for t, ms in matches.items():
+        if longest > 0 and best[t].length == longest + 1:
+            costs[t] = math.log2((longest + 1) * best[t].distance / (longest * d)) - 1
+        else:
+            costs[t] = math.log2(min(m.distance for m in ms))
+    return costs
+
+
+def lz_bits(history: Tokens, n_vocab: int, window: int, buffer: int, formula: str) -> dict[int, float]:
+    """Return bits(t) = log2 V - clamp(cost) of each token of the window, zeros too."""
+    v = math.log2(n_vocab)
+    bits = {}
+    for token, cost in lz_costs(history, window, buffer, formula).items():
+        low = -math.inf if formula == "codelength" else 0.0
+        bits[token] = v - min(max(cost, low), v)
+    return bits
+
+
+def code_length_costs(history: Tokens, n_vocab: int, window: int, buffer: int) -> dict[int, float]:
+    """Return cost(t) = |C(buffer + t)| - |C(buffer)| - 1 from the code itself, for the formula "codelength".
+
+    The code is that of Propositions 1 and 2 of the paper: a phrase (length, distance) takes
+    1 + log2 length + log2 distance bits, a literal 1 + log2 V. Before t the buffer ends in the longest phrase that
+    stands earlier in the window, copied from the nearest place. t makes that phrase one longer, from the nearest place
+    where the longer one stands, or else begins a phrase of one token, or is a literal where that is cheaper. A place
+    is one whose next token has a whole buffer before it. Strings are compared as strings: nothing is shared with
+    `lz_matches`.
+    """
+    h = tuple(int(t) for t in history)[-window:]
+    w = len(h)
+    if w <= buffer:
+        return {}
+
+    def phrase(length: int, distance: int) -> float:
+        return 1 + math.log2(length) + math.log2(distance)
+
+    def nearest(text: tuple[int, ...], following: int | None) -> int | None:
+        """Return the least distance at which `text` stands, followed by a certain token or by any."""
+        for i in range(w - 1, buffer - 1, -1):
+            if h[i - len(text) : i] == text and following in (None, h[i]):
+                return w - i
+        return None
+
+    suffix: tuple[int, ...] = ()
+    last_phrase = 0.0
+    for length in range(buffer, 0, -1):
+        place = nearest(h[w - length :], None)
+        if place is not None:
+            suffix, last_phrase = h[w - length :], phrase(length, place)
+            break
+    literal = 1 + math.log2(n_vocab)
+    costs = {}
+    for t in set(h[buffer:]):
+        extended = nearest(suffix, t) if suffix else None
+        alone = nearest((), t)
+        assert alone is not None
+        added = phrase(1, alone) if extended is None else phrase(len(suffix) + 1, extended) - last_phrase
+        costs[t] = min(added, literal) - 1
+    return costs
+
+
+# ---- edits ----
+
+
+class Edit(NamedTuple):
+    """x -> (x > 0 ? x / repeat : x * repeat) + bias."""
+
+    repeat: float
+    bias: float
+
+
+def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
+    """Return the edit of each token that a penalty touches, folded: factors, then biases, then LZ's bias."""
+    tokens = [int(t) for t in history]
+    out: dict[int, Edit] = {}
+    no_repetition = 1.0 if p.repetition_method == "multiplicative" else 0.0
+    if p.repetition_penalty != no_repetition or p.frequency_penalty or p.presence_penalty:
+        window = tokens[-p.penalty_window :] if p.penalty_window else tokens
+        for t in set(window):
+            count = window.count(t)
+            repeat, bias = 1.0, 0.0
+            if p.repetition_method == "multiplicative":
+                repeat *= p.repetition_penalty
+            else:
+                bias -= p.repetition_penalty
+            if p.frequency_penalty and p.frequency_method == "multiplicative":
+                repeat *= _power(p.frequency_penalty, count)
+            elif p.frequency_penalty:
+                bias -= count * p.frequency_penalty
+            if p.presence_penalty and p.presence_method == "multiplicative":
+                repeat *= p.presence_penalty
+            elif p.presence_penalty:
+                bias -= p.presence_penalty
+            out[t] = Edit(min(max(repeat, FLOAT_TINY), FLOAT_MAX), _finite(bias))
+    if p.lz_penalty:
+        for t, bits in lz_bits(tokens, n_vocab, p.lz_window, p.lz_buffer, p.lz_formula).items():
+            if bits:
+                before = out.get(t, Edit(1.0, 0.0))
+                out[t] = Edit(before.repeat, _finite(before.bias - p.lz_penalty * bits))
+    return {t: edit for t, edit in out.items() if t not in p.exempt}
+
+
+def _power(base: float, n: int) -> float:
+    try:
+        return base**n
+    except OverflowError:
+        return math.inf
+
+
+def _finite(x: float) -> float:
+    return min(max(x, -FLOAT_MAX), FLOAT_MAX)
+
+
+def apply_edit(edit: Edit, x: float, sign_aware: bool) -> float:
+    """Return the edited logit; what is not finite stays as it is, what is finite stays finite."""
+    if not math.isfinite(x):
+        return x
+    return _finite((x / edit.repeat if x > 0 or not sign_aware else x * edit.repeat) + edit.bias)
+
+
+# ---- what stays ----
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row after penalties and mask, and what temperature and truncation leave of it.
+
+    Every truncation keeps a prefix of one order, so what stays is a number: at least `low` and at most `high`
+    tokens, which differ only where float32 rounding decides.
+    """
+
+    params: Params
+    logits: Floats  # edited; -inf where masked
+    groups: tuple[tuple[float, Edit | None], ...]  # raw logit and edit: tokens with both alike tie in any precision
+    rounding: Floats  # what float32 may do to each edited logit
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Allowed tokens above -inf: logit descending, token id ascending."""
+        return sorted(np.flatnonzero(self.logits > -math.inf).tolist(), key=lambda t: (-self.logits[t], t))
+
+    @property
+    def temperature(self) -> float:
+        return self.params.temperature or 1.0
+
+    def tie(self, a: int, b: int) -> bool:
+        return self.groups[a] == self.groups[b]
+
+    def near(self, a: int, b: int) -> bool:
+        x, y = float(self.logits[a]), float(self.logits[b])
+        return x == y or abs(x - y) <= self.rounding[a] + self.rounding[b]
+
+    def bits_below_best(self, ids: Sequence[int], temperature: float) -> tuple[Floats, Floats]:
+        """y = (max - x) log2(e) / T of some tokens, and what float32 may do to it."""
+        scale = math.log2(math.e) / temperature
+        x, best = self.logits[list(ids)], self.order[0]
+        with np.errstate(invalid="ignore"):
+            y = np.where(x == self.logits[best], 0.0, (self.logits[best] - x) * scale)
+        slack = (self.rounding[list(ids)] + self.rounding[best]) * scale + np.where(np.isfinite(y), y, 0.0) * 5e-7
+        return y, slack
+
+    @cached_property
+    def kept(self) -> tuple[int, int]:
+        """(low, high): numbers of tokens that may stay."""
+        p = self.params
+        low = high = len(self.order)
+        if p.temperature == 0:
+            return 1, 1
+        if 0 < p.top_k < len(self.order):
+            low, high = self._with_ties(p.top_k, p.top_k)
+        y, slack = self.bits_below_best(self.order, 1.0 if p.temperature_last else p.temperature)
+        if p.top_p < 1:
+            (low, _), (_, high) = self._top_p(y, slack, low), self._top_p(y, slack, high)
+        if p.min_p > 0:
+            limit = -math.log2(max(p.min_p, FLOAT_TINY))
+            slack = slack + 5e-7 * limit
+            equals_of_best = sum(self.tie(t, self.order[0]) for t in self.order)
+            low = min(low, max(int(np.sum(y + slack < limit)), equals_of_best))
+            high = min(high, int(np.sum(y - slack <= limit)))
+        return low, high
+
+    def _top_p(self, y: Floats, slack: Floats, n: int) -> tuple[int, int]:
+        """The fewest tokens, at least one, that hold top_p of the weight of the first n."""
+        weights = np.exp2(-y[:n])
+        run = np.cumsum(weights)
+        target = float(np.float32(self.params.top_p)) * run[-1]
+        doubt = np.sum(weights * slack[:n]) + run[-1] * 5e-7 + n * 2.0**-31
+        low = min(int(np.searchsorted(run, target - doubt)) + 1, n)
+        high = min(int(np.searchsorted(run, target + doubt)) + 1, n)
+        low, high = self._with_ties(low, high)
+        return min(low, n), min(high, n)
+
+    def _with_ties(self, low: int, high: int) -> tuple[int, int]:
+        if self.params.ties == "cut":
+            return low, high
+        while low < len(self.order) and self.tie(self.order[low], self.order[low - 1]):
+            low += 1
+        high = max(low, high)
+        while high < len(self.order) and self.near(self.order[high], self.order[high - 1]):
+            high += 1
+        return low, high
+
+    def agrees(self, kept: Collection[int]) -> bool:
+        """Is this a set of tokens that may stay: a prefix of the order, of a right length?"""
+        low, high = self.kept
+        inside = set(kept)
+        if len(inside) != len(kept) or not low <= len(inside) <= high or not inside <= set(self.order):
+            return False
+        outside = [t for t in self.order if t not in inside]
+        if not outside:
+            return True
+        worst, best = min(inside, key=lambda t: self.logits[t]), max(outside, key=lambda t: self.logits[t])
+        if self.logits[worst] < self.logits[best] and not self.near(worst, best):
+            return False
+        last_kept = {self.groups[t]: t for t in sorted(inside)}
+        if self.params.ties == "keep" and self.params.temperature > 0:
+            return all(self.groups[t] not in last_kept for t in outside)
+        return all(last_kept.get(self.groups[t], -1) < t for t in outside)
+
+    def probabilities(self, kept: Sequence[int]) -> Floats:
+        """Softmax over the tokens that stay."""
+        x = self.logits[list(kept)]
+        with np.errstate(invalid="ignore"):
+            weights = np.where(x == x.max(), 1.0, np.exp((x - x.max()) / self.temperature))
+        return np.asarray(weights / weights.sum(), np.float64)
+
+    def winners(self, kept: Sequence[int], seed: int, position: int) -> list[int]:
+        """Tokens that may win the race: the least score, and those as near to it as float32 can tell."""
+        if self.params.temperature == 0:
+            return list(kept)
+        y, slack = self.bits_below_best(kept, self.temperature)
+        scores = y + race_noise(np.asarray(kept), seed, position)
+        slack = slack + 1e-5
+        return [t for t, score in zip(kept, scores - slack, strict=True) if score <= np.min(scores + slack)]
+
+
+def row(
+    logits: npt.NDArray[np.float32],
+    history: Tokens,
+    p: Params,
+    mask: npt.NDArray[np.uint32] | None = None,
+) -> Row:
+    """Return the row after penalties and mask. ``history``: what the penalties see."""
+    n = len(logits)
+    table = edits(history, n, p)
+    edited, rounding = logits.astype(np.float64), np.zeros(n)
+    products = 1 + len(history) if p.frequency_method == "multiplicative" else 1
+    for t, edit in table.items():
+        x = float(logits[t])
+        edited[t] = apply_edit(edit, x, p.sign_aware)
+        if math.isfinite(x):
+            divided = abs(edited[t] - edit.bias)
+            rounding[t] = 2e-7 * (divided * (2 + products) + 2 * abs(edit.bias) + p.lz_penalty * 4 * math.log2(n))
+    if mask is not None:
+        for t in range(n):
+            if not int(mask[t // 32]) >> (t % 32) & 1:
+                edited[t] = -math.inf
+    groups = tuple((float(x) + 0.0, table.get(t)) for t, x in enumerate(logits))
+    return Row(p, edited, groups, rounding)
+
+
+# ---- random numbers ----
+
+
+def philox4x32(counter: npt.NDArray[np.uint64], key: tuple[int, int]) -> npt.NDArray[np.uint32]:
+    """Philox4x32-10: counters uint64[n, 4] of 32-bit words and a key of two words -> uint32[n, 4]."""
+    c0, c1, c2, c3 = (counter[:, i].astype(np.uint64) for i in range(4))
+    k0, k1 = key
+    low = np.uint64(0xFFFFFFFF)
+    for _ in range(10):
+        a, b = c0 * np.uint64(0xD2511F53), c2 * np.uint64(0xCD9E8D57)
+        c0, c1, c2, c3 = (
+            (b >> np.uint64(32)) ^ c1 ^ np.uint64(k0),
+            b & low,
+            (a >> np.uint64(32)) ^ c3 ^ np.uint64(k1),
+            a & low,
+        )
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return np.stack([c0, c1, c2, c3], axis=1).astype(np.uint32)
+
+
+def race_noise(ids: npt.NDArray[Any], seed: int, position: int) -> Floats:
+    """log2(-log2 u) of each token's draw: four neighbouring ids share one Philox call, u = 1 - v, v of 31 bits."""
+    ids = np.asarray(ids, np.int64)
+    counter = np.zeros((len(ids), 4), np.uint64)
+    counter[:, 0] = ids // 4
+    counter[:, 1] = position & 0xFFFFFFFF
+    counter[:, 2] = position >> 32
+    words = philox4x32(counter, (seed & 0xFFFFFFFF, seed >> 32))[np.arange(len(ids)), ids % 4]
+    v = ((words >> np.uint32(1)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-31)
+    v = np.minimum(v, np.float32(1 - 2.0**-24))
+    return np.asarray(np.log2(-np.log1p(-v.astype(np.float64)) / math.log(2)), np.float64)

@@ -1,0 +1,131 @@
+"""The way of a C user: configure, build, install; then a CMake project and a pkg-config line build c/example.c."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+CONSUMER = """
+cmake_minimum_required(VERSION 3.20)
+project(consumer LANGUAGES C)
+find_package(lzsampler 0.1 REQUIRED)
+foreach(kind static shared)
+  add_executable(example_${kind} "EXAMPLE")
+  target_link_libraries(example_${kind} PRIVATE lzsampler::${kind})
+endforeach()
+"""
+
+
+def tool(*names: str) -> str:
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            return path
+    pytest.skip(f"no {' or '.join(names)}")
+
+
+def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the library is installed."""
+    cmake = tool("cmake")
+    tool("cc", "gcc", "clang")
+    build, prefix = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("prefix")
+    options = [
+        "-DBUILD_TESTING=OFF",
+        "-DLZS_WERROR=ON",
+        f"-DCMAKE_INSTALL_PREFIX={prefix}",
+        "-DCMAKE_INSTALL_LIBDIR=lib",
+    ]
+    run([cmake, "-S", ROOT, "-B", build, *options], build)
+    run([cmake, "--build", build, "--parallel", "2"], build)
+    run([cmake, "--install", build], build)
+    return prefix
+
+
+def check_example(output: str) -> None:
+    """Without the penalty the toy model loops to the end; with it, not past the second time."""
+    without, with_lz = (line.partition(": ")[2] for line in output.splitlines())
+    assert without == "loping" * 10
+    assert len(with_lz) == 60
+    assert "loping" * 3 not in with_lz
+
+
+def test_what_is_installed(prefix: Path) -> None:
+    files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
+    assert {path for path in files if path.startswith("include/")} == {"include/lzsampler.h"}
+    assert {"lib/liblzsampler.a", "lib/pkgconfig/lzsampler.pc"} <= files
+    assert "lib/cmake/lzsampler/lzsampler-config.cmake" in files
+    assert not any("test" in path or "example" in path for path in files)
+
+
+def test_cmake_consumer(prefix: Path, tmp_path: Path) -> None:
+    cmake = tool("cmake")
+    (tmp_path / "CMakeLists.txt").write_text(CONSUMER.replace("EXAMPLE", (ROOT / "c" / "example.c").as_posix()))
+    run([cmake, "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"], tmp_path)
+    run([cmake, "--build", "build"], tmp_path)
+    outputs = [run([tmp_path / "build" / f"example_{kind}"], tmp_path) for kind in ("static", "shared")]
+    assert outputs[0] == outputs[1]
+    check_example(outputs[0])
+
+
+def test_cmake_consumer_of_another_version_is_refused(prefix: Path, tmp_path: Path) -> None:
+    cmake = tool("cmake")
+    (tmp_path / "CMakeLists.txt").write_text(CONSUMER.replace("lzsampler 0.1", "lzsampler 0.2"))
+    command = [cmake, "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "0.2" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["shared", "static"])
+def test_pkg_config_consumer(prefix: Path, tmp_path: Path, kind: str) -> None:
+    pkg_config, compiler = tool("pkg-config", "pkgconf"), tool("cc", "gcc", "clang")
+    search = {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    assert run([pkg_config, "--modversion", "lzsampler"], tmp_path, **search).strip() == "0.1.0"
+    flags = run(
+        [pkg_config, "--cflags", "--libs", *(["--static"] if kind == "static" else []), "lzsampler"], tmp_path, **search
+    ).split()
+    if kind == "static":  # a linker takes the shared library where both are
+        flags = [str(prefix / "lib" / "liblzsampler.a") if flag == "-llzsampler" else flag for flag in flags]
+    run([compiler, "-std=c11", ROOT / "c" / "example.c", *flags, "-o", "example"], tmp_path)
+    check_example(run([tmp_path / "example"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")))
+
+
+def test_the_line_in_the_example(prefix: Path, tmp_path: Path) -> None:
+    """The command that c/example.c's own comment gives, with the prefix's folders."""
+    compiler = tool("cc", "gcc", "clang")
+    line = next(line for line in (ROOT / "c" / "example.c").read_text().splitlines() if " cc " in line)
+    words = line.split("cc ", 1)[1].split(" && ")[0].split()
+    words = [str(ROOT / "c" / "example.c") if word == "example.c" else word for word in words]
+    run([compiler, f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", *words], tmp_path)
+    check_example(run([tmp_path / "example"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")))
+
+
+def test_exported_symbols(prefix: Path, tmp_path: Path) -> None:
+    """The shared library exports what the header declares, and nothing else."""
+    nm = tool("nm")
+    library = next(path for path in (prefix / "lib").glob("liblzsampler.so*") if not path.is_symlink())
+    symbols = {line.split()[-1] for line in run([nm, "-D", "--defined-only", library], tmp_path).splitlines()}
+    assert symbols
+    assert all(name.startswith("lzs_") for name in symbols)
+    header = (ROOT / "c" / "lzsampler.h").read_text()
+    declared = {part.split("(")[0].split()[-1].lstrip("*") for part in header.split("\nLZS_API ")[1:]}
+    assert symbols == declared

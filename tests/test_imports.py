@@ -1,0 +1,108 @@
+"""Who may know whom: what `import lzsampler` loads, what it exports, and the layers of the source."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lzsampler
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "lzsampler").rglob("*.py"))
+COMMANDS = sorted((ROOT / "cli").rglob("*.py"))
+SOURCES = sorted(
+    path
+    for folder in ("c", "lzsampler", "cli", "tests", "bench")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".py", ".pyi", ".c", ".h", ".cpp", ".cu", ".cuh")
+)
+MAX_LINES = 650
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_import_loads_numpy_and_nothing_heavier() -> None:
+    code = "import sys, json; import lzsampler; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert {"lzsampler", "numpy"} <= loaded
+    assert not loaded & {"click", "llama_cpp", "torch", "transformers", "scipy", "cffi", "pycparser", "ctypeslib"}
+    inside = {name for name in json.loads(done.stdout) if name.startswith("lzsampler.")}
+    assert inside == {f"lzsampler.{name}" for name in ("_check", "_ffi", "params", "sampler")} | {"lzsampler._ffi.lib"}
+
+
+def test_exports_are_pinned() -> None:
+    assert lzsampler.__all__ == ["LzsError", "Params", "Sampler", "__version__", "lz_bits"]
+    assert issubclass(lzsampler.LzsError, RuntimeError)
+
+
+def test_versions_agree() -> None:
+    from lzsampler._ffi import ffi, lib
+
+    assert ffi.string(lib.lzs_version()).decode() == lzsampler.__version__
+    numbers = (lib.LZS_VERSION_MAJOR, lib.LZS_VERSION_MINOR, lib.LZS_VERSION_PATCH)
+    assert ".".join(map(str, numbers)) == lzsampler.__version__
+    assert f'\nversion = "{lzsampler.__version__}"\n' in (ROOT / "pyproject.toml").read_text()
+    assert f"project(lzsampler VERSION {lzsampler.__version__} " in (ROOT / "CMakeLists.txt").read_text()
+
+
+def imported(nodes: list[ast.stmt]) -> Iterator[str]:
+    """Modules that statements import where they stand: in if and try too, in functions not."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from imported([child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)])
+
+
+def imports_of(path: Path, everywhere: bool) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if everywhere:
+        return {name for node in ast.walk(tree) if isinstance(node, ast.stmt) for name in imported([node])}
+    return set(imported(tree.body))
+
+
+def test_the_scan_sees_what_it_should(tmp_path: Path) -> None:
+    module = tmp_path / "m.py"
+    module.write_text(
+        "import a\nif a:\n  from b.c import d\ntry:\n  from .e import f\nfinally:\n  0\ndef g():\n  import h\n"
+    )
+    assert imports_of(module, everywhere=False) == {"a", "b.c", ".e"}
+    assert imports_of(module, everywhere=True) == {"a", "b.c", ".e", "h"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_only_llama_py_imports_llama_cpp_at_top_level(path: Path) -> None:
+    names = imports_of(path, everywhere=False)
+    assert relative(path) == "lzsampler/llama.py" or not any(name.partition(".")[0] == "llama_cpp" for name in names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_the_library_does_not_know_the_command_line(path: Path) -> None:
+    names = imports_of(path, everywhere=True)
+    assert not any(name.partition(".")[0] in ("click", "cli") or ".cli" in name for name in names)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=relative)
+def test_the_command_line_knows_the_library_only(path: Path) -> None:
+    names = imports_of(path, everywhere=True)
+    assert not any(name.partition(".")[0] in ("llama_cpp", "cffi") or name.endswith("_ffi") for name in names)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_a_file_fits_in_a_head(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_the_scans_found_their_files() -> None:
+    assert {"lzsampler/sampler.py", "c/lzs_sampler.c", "tests/test_imports.py"} <= {relative(path) for path in SOURCES}
+    assert len(MODULES) > 4
+    assert COMMANDS

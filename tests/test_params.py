@@ -1,0 +1,159 @@
+"""`Params`: its defaults, and that every field refuses what is not a value of it, with that value in the message."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lzsampler import Params, Sampler
+
+DEFAULTS = {
+    "lz_penalty": 0.0,
+    "lz_window": 512,
+    "lz_buffer": 32,
+    "lz_formula": "rate",
+    "repetition_penalty": 1.0,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "penalty_window": 0,
+    "history": "generated",
+    "exempt": (),
+    "temperature": 1.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "seed": 0,
+    "repetition_method": "multiplicative",
+    "frequency_method": "subtractive",
+    "presence_method": "subtractive",
+    "sign_aware": True,
+    "temperature_last": False,
+    "ties": "cut",
+    "pick": "race",
+}
+REALS = ["lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty", "temperature", "top_p", "min_p"]
+INTEGERS = ["lz_window", "lz_buffer", "penalty_window", "top_k", "seed"]
+NAMES = ["lz_formula", "repetition_method", "frequency_method", "presence_method", "history", "ties", "pick"]
+FLAGS = ["sign_aware", "temperature_last"]
+
+
+def test_defaults_are_pinned() -> None:
+    assert dataclasses.asdict(Params()) == DEFAULTS
+    assert set(REALS + INTEGERS + NAMES + FLAGS + ["exempt"]) == DEFAULTS.keys()
+
+
+def test_it_is_frozen_and_a_value() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Params().seed = 1  # type: ignore[misc]
+    assert Params(exempt=(2, 1)) == Params(exempt=(1, 2, 2))
+    assert hash(Params(top_k=3)) == hash(Params(top_k=3))
+
+
+def refuses(field: str, value: Any, **others: Any) -> None:
+    with pytest.raises(ValueError, match=field) as caught:
+        Params(**{field: value}, **others)
+    assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize("field", REALS)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan"), "1", None, True, [1.0], 1j])
+def test_reals(field: str, value: Any) -> None:
+    refuses(field, value)
+
+
+@pytest.mark.parametrize("field", INTEGERS)
+@pytest.mark.parametrize("value", [-1, 2**64, 3.0, math.nan, "1", None, True, [64]])
+def test_integers(field: str, value: Any) -> None:
+    refuses(field, value)
+
+
+@pytest.mark.parametrize("field", NAMES)
+@pytest.mark.parametrize("value", ["", "Rate", "rates", 0, None, math.nan, ["rate"]])
+def test_names(field: str, value: Any) -> None:
+    refuses(field, value)
+
+
+@pytest.mark.parametrize("field", FLAGS)
+@pytest.mark.parametrize("value", [0, 1, "yes", None])
+def test_flags(field: str, value: Any) -> None:
+    refuses(field, value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("lz_penalty", -0.1),
+        ("lz_penalty", 1e39),
+        ("lz_window", 1),
+        ("lz_window", 131073),
+        ("lz_buffer", 0),
+        ("lz_buffer", 4097),
+        ("lz_buffer", 512),
+        ("repetition_penalty", 0.0),
+        ("repetition_penalty", -1.5),
+        ("repetition_penalty", 1e39),
+        ("frequency_penalty", -1e39),
+        ("presence_penalty", 1e39),
+        ("penalty_window", 2**31),
+        ("temperature", -1.0),
+        ("temperature", 9e-7),
+        ("temperature", 1.1e6),
+        ("top_k", 2**31),
+        ("top_p", -0.01),
+        ("top_p", 1.01),
+        ("min_p", -0.01),
+        ("min_p", 1.01),
+    ],
+)
+def test_ranges(field: str, value: Any) -> None:
+    refuses(field, value)
+
+
+@pytest.mark.parametrize("field", ["frequency_penalty", "presence_penalty", "repetition_penalty"])
+def test_factors_are_positive(field: str) -> None:
+    method = field.replace("penalty", "method")
+    refuses(field, -0.5, **{method: "multiplicative"})
+    fields: dict[str, Any] = {field: -0.5, method: "subtractive"}
+    assert getattr(Params(**fields), field) == -0.5
+
+
+@pytest.mark.parametrize("value", [1e-60, 1e-46])
+def test_factors_too_small_for_a_float32_are_refused_with_their_value(value: float) -> None:
+    with pytest.raises(ValueError, match=f"repetition_penalty .*{value!r}"):
+        Sampler(8, Params(repetition_penalty=value))
+
+
+@pytest.mark.parametrize(
+    "value", ["ab", b"ab", 5, None, [-1], [1.5], [True], [2**31], ["a"], [None], [[1]], np.array([0.5])]
+)
+def test_exempt(value: Any) -> None:
+    with pytest.raises(ValueError, match="exempt") as caught:
+        Params(exempt=value)
+    shown = value if isinstance(value, str | bytes | int | None) else value[0]
+    assert repr(shown) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"lz_window": 131072, "lz_buffer": 4096},
+        {"lz_window": 2, "lz_buffer": 1},
+        {"temperature": 0},
+        {"temperature": 1e-6},
+        {"temperature": 1e6},
+        {"top_p": 0, "min_p": 1},
+        {"top_k": 2**31 - 1, "penalty_window": 2**31 - 1, "seed": 2**64 - 1},
+        {"repetition_penalty": 3.4e38, "frequency_penalty": -3.4e38, "lz_penalty": 3.4e38},
+        {"frequency_penalty": 0.0, "frequency_method": "multiplicative"},
+        {"repetition_penalty": -1, "repetition_method": "subtractive"},
+        {"top_k": np.int64(3), "seed": np.uint64(2**64 - 1), "lz_window": np.int32(64)},
+        {"temperature": np.float32(0.5), "top_p": np.float64(0.5), "lz_penalty": np.int16(1)},
+        {"sign_aware": np.bool_(False), "temperature_last": np.bool_(True)},
+        {"exempt": np.array([3, 1], np.int64)},
+    ],
+)
+def test_the_ends_of_the_ranges_and_numpy_values_reach_the_core(fields: dict[str, Any]) -> None:
+    sampler = Sampler(8, Params(**fields))
+    assert 0 <= sampler.sample(np.zeros(8, np.float32)) < 8
