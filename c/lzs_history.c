@@ -11,36 +11,50 @@
 
 #include "lzs_internal.h"
 
-lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window,
+/* Tokens of the longer window: no more are distinct, but one that joins before another leaves. */
+static size_t longer_window(const lzs_history *h) {
+    return h->count_window > (size_t)h->n_reach ? h->count_window : (size_t)h->n_reach;
+}
+
+lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window, int32_t n_vocab,
                             const lzs_kernels *kernels) {
     *h = (lzs_history){0};
     h->kernels = kernels;
     h->buffer = buffer;
     h->count_window = count_window;
-    if (window <= buffer) return LZS_OK;
-    h->n_reach = window - buffer;
-    h->len = calloc((size_t)h->n_reach, sizeof *h->len);
-    return h->len ? LZS_OK : LZS_ENOMEM;
+    if (window > buffer) {
+        h->n_reach = window - buffer;
+        h->len = calloc((size_t)h->n_reach, sizeof *h->len);
+        if (!h->len) return LZS_ENOMEM;
+    }
+    size_t most = longer_window(h) < (size_t)n_vocab ? longer_window(h) : (size_t)n_vocab;
+    return most && count_window <= LZS_MAX_WINDOW ? lzs_bag_reserve(&h->bag, most + 1) : LZS_OK; /* or as it grows */
 }
 
-/* A copy of `n` items with room for `capacity`; NULL without memory (never for an empty list). */
-static void *copied(const void *items, size_t n, size_t capacity, size_t item) {
-    void *copy = malloc((capacity ? capacity : 1) * item);
-    if (copy && n) memcpy(copy, items, n * item);
-    return copy;
+/* Room for `capacity` tokens, with `previous` in the same block, and the n first ones of `from` in it. */
+static lzs_status set_room(lzs_history *h, size_t capacity, const lzs_history *from) {
+    size_t lists = h->n_reach ? 2 : 1;
+    int32_t *room = malloc((capacity ? capacity : 1) * lists * sizeof *room);
+    if (!room) return LZS_ENOMEM;
+    if (from->n) memcpy(room, from->tokens, from->n * sizeof *room);
+    if (from->n && h->n_reach) memcpy(room + capacity, from->previous, from->n * sizeof *room);
+    h->tokens = room;
+    h->previous = h->n_reach ? room + capacity : NULL;
+    h->capacity = capacity;
+    return LZS_OK;
 }
 
 lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
     *to = *from;
+    to->tokens = to->previous = NULL;
     to->len = NULL;
-    to->previous = NULL;
     to->bag = (lzs_bag){0};
-    to->tokens = copied(from->tokens, from->n, from->capacity, sizeof *to->tokens);
-    if (!to->tokens) return LZS_ENOMEM;
+    lzs_status status = set_room(to, from->capacity, from);
+    if (status != LZS_OK) return status;
     if (from->n_reach) {
-        to->len = copied(from->len, (size_t)from->n_reach, (size_t)from->n_reach, sizeof *to->len);
-        to->previous = copied(from->previous, from->n, from->capacity, sizeof *to->previous);
-        if (!to->len || !to->previous) return LZS_ENOMEM;
+        to->len = malloc((size_t)from->n_reach * sizeof *to->len);
+        if (!to->len) return LZS_ENOMEM;
+        memcpy(to->len, from->len, (size_t)from->n_reach * sizeof *to->len);
     }
     return lzs_bag_copy(&to->bag, &from->bag);
 }
@@ -48,7 +62,6 @@ lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
 void lzs_history_free(lzs_history *h) {
     free(h->tokens);
     free(h->len);
-    free(h->previous);
     lzs_bag_free(&h->bag);
 }
 
@@ -72,21 +85,13 @@ int32_t lzs_history_reach(const lzs_history *h) {
 /* Room for n more tokens, everywhere; whatever fails, the history is as it was. */
 static lzs_status reserve(lzs_history *h, size_t n) {
     if (h->n + n > h->capacity) {
-        size_t capacity = h->n + n > 2 * h->capacity ? h->n + n + 64 : 2 * h->capacity;
-        int32_t *tokens = realloc(h->tokens, capacity * sizeof *tokens);
-        if (!tokens) return LZS_ENOMEM;
-        h->tokens = tokens;
-        if (h->n_reach) {
-            int32_t *previous = realloc(h->previous, capacity * sizeof *previous);
-            if (!previous) return LZS_ENOMEM;
-            h->previous = previous;
-        }
-        h->capacity = capacity;
+        int32_t *old = h->tokens;
+        lzs_status status = set_room(h, h->n + n > 2 * h->capacity ? h->n + n + 64 : 2 * h->capacity, h);
+        if (status != LZS_OK) return status;
+        free(old);
     }
-    /* distinct tokens: no more than the windows hold, and one that joins before another leaves */
-    size_t windows = h->count_window > (size_t)h->n_reach ? h->count_window : (size_t)h->n_reach;
-    size_t most = h->bag.n + n;
-    return lzs_bag_reserve(&h->bag, windows < most ? windows + 1 : most);
+    size_t window = longer_window(h), most = h->bag.n + n;
+    return lzs_bag_reserve(&h->bag, window < most ? window + 1 : most);
 }
 
 static void drop_if_idle(lzs_bag *bag, int32_t at) {

@@ -46,13 +46,14 @@ typedef struct lzs_history {
     /* len[n_reach - d] = number of tokens, at most `buffer`, by which the history and the history without its last d
      * tokens end alike. */
     uint16_t *len;     /* (n_reach) */
-    int32_t *previous; /* (n) position before this one where its token was in reach when it came, or -1 */
+    int32_t *previous; /* (n) position before this one where its token was in reach when it came, or -1; in one block
+                        * with the tokens */
 
     size_t count_window; /* tokens counted; 0: not counted, SIZE_MAX: all */
     lzs_bag bag;         /* tokens that are counted or in reach */
 } lzs_history;
 
-lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window,
+lzs_status lzs_history_init(lzs_history *h, int32_t window, int32_t buffer, size_t count_window, int32_t n_vocab,
                             const lzs_kernels *kernels);
 lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from);
 void lzs_history_free(lzs_history *h);
@@ -95,14 +96,22 @@ static inline float lzs_temperature_scale(float temperature) {
     return 0x1.715476p+0f / temperature;
 }
 
-/* The longest top-k and list that the fast way takes. */
+/* The longest top-k and list that the short way takes. */
 #define LZS_SHORT_TOP_K 1024
 #define LZS_LIST 4096
 
-/* What stays after top-k, top-p and min-p (lzs_truncate.c). On return the list, of LZS_LIST places, holds all that stays,
- * best first, or nothing. */
-lzs_cut lzs_truncate(const lzs_kernels *kernels, const lzs_row *row, const lzs_params *params, const lzs_top *top,
-                     const lzs_blocks *blocks, lzs_list *list);
+/* What may be picked after the penalties: the row, its maxima, and what stays of it. */
+typedef struct lzs_survivors {
+    lzs_row row;
+    lzs_top top;
+    lzs_cut cut;
+    lzs_blocks blocks;
+    lzs_list list; /* all that stays, best first, or empty; in `packed` */
+    uint64_t packed[LZS_LIST];
+} lzs_survivors;
+
+/* Temperature and truncation of a patched row (lzs_truncate.c). LZS_EMASKED, LZS_ENAN. */
+lzs_status lzs_survive(const lzs_kernels *kernels, const lzs_row *row, const lzs_params *params, lzs_survivors *v);
 /* Sorts descending. */
 void lzs_sort(uint64_t *packed, int32_t n);
 
@@ -120,16 +129,6 @@ typedef struct lzs_dist { /* NULL in samplers that do not use it */
 
 lzs_dist *lzs_dist_new(int32_t n_vocab, uint64_t seed);
 void lzs_dist_free(lzs_dist *dist);
-/* What may be picked after the penalties: the row, its maxima, and what stays. */
-typedef struct lzs_survivors {
-    lzs_row row;
-    lzs_top top;
-    lzs_cut cut;
-    lzs_blocks blocks;
-    lzs_list list; /* all that stays, or empty; in `packed` */
-    uint64_t packed[LZS_LIST];
-} lzs_survivors;
-
 int32_t lzs_dist_pick(lzs_dist *dist, const lzs_survivors *v, const lzs_params *params, uint64_t position);
 int32_t lzs_race_pick(const lzs_kernels *kernels, const lzs_survivors *v, const lzs_params *params, uint64_t position);
 

@@ -179,7 +179,9 @@ static lzs_llama_sampler *link_clone(const lzs_llama_sampler *link) {
     link_context *c;
     if (context_new(from->sampler, from->kind, from->init, &c) != LZS_OK) return NULL;
     c->status = from->status;
-    return from->init(link->iface, c);
+    lzs_llama_sampler *clone = from->init(link->iface, c);
+    if (!clone) context_free(c);
+    return clone;
 }
 
 static const lzs_llama_sampler_i penalties_interface = {

@@ -135,8 +135,9 @@ lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sample
     size_t count_window = !counts ? 0 : params->penalty_window ? (size_t)params->penalty_window : SIZE_MAX;
     bool lz = params->lz_penalty > 0.0f;
     lzs_status status = lzs_history_init(&s->history, lz ? params->lz_window : 0, lz ? params->lz_buffer : 0,
-                                         count_window, s->kernels);
+                                         count_window, n_vocab, s->kernels);
     if (status == LZS_OK) status = allocate(s, params->exempt);
+    if (status == LZS_OK) status = lzs_edits_reserve(&s->edits, s->history.bag.capacity);
     if (status != LZS_OK) {
         lzs_sampler_free(s);
         return status;
@@ -268,20 +269,8 @@ static void unpatch(lzs_sampler *s, float *logits) {
 }
 
 static lzs_status survive(const lzs_sampler *s, const float *logits, lzs_survivors *v) {
-    v->row = (lzs_row){logits, s->n_vocab, s->masked ? s->mask : NULL};
-    v->list = (lzs_list){v->packed, 0, LZS_LIST};
-    v->blocks.size = 64;
-    while ((s->n_vocab - 1) / v->blocks.size >= LZS_MAX_BLOCKS) v->blocks.size *= 2;
-    v->blocks.n = (s->n_vocab - 1) / v->blocks.size + 1;
-    s->kernels->max(&v->row, &v->blocks, &v->top);
-    if (v->top.nan) return LZS_ENAN;
-    if (v->top.argmax < 0) return LZS_EMASKED;
-    if (s->params.temperature > 0.0f) {
-        v->cut = lzs_truncate(s->kernels, &v->row, &s->params, &v->top, &v->blocks, &v->list);
-    } else { /* greedy: the lowest id at the maximum */
-        v->cut = (lzs_cut){lzs_key(v->top.max), v->top.argmax};
-    }
-    return LZS_OK;
+    lzs_row row = {logits, s->n_vocab, s->masked ? s->mask : NULL};
+    return lzs_survive(s->kernels, &row, &s->params, v);
 }
 
 static bool stays(const lzs_survivors *v, int32_t id) {

@@ -223,8 +223,10 @@ static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_
         }
         if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
             int32_t last = nth_equal(row, top, (target + lzs_weight(0.0f) - 1) / lzs_weight(0.0f));
-            *cut = (lzs_cut){top, keep_ties ? INT32_MAX : last};
-            if (last >= 0) return true;
+            if (last >= 0) {
+                *cut = (lzs_cut){top, keep_ties ? INT32_MAX : last};
+                return true;
+            }
         }
         weights.from = from;
         weights.limit = limit;
@@ -280,22 +282,39 @@ static lzs_cut descend(const lzs_row *row, lzs_cut cut, const lzs_scale *scale, 
 
 /* ---- all of it ---- */
 
-lzs_cut lzs_truncate(const lzs_kernels *kernels, const lzs_row *row, const lzs_params *params, const lzs_top *top,
-                     const lzs_blocks *blocks, lzs_list *list) {
+static lzs_cut truncate(const lzs_kernels *kernels, const lzs_params *params, lzs_survivors *v) {
+    const lzs_row *row = &v->row;
     lzs_cut cut = {lzs_key(-FLT_MAX), INT32_MAX};
-    lzs_scale scale = {top->max, lzs_temperature_scale(params->temperature_last ? 1.0f : params->temperature)};
+    lzs_scale scale = {v->top.max, lzs_temperature_scale(params->temperature_last ? 1.0f : params->temperature)};
     bool keep_ties = params->ties == LZS_TIES_KEEP;
     bool cut_by_k = params->top_k > 0 && params->top_k < row->n;
     if (cut_by_k && params->top_k <= LZS_SHORT_TOP_K &&
-        take_top_k(kernels, row, blocks, params->top_k, keep_ties, list)) {
-        return truncate_list(list, scale, params);
+        take_top_k(kernels, row, &v->blocks, params->top_k, keep_ties, &v->list)) {
+        return truncate_list(&v->list, scale, params);
     }
     if (cut_by_k) cut = descend(row, cut, NULL, params);
     if (params->top_p < 1.0f) {
-        bool found = !cut_by_k && top_p_cut(kernels, row, blocks, scale, params, list, &cut);
+        bool found = !cut_by_k && top_p_cut(kernels, row, &v->blocks, scale, params, &v->list, &cut);
         if (!found) cut = descend(row, cut, &scale, params);
     }
     if (params->min_p > 0.0f) cut = min_p_cut(cut, scale, params->min_p);
-    list->n = 0; /* the survivors are not in the list */
+    v->list.n = 0; /* not all that stays is in the list */
     return cut;
+}
+
+lzs_status lzs_survive(const lzs_kernels *kernels, const lzs_row *row, const lzs_params *params, lzs_survivors *v) {
+    v->row = *row;
+    v->list = (lzs_list){v->packed, 0, LZS_LIST};
+    v->blocks.size = 64;
+    while ((row->n - 1) / v->blocks.size >= LZS_MAX_BLOCKS) v->blocks.size *= 2;
+    v->blocks.n = (row->n - 1) / v->blocks.size + 1;
+    kernels->max(row, &v->blocks, &v->top);
+    if (v->top.nan) return LZS_ENAN;
+    if (v->top.argmax < 0) return LZS_EMASKED;
+    if (params->temperature > 0.0f) {
+        v->cut = truncate(kernels, params, v);
+    } else { /* greedy: the lowest id at the maximum */
+        v->cut = (lzs_cut){lzs_key(v->top.max), v->top.argmax};
+    }
+    return LZS_OK;
 }

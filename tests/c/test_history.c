@@ -29,20 +29,31 @@ static int32_t common_end(const model *m, size_t distance, int32_t cap) {
 static void check_same(const lzs_history *h, const model *m, config c) {
     CHECK(h->n == m->n && h->n <= h->capacity);
     CHECK(m->n == 0 || memcmp(h->tokens, m->tokens, m->n * sizeof *m->tokens) == 0);
-    CHECK(h->n_len == (c.window > c.buffer ? c.window - c.buffer : 0));
-    for (int32_t d = 1; d <= h->n_len; d++) CHECK(h->len[d - 1] == common_end(m, (size_t)d, c.buffer));
+    CHECK(h->n_reach == (c.window > c.buffer ? c.window - c.buffer : 0));
+    for (int32_t d = 1; d <= h->n_reach; d++) CHECK(h->len[h->n_reach - d] == common_end(m, (size_t)d, c.buffer));
 
-    int32_t counts[MAX_VOCAB] = {0};
+    int32_t counts[MAX_VOCAB] = {0}, last[MAX_VOCAB];
     uint32_t distinct = 0;
     if (c.count_window) {
         size_t from = m->n > c.count_window ? m->n - c.count_window : 0;
-        for (size_t i = from; i < m->n; i++) distinct += counts[m->tokens[i]]++ == 0;
+        for (size_t i = from; i < m->n; i++) counts[m->tokens[i]]++;
     }
-    CHECK(h->n_counts == distinct && h->count_index.n == distinct && h->n_counts <= h->counts_capacity + (distinct == 0));
-    for (uint32_t i = 0; i < h->n_counts; i++) {
-        CHECK(h->counts[i].count == counts[h->counts[i].token]);
-        CHECK(lzs_map_find(&h->count_index, h->counts[i].token) == (int32_t)i);
+    for (int32_t t = 0; t < MAX_VOCAB; t++) last[t] = -1;
+    int32_t reach = lzs_history_reach(h), in_reach = 0;
+    for (size_t i = (size_t)c.buffer; h->n_reach && i < m->n; i++) { /* a whole buffer before it, in the window */
+        if (m->n - i > (size_t)h->n_reach) continue;
+        last[m->tokens[i]] = (int32_t)i;
+        in_reach++;
     }
+    CHECK(reach == in_reach);
+    for (int32_t t = 0; t < MAX_VOCAB; t++) {
+        int32_t at = lzs_bag_find(&h->bag, t);
+        CHECK((at >= 0) == (counts[t] > 0 || last[t] >= 0));
+        if (at < 0) continue;
+        distinct++;
+        CHECK(h->bag.items[at].token == t && h->bag.items[at].count == counts[t] && h->bag.items[at].last == last[t]);
+    }
+    CHECK(h->bag.n == distinct && h->bag.n <= h->bag.capacity);
 }
 
 static void test_random(config c, uint64_t seed, int n_steps) {
@@ -50,7 +61,7 @@ static void test_random(config c, uint64_t seed, int n_steps) {
     static model m;
     m.n = 0;
     lzs_history h;
-    CHECK(lzs_history_init(&h, c.window, c.buffer, c.count_window, &lzs_kernels_scalar) == LZS_OK);
+    CHECK(lzs_history_init(&h, c.window, c.buffer, c.count_window, c.n_vocab, &lzs_kernels_scalar) == LZS_OK);
     check_same(&h, &m, c);
     for (int step = 0; step < n_steps; step++) {
         int action = random_below(&state, 100);
@@ -89,17 +100,17 @@ static void test_random(config c, uint64_t seed, int n_steps) {
     lzs_history_free(&h);
 }
 
-/* A window in which every token is another: as many counts as there can be, one more while a token slides in. */
+/* A window in which every token is another: as many items as there can be, one more while a token slides in. */
 static void test_all_distinct(void) {
     for (size_t window = 1; window < 300; window++) {
         lzs_history h;
-        CHECK(lzs_history_init(&h, 0, 0, window, &lzs_kernels_scalar) == LZS_OK);
+        CHECK(lzs_history_init(&h, 0, 0, window, 700, &lzs_kernels_scalar) == LZS_OK);
         for (int32_t t = 0; t < 700; t++) {
             CHECK(lzs_history_append(&h, &t, 1) == LZS_OK);
-            CHECK(h.n_counts == (h.n < window ? h.n : window) && h.n_counts <= h.counts_capacity);
+            CHECK(h.bag.n == (h.n < window ? h.n : window) && h.bag.n <= h.bag.capacity);
         }
         lzs_history_rewind(&h, 600);
-        CHECK(h.n_counts == (window < 100 ? window : 100));
+        CHECK(h.bag.n == (window < 100 ? window : 100));
         lzs_history_free(&h);
     }
 }

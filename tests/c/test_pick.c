@@ -29,19 +29,18 @@ static void test_dist_is_a_function_of_the_position(void) {
     lzs_dist_free(NULL);
 }
 
-static void test_sort(void) {
-    static float x[N_VOCAB];
-    static int32_t ids[N_VOCAB];
-    uint64_t state = 2;
-    for (int32_t n = 0; n <= N_VOCAB; n++) {
-        for (int32_t i = 0; i < n; i++) {
-            x[i] = (float)random_below(&state, 20) - 10.0f;
-            ids[i] = i;
-        }
-        lzs_row row = {x, n, NULL};
-        sort_ids(&row, ids, n);
-        for (int32_t i = 1; i < n; i++) CHECK(before(&row, ids[i - 1], ids[i]));
+/* The race among what stays of a row. */
+static int32_t pick(const float *x, const uint32_t *mask, lzs_cut cut, const lzs_params *p, uint64_t position) {
+    static lzs_survivors v;
+    lzs_row row = {x, N_VOCAB, mask};
+    CHECK(lzs_survive(&lzs_kernels_scalar, &row, p, &v) == LZS_OK);
+    v.cut = cut;
+    int32_t token = lzs_race_pick(&lzs_kernels_scalar, &v, p, position);
+    const lzs_kernels *kernels;
+    for (int table = 1; (kernels = lzs_kernels_at(table)); table++) {
+        CHECK(lzs_race_pick(kernels, &v, p, position) == token);
     }
+    return token;
 }
 
 /* A token's draw depends on nothing but seed, position and id: take away any losers and the winner still wins. */
@@ -52,32 +51,30 @@ static void test_race_without_losers(void) {
     lzs_params_init(&p);
     lzs_cut all = {lzs_key(-FLT_MAX), INT32_MAX};
     for (int r = 0; r < 2000; r++) {
-        float max = -INFINITY;
+        int32_t best = 0; /* never taken away, so that the others' y stay what they are */
         for (int32_t i = 0; i < N_VOCAB; i++) {
             x[i] = (float)(3.0 * random_unit(&state));
-            if (x[i] > max) max = x[i];
+            if (x[i] > x[best]) best = i;
         }
         p.seed = random_bits(&state);
         uint64_t position = random_bits(&state);
-        lzs_row row = {x, N_VOCAB, NULL};
-        int32_t winner = lzs_race_pick(&lzs_kernels_scalar, &row, all, &p, max, position);
+        int32_t winner = pick(x, NULL, all, &p, position);
         CHECK(winner >= 0 && winner < N_VOCAB);
         uint32_t mask[(N_VOCAB + 31) / 32];
         for (size_t w = 0; w < sizeof mask / sizeof *mask; w++) mask[w] = (uint32_t)random_bits(&state);
         mask[winner / 32] |= 1u << (winner % 32);
-        row.mask = mask;
-        CHECK(lzs_race_pick(&lzs_kernels_scalar, &row, all, &p, max, position) == winner);
+        mask[best / 32] |= 1u << (best % 32);
+        CHECK(pick(x, mask, all, &p, position) == winner);
         lzs_cut from_winner = {lzs_key(x[winner]), winner};
-        CHECK(lzs_race_pick(&lzs_kernels_scalar, &row, from_winner, &p, max, position) == winner);
+        CHECK(pick(x, mask, from_winner, &p, position) == winner);
         mask[winner / 32] &= ~(1u << (winner % 32));
-        CHECK(lzs_race_pick(&lzs_kernels_scalar, &row, all, &p, max, position) != winner);
+        CHECK(pick(x, mask, all, &p, position) != winner);
     }
 }
 
 /* Every bit of the seed and of the position matters, and no two of them act alike. */
 static void test_race_uses_all_bits(void) {
     static float x[N_VOCAB];
-    lzs_row row = {x, N_VOCAB, NULL};
     lzs_params p;
     lzs_params_init(&p);
     lzs_cut all = {lzs_key(-FLT_MAX), INT32_MAX};
@@ -86,7 +83,7 @@ static void test_race_uses_all_bits(void) {
         for (uint64_t i = 0; i < 16; i++) {
             p.seed = (b < 64 ? (uint64_t)1 << b : 0) ^ (i << 32);
             uint64_t position = b >= 64 && b < 128 ? (uint64_t)1 << (b - 64) : 0;
-            int32_t token = lzs_race_pick(&lzs_kernels_scalar, &row, all, &p, 0.0f, position);
+            int32_t token = pick(x, NULL, all, &p, position);
             sums[b] = sums[b] * 1000003 + (uint64_t)token;
         }
         for (int c = 0; c < b; c++) CHECK(sums[c] != sums[b]);
@@ -94,18 +91,19 @@ static void test_race_uses_all_bits(void) {
 }
 
 static void test_race_of_extremes(void) {
-    float x[4] = {-FLT_MAX, INFINITY, 0.0f, INFINITY};
-    lzs_row row = {x, 4, NULL};
+    static float x[N_VOCAB];
     lzs_params p;
     lzs_params_init(&p);
     lzs_cut all = {lzs_key(-FLT_MAX), INT32_MAX};
-    int wins[4] = {0};
-    for (uint64_t i = 0; i < 1000; i++) wins[lzs_race_pick(&lzs_kernels_scalar, &row, all, &p, INFINITY, i)]++;
-    CHECK(wins[0] == 0 && wins[2] == 0 && wins[1] > 400 && wins[3] > 400);
+    int wins[N_VOCAB] = {0};
+    for (int32_t i = 0; i < N_VOCAB; i++) x[i] = i % 2 ? 0.0f : -FLT_MAX;
+    x[1] = x[3] = INFINITY;
+    for (uint64_t i = 0; i < 1000; i++) wins[pick(x, NULL, all, &p, i)]++;
+    CHECK(wins[1] + wins[3] == 1000 && wins[1] > 400 && wins[3] > 400);
     x[1] = x[3] = FLT_MAX; /* y of the others overflows to +inf */
     p.temperature = 1e-6f;
     for (uint64_t i = 0; i < 100; i++) {
-        int32_t token = lzs_race_pick(&lzs_kernels_scalar, &row, all, &p, FLT_MAX, i);
+        int32_t token = pick(x, NULL, all, &p, i);
         CHECK(token == 1 || token == 3);
     }
 }
@@ -113,7 +111,6 @@ static void test_race_of_extremes(void) {
 int main(void) {
     test_mt19937();
     test_dist_is_a_function_of_the_position();
-    test_sort();
     test_race_without_losers();
     test_race_uses_all_bits();
     test_race_of_extremes();
