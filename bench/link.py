@@ -2,18 +2,18 @@
 
     python bench/link.py [--vocab 151936] [--rounds 400] [--json]
 
-The chain is top-k 40, top-p 0.95, min-p 0.05, temperature 0.8, dist, with candidates made before the clock starts; the link
-comes first, with LZ over 512 tokens. Timed: accept + apply.
+The chain is top-k 40, top-p 0.95, min-p 0.05, temperature 0.8, dist; candidates are made before the clock starts. The
+link comes first, with LZ over 512 tokens. Timed: accept + apply.
 """
 
 import argparse
 
 import numpy as np
-from measure import interleave, report, rows
-from sampler import CHAIN, LZ, Theirs, history
 
 from lzsampler import Params, Sampler
 from lzsampler.llama import llama_cpp, penalties
+from measure import interleave, report, rows
+from sampler import CHAIN, LZ, Theirs, history
 
 
 def main() -> None:

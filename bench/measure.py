@@ -24,25 +24,31 @@ def rows(n_vocab: int, kind: str, n: int = 8) -> list[Row]:
     (rows recorded from a model's run, stretched to the vocabulary by their quantiles), "equal" (all 1)."""
     rng = np.random.default_rng(n_vocab)
     if kind == "equal":
-        return [np.ones(n_vocab, np.float32) for _ in range(n)]
+        return [_aligned(np.ones(n_vocab)) for _ in range(n)]
     if kind == "gaussian":
-        made = [rng.normal(-1, 2.6, n_vocab).astype(np.float32) for _ in range(n)]
+        made = [_aligned(rng.normal(-1, 2.6, n_vocab)) for _ in range(n)]
         for row in made:
             row[rng.integers(0, n_vocab, 6)] += 12
         return made
     with np.load(RECORDED) as recorded:
         profiles = np.sort(recorded["logits"].astype(np.float32), axis=1)[:n]
     places = np.linspace(0, profiles.shape[1] - 1, n_vocab)
-    return [
-        rng.permutation(np.interp(places, np.arange(profiles.shape[1]), profile).astype(np.float32))
-        for profile in profiles
-    ]
+    return [_aligned(rng.permutation(np.interp(places, np.arange(profiles.shape[1]), profile))) for profile in profiles]
+
+
+def _aligned(values: npt.NDArray[np.float64]) -> Row:
+    """Return values as float32 on a 64-byte boundary, as llama.cpp's buffers lie and numpy's do not."""
+    room = np.empty(values.size + 16, np.float32)
+    start = -room.ctypes.data % 64 // 4
+    row = room[start : start + values.size]
+    row[:] = values
+    return row
 
 
 def interleave(
     functions: dict[str, tuple[Callable[[int], object], Callable[[int], object]]], rounds: int
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Time (prepare, run) pairs once a round, in turn: name -> microseconds[rounds] of run. Each gets the round's number.
+    """Time (prepare, run) pairs once a round, in turn, each given the round's number: name -> microseconds[rounds].
 
     What a run reads should be warm in the caches, as logits are after the decode that wrote them: prepare sees to it.
     """
@@ -81,4 +87,10 @@ def report(results: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def _shown(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) and abs(value) < 100 else f"{value:.0f}" if isinstance(value, float) else str(value)
+    return (
+        f"{value:.3g}"
+        if isinstance(value, float) and abs(value) < 100
+        else f"{value:.0f}"
+        if isinstance(value, float)
+        else str(value)
+    )

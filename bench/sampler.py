@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import Row, interleave, report, rows
 
 from lzsampler import Params, Sampler
 from lzsampler._ffi import ffi, lib
 from lzsampler.llama import llama_cpp
+from measure import Row, interleave, report, rows
 
 CHAIN: dict[str, Any] = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 PENALTIES: dict[str, Any] = {"repetition_penalty": 1.1, "frequency_penalty": 0.1, "penalty_window": 512}

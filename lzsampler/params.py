@@ -88,7 +88,7 @@ class Params:
             name = f"{field}_penalty"
             value = _number(name, getattr(self, name), -_FLOAT_MAX, _FLOAT_MAX)
             if getattr(self, f"{field}_method") == "multiplicative" and value < _FLOAT_MIN and value != off:
-                raise ValueError(f"{name} must be above {_FLOAT_MIN:.3g} when multiplicative, got {value!r}")
+                raise ValueError(f"{name} must be above 0 ({_FLOAT_MIN:.3g}) when multiplicative, got {value!r}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, _INT32_MAX))
         normal("exempt", _exempt(self.exempt))

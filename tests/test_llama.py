@@ -106,8 +106,10 @@ def adversarial_rows() -> Iterator[tuple[str, Logits]]:
     yield "above llama.cpp's buckets", rng.uniform(8, 60, 3000).astype(np.float32)
     yield "with -inf", np.where(rng.random(800) < 0.5, -np.inf, rng.normal(0, 2, 800)).astype(np.float32)
     yield "nearly flat", (5 + rng.permutation(1000) * 1e-4).astype(np.float32)
-    yield "tiny differences", np.nextafter(np.float32(1), np.float32(2), dtype=np.float32) + np.float32(1e-6) * (
-        rng.permutation(64).astype(np.float32)
+    yield (
+        "tiny differences",
+        np.nextafter(np.float32(1), np.float32(2), dtype=np.float32)
+        + np.float32(1e-6) * (rng.permutation(64).astype(np.float32)),
     )
 
 
