@@ -60,31 +60,22 @@ static const char *penalties_name(const lzs_llama_sampler *link) {
     return "lz-penalties";
 }
 
-static bool ids_are_indices(const lzs_llama_token_data_array *candidates, const lzs_edit *edits, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        size_t token = (size_t)edits[i].token;
-        if (token >= candidates->size || candidates->data[token].id != edits[i].token) return false;
-    }
-    return true;
-}
-
 static void penalties_apply(lzs_llama_sampler *link, lzs_llama_token_data_array *candidates) {
     link_context *c = link->ctx;
     bool sign_aware = c->sampler->params.sign_aware;
-    size_t n;
+    size_t n, done = 0;
     const lzs_edit *edits = lzs_edits(c->sampler, &n);
     if (n == 0) return;
-    if (ids_are_indices(candidates, edits, n)) {
-        for (size_t i = 0; i < n; i++) {
-            float *logit = &candidates->data[edits[i].token].logit;
-            *logit = lzs_edit_apply(&edits[i], *logit, sign_aware);
-        }
-    } else {
-        for (size_t i = 0; i < candidates->size; i++) {
-            lzs_llama_token_data *candidate = &candidates->data[i];
-            int32_t at = lzs_bag_find(&c->sampler->history.bag, candidate->id); /* edit i is that of item i */
-            if (at >= 0) candidate->logit = lzs_edit_apply(&edits[at], candidate->logit, sign_aware);
-        }
+    for (; done < n; done++) { /* as long as ids are indices: no other candidate is looked at */
+        size_t token = (size_t)edits[done].token;
+        if (token >= candidates->size || candidates->data[token].id != edits[done].token) break;
+        float *logit = &candidates->data[token].logit;
+        *logit = lzs_edit_apply(&edits[done], *logit, sign_aware);
+    }
+    for (size_t i = 0; done < n && i < candidates->size; i++) {
+        lzs_llama_token_data *candidate = &candidates->data[i];
+        int32_t at = lzs_bag_find(&c->sampler->history.bag, candidate->id); /* edit i is that of item i */
+        if (at >= (int32_t)done) candidate->logit = lzs_edit_apply(&edits[at], candidate->logit, sign_aware);
     }
     candidates->sorted = false;
 }
