@@ -9,12 +9,12 @@ SOURCES := $(wildcard c/*.c c/*.h c/*.in cli/*.py lzsampler/*.py) $(shell find .
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest pytest bench wheel clean
+.PHONY: demo test lint ctest instructions pytest neon bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
 
-test: lint ctest pytest
+test: lint ctest instructions pytest
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -26,11 +26,25 @@ ctest: $(VENV)/.ready
 	$(BIN)/cmake --build build/c --parallel 2
 	$(BIN)/ctest --test-dir build/c --output-on-failure
 
+# Repeatable where times are not, but only with valgrind, and judged only with the compiler of the table.
+instructions:
+	@if command -v valgrind >/dev/null; then bench/instructions.sh; else echo "instructions: skipped, no valgrind"; fi
+
+# The kernels of 64-bit Arm on this machine: apt-get install gcc-aarch64-linux-gnu qemu-user
+neon:
+	mkdir -p build
+	aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static -ffp-contract=off -Ic -Itests/c \
+	  c/lzs_*.c tests/c/test_kernels.c -lm -o build/test_kernels_neon
+	qemu-aarch64 build/test_kernels_neon
+
 pytest: $(VENV)/.ready
 	$(BIN)/pytest
 
 bench: $(VENV)/.ready
-	$(BIN)/python bench/loops.py
+	$(BIN)/python bench/sampler.py
+	$(BIN)/python bench/lz.py
+	$(BIN)/python bench/link.py
+	$(BIN)/python bench/loops.py --tasks 120
 
 wheel: $(VENV)/.ready
 	$(PIP) wheel --no-deps --wheel-dir dist .
