@@ -59,10 +59,10 @@ $(VENV)/.built: $(VENV)/.tools $(SOURCES)
 	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
 	touch $@
 
-# The extras of the package as it is installed; llama-cpp-python builds from source, about 5 minutes the first time.
-# A cached native build that crashes on this CPU (see above; a signal, so an exit status over 127) is built anew.
+# The extras of the package as it is installed. A cached native build that crashes on this CPU (see above; a signal, so an exit status over 127) is built anew.
 $(VENV)/.ready: $(VENV)/.built
-	$(LLAMA_BUILD) $(PIP) install "lzsampler[llama,test]"
+	@echo "installing llama-cpp-python and the test tools (llama.cpp builds from source, about 5 minutes the first time)"
+	$(LLAMA_BUILD) $(PIP) install --quiet "lzsampler[llama,test]"
 	@$(BIN)/lzs generate -n 1 Once >/dev/null 2>&1 || [ $$? -le 127 ] || \
 	  $(LLAMA_BUILD) $(PIP) install --force-reinstall --no-deps --no-cache-dir llama-cpp-python
 	touch $@
