@@ -30,7 +30,6 @@ LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
 LZS_FN static inline uint32_t v_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
 /* b where m, else a */
 LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm256_blendv_ps(a, b, m); }
-LZS_FN static inline vi v_keep(vi a, vm m) { return _mm256_and_si256(a, _mm256_castps_si256(m)); }
 LZS_FN static inline vi v_drop(vi a, vm m) { return _mm256_andnot_si256(_mm256_castps_si256(m), a); }
 LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
     __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -43,15 +42,13 @@ LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
 LZS_FN static inline vi v_shift_left_1(vi a) { return _mm256_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
-/* 64-bit sums of 32-bit lanes */
-LZS_FN static inline vi v_add_wide(vi sums, vi w) {
-    sums = _mm256_add_epi64(sums, _mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)));
-    return _mm256_add_epi64(sums, _mm256_srli_epi64(w, 32));
-}
-LZS_FN static inline uint64_t v_sum_wide(vi sums) {
-    uint64_t s[4];
-    _mm256_storeu_si256((__m256i *)s, sums);
-    return s[0] + s[1] + s[2] + s[3];
+LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm256_add_epi32(a, b); }
+LZS_FN static inline uint64_t v_sum(vi a) {
+    uint32_t lanes[8];
+    uint64_t sum = 0;
+    _mm256_storeu_si256((__m256i *)lanes, a);
+    for (int l = 0; l < 8; l++) sum += lanes[l];
+    return sum;
 }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
@@ -75,8 +72,8 @@ LZS_FN static inline void v_philox(const uint64_t keys[20], uint64_t position, u
         __m256i c3 = _mm256_setzero_si256();
         for (int round = 0; round < 10; round++) {
             __m256i a = _mm256_mul_epu32(c0, m0), b = _mm256_mul_epu32(c2, m1);
-            c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(b, 32), c1), _mm256_set1_epi64x((long long)keys[2 * round]));
-            c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(a, 32), c3), _mm256_set1_epi64x((long long)keys[2 * round + 1]));
+            c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(b, 0xf5), c1), _mm256_set1_epi64x((long long)keys[2 * round]));
+            c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(a, 0xf5), c3), _mm256_set1_epi64x((long long)keys[2 * round + 1]));
             c1 = b;
             c3 = a;
         }

@@ -30,7 +30,6 @@ LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
 /* b where m, else a */
 LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm512_mask_blend_ps(m, a, b); }
-LZS_FN static inline vi v_keep(vi a, vm m) { return _mm512_maskz_mov_epi32(m, a); }
 LZS_FN static inline vi v_drop(vi a, vm m) { return _mm512_maskz_mov_epi32((vm)~m, a); }
 LZS_FN static inline vm v_mask_of_bits(uint32_t bits) { return (vm)bits; }
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
@@ -40,12 +39,11 @@ LZS_FN static inline vi v_bits_of(vf x) { return _mm512_castps_si512(x); }
 LZS_FN static inline vi v_shift_left_1(vi a) { return _mm512_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm512_srli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
-/* 64-bit sums of 32-bit lanes */
-LZS_FN static inline vi v_add_wide(vi sums, vi w) {
-    sums = _mm512_add_epi64(sums, _mm512_and_si512(w, _mm512_set1_epi64(0xffffffff)));
-    return _mm512_add_epi64(sums, _mm512_srli_epi64(w, 32));
+LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm512_add_epi32(a, b); }
+LZS_FN static inline uint64_t v_sum(vi a) {
+    __m512i wide = _mm512_add_epi64(_mm512_and_si512(a, _mm512_set1_epi64(0xffffffff)), _mm512_srli_epi64(a, 32));
+    return (uint64_t)_mm512_reduce_add_epi64(wide);
 }
-LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_reduce_add_epi64(sums); }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
@@ -63,8 +61,8 @@ LZS_FN static inline void v_philox(const uint64_t keys[20], uint64_t position, u
         __m512i c3 = _mm512_setzero_si512();
         for (int round = 0; round < 10; round++) {
             __m512i a = _mm512_mul_epu32(c0, m0), b = _mm512_mul_epu32(c2, m1);
-            c0 = _mm512_ternarylogic_epi64(_mm512_srli_epi64(b, 32), c1, _mm512_set1_epi64((long long)keys[2 * round]), 0x96); /* xor of three */
-            c2 = _mm512_ternarylogic_epi64(_mm512_srli_epi64(a, 32), c3, _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
+            c0 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(b, 0xf5), c1, _mm512_set1_epi64((long long)keys[2 * round]), 0x96); /* xor of three */
+            c2 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(a, 0xf5), c3, _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
             c1 = b;
             c3 = a;
         }

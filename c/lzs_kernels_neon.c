@@ -35,7 +35,6 @@ static inline uint32_t v_bits(vm m) {
 }
 /* b where m, else a */
 static inline vf v_blend(vf a, vf b, vm m) { return vbslq_f32(m, b, a); }
-static inline vi v_keep(vi a, vm m) { return vandq_u32(a, m); }
 static inline vi v_drop(vi a, vm m) { return vbicq_u32(a, m); }
 static inline vm v_mask_of_bits(uint32_t bits) {
     const uint32x4_t each = {1, 2, 4, 8};
@@ -47,12 +46,13 @@ static inline vf v_float(vi x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x));
 static inline vi v_bits_of(vf x) { return vreinterpretq_u32_f32(x); }
 static inline vi v_shift_left_1(vi a) { return vshlq_n_u32(a, 1); }
 static inline vi v_shift_right_1(vi a) { return vshrq_n_u32(a, 1); }
-static inline vi v_shift_right(vi a, vi n) { return vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(n))); }
-/* 64-bit sums of 32-bit lanes */
-static inline vi v_add_wide(vi sums, vi w) {
-    return vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(sums), w));
+/* 0 from n = 32 on; the instruction looks at the low byte of n only */
+static inline vi v_shift_right(vi a, vi n) {
+    uint32x4_t shifted = vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(n)));
+    return vandq_u32(shifted, vcltq_u32(n, vdupq_n_u32(32)));
 }
-static inline uint64_t v_sum_wide(vi sums) { return vaddvq_u64(vreinterpretq_u64_u32(sums)); }
+static inline vi v_add_int(vi a, vi b) { return vaddq_u32(a, b); }
+static inline uint64_t v_sum(vi a) { return vaddlvq_u32(a); }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];

@@ -107,13 +107,13 @@ LZS_FN static inline vi weights_of(vf y) {
     p = v_add(v_mul(p, g), v_set(0x1.ebfbdcp-3f));
     p = v_add(v_mul(p, g), v_set(0x1.62e430p-1f));
     p = v_add(v_mul(p, g), v_set(1.0f));
-    vi w = v_shift_right(v_shift_left_1(v_truncate(v_mul(p, v_set(0x1p30f)))), n);
-    return v_keep(w, v_gt(v_set(31.5f), y));
+    /* from y = 31.5 on n is 32 or more, whatever a conversion makes of a float that is too large, and nothing is left */
+    return v_shift_right(v_shift_left_1(v_truncate(v_mul(p, v_set(0x1p30f)))), n);
 }
 
+/* y of each lane, for a finite maximum. */
 LZS_FN static inline vf ys_of(vf x, lzs_scale scale) {
-    vf max = v_set(scale.max);
-    return v_blend(v_mul(v_sub(max, x), v_set(scale.scale)), v_set(0.0f), v_ge(x, max));
+    return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
 LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *weights) {
@@ -121,14 +121,23 @@ LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *
     uint32_t w_waiting[ROOM + V_LANES], bins_waiting[ROOM + V_LANES];
     int n_waiting = 0;
     vf from = v_set(weights->from), limit = v_set(weights->limit), per_bit = v_set(weights->per_bit);
-    vi sums = v_zero();
-    int32_t i = 0;
+    vi rest = v_zero(); /* 32 bits a lane hold 2^16 weights of y >= 16 */
+    int32_t i = 0, flush = LZS_REST_VECTORS * V_LANES;
+    if (!(scale.max < INFINITY)) {
+        lzs_kernels_scalar.weigh(row, scale, weights);
+        return;
+    }
     for (; i + V_LANES <= row->n; i += V_LANES) {
         vf y = ys_of(loaded(row, i), scale);
         vi w = weights_of(y);
-        vm binned = v_and(v_ge(y, from), v_gt(limit, y));
-        sums = v_add_wide(sums, v_drop(w, binned));
-        uint32_t bits = v_bits(binned);
+        vm below = v_gt(limit, y);
+        rest = v_add_int(rest, v_drop(w, below));
+        if (i == flush) {
+            if (weights->limit >= LZS_LEAST_LIMIT) weights->rest += v_sum(rest);
+            rest = v_zero();
+            flush += LZS_REST_VECTORS * V_LANES;
+        }
+        uint32_t bits = v_bits(v_and(below, v_ge(y, from)));
         if (!bits) continue;
         v_compress(w_waiting + n_waiting, w, bits);
         v_compress(bins_waiting + n_waiting, v_truncate(v_mul(v_sub(y, from), per_bit)), bits);
@@ -142,7 +151,7 @@ LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *
         }
     }
     for (int k = 0; k < n_waiting; k++) weights->bins[bins_waiting[k]] += w_waiting[k];
-    weights->rest += v_sum_wide(sums);
+    if (weights->limit >= LZS_LEAST_LIMIT) weights->rest += v_sum(rest);
     for (; i < row->n; i++) {
         if (lzs_allowed(row->mask, i)) lzs_weigh_one(weights, lzs_y(scale, row->x[i]));
     }
@@ -158,7 +167,7 @@ LZS_FN static void simd_race(const lzs_row *row, int32_t from, int32_t to, lzs_c
         keys[2 * r + 1] = race->seed[1] + r * 0xBB67AE85u;
     }
     int32_t i = from;
-    for (; i + GROUP <= to; i += GROUP) {
+    for (; scale.max < INFINITY && i + GROUP <= to; i += GROUP) {
         vf x[4];
         uint32_t inside = 0;
         for (int j = 0; j < 4; j++) {
@@ -174,14 +183,15 @@ LZS_FN static void simd_race(const lzs_row *row, int32_t from, int32_t to, lzs_c
             vf k = v_float(v_shift_right_1(c[j]));
             vf log2_k = v_sub(v_mul(v_float(v_bits_of(k)), v_set(0x1p-23f)), v_set(127.0f + 31.0f - 0.5287f + 0.01f));
             vf bound = v_add(ys_of(x[j], scale), log2_k);
-            uint32_t bits = v_bits(v_and(v_ge(v_set(race->score), bound), v_ge(x[j], least)));
+            uint32_t bits = v_bits(v_ge(v_set(race->score), bound));
             if (!bits) continue;
             uint32_t words[V_LANES];
             v_store_int((int32_t *)words, c[j]);
             for (; bits; bits &= bits - 1) {
                 int lane = lzs_lowest_bit(bits);
                 int32_t id = i + j * V_LANES + lane;
-                if (lzs_inside(cut, lzs_key(row->x[id]), id)) lzs_run(race, scale, row->x[id], id, words[lane]);
+                if (!lzs_inside(cut, lzs_key(row->x[id]), id) || !lzs_allowed(row->mask, id)) continue;
+                lzs_run(race, scale, row->x[id], id, words[lane]);
             }
         }
     }

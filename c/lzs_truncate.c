@@ -114,24 +114,35 @@ static float lower_bound(const lzs_blocks *blocks, int32_t k, lzs_list *room) {
     return bound > -FLT_MAX ? bound : -FLT_MAX; /* -inf: fewer than k parts have an allowed token */
 }
 
+/* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. */
+static void keep_best(lzs_list *list, int32_t k, bool keep_ties) {
+    if (k >= list->n) return;
+    uint64_t last = kth_largest(list->packed, list->n, k);
+    int32_t n = k;
+    for (int32_t i = k; keep_ties && i < list->n; i++) {
+        if (list->packed[i] >> 32 == last >> 32) list->packed[n++] = list->packed[i];
+    }
+    list->n = n;
+}
+
 /* The k best tokens, sorted; false when the list is too short for their ties. */
 static bool take_top_k(const lzs_kernels *kernels, const lzs_row *row, const lzs_blocks *blocks, int32_t k,
                        bool keep_ties, lzs_list *list) {
     float low = lower_bound(blocks, k, list);
     list->n = 0;
+    if (!keep_ties && list->capacity > 4 * k + 256) list->capacity = 4 * k + 256; /* a flat row fills what there is */
     for (int32_t b = 0; b < blocks->n; b++) {
         if (blocks->best[b] < low) continue;
         int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
         while ((i = kernels->gather(row, i, to, low, INFINITY, list)) < to) {
-            lzs_sort(list->packed, list->n);
-            shorten(list, k, keep_ties);
+            keep_best(list, k, keep_ties);
             if (list->n == list->capacity) return false;
-            uint32_t last = (uint32_t)(list->packed[list->n - 1] >> 32);
+            uint32_t last = (uint32_t)(kth_largest(list->packed, list->n, k) >> 32);
             low = lzs_key_float(keep_ties ? last : last + 1); /* an equal one further on loses its tie */
         }
     }
+    keep_best(list, k, keep_ties);
     lzs_sort(list->packed, list->n);
-    shorten(list, k, keep_ties);
     return true;
 }
 
