@@ -185,7 +185,8 @@ static uint64_t weigh(const lzs_kernels *kernels, const lzs_row *row, lzs_scale 
     return total + weights->rest;
 }
 
-/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS when all do not reach it. */
+/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS where the bins do not reach
+ * it, and the part that is left for what lies below. */
 static int32_t crossing_bin(const lzs_weights *weights, uint64_t *target) {
     int32_t b = 0;
     while (b < LZS_BINS && weights->bins[b] < *target) *target -= weights->bins[b++];
@@ -213,13 +214,16 @@ static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_
                       const lzs_params *params, lzs_list *list, lzs_cut *cut) {
     bool keep_ties = params->ties == LZS_TIES_KEEP;
     uint32_t top = lzs_key(scale.max), bottom = lzs_key(-FLT_MAX) - 1;
-    lzs_weights weights = {.from = 0.0f, .limit = 16.0f, .per_bit = 64.0f}; /* most of the mass lies within 16 bits */
-    uint64_t target = top_p_target(params->top_p, weigh(kernels, row, scale, &weights)), whole = target;
-    int32_t bin = crossing_bin(&weights, &target);
-    if (bin == LZS_BINS) {
-        weights.limit = 32.0f;
-        weigh(kernels, row, scale, &weights);
-        target = whole;
+    /* most of the mass lies within 16 bits of the top; further down, where the many are, in small steps */
+    static const float edges[] = {0.0f, LZS_LEAST_LIMIT, 18.0f, 20.0f, 22.0f, 24.0f, 32.0f};
+    lzs_weights weights = {.per_bit = 64.0f};
+    uint64_t target = 0;
+    int32_t bin = LZS_BINS;
+    for (int e = 0; bin == LZS_BINS; e++) { /* ends: no weight is left from 31.5 bits on */
+        weights.from = edges[e];
+        weights.limit = edges[e + 1];
+        uint64_t total = weigh(kernels, row, scale, &weights);
+        if (e == 0) target = top_p_target(params->top_p, total);
         bin = crossing_bin(&weights, &target);
     }
     for (int zoom = 0; zoom < 2; zoom++) {
