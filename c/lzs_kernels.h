@@ -71,15 +71,12 @@ static inline float lzs_packed_x(uint64_t packed) {
     return lzs_key_float((uint32_t)(packed >> 32));
 }
 
-/* Sums of weights by y: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit. `per_bit` is a
- * power of two and `from` a multiple of a bin that is 0 or at least the width of all bins, so y - from is exact. Weights
- * at or above the limit add up to `rest`, but only where the limit is at least LZS_LEAST_LIMIT: then they are small. */
-#define LZS_LEAST_LIMIT 16.0f
-#define LZS_REST_VECTORS 65536 /* weights below 2^16 that 32 bits hold */
+/* Sums of weights by y: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit; `above` those
+ * with y < from, `total` all. `per_bit` is a power of two and `from` a multiple of a bin's width, so y - from is exact. */
 #define LZS_BINS 2048
 typedef struct lzs_weights {
     float from, limit, per_bit;
-    uint64_t rest;
+    uint64_t above, total;
     uint64_t bins[LZS_BINS];
 } lzs_weights;
 
@@ -99,7 +96,7 @@ typedef struct lzs_kernels {
     /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
      * or `to`. */
     int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);
-    /* Adds the weights of the allowed tokens to their bins and to the rest. */
+    /* Adds the weights of the allowed tokens to their bins and to the sums. */
     void (*weigh)(const lzs_row *row, lzs_scale scale, lzs_weights *weights);
     /* The token of [from, to) inside the cut with the smallest score y + noise; the lowest id on ties. `from` is a
      * multiple of 64. */
@@ -168,10 +165,12 @@ static inline float lzs_y(lzs_scale s, float x) {
 }
 
 static inline void lzs_weigh_one(lzs_weights *weights, float y) {
-    if (y >= weights->limit) {
-        if (weights->limit >= LZS_LEAST_LIMIT) weights->rest += lzs_weight(y);
-    } else if (y >= weights->from) {
-        weights->bins[(int32_t)((y - weights->from) * weights->per_bit)] += lzs_weight(y);
+    uint32_t w = lzs_weight(y);
+    weights->total += w;
+    if (y < weights->from) {
+        weights->above += w;
+    } else if (y < weights->limit) {
+        weights->bins[(int32_t)((y - weights->from) * weights->per_bit)] += w;
     }
 }
 

@@ -42,13 +42,15 @@ LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
 LZS_FN static inline vi v_shift_left_1(vi a) { return _mm256_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
-LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm256_add_epi32(a, b); }
-LZS_FN static inline uint64_t v_sum(vi a) {
-    uint32_t lanes[8];
-    uint64_t sum = 0;
-    _mm256_storeu_si256((__m256i *)lanes, a);
-    for (int l = 0; l < 8; l++) sum += lanes[l];
-    return sum;
+/* 64-bit sums of 32-bit lanes */
+LZS_FN static inline vi v_add_wide(vi sums, vi w) {
+    sums = _mm256_add_epi64(sums, _mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)));
+    return _mm256_add_epi64(sums, _mm256_srli_epi64(w, 32));
+}
+LZS_FN static inline uint64_t v_sum_wide(vi sums) {
+    uint64_t s[4];
+    _mm256_storeu_si256((__m256i *)s, sums);
+    return s[0] + s[1] + s[2] + s[3];
 }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {

@@ -39,11 +39,12 @@ LZS_FN static inline vi v_bits_of(vf x) { return _mm512_castps_si512(x); }
 LZS_FN static inline vi v_shift_left_1(vi a) { return _mm512_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm512_srli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
-LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm512_add_epi32(a, b); }
-LZS_FN static inline uint64_t v_sum(vi a) {
-    __m512i wide = _mm512_add_epi64(_mm512_and_si512(a, _mm512_set1_epi64(0xffffffff)), _mm512_srli_epi64(a, 32));
-    return (uint64_t)_mm512_reduce_add_epi64(wide);
+/* 64-bit sums of 32-bit lanes */
+LZS_FN static inline vi v_add_wide(vi sums, vi w) {
+    sums = _mm512_add_epi64(sums, _mm512_and_si512(w, _mm512_set1_epi64(0xffffffff)));
+    return _mm512_add_epi64(sums, _mm512_srli_epi64(w, 32));
 }
+LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_reduce_add_epi64(sums); }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));

@@ -51,8 +51,11 @@ static inline vi v_shift_right(vi a, vi n) {
     uint32x4_t shifted = vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(n)));
     return vandq_u32(shifted, vcltq_u32(n, vdupq_n_u32(32)));
 }
-static inline vi v_add_int(vi a, vi b) { return vaddq_u32(a, b); }
-static inline uint64_t v_sum(vi a) { return vaddlvq_u32(a); }
+/* 64-bit sums of 32-bit lanes */
+static inline vi v_add_wide(vi sums, vi w) {
+    return vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(sums), w));
+}
+static inline uint64_t v_sum_wide(vi sums) { return vaddvq_u64(vreinterpretq_u64_u32(sums)); }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];

@@ -121,8 +121,8 @@ LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *
     uint32_t w_waiting[ROOM + V_LANES], bins_waiting[ROOM + V_LANES];
     int n_waiting = 0;
     vf from = v_set(weights->from), limit = v_set(weights->limit), per_bit = v_set(weights->per_bit);
-    vi rest = v_zero(); /* 32 bits a lane hold 2^16 weights of y >= 16 */
-    int32_t i = 0, flush = LZS_REST_VECTORS * V_LANES;
+    vi above = v_zero(), total = v_zero();
+    int32_t i = 0;
     if (!(scale.max < INFINITY)) {
         lzs_kernels_scalar.weigh(row, scale, weights);
         return;
@@ -130,14 +130,10 @@ LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *
     for (; i + V_LANES <= row->n; i += V_LANES) {
         vf y = ys_of(loaded(row, i), scale);
         vi w = weights_of(y);
-        vm below = v_gt(limit, y);
-        rest = v_add_int(rest, v_drop(w, below));
-        if (i == flush) {
-            if (weights->limit >= LZS_LEAST_LIMIT) weights->rest += v_sum(rest);
-            rest = v_zero();
-            flush += LZS_REST_VECTORS * V_LANES;
-        }
-        uint32_t bits = v_bits(v_and(below, v_ge(y, from)));
+        vm inner = v_ge(y, from);
+        total = v_add_wide(total, w);
+        above = v_add_wide(above, v_drop(w, inner));
+        uint32_t bits = v_bits(v_and(inner, v_gt(limit, y)));
         if (!bits) continue;
         v_compress(w_waiting + n_waiting, w, bits);
         v_compress(bins_waiting + n_waiting, v_truncate(v_mul(v_sub(y, from), per_bit)), bits);
@@ -151,7 +147,8 @@ LZS_FN static void simd_weigh(const lzs_row *row, lzs_scale scale, lzs_weights *
         }
     }
     for (int k = 0; k < n_waiting; k++) weights->bins[bins_waiting[k]] += w_waiting[k];
-    if (weights->limit >= LZS_LEAST_LIMIT) weights->rest += v_sum(rest);
+    weights->above += v_sum_wide(above);
+    weights->total += v_sum_wide(total);
     for (; i < row->n; i++) {
         if (lzs_allowed(row->mask, i)) lzs_weigh_one(weights, lzs_y(scale, row->x[i]));
     }

@@ -177,12 +177,8 @@ static int32_t nth_equal(const lzs_row *row, uint32_t key, uint64_t nth) {
     return -1;
 }
 
-static uint64_t weigh(const lzs_kernels *kernels, const lzs_row *row, lzs_scale scale, lzs_weights *weights) {
-    uint64_t total = weights->rest = 0;
-    for (int32_t b = 0; b < LZS_BINS; b++) weights->bins[b] = 0;
-    kernels->weigh(row, scale, weights);
-    for (int32_t b = 0; b < LZS_BINS; b++) total += weights->bins[b];
-    return total + weights->rest;
+static void set_window(lzs_weights *weights, float from, float limit, float per_bit) {
+    *weights = (lzs_weights){.from = from, .limit = limit, .per_bit = per_bit};
 }
 
 /* The bin where the target falls, and the part of the target that is left for it; LZS_BINS where the bins do not reach
@@ -191,6 +187,24 @@ static int32_t crossing_bin(const lzs_weights *weights, uint64_t *target) {
     int32_t b = 0;
     while (b < LZS_BINS && weights->bins[b] < *target) *target -= weights->bins[b++];
     return b;
+}
+
+/* About where the target falls, in bits below the top: from 64 tokens of every block, and the best of each. */
+static float guess(const lzs_kernels *kernels, const lzs_row *row, const lzs_blocks *blocks, lzs_scale scale,
+                   const lzs_params *params, lzs_weights *weights) {
+    set_window(weights, 0.0f, 32.0f, 64.0f);
+    int32_t parts = blocks->size / 64;
+    for (int32_t b = 0; b < blocks->n; b++) {
+        int32_t at = b * blocks->size + (b * 7 % parts) * 64;
+        if (at + 64 > row->n) continue;
+        lzs_row some = {row->x + at, 64, row->mask ? row->mask + at / 32 : NULL};
+        kernels->weigh(&some, scale, weights);
+        float y = lzs_y(scale, blocks->best[b]);
+        if (y < 32.0f) weights->bins[(int32_t)(y * 64.0f)] += lzs_weight(y) / (uint32_t)parts;
+        weights->total += lzs_weight(y) / (uint32_t)parts;
+    }
+    uint64_t target = top_p_target(params->top_p, weights->total);
+    return (float)crossing_bin(weights, &target) / 64.0f;
 }
 
 /* The tokens whose keys are from low to high; false when there are too many for the list. */
@@ -214,20 +228,30 @@ static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_
                       const lzs_params *params, lzs_list *list, lzs_cut *cut) {
     bool keep_ties = params->ties == LZS_TIES_KEEP;
     uint32_t top = lzs_key(scale.max), bottom = lzs_key(-FLT_MAX) - 1;
-    /* most of the mass lies within 16 bits of the top; further down, where the many are, in small steps */
-    static const float edges[] = {0.0f, LZS_LEAST_LIMIT, 18.0f, 20.0f, 22.0f, 24.0f, 32.0f};
-    lzs_weights weights = {.per_bit = 64.0f};
-    uint64_t target = 0;
-    int32_t bin = LZS_BINS;
-    for (int e = 0; bin == LZS_BINS; e++) { /* ends: no weight is left from 31.5 bits on */
-        weights.from = edges[e];
-        weights.limit = edges[e + 1];
-        uint64_t total = weigh(kernels, row, scale, &weights);
-        if (e == 0) target = top_p_target(params->top_p, total);
+    lzs_weights weights;
+    float at = blocks->size > 64 ? (float)(int32_t)guess(kernels, row, blocks, scale, params, &weights) : 16.0f;
+    float from = at > 1.0f ? at - 1.0f : 0.0f, limit = at + 2.0f;
+    if (blocks->size == 64) from = 0.0f, limit = 32.0f; /* a small row: all of it at once */
+    uint64_t target, whole = 0;
+    int32_t bin;
+    for (;;) { /* a good guess is right; a bad one tells on which side the target lies */
+        set_window(&weights, from, limit, 64.0f);
+        kernels->weigh(row, scale, &weights);
+        if (!whole) whole = top_p_target(params->top_p, weights.total);
+        target = whole - weights.above;
+        if (whole <= weights.above) {
+            limit = from;
+            from = from > 4.0f ? from - 4.0f : 0.0f;
+            continue;
+        }
         bin = crossing_bin(&weights, &target);
+        if (bin < LZS_BINS) break;
+        from = limit;
+        limit += 4.0f;
     }
     for (int zoom = 0; zoom < 2; zoom++) {
-        float from = weights.from + (float)bin / weights.per_bit, limit = from + 1.0f / weights.per_bit;
+        from = weights.from + (float)bin / weights.per_bit;
+        limit = from + 1.0f / weights.per_bit;
         uint32_t low = first_within(scale, bottom, top, float_before(limit));
         uint32_t high = from > 0.0f ? first_within(scale, bottom, top, float_before(from)) - 1 : top;
         if (gather(kernels, row, blocks, low, high, list)) {
@@ -243,10 +267,8 @@ static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_
                 return true;
             }
         }
-        weights.from = from;
-        weights.limit = limit;
-        weights.per_bit *= LZS_BINS;
-        weigh(kernels, row, scale, &weights);
+        set_window(&weights, from, limit, weights.per_bit * LZS_BINS);
+        kernels->weigh(row, scale, &weights);
         bin = crossing_bin(&weights, &target);
     }
     return false;

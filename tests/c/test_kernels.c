@@ -115,9 +115,9 @@ static void test_weigh(int32_t n, bool masked) {
     } got, expected;
     static const struct {
         float from, limit, per_bit;
-    } ranges[] = {{0, 16, 64}, {0, 32, 64}, {0, 0.015625f, 131072}, {2.25f, 2.265625f, 131072}};
+    } ranges[] = {{0, 16, 64}, {0, 32, 64}, {3, 6, 64}, {0, 0.015625f, 131072}, {2.25f, 2.265625f, 131072}};
     lzs_row row = row_of(n, masked);
-    for (int r = 0; r < 4; r++) {
+    for (int r = 0; r < 5; r++) {
         for (int t = 0; t < 3; t++) {
             lzs_scale scale = {top_of(n), lzs_temperature_scale((float[]){1.0f, 0.3f, 1e5f}[t])};
             memset(&got, 0, sizeof got);
