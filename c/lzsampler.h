@@ -21,8 +21,9 @@
  * The same logits, parameters, seed and position give the same token on every CPU and in every batch.
  *
  * Conventions: functions return an lzs_status (0 or a negative error) and give results through pointers. Nothing
- * here prints, exits, aborts or keeps globals; only *_new, *_clone, lzs_prime, lzs_accept and lzs_set_mask allocate.
- * Every free accepts NULL. Samplers take no locks: use one from one thread at a time.
+ * here prints, exits, aborts or keeps state but the choice of kernels for this CPU. Only *_new, *_clone, lzs_prime,
+ * lzs_accept, lzs_set_mask and lzs_lz_bits allocate: never lzs_sample, lzs_process, lzs_distribution or lzs_edits.
+ * Every free accepts NULL. Samplers take no locks: use one from one thread at a time. A call needs 80 KB of stack.
  */
 #ifndef LZSAMPLER_H
 #define LZSAMPLER_H
