@@ -3,9 +3,9 @@
     python bench/link.py [--vocab 151936] [--rounds 400] [--json]
 
 The chain is top-k 40, top-p 0.95, min-p 0.05, temperature 0.8, dist; candidates are made before the clock starts. The
-link comes first, with LZ over 512 tokens. Timed: accept + apply. The two take different rows in a round, out of many: the
-second of two on one row would find the branch predictor trained. Part of the difference is not the link's work but the
-chain's on changed logits.
+link comes first, with LZ over 512 tokens. Timed: accept + apply. The two take different rows in a round, out of many:
+the second of two on one row would find the branch predictor trained. About 1 us of the difference is not its work
+but that of the rest of the chain on changed logits.
 """
 
 import argparse
@@ -16,7 +16,6 @@ from lzsampler import Params, Sampler
 from lzsampler.llama import llama_cpp, penalties
 from measure import interleave, report, rows
 from sampler import CHAIN, LZ, Theirs, history
-
 
 ROWS = 64
 
