@@ -21,7 +21,8 @@ RECORDED = Path(__file__).with_name("data") / "logits.npz"
 
 def rows(n_vocab: int, kind: str, n: int = 8) -> list[Row]:
     """Return rows of logits, float32[n_vocab]: "gaussian" (sd 2.6 with six peaks, as untrained heads look), "peaked"
-    (rows recorded from a model's run, stretched to the vocabulary by their quantiles), "equal" (all 1)."""
+    (rows recorded from a model's run, stretched to the vocabulary by their quantiles and shuffled), "ranked" (the same,
+    where large logits lie at low ids, as in a BPE vocabulary, whose ids are in order of merges), "equal" (all 1)."""
     rng = np.random.default_rng(n_vocab)
     if kind == "equal":
         return [_aligned(np.ones(n_vocab)) for _ in range(n)]

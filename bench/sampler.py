@@ -144,7 +144,7 @@ def measure(n_vocab: int, kind: str, rounds: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocab", type=int, nargs="*", default=[32000, 128256, 151936, 262144])
-    parser.add_argument("--logits", nargs="*", default=["gaussian", "peaked", "equal"])
+    parser.add_argument("--logits", nargs="*", default=["gaussian", "peaked", "ranked", "equal"])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

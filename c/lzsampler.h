@@ -116,7 +116,7 @@ typedef struct lzs_params {
     float min_p;               /* 0..1; 0 = off */
     int32_t ties;              /* lzs_ties */
     int32_t pick;              /* lzs_pick */
-    uint64_t seed;
+    uint64_t seed;             /* LZS_PICK_LLAMA_DIST takes its low 32 bits, as llama.cpp's seeds are */
     const int32_t *exempt; /* tokens that no penalty touches; copied; may be NULL when n_exempt is 0 */
     size_t n_exempt;
 } lzs_params;

@@ -1,5 +1,6 @@
 """`Sampler`: the C sampler of one sequence, with numpy arrays; `lz_bits`: the LZ penalty by itself."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,11 @@ class Sampler:
             integer("exempt", token, 0, self.n_vocab - 1)
         p, exempt = c_params(self.params)
         out = ffi.new("lzs_sampler **")
-        check(lib.lzs_sampler_new(self.n_vocab, p, out))
+        status = lib.lzs_sampler_new(self.n_vocab, p, out)
         del exempt
+        if status and ffi.string(lib.lzs_kernels_name()) == b"none":
+            raise LzsError(f"this CPU does not run LZS_KERNELS={os.environ.get('LZS_KERNELS')}: unset it")
+        check(status)
         self.handle = _owned(out[0])  # `lzs_sampler *`, for `lzsampler.llama`
         self._token = ffi.new("int32_t *")
 

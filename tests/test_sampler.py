@@ -1,6 +1,9 @@
 """The sampler: what it remembers, what stays of a row, what is picked, and what it refuses."""
 
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -497,3 +500,11 @@ def test_numpy_integers_are_integers() -> None:
     sampler.accept(np.int32(3))  # type: ignore[arg-type]
     sampler.rewind(np.uint64(1))  # type: ignore[arg-type]
     assert sampler.position == 0
+
+
+def test_kernels_that_do_not_run_are_refused() -> None:
+    code = "from lzsampler import Sampler; Sampler(8)"
+    environment = {**os.environ, "LZS_KERNELS": "abacus"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, cwd="/")
+    assert done.returncode == 1
+    assert "LzsError: this CPU does not run LZS_KERNELS=abacus: unset it" in done.stderr
