@@ -9,8 +9,6 @@ data/tale_tasks.jsonl, as many of each kind (they suit the embedded model, which
 
 import argparse
 import json
-import os
-import platform
 import shlex
 import sys
 from collections import defaultdict
@@ -18,12 +16,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from lzsampler import Params, __version__
+from lzsampler import Params
 from lzsampler.generate import generate
-from lzsampler.llama import llama_cpp
 from lzsampler.model import Model
 from lzsampler.models import default_model
 from lzsampler.params import CHOICES
+from measure import machine
 
 DATA = Path(__file__).with_name("data")
 STRENGTH = 0.15
@@ -102,17 +100,6 @@ def accuracy(model: Model, params: Params, tasks: list[dict[str, Any]]) -> dict[
         "accuracy": mean(answer for kind in right.values() for answer in kind),
         "accuracy_by_task": {kind: mean(answers) for kind, answers in right.items()},
     }
-
-
-def machine() -> str:
-    cpu = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
-    return (
-        f"{cpu}, {os.cpu_count()} CPUs, {platform.system()} {platform.machine()}, Python {platform.python_version()}, "
-        f"llama-cpp-python {llama_cpp.__version__}, lzsampler {__version__}"
-    )
 
 
 def table(report: dict[str, Any]) -> str:

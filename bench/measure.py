@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lzsampler import __version__
 from lzsampler._ffi import ffi, lib
+from lzsampler.llama import llama_cpp
 
 Row = npt.NDArray[np.float32]
 RECORDED = Path(__file__).with_name("data") / "logits.npz"
@@ -65,13 +67,16 @@ def interleave(
 
 
 def machine() -> str:
-    """Return processor, number of cores and kernels in use."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0] if names else model
-    return f"{model}, {os.cpu_count()} cores, kernels {ffi.string(lib.lzs_kernels_name()).decode()}"
+    """Return processor, cores, system, versions and the kernels in use."""
+    cpu = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
+    kernels = ffi.string(lib.lzs_kernels_name()).decode()
+    return (
+        f"{cpu}, {os.cpu_count()} CPUs, {platform.system()} {platform.machine()}, Python {platform.python_version()}, "
+        f"llama-cpp-python {llama_cpp.__version__}, lzsampler {__version__} ({kernels})"
+    )
 
 
 def report(results: list[dict[str, Any]], as_json: bool) -> None:
