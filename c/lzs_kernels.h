@@ -152,6 +152,12 @@ static inline int lzs_bit_count(uint32_t bits) {
 #endif
 }
 
+/* The first token after block b; the last block may be short. */
+static inline int32_t lzs_block_end(const lzs_row *row, const lzs_blocks *blocks, int32_t b) {
+    int32_t from = b * blocks->size;
+    return row->n - from < blocks->size ? row->n : from + blocks->size;
+}
+
 static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {
     return mask == NULL || ((mask[id >> 5] >> (id & 31)) & 1u);
 }

@@ -13,7 +13,7 @@ static void scalar_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top) {
     *top = (lzs_top){-INFINITY, -1, false};
     for (int32_t b = 0; b < blocks->n; b++) {
         float *maxima = blocks->maxima[b];
-        int32_t from = b * blocks->size, to = row->n - from < blocks->size ? row->n : from + blocks->size;
+        int32_t from = b * blocks->size, to = lzs_block_end(row, blocks, b);
         for (int32_t l = 0; l < LZS_LANES; l++) maxima[l] = -INFINITY;
         blocks->best[b] = -INFINITY;
         for (int32_t i = from; i < to; i++) {

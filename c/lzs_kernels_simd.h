@@ -36,7 +36,7 @@ LZS_FN static void simd_max(const lzs_row *row, lzs_blocks *blocks, lzs_top *top
     float max = -INFINITY;
     for (int32_t b = 0; b < blocks->n; b++) {
         float *maxima = blocks->maxima[b];
-        int32_t from = b * blocks->size, to = row->n - from < blocks->size ? row->n : from + blocks->size;
+        int32_t from = b * blocks->size, to = lzs_block_end(row, blocks, b);
         vf lanes[V_UNROLL]; /* several, because one maximum waits for the one before */
         for (int v = 0; v < V_UNROLL; v++) lanes[v] = v_set(-INFINITY);
         int32_t i = from;

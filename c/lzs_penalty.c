@@ -66,8 +66,8 @@ size_t lzs_edits_memory(const lzs_edits_buffer *e) {
 
 /* ---- LZ ---- */
 
-/* Finds the best match of the tokens that have one longer than 1. All others are told by the last position of their
- * token alone, and these are few. (At one distance a longer match never costs more: (c + log2 L) / L <= c for
+/* Finds the best match of the few tokens that have one longer than 1; that of all others is told by the last position of
+ * the token alone. (At one distance a longer match never costs more: (c + log2 L) / L <= c for
  * c = log2(D + 1) >= 1, so the length-1 match at the nearest distance is where every search starts.) */
 static uint32_t find_matches(lzs_edits_buffer *e, const lzs_history *h, bool rate) {
     enum { CHUNK = 1024 };
@@ -179,31 +179,34 @@ static bool is_exempt(const lzs_params *p, int32_t token) {
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     if (e->valid) return;
     const struct lzs_item *items = h->bag.items;
+    const float *lz_bias_at = e->lz_bias; /* locals, since a write to an edit might change a member; distances unsigned,
+                                           * since a signed index costs an instruction an item */
+    lzs_edit *edits = e->edits;
+    size_t n_edits = h->bag.n;
     int32_t n = (int32_t)h->n;
-    e->n = h->bag.n;
+    e->n = n_edits;
     e->valid = true;
-    if (!h->n_reach) {
-        for (size_t i = 0; i < e->n; i++) e->edits[i] = counted_edit(params, items[i].token, items[i].count);
-    } else {
-        uint32_t n_matched = find_matches(e, h, params->lz_formula == LZS_LZ_RATE);
+    uint32_t n_matched = 0;
+    if (h->n_reach) {
+        n_matched = find_matches(e, h, params->lz_formula == LZS_LZ_RATE);
         price_matches(e, h, params, log2_vocab, n_matched);
-        if (!h->count_window) {
-            for (size_t i = 0; i < e->n; i++) {
-                e->edits[i] = (lzs_edit){items[i].token, 1.0f, e->lz_bias[n - items[i].last]};
-            }
-            for (uint32_t i = 0; i < n_matched; i++) e->edits[e->matched[i]].bias = e->matches[e->matched[i]].value;
-        } else {
-            for (size_t i = 0; i < e->n; i++) {
-                e->edits[i] = counted_edit(params, items[i].token, items[i].count);
-                if (items[i].last < 0) continue;
-                bool longer = e->matches[i].stamp == e->stamp;
-                float bias = e->edits[i].bias + (longer ? e->matches[i].value : e->lz_bias[n - items[i].last]);
-                e->edits[i].bias = lzs_finite(bias);
-            }
-        }
     }
-    for (size_t i = 0; params->n_exempt && i < e->n; i++) {
-        if (is_exempt(params, e->edits[i].token)) e->edits[i] = (lzs_edit){e->edits[i].token, 1.0f, 0.0f};
+    if (h->count_window) {
+        for (size_t i = 0; i < n_edits; i++) {
+            edits[i] = counted_edit(params, items[i].token, items[i].count);
+            if (items[i].last < 0) continue; /* not in reach of LZ */
+            bool longer = e->matches[i].stamp == e->stamp;
+            float bias = edits[i].bias + (longer ? e->matches[i].value : lz_bias_at[(uint32_t)(n - items[i].last)]);
+            edits[i].bias = lzs_finite(bias);
+        }
+    } else { /* LZ alone, so every item is in reach: a look-up each, then the few that have more */
+        for (size_t i = 0; i < n_edits; i++) {
+            edits[i] = (lzs_edit){items[i].token, 1.0f, lz_bias_at[(uint32_t)(n - items[i].last)]};
+        }
+        for (uint32_t i = 0; i < n_matched; i++) edits[e->matched[i]].bias = e->matches[e->matched[i]].value;
+    }
+    for (size_t i = 0; params->n_exempt && i < n_edits; i++) {
+        if (is_exempt(params, edits[i].token)) edits[i] = (lzs_edit){edits[i].token, 1.0f, 0.0f};
     }
 }
 

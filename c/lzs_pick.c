@@ -28,7 +28,7 @@ int32_t lzs_race_pick(const lzs_kernels *kernels, const lzs_survivors *v, const 
     float least = lzs_key_float(v->cut.key);
     for (int32_t b = 0; b < v->blocks.n; b++) {
         if (v->blocks.best[b] < least) continue;
-        int32_t from = b * v->blocks.size, to = v->row.n - from < v->blocks.size ? v->row.n : from + v->blocks.size;
+        int32_t from = b * v->blocks.size, to = lzs_block_end(&v->row, &v->blocks, b);
         kernels->race(&v->row, from, to, v->cut, scale, &race);
     }
     return race.token;

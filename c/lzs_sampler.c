@@ -103,6 +103,7 @@ static size_t mask_words(const lzs_sampler *s) {
     return ((size_t)s->n_vocab + 31) / 32;
 }
 
+/* What a sampler owns besides its history, which is there. */
 static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
     const lzs_params *p = &s->params;
     if (p->n_exempt) {
@@ -116,18 +117,20 @@ static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
         s->dist = lzs_dist_new(s->n_vocab, p->seed);
         if (!s->dist) return LZS_ENOMEM;
     }
-    return lzs_edits_init(&s->edits, p, s->log2_vocab, s->history.n_reach);
+    lzs_status status = lzs_edits_init(&s->edits, p, s->log2_vocab, s->history.n_reach);
+    return status == LZS_OK ? lzs_edits_reserve(&s->edits, s->history.bag.capacity) : status;
 }
 
 lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler) {
     *sampler = NULL;
-    if (n_vocab < 1 || lzs_params_invalid(params, n_vocab) || !lzs_kernels_best()) return LZS_EINVAL;
+    const lzs_kernels *kernels = lzs_kernels_best();
+    if (n_vocab < 1 || lzs_params_invalid(params, n_vocab) || !kernels) return LZS_EINVAL;
     lzs_sampler *s = calloc(1, sizeof *s);
     if (!s) return LZS_ENOMEM;
     s->params = *params;
     s->n_vocab = n_vocab;
     s->log2_vocab = lzs_log2((float)n_vocab);
-    s->kernels = lzs_kernels_best();
+    s->kernels = kernels;
 
     float off = params->repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
     bool counts = params->repetition_penalty != off || params->frequency_penalty != 0.0f ||
@@ -137,7 +140,6 @@ lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sample
     lzs_status status = lzs_history_init(&s->history, lz ? params->lz_window : 0, lz ? params->lz_buffer : 0,
                                          count_window, n_vocab, s->kernels);
     if (status == LZS_OK) status = allocate(s, params->exempt);
-    if (status == LZS_OK) status = lzs_edits_reserve(&s->edits, s->history.bag.capacity);
     if (status != LZS_OK) {
         lzs_sampler_free(s);
         return status;
@@ -157,7 +159,6 @@ lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
     s->edits = (lzs_edits_buffer){0};
     lzs_status status = lzs_history_copy(&s->history, &from->history);
     if (status == LZS_OK) status = allocate(s, from->exempt);
-    if (status == LZS_OK) status = lzs_edits_reserve(&s->edits, s->history.bag.capacity);
     if (status == LZS_OK && from->masked) status = lzs_set_mask(s, from->mask, mask_words(from));
     if (status != LZS_OK) {
         lzs_sampler_free(s);

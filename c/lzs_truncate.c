@@ -133,7 +133,7 @@ static bool take_top_k(const lzs_kernels *kernels, const lzs_row *row, const lzs
     if (!keep_ties && list->capacity > 4 * k + 256) list->capacity = 4 * k + 256; /* a flat row fills what there is */
     for (int32_t b = 0; b < blocks->n; b++) {
         if (blocks->best[b] < low) continue;
-        int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
+        int32_t i = b * blocks->size, to = lzs_block_end(row, blocks, b);
         while ((i = kernels->gather(row, i, to, low, INFINITY, list)) < to) {
             keep_best(list, k, keep_ties);
             if (list->n == list->capacity) return false;
@@ -200,8 +200,9 @@ static float guess(const lzs_kernels *kernels, const lzs_row *row, const lzs_blo
         lzs_row some = {row->x + at, 64, row->mask ? row->mask + at / 32 : NULL};
         kernels->weigh(&some, scale, weights);
         float y = lzs_y(scale, blocks->best[b]);
-        if (y < 32.0f) weights->bins[(int32_t)(y * 64.0f)] += lzs_weight(y) / (uint32_t)parts;
-        weights->total += lzs_weight(y) / (uint32_t)parts;
+        uint32_t share = lzs_weight(y) / (uint32_t)parts; /* counted once, where the sample stands for all parts */
+        if (y < 32.0f) weights->bins[(int32_t)(y * 64.0f)] += share;
+        weights->total += share;
     }
     uint64_t target = top_p_target(params->top_p, weights->total);
     return (float)crossing_bin(weights, &target) / 64.0f;
@@ -213,7 +214,7 @@ static bool gather(const lzs_kernels *kernels, const lzs_row *row, const lzs_blo
     list->n = 0;
     for (int32_t b = 0; b < blocks->n; b++) {
         if (blocks->best[b] < lzs_key_float(low)) continue;
-        int32_t i = b * blocks->size, to = row->n - i < blocks->size ? row->n : i + blocks->size;
+        int32_t i = b * blocks->size, to = lzs_block_end(row, blocks, b);
         if (kernels->gather(row, i, to, lzs_key_float(low), lzs_key_float(high), list) < to) return false;
     }
     return true;
@@ -229,9 +230,12 @@ static bool top_p_cut(const lzs_kernels *kernels, const lzs_row *row, const lzs_
     bool keep_ties = params->ties == LZS_TIES_KEEP;
     uint32_t top = lzs_key(scale.max), bottom = lzs_key(-FLT_MAX) - 1;
     lzs_weights weights;
-    float at = blocks->size > 64 ? (float)(int32_t)guess(kernels, row, blocks, scale, params, &weights) : 16.0f;
-    float from = at > 1.0f ? at - 1.0f : 0.0f, limit = at + 2.0f;
-    if (blocks->size == 64) from = 0.0f, limit = 32.0f; /* a small row: all of it at once */
+    float from = 0.0f, limit = 32.0f;
+    if (blocks->size > 64) { /* else the row is small: all of it at once */
+        float at = (float)(int32_t)guess(kernels, row, blocks, scale, params, &weights);
+        from = at > 1.0f ? at - 1.0f : 0.0f;
+        limit = at + 2.0f;
+    }
     uint64_t target, whole = 0;
     int32_t bin;
     for (;;) { /* a good guess is right; a bad one tells on which side the target lies */

@@ -10,6 +10,8 @@ from ._ffi import ffi, lib
 
 Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
 
+INT32_MAX = 2**31 - 1
+
 
 class LzsError(RuntimeError):
     """The library could not do what was asked: no token allowed, no memory. Bad arguments raise ValueError instead."""

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ._check import LzsError, integer
+from ._check import INT32_MAX, LzsError, integer
 from .model import Messages, Model
 from .params import Params
 from .repetition import Repetition, repetition
@@ -18,7 +18,6 @@ from .sampler import Sampler
 FinishReason = Literal["stop", "length", "context", "interrupted"]
 
 THINK, END_THINK = "<think>", "</think>"
-_INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def generate(
     Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range; LzsError
     when the model or its template fails. The model's context is emptied first.
     """
-    n_predict = integer("n_predict", n_predict, -1, _INT32_MAX)
+    n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
     if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
         raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
     text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
@@ -100,7 +99,7 @@ def generate(
     sampler = Sampler(model.n_vocab, params)
     sampler.prime(tokens)
     run = _Run(model, sampler, _TextStream(stop), on_text)
-    run.until(tokens, n_predict if n_predict >= 0 else _INT32_MAX)
+    run.until(tokens, n_predict if n_predict >= 0 else INT32_MAX)
     written = "".join(run.written)
     reasoning, content = split_reasoning(written, opened=text.rstrip().endswith(THINK))
     return Generation(

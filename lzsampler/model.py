@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import gguf
-from ._check import LzsError, Tokens, integer, token_array
+from ._check import INT32_MAX, LzsError, Tokens, integer, token_array
 from .llama import llama_cpp
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
-_MAX_CONTEXT = 2**31 - 1
 _MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
 _MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # Threads wait for each other at every operation: where one has less than this to do, another one saves nothing, and
@@ -53,11 +52,11 @@ class Model:
         trained = self.header.of_architecture("context_length") or DEFAULT_CONTEXT
         if n_ctx is None:
             n_ctx = min(trained, DEFAULT_CONTEXT)
-        self.n_ctx = integer("n_ctx", n_ctx, 0, _MAX_CONTEXT) or trained
-        self.n_batch = min(integer("n_batch", n_batch, 1, _MAX_CONTEXT), self.n_ctx)
+        self.n_ctx = integer("n_ctx", n_ctx, 0, INT32_MAX) or trained
+        self.n_batch = min(integer("n_batch", n_batch, 1, INT32_MAX), self.n_ctx)
         enough = min(physical_cores(), 1 + self.header.file_bytes // _BYTES_A_THREAD)
         self.n_threads = enough if n_threads is None else integer("n_threads", n_threads, 1, _MAX_THREADS)
-        self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, _MAX_CONTEXT)
+        self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, INT32_MAX)
         _refuse_without_weights(self.header)
         self.llm = self._open()
         self._vocab = llama_cpp.llama_model_get_vocab(self.llm.model)

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ._check import integer
+from ._check import INT32_MAX, integer
 from ._ffi import ffi, lib
 
 Formula = Literal["rate", "distance", "codelength"]
@@ -19,7 +19,6 @@ MAX_WINDOW: int = lib.LZS_MAX_WINDOW
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
-_INT32_MAX = 2**31 - 1
 _FLOAT_MAX = float(np.finfo(np.float32).max)
 _FLOAT_MIN = float(np.finfo(np.float32).tiny)
 
@@ -90,13 +89,13 @@ class Params:
             if getattr(self, f"{field}_method") == "multiplicative" and value < _FLOAT_MIN and value != off:
                 raise ValueError(f"{name} must be above 0 ({_FLOAT_MIN:.3g}) when multiplicative, got {value!r}")
             normal(name, value)
-        normal("penalty_window", integer("penalty_window", self.penalty_window, 0, _INT32_MAX))
+        normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
         normal("exempt", _exempt(self.exempt))
         temperature = _number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
         if 0 < temperature < MIN_TEMPERATURE:
             raise ValueError(f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {temperature!r}")
         normal("temperature", temperature)
-        normal("top_k", integer("top_k", self.top_k, 0, _INT32_MAX))
+        normal("top_k", integer("top_k", self.top_k, 0, INT32_MAX))
         normal("top_p", _number("top_p", self.top_p, 0.0, 1.0))
         normal("min_p", _number("min_p", self.min_p, 0.0, 1.0))
         normal("seed", integer("seed", self.seed, 0, 2**64 - 1))
@@ -137,7 +136,7 @@ def _exempt(tokens: object) -> tuple[int, ...]:
             raise ValueError(
                 f"exempt takes token ids; lzsampler.llama.exempt_ids(llm, [{token!r}]) gives those of a string"
             )
-    return tuple(sorted({integer("exempt", token, 0, _INT32_MAX) for token in ids}))
+    return tuple(sorted({integer("exempt", token, 0, INT32_MAX) for token in ids}))
 
 
 def c_params(params: Params) -> tuple[Any, Any]:

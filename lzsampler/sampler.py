@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import LzsError, Tokens, check, integer, logits_array, mask_array, token_array
+from ._check import INT32_MAX, LzsError, Tokens, check, integer, logits_array, mask_array, token_array
 from ._ffi import ffi, lib
 from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params
-
-_INT32_MAX = 2**31 - 1
 
 
 class Sampler:
@@ -21,7 +19,7 @@ class Sampler:
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None) -> None:
-        self.n_vocab = integer("n_vocab", n_vocab, 1, _INT32_MAX)
+        self.n_vocab = integer("n_vocab", n_vocab, 1, INT32_MAX)
         self.params = Params() if params is None else params
         if not isinstance(self.params, Params):
             raise ValueError(f"params must be a Params, got {params!r}")
@@ -177,7 +175,7 @@ def lz_bits(
     compared (1..4096, below the window). A logit is lowered by strength * bits. No bits while n <= buffer.
     arXiv 2504.20131; formulas in docs/penalties.md.
     """
-    n_vocab = integer("n_vocab", n_vocab, 1, _INT32_MAX)
+    n_vocab = integer("n_vocab", n_vocab, 1, INT32_MAX)
     array = token_array("history", history, n_vocab)
     Params(lz_window=integer("window", window, 2, MAX_WINDOW), lz_buffer=integer("buffer", buffer, 1, MAX_BUFFER))
     if formula not in CHOICES["lz_formula"]:
