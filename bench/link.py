@@ -1,23 +1,89 @@
-"""What our `penalties` link adds to a token inside llama.cpp's chain: the chain with and without it, in turn.
+"""What our `penalties` link adds to a token inside llama.cpp's chain, and where that goes.
 
-    python bench/link.py [--vocab 151936] [--rounds 400] [--json]
+    python bench/link.py [--vocab 32000 151936] [--rounds 400] [--json]
 
 The chain is top-k 40, top-p 0.95, min-p 0.05, temperature 0.8, dist; candidates are made before the clock starts. The
-link comes first, with LZ over 512 tokens. Timed: accept + apply. The two take different rows in a round, out of many:
-the second of two on one row would find the branch predictor trained. About 1 us of the difference is not its work
-but that of the rest of the chain on changed logits.
+link comes first, with LZ over 512 tokens. Timed: accept + apply. Four chains take turns, each with rows of its own in a
+round: the second of two on one row would find the branch predictor trained. `with` - `without` is what a user pays:
+
+- `presence`: a link whose penalties are off, so that of calling it at all;
+- `other logits`: the chain without a link on logits that were penalised beforehand, so what the other links pay for
+  finding other candidates;
+- `edits`: the rest, our own work: making a few hundred edits and reaching as many 12-byte records at random places of
+  the array of candidates, 1.8 MB at V = 151,936, which lies in the third-level cache after it was written.
 """
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from lzsampler import Params, Sampler
 from lzsampler.llama import llama_cpp, penalties
-from measure import interleave, report, rows
+from measure import Row, interleave, report, rows
 from sampler import CHAIN, LZ, Theirs, history
 
 ROWS = 64
+
+
+def linked(n_vocab: int, logits: list[Row], params: Params | None) -> Theirs:
+    """Return llama.cpp's chain, after our link with these penalties; None is no link."""
+    theirs = Theirs(n_vocab, Params(**CHAIN), logits)
+    if params is None:
+        return theirs
+    chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+    llama_cpp.llama_sampler_chain_add(chain, penalties(primed(n_vocab, params)))
+    while llama_cpp.llama_sampler_chain_n(theirs.chain):
+        llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_chain_remove(theirs.chain, 0))
+    theirs.close()
+    theirs.chain = chain
+    return theirs
+
+
+def primed(n_vocab: int, params: Params) -> Sampler:
+    """Return a sampler whose text is the benches' history."""
+    sampler = Sampler(n_vocab, params)
+    for token in history(n_vocab):
+        sampler.accept(token)
+    return sampler
+
+
+def measure(n_vocab: int, rounds: int) -> dict[str, Any]:
+    """Return one row of the table, in microseconds."""
+    logits = rows(n_vocab, "gaussian", ROWS)
+    penalised = [row.copy() for row in logits]
+    for row in penalised:
+        primed(n_vocab, Params(**LZ)).process(row)
+    chains = {
+        "without": linked(n_vocab, logits, None),
+        "presence": linked(n_vocab, logits, Params()),
+        "other": linked(n_vocab, penalised, None),
+        "with": linked(n_vocab, logits, Params(**LZ)),
+    }
+
+    def turn(theirs: Theirs, shift: int) -> tuple[Callable[[int], object], Callable[[int], object]]:
+        return (lambda i: theirs.fill(i + shift)), theirs
+
+    shifts = range(0, ROWS, ROWS // len(chains))
+    times = interleave(
+        {name: turn(theirs, shift) for (name, theirs), shift in zip(chains.items(), shifts, strict=True)}, rounds
+    )
+    for theirs in chains.values():
+        theirs.close()
+    median = {name: float(np.median(t)) for name, t in times.items()}
+    added = times["with"] - times["without"]
+    total, presence, other = (median[name] - median["without"] for name in ("with", "presence", "other"))
+    return {
+        "V": n_vocab,
+        "without us": median["without"],
+        "with us": median["with"],
+        "added us": float(np.median(added)),
+        "quartiles of pairs": " to ".join(f"{q:.1f}" for q in np.percentile(added, [25, 75])),
+        "of it presence": presence,
+        "other logits": other,
+        "edits": total - presence - other,
+    }
 
 
 def main() -> None:
@@ -26,36 +92,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    results = []
-    for n_vocab in arguments.vocab:
-        logits = rows(n_vocab, "gaussian", ROWS)
-        without, linked = (Theirs(n_vocab, Params(**CHAIN), logits) for _ in range(2))
-        source = Sampler(n_vocab, Params(**LZ))
-        for token in history(n_vocab):
-            source.accept(token)
-        chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-        llama_cpp.llama_sampler_chain_add(chain, penalties(source))
-        while llama_cpp.llama_sampler_chain_n(linked.chain):
-            llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_chain_remove(linked.chain, 0))
-        linked.close()
-        linked.chain = chain
-        times = interleave(
-            {"without": (without.fill, without), "linked": (lambda i: linked.fill(i + ROWS // 2), linked)},  # noqa: B023
-            arguments.rounds,
-        )
-        added = times["linked"] - times["without"]
-        results.append(
-            {
-                "V": n_vocab,
-                "without us": float(np.median(times["without"])),
-                "with us": float(np.median(times["linked"])),
-                "added us (median of pairs)": float(np.median(added)),
-                "quartiles": " to ".join(f"{q:.1f}" for q in np.percentile(added, [25, 75])),
-            }
-        )
-        without.close()
-        linked.close()
-    report(results, arguments.json)
+    report([measure(n_vocab, arguments.rounds) for n_vocab in arguments.vocab], arguments.json)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,14 @@ from lzsampler._ffi import ffi, lib
 from lzsampler.llama import llama_cpp
 
 Row = npt.NDArray[np.float32]
-RECORDED = Path(__file__).with_name("data") / "logits.npz"
+DATA = Path(__file__).with_name("data")
 
 
 def rows(n_vocab: int, kind: str, n: int = 8) -> list[Row]:
     """Return rows of logits, float32[n_vocab]: "gaussian" (sd 2.6 with six peaks, as untrained heads look), "peaked"
-    (rows recorded from a model's run, stretched to the vocabulary by their quantiles and shuffled), "ranked" (the same,
-    where large logits lie at low ids, as in a BPE vocabulary, whose ids are in order of merges), "equal" (all 1)."""
+    (rows recorded from a model's run, stretched to the vocabulary by their quantiles and shuffled), "text" (bigram
+    log-probabilities of books in a real vocabulary: 32,000, 128,256 or 151,936 tokens), "equal" (all 1). At most 8 rows
+    of the recorded kinds; none where the vocabulary was not recorded."""
     rng = np.random.default_rng(n_vocab)
     if kind == "equal":
         return [_aligned(np.ones(n_vocab)) for _ in range(n)]
@@ -33,10 +34,29 @@ def rows(n_vocab: int, kind: str, n: int = 8) -> list[Row]:
         for row in made:
             row[rng.integers(0, n_vocab, 6)] += 12
         return made
-    with np.load(RECORDED) as recorded:
+    if kind == "text":
+        return _text_rows(n_vocab, n, rng)
+    with np.load(DATA / "logits.npz") as recorded:
         profiles = np.sort(recorded["logits"].astype(np.float32), axis=1)[:n]
     places = np.linspace(0, profiles.shape[1] - 1, n_vocab)
     return [_aligned(rng.permutation(np.interp(places, np.arange(profiles.shape[1]), profile))) for profile in profiles]
+
+
+def _text_rows(n_vocab: int, n: int, rng: np.random.Generator) -> list[Row]:
+    """Interpolated bigrams (0.7 the pair, 0.3 the token); what never came lies around half a token in all the books."""
+    with np.load(DATA / "vocabularies.npz") as recorded:
+        names = [f"{n_vocab}_{i}" for i in range(n + 1) if f"{n_vocab}_{i}" in recorded]
+        counts = [recorded[name] for name in names]
+    made = []
+    for ids, pairs in counts[1:]:
+        tokens, singles = counts[0]
+        logits = np.log(0.5 / singles.sum()) + rng.normal(0, 1.5, n_vocab)
+        probability = np.zeros(n_vocab)
+        probability[tokens] += 0.3 * singles / singles.sum()
+        probability[ids] += 0.7 * pairs / pairs.sum()
+        logits[tokens] = np.log(probability[tokens]) + rng.normal(0, 0.3, tokens.size)
+        made.append(_aligned(logits))
+    return made
 
 
 def _aligned(values: npt.NDArray[np.float64]) -> Row:

@@ -89,7 +89,13 @@ lzs_status lzs_edits_reserve(lzs_edits_buffer *e, size_t capacity);
 void lzs_edits_free(lzs_edits_buffer *e);
 size_t lzs_edits_memory(const lzs_edits_buffer *e);
 void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
-float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware);
+/* What an edit makes of a logit. */
+static inline float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware) {
+    if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x; /* -inf stays out, +inf in; NaN is reported by the scan */
+    float scaled = x;
+    if (edit->repeat != 1.0f) scaled = x > 0.0f || !sign_aware ? x / edit->repeat : x * edit->repeat;
+    return lzs_finite(scaled + edit->bias); /* a penalty makes a token unlikely, never impossible */
+}
 
 /* Logits to bits below the maximum: log2(e) / temperature. */
 static inline float lzs_temperature_scale(float temperature) {

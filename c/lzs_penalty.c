@@ -209,10 +209,3 @@ void lzs_edits_make(lzs_edits_buffer *e, const lzs_history *h, const lzs_params 
         if (is_exempt(params, edits[i].token)) edits[i] = (lzs_edit){edits[i].token, 1.0f, 0.0f};
     }
 }
-
-float lzs_edit_apply(const lzs_edit *edit, float x, bool sign_aware) {
-    if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x; /* -inf stays out, +inf in; NaN is reported by the scan */
-    float scaled = x;
-    if (edit->repeat != 1.0f) scaled = x > 0.0f || !sign_aware ? x / edit->repeat : x * edit->repeat;
-    return lzs_finite(scaled + edit->bias); /* a penalty makes a token unlikely, never impossible */
-}
