@@ -1,4 +1,4 @@
-"""Records what benches make rows of logits from: data/logits.npz from a model's run, data/vocabularies.npz from tokenizers.
+"""Records what benches make rows of logits from: data/logits.npz by a model's run, data/vocabularies.npz by tokenizers.
 
     python bench/record.py [--model MODEL.gguf] [--vocabulary VOCAB.gguf ...]
 
@@ -10,6 +10,7 @@ whose large values lie at the ids where a real model of that vocabulary has them
 
 import argparse
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ def record_vocabularies(paths: list[Path]) -> None:
         llm.close()
         frequent = [token for token, _ in Counter(tokens).most_common(CONTEXTS)]
         rows = [Counter(tokens)] + [
-            Counter(b for a, b in zip(tokens, tokens[1:], strict=False) if a == context) for context in frequent
+            Counter(b for a, b in pairwise(tokens) if a == context) for context in frequent
         ]
         for i, row in enumerate(rows):  # row 0: every token; the others: after a context
             counts[f"{n_vocab}_{i}"] = np.array(sorted(row.items()), np.int32).T
