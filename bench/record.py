@@ -54,9 +54,7 @@ def record_vocabularies(paths: list[Path]) -> None:
         n_vocab = llm.n_vocab()
         llm.close()
         frequent = [token for token, _ in Counter(tokens).most_common(CONTEXTS)]
-        rows = [Counter(tokens)] + [
-            Counter(b for a, b in pairwise(tokens) if a == context) for context in frequent
-        ]
+        rows = [Counter(tokens)] + [Counter(b for a, b in pairwise(tokens) if a == context) for context in frequent]
         for i, row in enumerate(rows):  # row 0: every token; the others: after a context
             counts[f"{n_vocab}_{i}"] = np.array(sorted(row.items()), np.int32).T
         print(f"vocabularies.npz: {path.name}, {n_vocab} tokens, {len(rows[0])} of them in the books")
