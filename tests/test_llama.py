@@ -15,6 +15,7 @@ from lzsampler import LzsError, Params, Sampler
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import llama  # noqa: E402 (needs llama_cpp)
+from lzsampler.llama import links  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
 
 Logits = npt.NDArray[np.float32]
@@ -380,17 +381,24 @@ def test_an_unknown_token_is_reported() -> None:
 def test_an_unknown_layout_is_refused() -> None:
     names = ("llama_token_data", "llama_token_data_array", "llama_sampler", "llama_sampler_i")
     binding = SimpleNamespace(__version__="9.9", **{name: getattr(llama_cpp, name) for name in names})
-    llama._check_layout(binding)
+    links._check_binding(binding)
 
     class Wider(ctypes.Structure):
         _fields_ = (("id", ctypes.c_int64), ("logit", ctypes.c_float), ("p", ctypes.c_float))
 
     binding.llama_token_data = Wider
     with pytest.raises(LzsError, match=r"9\.9 has a sampler interface .*llama_token_data.*0\.3\.17"):
-        llama._check_layout(binding)
+        links._check_binding(binding)
     del binding.llama_token_data
     with pytest.raises(LzsError, match="llama_token_data"):
-        llama._check_layout(binding)
+        links._check_binding(binding)
+
+
+@pytest.mark.parametrize("version", ["0.3.16", "0.2.90", "?"])
+def test_an_old_version_is_refused_in_one_sentence(version: str) -> None:
+    with pytest.raises(LzsError) as error:
+        links._check_binding(SimpleNamespace(__version__=version))
+    assert str(error.value) == f"llama-cpp-python {version} is too old: lzsampler needs 0.3.17 or newer"
 
 
 # ---- a real model ----

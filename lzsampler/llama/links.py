@@ -1,15 +1,16 @@
-"""All that imports llama_cpp: the library found and checked, and samplers as links of llama.cpp's chain.
+"""llama_cpp found and checked, and samplers as links of llama.cpp's chain.
 
 Facts about the interface are from llama.cpp's llama-sampler.cpp as vendored by llama-cpp-python 0.3.36.
 """
 
 import ctypes
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from ._check import LzsError, check
-from ._ffi import ffi, lib
-from .sampler import Sampler
+from .._check import LzsError, check
+from .._ffi import ffi, lib
+from ..sampler import Sampler
 
 try:
     import llama_cpp
@@ -18,8 +19,7 @@ except ImportError as error:
         raise LzsError(f"llama-cpp-python does not load: {error}") from error
     raise LzsError('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
 
-__all__ = ["check_link", "exempt_ids", "llama_cpp", "penalties", "sampler"]
-
+OLDEST = (0, 3, 17)  # before it the sampler interface had six members, and llama.cpp read no further
 _MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
 _MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/lzs_llama_abi.h
 _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/lzs_llama_abi.h mirrors them on 64-bit machines
@@ -29,8 +29,11 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/lzs_llama_
 }
 
 
-def _check_layout(binding: Any) -> None:
-    """Refuse a llama_cpp whose structs are not those that c/lzs_llama_abi.h mirrors; LzsError with one sentence."""
+def _check_binding(binding: Any) -> None:
+    """Refuse a llama_cpp that is too old or whose structs are not those of c/lzs_llama_abi.h; LzsError, one sentence."""
+    version = getattr(binding, "__version__", "?")
+    if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < OLDEST:
+        raise LzsError(f"llama-cpp-python {version} is too old: lzsampler needs {'.'.join(map(str, OLDEST))} or newer")
     try:
         wrong = [
             name
@@ -45,12 +48,12 @@ def _check_layout(binding: Any) -> None:
         wrong = [str(error)]
     if wrong:
         raise LzsError(
-            f"llama-cpp-python {getattr(binding, '__version__', '?')} has a sampler interface that this lzsampler does"
-            f" not know ({', '.join(wrong)}): use llama-cpp-python 0.3.17 to 0.3.36, or a newer lzsampler"
+            f"llama-cpp-python {version} has a sampler interface that this lzsampler does not know"
+            f" ({', '.join(wrong)}): use llama-cpp-python 0.3.17 to 0.3.36, or a newer lzsampler"
         )
 
 
-_check_layout(llama_cpp)
+_check_binding(llama_cpp)
 
 
 def penalties(source: Sampler) -> Any:
@@ -73,14 +76,18 @@ def sampler(source: Sampler) -> Any:
 
 def check_link(link: Any) -> None:
     """Raise the first error inside a link since the last call: ValueError or LzsError; nothing when all is well."""
-    check(lib.lzs_llama_link_status(ffi.cast("void *", ctypes.cast(link, ctypes.c_void_p).value)))
+    check(lib.lzs_llama_link_status(address(link)))
+
+
+def address(pointer: Any) -> Any:
+    """Return what a pointer or function of ctypes points to, as cffi's ``void *``."""
+    return ffi.cast("void *", ctypes.cast(pointer, ctypes.c_void_p).value)
 
 
 def _link(source: Sampler, kind: int) -> Any:
     # libllama deletes what its own llama_sampler_init made, so the link is made by that very function
-    init = ctypes.cast(llama_cpp.llama_cpp._lib.llama_sampler_init, ctypes.c_void_p).value
     out = ffi.new("void **")
-    check(lib.lzs_llama_link_new(source.handle, kind, ffi.cast("void *", init), out))
+    check(lib.lzs_llama_link_new(source.handle, kind, address(llama_cpp.llama_cpp._lib.llama_sampler_init), out))
     return ctypes.cast(int(ffi.cast("uintptr_t", out[0])), ctypes.POINTER(llama_cpp.llama_sampler))
 
 

@@ -1,0 +1,20 @@
+"""llama.cpp through llama-cpp-python; nothing else of lzsampler imports llama_cpp.
+
+- `attach` and `LZLlama` put the penalties into an application of llama-cpp-python (dropin.py).
+- `penalties` and `sampler` are links for a sampler chain of your own (links.py).
+"""
+
+from .dropin import Attachment, LZLlama, Stats, attach
+from .links import check_link, exempt_ids, llama_cpp, penalties, sampler
+
+__all__ = [
+    "Attachment",
+    "LZLlama",
+    "Stats",
+    "attach",
+    "check_link",
+    "exempt_ids",
+    "llama_cpp",
+    "penalties",
+    "sampler",
+]

@@ -1,0 +1,72 @@
+"""`PickFirst`: a chain of llama-cpp-python under a grammar that is asked about the picked token only."""
+
+from typing import Any
+
+from .._check import LzsError, check
+from .._ffi import ffi, lib
+from .links import address, llama_cpp
+
+_FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chain_get", "sampler_chain_n")
+
+
+class PickFirst:
+    """Stands for a `LlamaSampler` whose chain has no grammar, and a `LlamaGrammar` beside it (c/lzs_llama_grammar.c).
+
+    ``n_head``: links of the chain that only change logits; ``n_best``: how many candidates the next one keeps, 0 if not
+    known. Takes the chain over. LzsError when llama.cpp does not know the grammar.
+    """
+
+    def __init__(self, llm: Any, chain: Any, grammar: Any, n_head: int, n_best: int) -> None:
+        self._chain = chain
+        self._native = ffi.NULL
+        self._grammar = llama_cpp.llama_sampler_init_grammar(
+            llm._model.vocab, grammar._grammar.encode("utf-8"), grammar._root.encode("utf-8")
+        )
+        if not self._grammar:
+            chain.close()
+            raise LzsError("llama.cpp does not accept the grammar; its log says where (verbose=True)")
+        functions = ffi.new("lzs_llama_functions *")
+        for name in _FUNCTIONS:
+            function = getattr(llama_cpp.llama_cpp._lib, f"llama_{name}")
+            setattr(functions, name.removeprefix("sampler_") if "chain" in name else name, address(function))
+        out = ffi.new("lzs_llama_grammar **")
+        status = lib.lzs_llama_grammar_new(
+            llm.n_vocab(), functions, address(chain.sampler), address(self._grammar), n_head, n_best, out
+        )
+        self._native = out[0]
+        if status:
+            self.close()
+            check(status)
+        self._token = ffi.new("int32_t *")
+
+    @property
+    def refused(self) -> int:
+        """Number of picks that the grammar refused."""
+        return int(lib.lzs_llama_grammar_refused(self._native))
+
+    def sample(self, context: Any, index: int = -1) -> int:
+        """Pick and accept a token, as `LlamaSampler.sample`; LzsError when the grammar allows none."""
+        status = lib.lzs_llama_grammar_sample(self._native, ffi.cast("void *", context.ctx), index, self._token)
+        if status == lib.LZS_EMASKED:
+            raise LzsError("the grammar allows no token of the vocabulary here")
+        check(status)
+        return int(self._token[0])
+
+    def accept(self, token: int) -> None:
+        """Take a token into the text."""
+        llama_cpp.llama_sampler_accept(self._grammar, token)
+        self._chain.accept(token)
+
+    def reset(self) -> None:
+        """Begin a new text."""
+        llama_cpp.llama_sampler_reset(self._grammar)
+        self._chain.reset()
+
+    def close(self) -> None:
+        """Free chain and grammar; nothing happens the second time."""
+        lib.lzs_llama_grammar_free(self._native)
+        self._native = ffi.NULL
+        if self._grammar:
+            llama_cpp.llama_sampler_free(self._grammar)
+        self._grammar = None
+        self._chain.close()
