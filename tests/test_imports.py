@@ -82,7 +82,9 @@ def test_the_scan_sees_what_it_should(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_only_llama_imports_llama_cpp_at_top_level(path: Path) -> None:
     names = imports_of(path, everywhere=False)
-    assert relative(path) == "lzsampler/llama/links.py" or not any(name.partition(".")[0] == "llama_cpp" for name in names)
+    assert relative(path) == "lzsampler/llama/links.py" or not any(
+        name.partition(".")[0] == "llama_cpp" for name in names
+    )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)

@@ -3,8 +3,9 @@
 Both put the native link into every sampler chain that `Llama` builds, before truncation. What they take care of on the
 way, since llama-cpp-python (0.3.17 to 0.3.36, `llama.py`) does not: the prompt reaches the penalties when
 ``history="all"``; a chain is freed when its text ends, not when the garbage collector comes; no chain outlives its text
-to serve a later low-level `sample`; tokens given to `generate().send()` count as text; `logit_bias` and
-`logits_processor` work together; a call without a seed, on a model without one, draws a new seed each time.
+to serve a later low-level `sample`; tokens given to `generate().send()`, which it takes for drafts, cannot end the
+process; `logit_bias` and `logits_processor` work together; a call without a seed, on a model without one, draws a new
+seed each time.
 """
 
 import dataclasses
@@ -19,8 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._check import LzsError, check
-from .._ffi import ffi, lib
+from .._ffi import lib
 from ..params import Params
 from ..sampler import Loop, Sampler, found_loop
 from .grammar import PickFirst
@@ -44,7 +44,7 @@ _UPSTREAM = {  # what llama-cpp-python does itself, and its name for it
 @dataclass
 class Stats:
     """What an attachment has seen: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text, the
-    ``last_loop`` (positions in the tokens of its text), ``refused`` picks of ``fast_grammar``, ``seed`` of the last text.
+    ``last_loop`` (positions in its text's tokens), ``refused`` picks of ``fast_grammar``, ``seed`` of the last text.
     """
 
     calls: int = 0
@@ -162,8 +162,10 @@ class Attachment:
         return self.steps(result, settings) if inspect.isgenerator(result) else result
 
     def steps(self, chunks: Generator[Any, Any, Any], settings: _Settings) -> Iterator[Any]:
-        """Yield chunks, each made under the call's settings: a stream goes on long after its call returned, and some chat
-        handlers begin their completion only when the first chunk is asked for."""
+        """Yield chunks, each made under the call's settings.
+
+        A stream goes on long after its call returned, and some chat handlers begin only with the first chunk.
+        """
         with closing(chunks):
             while True:
                 with self.using(settings):
@@ -221,12 +223,6 @@ class _Text:
         self._chain = PickFirst(llm, chain, grammar, at + 1, _kept(arguments)) if fast else chain
         return self._chain
 
-    def sent(self, tokens: Sequence[int]) -> None:
-        """Take tokens that the application put into the text."""
-        for token in tokens:
-            check(lib.lzs_accept(self._handle, token))
-        self.tokens += tokens
-
     def looped(self) -> bool:
         """Return whether the tokens end in a loop that ends the text."""
         if self.settings.params.repetition_detection is not None:
@@ -269,7 +265,7 @@ def insert(sampler: Any, link: Any) -> int:
 
 
 def _name(chain: Any, at: int) -> bytes:
-    """Return the name of a link that is not Python's (those have none, and asking crashes); "?" marks a disabled one."""
+    """Return the name of a link that is not Python's: those have none, and asking crashes. "?" marks a disabled one."""
     name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
     return name.lstrip(b"?")
 
@@ -363,8 +359,10 @@ class _Hooks:
                     text.tokens.append(token)
                     stats.tokens += 1
                     sent = yield token
-                    if sent:
-                        text.sent(sent)
+                    if sent and not self._logits_all:  # type: ignore[attr-defined]
+                        raise ValueError(  # llama.cpp would end the process
+                            "tokens sent to generate() are drafts to check against the model: that needs logits_all=True"
+                        )
                     if text.looped():
                         stats.loops += 1
                         stats.last_loop = text.loop
@@ -388,7 +386,9 @@ class _Hooks:
             bias = _bias(keywords.pop("logit_bias"))
             keywords["logits_processor"] = llama_cpp.LogitsProcessorList([*keywords["logits_processor"], bias])
         end = _LoopEnd()
-        keywords["stopping_criteria"] = llama_cpp.StoppingCriteriaList([*(keywords.get("stopping_criteria") or ()), end])
+        keywords["stopping_criteria"] = llama_cpp.StoppingCriteriaList(
+            [*(keywords.get("stopping_criteria") or ()), end]
+        )
         return self._chunks(super()._create_completion(*arguments, **keywords), settings, end)  # type: ignore[misc]
 
     def _chunks(self, chunks: Generator[Any, Any, Any], settings: _Settings, end: _LoopEnd) -> Iterator[Any]:
@@ -447,8 +447,13 @@ class LZLlama(_Hooks, llama_cpp.Llama):  # type: ignore[misc]
             settings = merged(self, settings, {"exempt": exempt})
         self.lz = Attachment(self, settings, restore=None)
 
+    def close(self) -> None:
+        """Free the model; also when the constructor did not get to the end."""
+        if "_stack" in self.__dict__:
+            super().close()
+
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         settings = self.lz._settings
         return {**state, "params": settings.params, "fast_grammar": settings.fast_grammar, "trim": settings.trim}
 
@@ -456,9 +461,7 @@ class LZLlama(_Hooks, llama_cpp.Llama):  # type: ignore[misc]
 _attached: dict[type, type] = {}  # class of a model: the same with our hooks
 
 
-def attach(
-    llm: Any, params: Params | None = None, *, fast_grammar: bool = False, trim: bool = False
-) -> Attachment:
+def attach(llm: Any, params: Params | None = None, *, fast_grammar: bool = False, trim: bool = False) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, with them.
 
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt`` and ``repetition_detection``; None is

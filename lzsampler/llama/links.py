@@ -19,6 +19,8 @@ except ImportError as error:
         raise LzsError(f"llama-cpp-python does not load: {error}") from error
     raise LzsError('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
 
+__all__ = ["address", "check_link", "exempt_ids", "llama_cpp", "penalties", "sampler"]
+
 OLDEST = (0, 3, 17)  # before it the sampler interface had six members, and llama.cpp read no further
 _MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
 _MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/lzs_llama_abi.h
@@ -30,7 +32,7 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/lzs_llama_
 
 
 def _check_binding(binding: Any) -> None:
-    """Refuse a llama_cpp that is too old or whose structs are not those of c/lzs_llama_abi.h; LzsError, one sentence."""
+    """Refuse, in one sentence, a llama_cpp that is too old or has other structs than c/lzs_llama_abi.h; LzsError."""
     version = getattr(binding, "__version__", "?")
     if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < OLDEST:
         raise LzsError(f"llama-cpp-python {version} is too old: lzsampler needs {'.'.join(map(str, OLDEST))} or newer")
