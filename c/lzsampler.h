@@ -10,7 +10,7 @@
  *     lzs_sampler *sampler = NULL;
  *     if (lzs_sampler_new(n_vocab, &params, &sampler) != LZS_OK) return 1;
  *     for (;;) {
- *         float *logits = ...;                            // n_vocab floats from the model
+ *         float *logits = next_logits();                  // n_vocab floats from the model
  *         int32_t token;
  *         if (lzs_sample(sampler, logits, &token) != LZS_OK) break;
  *         lzs_accept(sampler, token);

@@ -1,14 +1,11 @@
 """The way of a C user: configure, build, install; then a CMake project and a pkg-config line build c/example.c."""
 
-import os
-import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from native import ROOT, check_example, compiler, run, tool
 
 CONSUMER = """
 cmake_minimum_required(VERSION 3.20)
@@ -20,33 +17,20 @@ foreach(kind static shared)
 endforeach()
 """
 
-
-def tool(*names: str) -> str:
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            return path
-    pytest.skip(f"no {' or '.join(names)}")
-
-
-def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+SUBPROJECT = """
+cmake_minimum_required(VERSION 3.21)
+project(consumer LANGUAGES C)
+add_subdirectory(${LZSAMPLER} lzsampler EXCLUDE_FROM_ALL)
+add_executable(consumer "EXAMPLE")
+target_link_libraries(consumer PRIVATE lzsampler::static)
+"""
 
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the library is installed."""
     cmake = tool("cmake")
-    tool("cc", "gcc", "clang")
+    compiler()
     build, prefix = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("prefix")
     options = [
         "-DBUILD_TESTING=OFF",
@@ -58,14 +42,6 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run([cmake, "--build", build, "--parallel", "2"], build)
     run([cmake, "--install", build], build)
     return prefix
-
-
-def check_example(output: str) -> None:
-    """Without the penalty the toy model loops to the end; with it, not past the second time."""
-    without, with_lz = (line.partition(": ")[2] for line in output.splitlines())
-    assert without == "loping" * 10
-    assert len(with_lz) == 60
-    assert "loping" * 3 not in with_lz
 
 
 def test_what_is_installed(prefix: Path) -> None:
@@ -86,6 +62,22 @@ def test_cmake_consumer(prefix: Path, tmp_path: Path) -> None:
     check_example(outputs[0])
 
 
+def test_cmake_subproject(tmp_path: Path) -> None:
+    """Inside another project the library is all there is: no tests, no example, no build type of ours."""
+    cmake = tool("cmake")
+    (tmp_path / "CMakeLists.txt").write_text(SUBPROJECT.replace("EXAMPLE", (ROOT / "c" / "example.c").as_posix()))
+    run([cmake, "-S", ".", "-B", "build", f"-DLZSAMPLER={ROOT}"], tmp_path)
+    targets = run([cmake, "--build", "build", "--target", "help"], tmp_path)
+    assert "lzsampler_shared" in targets
+    assert "lzsampler_example" not in targets
+    assert "test_" not in targets
+    cache = (tmp_path / "build" / "CMakeCache.txt").read_text()
+    assert "CMAKE_BUILD_TYPE:STRING=\n" in cache
+    run([cmake, "--build", "build"], tmp_path)
+    check_example(run([tmp_path / "build" / "consumer"], tmp_path))
+    assert not list(tmp_path.rglob("liblzsampler.so*"))
+
+
 def test_cmake_consumer_of_another_version_is_refused(prefix: Path, tmp_path: Path) -> None:
     cmake = tool("cmake")
     (tmp_path / "CMakeLists.txt").write_text(CONSUMER.replace("lzsampler 0.1", "lzsampler 0.2"))
@@ -97,7 +89,7 @@ def test_cmake_consumer_of_another_version_is_refused(prefix: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("kind", ["shared", "static"])
 def test_pkg_config_consumer(prefix: Path, tmp_path: Path, kind: str) -> None:
-    pkg_config, compiler = tool("pkg-config", "pkgconf"), tool("cc", "gcc", "clang")
+    pkg_config = tool("pkg-config", "pkgconf")
     search = {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
     assert run([pkg_config, "--modversion", "lzsampler"], tmp_path, **search).strip() == "0.1.0"
     flags = run(
@@ -105,17 +97,16 @@ def test_pkg_config_consumer(prefix: Path, tmp_path: Path, kind: str) -> None:
     ).split()
     if kind == "static":  # a linker takes the shared library where both are
         flags = [str(prefix / "lib" / "liblzsampler.a") if flag == "-llzsampler" else flag for flag in flags]
-    run([compiler, "-std=c11", ROOT / "c" / "example.c", *flags, "-o", "example"], tmp_path)
+    run([compiler(), "-std=c11", ROOT / "c" / "example.c", *flags, "-o", "example"], tmp_path)
     check_example(run([tmp_path / "example"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")))
 
 
 def test_the_line_in_the_example(prefix: Path, tmp_path: Path) -> None:
     """The command that c/example.c's own comment gives, with the prefix's folders."""
-    compiler = tool("cc", "gcc", "clang")
     line = next(line for line in (ROOT / "c" / "example.c").read_text().splitlines() if " cc " in line)
     words = line.split("cc ", 1)[1].split(" && ")[0].split()
     words = [str(ROOT / "c" / "example.c") if word == "example.c" else word for word in words]
-    run([compiler, f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", *words], tmp_path)
+    run([compiler(), f"-I{prefix / 'include'}", f"-L{prefix / 'lib'}", *words], tmp_path)
     check_example(run([tmp_path / "example"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")))
 
 

@@ -1,0 +1,331 @@
+"""c/README.md and the README's section for C: every block runs as printed; the llama.cpp program writes our text."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from textwrap import indent
+from typing import NamedTuple
+
+import pytest
+
+from native import PATH, ROOT, check_example, compiler, llama_include, run, tool
+
+llama_cpp = pytest.importorskip("llama_cpp")
+
+from lzsampler import Params  # noqa: E402 (needs llama_cpp)
+from lzsampler.generate import generate  # noqa: E402
+from lzsampler.model import Model  # noqa: E402
+from lzsampler.models import default_draft, default_model  # noqa: E402
+from lzsampler.repetition import repetition  # noqa: E402
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECTION = re.search(r"^## In a C or C\+\+ program\n.*?(?=^## |\Z)", README, re.DOTALL | re.MULTILINE)
+PAGES = {"c/README.md": (ROOT / "c" / "README.md").read_text(encoding="utf-8")}
+if SECTION:
+    PAGES["README.md"] = SECTION[0]
+
+HEADER = (ROOT / "c" / "lzsampler.h").read_text(encoding="utf-8")
+PROGRAM = (ROOT / "c" / "llama_example.c").read_text(encoding="utf-8")
+LOOP = "\n".join(line[7:] for line in re.findall(r"^ \*(?:     .*)$", HEADER.partition(" */")[0], re.MULTILINE)) + "\n"
+
+LOOPING = "Still Sunday said nothing, but only"  # story-035 of bench/data/prompts.jsonl
+ENDING = "<|user|>What is 14 times 2?<|assistant|><think>"  # few tokens, then EOG
+N_PREDICT = 256
+
+
+class Block(NamedTuple):
+    page: str
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        """The name in its first line, when the block is a file."""
+        name = re.match(r"(?:/\*|//|#) ([\w/]+\.(?:c|cpp|txt))\b", self.text)
+        return name[1] if name and self.language != "sh" else None
+
+
+def blocks(page: str, text: str) -> list[Block]:
+    return [Block(page, *found) for found in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
+
+
+BLOCKS = [block for page, text in PAGES.items() for block in blocks(page, text)]
+COMMANDS = [block for block in BLOCKS if block.language == "sh"]
+
+
+def environment(tmp: Path) -> dict[str, str]:
+    """With an installed llama.cpp in $LLAMA: the libraries that llama_cpp loads, and their headers."""
+    prefix = tmp / "llama"
+    if not prefix.exists():
+        spec = importlib.util.find_spec("llama_cpp")
+        assert spec
+        assert spec.origin
+        include = llama_include()
+        prefix.mkdir()
+        (prefix / "include").symlink_to(include)
+        (prefix / "lib").symlink_to(Path(spec.origin).parent / "lib")
+    # one thread: the model is too small for more, and libgomp's threads outlive main, which valgrind calls a leak
+    return {**os.environ, "PATH": PATH, "LLAMA": str(prefix), "OMP_THREAD_LIMIT": "1"}
+
+
+def tools(commands: str) -> set[str]:
+    """What commands need that a machine may lack."""
+    return {"cc", "c++", "cmake", "pkg-config"} & set(re.split(r"[\s$()]+", commands))
+
+
+class Reader:
+    """Somebody who follows the pages from the top, in a copy of the tree, and gives no command twice."""
+
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        self._done: dict[str, subprocess.CompletedProcess[bytes]] = {}
+        shutil.copytree(ROOT / "c", tree / "c")
+        shutil.copytree(ROOT / "tests" / "c", tree / "tests" / "c")
+        shutil.copy(ROOT / "CMakeLists.txt", tree)
+        (tree / "lzsampler").symlink_to(ROOT / "lzsampler")
+        for block in BLOCKS:
+            if block.file:
+                (tree / block.file).parent.mkdir(exist_ok=True)
+                (tree / block.file).write_text(block.text, encoding="utf-8")
+
+    def run(self, block: Block) -> subprocess.CompletedProcess[bytes]:
+        """Run those above this block that have not run, then this block; skip the test where a tool is missing."""
+        for text in dict.fromkeys(command.text for command in COMMANDS):
+            if text == block.text:
+                for name in tools(text):
+                    tool(name)
+            if text not in self._done and all(shutil.which(name, path=PATH) for name in tools(text)):
+                self._done[text] = subprocess.run(
+                    ["sh", "-eu", "-c", text],
+                    cwd=self.tree,
+                    env=environment(self.tree),
+                    capture_output=True,
+                    timeout=300,
+                )
+            if text == block.text:
+                break
+        return self._done[block.text]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader(tmp_path_factory.mktemp("tree"))
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Callable[[str, float], str]]:
+    """What `lzsampler.generate` writes: (prompt, LZ strength) -> text.
+
+    With flash attention, which sums in another order, where llama.cpp turns it on by itself: llama-cpp-python does not.
+    """
+    flash = getattr(llama_cpp.llama_context_default_params(), "flash_attn_type", 0) != 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llama_cpp, "Llama", partial(llama_cpp.Llama, flash_attn=flash))
+        model = Model(default_model(), n_threads=1)
+    with model:
+
+        @cache
+        def text(prompt: str, strength: float) -> str:
+            params = Params(temperature=0.0, lz_penalty=strength)
+            return generate(model, prompt, params, n_predict=N_PREDICT).text
+
+        yield text
+
+
+def test_the_blocks_are_found() -> None:
+    assert LOOP.startswith("lzs_params params;")
+    assert LOOP.endswith("lzs_sampler_free(sampler);\n")
+    assert len(COMMANDS) >= 7
+
+
+@pytest.mark.parametrize("block", COMMANDS, ids=lambda b: f"{b.page}-{b.text.splitlines()[-1][:40]}")
+def test_commands(block: Block, reader: Reader, ours: Callable[[str, float], str]) -> None:
+    done = reader.run(block)
+    output = done.stdout.decode()
+    assert done.returncode == 0, output + done.stderr.decode()
+    program = block.text.splitlines()[-1].split()[0].split("/")[-1]
+    if program == "example":
+        check_example("\n".join(output.splitlines()[-2:]))
+    elif program == "llama_example":
+        assert output == ours(LOOPING, 0.15)
+    elif program == "pick":
+        tokens = output.split()
+        assert len(tokens) == 8
+        assert set(tokens) == {"1", "2"}
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language != "sh"], ids=lambda b: b.text.splitlines()[0])
+def test_code(block: Block) -> None:
+    """A block of code is a file that a command builds, or an excerpt of one that is built."""
+    if block.file:
+        words = " ".join(b.text for b in COMMANDS if b.page == block.page)
+        assert block.file.removesuffix("/CMakeLists.txt") in words
+    else:
+        assert block.text == LOOP or indent(block.text, "    ") in PROGRAM
+
+
+def test_the_program_is_all_there() -> None:
+    assert PROGRAM in [block.text for block in BLOCKS if block.page == "c/README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links(page: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", PAGES[page]):
+        assert target.startswith("http") or (ROOT / page).parent.joinpath(target).exists(), target
+
+
+FLAGS = ["-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'c'}"]
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The library, compiled as its files stand."""
+    folder = tmp_path_factory.mktemp("objects")
+    run([compiler(), *FLAGS, "-c", *(ROOT / "c").glob("lzs_*.c")], folder)
+    return list(folder.glob("*.o"))
+
+
+def run_driver(source: str, folder: Path, *more: Path) -> None:
+    """Build and run a program of the tests' own, around code of the page."""
+    (folder / "driver.c").write_text(source, encoding="utf-8")
+    run([compiler(), *FLAGS, "driver.c", *more, "-lm", "-o", "driver"], folder)
+    run([folder / "driver"], folder)
+
+
+def test_the_loop_runs(objects: list[Path], tmp_path: Path) -> None:
+    """Over a model that fails, by a NaN, when it is asked for its 60th row."""
+    source = f"""
+#include <math.h>
+#include <lzsampler.h>
+static int rows;
+static float *next_logits(void) {{
+    static float row[8];
+    for (int t = 0; t < 8; t++) row[t] = (float)t;
+    if (++rows == 60) row[0] = NAN;
+    return row;
+}}
+static int decode(int32_t n_vocab) {{
+{LOOP}
+    return 0;
+}}
+int main(void) {{ return decode(8) || rows != 60; }}
+"""
+    run_driver(source, tmp_path, *objects)
+
+
+def test_edits_are_the_penalties(objects: list[Path], tmp_path: Path) -> None:
+    """penalize() of the page leaves the row that lzs_process leaves at temperature 1."""
+    edits = next(block for block in BLOCKS if block.file == "edits.c")
+    (tmp_path / "edits.c").write_text(edits.text, encoding="utf-8")
+    source = """
+#include <string.h>
+#include <lzsampler.h>
+void penalize(lzs_sampler *sampler, float *row);
+int main(void) {
+    enum { N = 100 };
+    lzs_params params;
+    lzs_params_init(&params);
+    params.lz_penalty = 0.15f;
+    params.repetition_penalty = 1.3f;
+    params.frequency_penalty = 0.2f;
+    lzs_sampler *sampler;
+    if (lzs_sampler_new(N, &params, &sampler) != LZS_OK) return 1;
+    for (int i = 0; i < 90; i++) lzs_accept(sampler, i * i % 31);
+    float as_came[N], one[N], other[N];
+    for (int t = 0; t < N; t++) as_came[t] = one[t] = other[t] = (float)(t * 37 % N) / 8 - 5;
+    penalize(sampler, one);
+    if (lzs_process(sampler, other) != LZS_OK) return 2;
+    lzs_sampler_free(sampler);
+    if (memcmp(one, as_came, sizeof one) == 0) return 3;
+    return memcmp(one, other, sizeof one) != 0;
+}
+"""
+    run_driver(source, tmp_path, Path("edits.c"), *objects)
+
+
+# ---- the llama.cpp program ----
+
+
+@pytest.mark.parametrize("command", [["cc", "-std=c11"], ["c++", "-x", "c++", "-std=c++11"]], ids=lambda c: c[0])
+def test_the_program_is_c_and_cxx(command: list[str], tmp_path: Path) -> None:
+    flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'c'}", "-isystem", str(llama_include()), "-fsyntax-only"]
+    run([tool(command[0]), *command[1:], *flags, ROOT / "c" / "llama_example.c"], tmp_path)
+
+
+@pytest.fixture(scope="module")
+def program(reader: Reader) -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    """Runs what the page's own command built; `under` goes before it."""
+    reader.run(next(block for block in COMMANDS if "c/llama_example.c" in block.text))
+
+    def start(*arguments: object, under: tuple[str, ...] = ()) -> subprocess.CompletedProcess[bytes]:
+        command = [*under, "./llama_example", *map(str, arguments)]
+        return subprocess.run(command, cwd=reader.tree, env=environment(reader.tree), capture_output=True, timeout=300)
+
+    return start
+
+
+Program = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.15])
+@pytest.mark.parametrize("prompt", [LOOPING, ENDING], ids=["looping", "ending"])
+def test_same_text_as_ours(prompt: str, strength: float, program: Program, ours: Callable[[str, float], str]) -> None:
+    done = program(default_model(), prompt, strength)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    text = done.stdout.decode()
+    assert text
+    assert text == ours(prompt, strength)
+    if prompt == LOOPING:
+        assert repetition(text).loops == (strength == 0.0)
+
+
+def test_the_penalty_is_on_unless_told(program: Program, ours: Callable[[str, float], str]) -> None:
+    assert program(default_model(), LOOPING).stdout.decode() == ours(LOOPING, 0.15)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        ([], 2, "usage: "),
+        (["model.gguf"], 2, "usage: "),
+        (["model.gguf", "x", "0.1", "more"], 2, "usage: "),
+        (["model.gguf", "x", ""], 2, "usage: "),
+        (["model.gguf", "x", "0.1x"], 2, "usage: "),
+        (["model.gguf", "x", "-1"], 2, "usage: "),
+        (["model.gguf", "x", "nan"], 2, "usage: "),
+        (["model.gguf", "x", "inf"], 2, "usage: "),
+        (["nowhere.gguf", "x"], 1, "cannot load the model"),
+        (["CMakeLists.txt", "x"], 1, "cannot load the model"),
+        ([ROOT / "tests" / "vectors" / "ggml-vocab-llama-spm.gguf", "x"], 1, "cannot load the model"),
+        ([default_draft(), ""], 1, "the prompt has no tokens"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[object], status: int, complaint: str, program: Program) -> None:
+    done = program(*arguments)
+    assert done.returncode == status
+    assert done.stdout == b""
+    assert complaint in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_text_that_cannot_be_written(program: Program) -> None:
+    done = program(default_draft(), "x", under=("sh", "-c", '"$@" > /dev/full', "sh"))
+    assert done.returncode == 1
+    assert done.stderr == b"llama_example: the text cannot be written\n"
+
+
+@pytest.mark.parametrize("prompt", [ENDING, ""], ids=["ending", "no prompt"])
+def test_valgrind(prompt: str, program: Program) -> None:
+    """No error and no leak, with a text and where it fails half-way."""
+    under = (tool("valgrind"), "--quiet", "--error-exitcode=99", "--leak-check=full")
+    done = program(default_draft(), prompt, 0.15, under=under)
+    if b"unhandled instruction bytes" in done.stderr:
+        pytest.skip("valgrind does not know the instructions that this llama.cpp was built for")
+    assert done.returncode == (0 if prompt else 1), done.stderr.decode()
