@@ -152,4 +152,8 @@ struct lzs_sampler {
     lzs_dist *dist;
 };
 
+/* Applies the edits to a row and keeps what was there; puts that back. */
+void lzs_patch(lzs_sampler *s, float *logits);
+void lzs_unpatch(lzs_sampler *s, float *logits);
+
 #endif

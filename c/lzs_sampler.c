@@ -254,8 +254,7 @@ const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
     return s->edits.edits;
 }
 
-/* Applies the edits to a row and keeps what was there. */
-static void patch(lzs_sampler *s, float *logits) {
+void lzs_patch(lzs_sampler *s, float *logits) {
     size_t n;
     const lzs_edit *edits = lzs_edits(s, &n);
     for (size_t i = 0; i < n; i++) {
@@ -265,7 +264,7 @@ static void patch(lzs_sampler *s, float *logits) {
     }
 }
 
-static void unpatch(lzs_sampler *s, float *logits) {
+void lzs_unpatch(lzs_sampler *s, float *logits) {
     for (size_t i = 0; i < s->edits.n; i++) logits[s->edits.edits[i].token] = s->edits.saved[i];
 }
 
@@ -280,7 +279,7 @@ static bool stays(const lzs_survivors *v, int32_t id) {
 
 lzs_status lzs_sample(lzs_sampler *s, float *logits, int32_t *token) {
     lzs_survivors v;
-    patch(s, logits);
+    lzs_patch(s, logits);
     lzs_status status = survive(s, logits, &v);
     if (status != LZS_OK) {
         *token = -1;
@@ -291,16 +290,16 @@ lzs_status lzs_sample(lzs_sampler *s, float *logits, int32_t *token) {
     } else {
         *token = lzs_race_pick(s->kernels, &v, &s->params, s->position);
     }
-    unpatch(s, logits);
+    lzs_unpatch(s, logits);
     return status;
 }
 
 lzs_status lzs_process(lzs_sampler *s, float *logits) {
     lzs_survivors v;
-    patch(s, logits);
+    lzs_patch(s, logits);
     lzs_status status = survive(s, logits, &v);
     if (status != LZS_OK) {
-        unpatch(s, logits);
+        lzs_unpatch(s, logits);
         return status;
     }
     float t = s->params.temperature > 0.0f ? s->params.temperature : 1.0f;
@@ -318,7 +317,7 @@ lzs_status lzs_distribution(lzs_sampler *s, float *logits, int32_t *ids, float *
                             size_t *n) {
     lzs_survivors v;
     *n = 0;
-    patch(s, logits);
+    lzs_patch(s, logits);
     lzs_status status = survive(s, logits, &v);
     if (status == LZS_OK) {
         float t = s->params.temperature;
@@ -339,7 +338,7 @@ lzs_status lzs_distribution(lzs_sampler *s, float *logits, int32_t *ids, float *
             }
         }
     }
-    unpatch(s, logits);
+    lzs_unpatch(s, logits);
     return status;
 }
 

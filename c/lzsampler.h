@@ -214,8 +214,8 @@ LZS_API lzs_status lzs_llama_link_status(void *link);
 /* A token of llama.cpp's chain under a grammar, in the order of llama.cpp's common_sampler: the chain picks, the grammar is
  * asked about that token, and only when it refuses the grammar masks and the chain picks again. Both accept the token.
  * Addresses are of the functions `llama_...` of one libllama. Chain and grammar are borrowed; the grammar is no link of
- * the chain. The first `n_head` links of the chain only change logits; the next one keeps the `n_best` best (top-k: k,
- * greedy: 1), or n_best is 0. */
+ * the chain. The first `n_head` links of the chain only change logits; `link` is our penalties among them if the others
+ * do nothing, else NULL; the next link keeps the `n_best` best (top-k: k, greedy: 1), or n_best is 0. */
 typedef struct lzs_llama_functions {
     void *get_logits_ith;
     void *sampler_apply;
@@ -225,7 +225,7 @@ typedef struct lzs_llama_functions {
 } lzs_llama_functions;
 typedef struct lzs_llama_grammar lzs_llama_grammar;
 LZS_API lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain, void *grammar,
-                                         int32_t n_head, int32_t n_best, lzs_llama_grammar **out);
+                                         void *link, int32_t n_head, int32_t n_best, lzs_llama_grammar **out);
 LZS_API void lzs_llama_grammar_free(lzs_llama_grammar *grammar);
 /* LZS_EINVAL where llama.cpp has no logits at this index; LZS_EMASKED when the grammar allows no token. */
 LZS_API lzs_status lzs_llama_grammar_sample(lzs_llama_grammar *grammar, void *context, int32_t index, int32_t *token);

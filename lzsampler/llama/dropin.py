@@ -39,6 +39,7 @@ _UPSTREAM = {  # what llama-cpp-python does itself, and its name for it
     "seed": "seed",
     "pick": "seed",
 }
+_PENALTIES_OFF = {"repeat_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
 
 
 @dataclass
@@ -220,7 +221,12 @@ class _Text:
         self._link = penalties(source)
         at = insert(chain, self._link)
         self._handle = lib.lzs_llama_link_sampler(address(self._link))
-        self._chain = PickFirst(llm, chain, grammar, at + 1, _kept(arguments)) if fast else chain
+        self._chain = chain
+        if fast:
+            alone = not chain.custom_samplers and all(arguments[name] == off for name, off in _PENALTIES_OFF.items())
+            self._chain = PickFirst(
+                llm, chain, grammar, self._link if alone else None, n_head=at + 1, n_best=_kept(arguments)
+            )
         return self._chain
 
     def looped(self) -> bool:

@@ -12,11 +12,12 @@ _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chai
 class PickFirst:
     """Stands for a `LlamaSampler` whose chain has no grammar, and a `LlamaGrammar` beside it (c/lzs_llama_grammar.c).
 
-    ``n_head``: links of the chain that only change logits; ``n_best``: how many candidates the next one keeps, 0 if not
-    known. Takes the chain over. LzsError when llama.cpp does not know the grammar.
+    ``n_head``: links of the chain that only change logits, ``link``: our penalties, if the others of these do nothing,
+    else None; ``n_best``: how many candidates the next one keeps, 0 if not known. Takes the chain over. LzsError when
+    llama.cpp does not know the grammar.
     """
 
-    def __init__(self, llm: Any, chain: Any, grammar: Any, n_head: int, n_best: int) -> None:
+    def __init__(self, llm: Any, chain: Any, grammar: Any, link: Any, n_head: int, n_best: int) -> None:
         self._chain = chain
         self._native = ffi.NULL
         self._grammar = llama_cpp.llama_sampler_init_grammar(
@@ -31,7 +32,14 @@ class PickFirst:
             setattr(functions, name.removeprefix("sampler_") if "chain" in name else name, address(function))
         out = ffi.new("lzs_llama_grammar **")
         status = lib.lzs_llama_grammar_new(
-            llm.n_vocab(), functions, address(chain.sampler), address(self._grammar), n_head, n_best, out
+            llm.n_vocab(),
+            functions,
+            address(chain.sampler),
+            address(self._grammar),
+            ffi.NULL if link is None else address(link),
+            n_head,
+            n_best,
+            out,
         )
         self._native = out[0]
         if status:
