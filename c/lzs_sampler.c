@@ -44,7 +44,7 @@ void lzs_params_init(lzs_params *params) {
         .repetition_penalty = 1.0f,
         .repetition_method = LZS_MULTIPLICATIVE,
         .sign_aware = 1,
-        .loop_min_pattern = 1,
+        .loop_min_pattern = 8,
         .loop_min_count = 8,
         .temperature = 1.0f,
         .top_p = 1.0f,

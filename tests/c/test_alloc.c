@@ -64,6 +64,7 @@ static lzs_params everything_on(void) {
     p.frequency_penalty = 0.1f;
     p.history = LZS_HISTORY_ALL;
     p.loop_max_pattern = 9;
+    p.loop_min_pattern = 1;
     p.loop_min_count = 2;
     p.top_k = 100;
     p.top_p = 0.95f;
