@@ -138,6 +138,32 @@ void lzs_dist_free(lzs_dist *dist);
 int32_t lzs_dist_pick(lzs_dist *dist, const lzs_survivors *v, const lzs_params *params, uint64_t position);
 int32_t lzs_race_pick(const lzs_kernels *kernels, const lzs_survivors *v, const lzs_params *params, uint64_t position);
 
+/* Loops at the end of the accepted tokens (lzs_loop.c). */
+#define LZS_LOOP_CLASSES 17 /* of periods, each up to twice the last one's: LZS_MAX_WINDOW / 2 is the longest */
+
+typedef struct lzs_loop_class {
+    int32_t first, last; /* periods */
+    int32_t step;        /* tokens between two checkpoints: at multiples of it */
+    int32_t n, left;     /* length of the list of what is due, and how much of it is to come */
+    uint64_t checkpoint; /* accepted tokens at the last one */
+} lzs_loop_class;
+
+typedef struct lzs_detector { /* NULL in samplers that do not look for loops */
+    uint64_t next;  /* accepted tokens at which there is something to do; UINT64_MAX once a loop was found */
+    lzs_loop found; /* its count is 0 while there is none */
+    int32_t min_count, n_periods, n_classes;
+    lzs_loop_class classes[LZS_LOOP_CLASSES];
+    uint64_t due[]; /* (n_periods) the lists of the classes, one after the other */
+} lzs_detector;
+
+lzs_detector *lzs_detector_new(const lzs_params *params); /* one block: free() frees it */
+void lzs_detector_copy(lzs_detector *to, const lzs_detector *from); /* of the same parameters */
+void lzs_detector_clear(lzs_detector *d);
+size_t lzs_detector_memory(const lzs_detector *d);
+/* After a token was accepted, or some were taken back: `tokens` are the n accepted ones. */
+void lzs_detector_accept(lzs_detector *d, const int32_t *tokens, uint64_t n);
+void lzs_detector_rewind(lzs_detector *d, const int32_t *tokens, uint64_t n);
+
 struct lzs_sampler {
     lzs_params params; /* `exempt` points into this sampler */
     int32_t n_vocab;
@@ -150,6 +176,7 @@ struct lzs_sampler {
     uint32_t *mask;    /* ((n_vocab + 31) / 32) or NULL */
     bool masked;       /* the mask is in force */
     lzs_dist *dist;
+    lzs_detector *detector;
 };
 
 /* Applies the edits to a row and keeps what was there; puts that back. */

@@ -44,6 +44,8 @@ void lzs_params_init(lzs_params *params) {
         .repetition_penalty = 1.0f,
         .repetition_method = LZS_MULTIPLICATIVE,
         .sign_aware = 1,
+        .loop_min_pattern = 8,
+        .loop_min_count = 8,
         .temperature = 1.0f,
         .top_p = 1.0f,
     };
@@ -76,6 +78,12 @@ const char *lzs_params_invalid(const lzs_params *p, int32_t n_vocab) {
     if (!choice(p->sign_aware, 1)) return "sign_aware";
     if (p->penalty_window < 0) return "penalty_window";
     if (!choice(p->history, LZS_HISTORY_ALL)) return "history";
+    if (p->loop_max_pattern < 0) return "loop_max_pattern";
+    if (p->loop_min_pattern < 1 || (p->loop_max_pattern && p->loop_min_pattern > p->loop_max_pattern)) {
+        return "loop_min_pattern";
+    }
+    if (p->loop_min_count < 2) return "loop_min_count";
+    if (p->loop_max_pattern > LZS_MAX_WINDOW / p->loop_min_count) return "loop_max_pattern";
     if (p->temperature != 0.0f && !within(p->temperature, LZS_MIN_TEMPERATURE, LZS_MAX_TEMPERATURE)) {
         return "temperature";
     }
@@ -117,6 +125,10 @@ static lzs_status allocate(lzs_sampler *s, const int32_t *exempt) {
         s->dist = lzs_dist_new(s->n_vocab, p->seed);
         if (!s->dist) return LZS_ENOMEM;
     }
+    if (p->loop_max_pattern) {
+        s->detector = lzs_detector_new(p);
+        if (!s->detector) return LZS_ENOMEM;
+    }
     lzs_status status = lzs_edits_init(&s->edits, p, s->log2_vocab, s->history.n_reach);
     return status == LZS_OK ? lzs_edits_reserve(&s->edits, s->history.bag.capacity) : status;
 }
@@ -156,6 +168,7 @@ lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
     s->exempt = NULL;
     s->mask = NULL;
     s->dist = NULL;
+    s->detector = NULL;
     s->edits = (lzs_edits_buffer){0};
     lzs_status status = lzs_history_copy(&s->history, &from->history);
     if (status == LZS_OK) status = allocate(s, from->exempt);
@@ -164,12 +177,14 @@ lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
         lzs_sampler_free(s);
         return status;
     }
+    if (s->detector) lzs_detector_copy(s->detector, from->detector);
     *clone = s;
     return LZS_OK;
 }
 
 void lzs_sampler_reset(lzs_sampler *s) {
     lzs_history_clear(&s->history);
+    if (s->detector) lzs_detector_clear(s->detector);
     s->edits.valid = false;
     s->position = 0;
     s->masked = false;
@@ -180,6 +195,7 @@ void lzs_sampler_free(lzs_sampler *s) {
     lzs_history_free(&s->history);
     lzs_edits_free(&s->edits);
     lzs_dist_free(s->dist);
+    free(s->detector);
     free(s->exempt);
     free(s->mask);
     free(s);
@@ -198,6 +214,7 @@ size_t lzs_memory(const lzs_sampler *s) {
     bytes += s->params.n_exempt * sizeof *s->exempt;
     if (s->mask) bytes += mask_words(s) * sizeof *s->mask;
     if (s->dist) bytes += sizeof *s->dist + (size_t)s->n_vocab * sizeof *s->dist->order;
+    if (s->detector) bytes += lzs_detector_memory(s->detector);
     return bytes;
 }
 
@@ -220,11 +237,17 @@ lzs_status lzs_prime(lzs_sampler *s, const int32_t *tokens, size_t n) {
     return s->params.history == LZS_HISTORY_ALL ? append(s, tokens, n) : LZS_OK;
 }
 
+static const int32_t *accepted(const lzs_sampler *s) {
+    return s->history.tokens + (s->history.n - s->position);
+}
+
 lzs_status lzs_accept(lzs_sampler *s, int32_t token) {
     if (token < 0 || token >= s->n_vocab) return LZS_EINVAL;
     lzs_status status = append(s, &token, 1);
-    if (status == LZS_OK) s->position++;
-    return status;
+    if (status != LZS_OK) return status;
+    s->position++;
+    if (s->detector) lzs_detector_accept(s->detector, accepted(s), s->position);
+    return LZS_OK;
 }
 
 lzs_status lzs_rewind(lzs_sampler *s, size_t n) {
@@ -232,7 +255,14 @@ lzs_status lzs_rewind(lzs_sampler *s, size_t n) {
     lzs_history_rewind(&s->history, n);
     s->position -= n;
     s->edits.valid = false;
+    if (s->detector && n) lzs_detector_rewind(s->detector, accepted(s), s->position);
     return LZS_OK;
+}
+
+int lzs_loop_found(const lzs_sampler *s, lzs_loop *loop) {
+    if (!s->detector || !s->detector->found.count) return 0;
+    *loop = s->detector->found;
+    return 1;
 }
 
 lzs_status lzs_set_mask(lzs_sampler *s, const uint32_t *words, size_t n_words) {

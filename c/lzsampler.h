@@ -54,7 +54,7 @@ extern "C" {
 #define LZS_VERSION_MINOR 1
 #define LZS_VERSION_PATCH 0
 
-#define LZS_MAX_WINDOW 131072 /* lz_window, in tokens */
+#define LZS_MAX_WINDOW 131072 /* lz_window, and what a loop may need to be found, in tokens */
 #define LZS_MAX_BUFFER 4096   /* lz_buffer, in tokens */
 
 typedef enum lzs_status {
@@ -109,6 +109,9 @@ typedef struct lzs_params {
     int32_t sign_aware;        /* 1: factors multiply negative logits; 0: they divide whatever the sign */
     int32_t penalty_window;    /* tokens that the three penalties above look at; 0 = whole history */
     int32_t history;           /* lzs_history_scope, for every penalty */
+    int32_t loop_max_pattern;  /* lzs_loop_found: longest pattern, tokens, >= 0; 0 = off */
+    int32_t loop_min_pattern;  /* shortest pattern, tokens, >= 1, <= loop_max_pattern */
+    int32_t loop_min_count;    /* copies that make a loop, >= 2; loop_max_pattern * this <= LZS_MAX_WINDOW */
     float temperature;         /* 0 = argmax, else LZS_MIN_TEMPERATURE (1e-6) to 1e6 */
     int32_t temperature_last;  /* 1: truncate first, then apply the temperature (llama.cpp's default order) */
     int32_t top_k;             /* >= 0; 0 = off */
@@ -172,6 +175,19 @@ LZS_API lzs_status lzs_accept(lzs_sampler *sampler, int32_t token);
 
 /* Takes back the last n accepted tokens; LZS_EINVAL, with nothing changed, when there are fewer. */
 LZS_API lzs_status lzs_rewind(lzs_sampler *sampler, size_t n);
+
+/* A stretch of the accepted tokens that repeats without a break and cannot be extended on its left. */
+typedef struct lzs_loop {
+    uint64_t start; /* its first token, counted from 0 at the first accepted one */
+    int32_t period; /* tokens of one copy, which is not itself copies of a shorter one */
+    int32_t count;  /* whole copies, >= loop_min_count */
+} lzs_loop;
+
+/* 1, with the loop in *loop, when the accepted tokens came to end in loop_min_count copies of one pattern of
+ * loop_min_pattern to loop_max_pattern tokens (vLLM's `repetition_detection`); 0, with *loop untouched, when not. It is
+ * found at the very token that completes it, the shortest pattern if several are, and stays as it is then until
+ * a reset, or a rewind that takes this token back. The prompt does not count. */
+LZS_API int lzs_loop_found(const lzs_sampler *sampler, lzs_loop *loop);
 
 /* Allowed tokens, one bit each: uint32 words, least significant bit first, 1 = allowed. n_words must be
  * (n_vocab + 31) / 32. Copied; stays until changed; NULL allows everything. */

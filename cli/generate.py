@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from .help import GroupedCommand, option, options
-from .options import count, model_options, params_from, sampling_options
-from .output import Output, summary
+from .options import count, loop_options, model_options, params_from, sampling_options
+from .output import Output, loop_line, summary
 
 _PROMPT, _OUTPUT = "Prompt", "Output"
 
@@ -32,12 +32,15 @@ _options = options(
 @model_options
 @_options
 @sampling_options
+@loop_options
 def generate(prompt: str | None, **flags: Any) -> None:
     """Continue PROMPT (or -p, -f, stdin) greedily, with the LZ penalty against loops.
 
     The text goes to stdout as it comes, a summary with repetition figures to stderr. Ctrl-C keeps what was written.
     """
     params = params_from(flags)
+    if flags["trim_loop"] and params.repetition_detection is None:
+        raise click.UsageError("--trim-loop cuts a text that was ended for its loop: add --stop-on-loop")
     text = _prompt(prompt, flags.pop("prompt_option"), flags.pop("prompt_file"))
     if flags["system"] is not None and not flags["chat"]:
         raise click.UsageError("--system is part of a chat: add --chat")
@@ -51,9 +54,9 @@ def generate(prompt: str | None, **flags: Any) -> None:
     from lzsampler.transcript import TranscriptFile, record, to_line
 
     path = flags["model"] or default_model()
-    output = Output(live=not (flags["as_json"] or flags["no_stream"]))
+    output = Output(live=not (flags["as_json"] or flags["no_stream"] or flags["trim_loop"]))
     settings = {name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers")}
-    limits: dict[str, Any] = {"n_predict": flags["n_predict"], "stop": flags["stop"]}
+    limits: dict[str, Any] = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, Model(path, **settings) as model:
         params = replace(params, exempt=exempt_ids(model.llm, flags["exempt"]))
         generation = run(model, asked, params, on_text=output.write, **limits)
@@ -65,6 +68,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
         click.echo(f"lzs: embedded model {path.name} (-m FILE for yours)", err=True)
     if generation.finish_reason == "context":
         click.echo(f"lzs: the context of {model.n_ctx} tokens is full (-c N for more)", err=True)
+    if generation.loop is not None:
+        click.echo(f"lzs: {loop_line(generation.loop, trimmed=flags['trim_loop'])}", err=True)
     click.echo(f"lzs: {summary(generation, params)}", err=True)
     if output.error is not None:
         raise output.error

@@ -1,6 +1,7 @@
 """The flags that commands share, with llama.cpp's names where it has them, and `Params` out of those for sampling."""
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,10 @@ import click
 from .help import option, options
 
 if TYPE_CHECKING:
-    from lzsampler.params import Params
+    from lzsampler.params import Params, RepetitionDetection
 
 _MODEL, _SAMPLING, _LOOPS, _PENALTIES = "Model", "Sampling", "LZ penalty", "Other penalties (off by default)"
+_STOP = "Stop on loop (off by default)"
 
 # Field of Params -> the flag that sets it. A field that is not listed has no flag.
 FLAGS = {
@@ -36,6 +38,12 @@ FLAGS = {
     "frequency_method": "--frequency-method",
     "presence_method": "--presence-method",
     "sign_aware": "--sign-aware",
+}
+# The same for RepetitionDetection.
+LOOP_FLAGS = {
+    "max_pattern_size": "--loop-max-pattern",
+    "min_pattern_size": "--loop-min-pattern",
+    "min_count": "--loop-min-count",
 }
 _METHODS = click.Choice(["multiplicative", "subtractive"])
 
@@ -128,18 +136,46 @@ sampling_options = options(
 )
 
 
+loop_options = options(
+    option(_STOP, "--stop-on-loop", is_flag=True, help="end a text whose last tokens are copies of one pattern"),
+    option(
+        _STOP, "--loop-max-pattern", "max_pattern_size", type=int, metavar="N", help="its longest, tokens, default: 512"
+    ),
+    option(_STOP, "--loop-min-pattern", "min_pattern_size", type=int, metavar="N", help="and its shortest, default: 8"),
+    option(_STOP, "--loop-min-count", "min_count", type=int, metavar="N", help="copies that make a loop, default: 8"),
+    option(_STOP, "--trim-loop", is_flag=True, help="keep the first copy only; the text comes when it is complete"),
+)
+
+
 def params_from(flags: dict[str, Any]) -> "Params":
     """Take the fields of `Params` out of ``flags`` and return them; a seed of -1 becomes a random one.
+
+    Stopping on loops is one of them where a command has `loop_options`.
 
     Raises click.UsageError, naming the flag, for a value out of range.
     """
     from lzsampler.params import Params
 
     fields = {field: flags.pop(field) for field in FLAGS}
+    detection = {field: flags.pop(field, None) for field in LOOP_FLAGS}
     if fields["seed"] == -1:
         fields["seed"] = secrets.randbits(32)
     try:
-        return Params(**fields)
+        return Params(**fields, repetition_detection=_detection(flags.pop("stop_on_loop", False), detection))
     except ValueError as error:
         field, _, rest = str(error).partition(" ")
-        raise click.UsageError(f"{FLAGS.get(field, field)} {rest}") from error
+        raise click.UsageError(f"{(FLAGS | LOOP_FLAGS).get(field, field)} {rest}") from error
+
+
+def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionDetection | None":
+    from lzsampler.params import STOP_ON_LOOP
+
+    fields = {field: value for field, value in given.items() if value is not None}
+    if stop_on_loop:
+        longest = fields.get("max_pattern_size", STOP_ON_LOOP.max_pattern_size)
+        if longest == 0:  # which is off in vLLM's terms
+            raise ValueError("max_pattern_size must be at least 1, got 0")
+        return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **fields})
+    if fields:
+        raise click.UsageError(f"{LOOP_FLAGS[next(iter(fields))]} says what to stop on: add --stop-on-loop")
+    return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lzsampler.generate import Generation
     from lzsampler.params import Params
+    from lzsampler.sampler import Loop
 
 
 class Output:
@@ -33,13 +34,19 @@ class Output:
             self.error = error
 
 
+def loop_line(loop: "Loop", *, trimmed: bool) -> str:
+    """Return where and how a text looped; tokens count from 0 at the first new one."""
+    cut = ", cut to the first" if trimmed else ""
+    return f"stopped: {loop.count} copies of {loop.period} tokens from token {loop.start}{cut}"
+
+
 def summary(generation: "Generation", params: "Params") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
     figures = generation.repetition
     run = "none" if figures.run is None else f"{figures.run.period} x {figures.run.count}"
     seed = f"seed {params.seed}; " if params.temperature > 0 else ""
     return (
-        f"{seed}{len(generation.tokens)} tokens, {generation.tokens_per_second:.1f} tokens/s, "
+        f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
         f"sampling {generation.sampling_microseconds:.1f} µs/token; largest run {run}{' (a loop)' * figures.loops}, "
         f"rep-4 {figures.rep4:.3f}, zlib {figures.zlib_ratio:.2f}"
     )

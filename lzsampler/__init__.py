@@ -5,9 +5,18 @@ llama.cpp is in `lzsampler.llama` and `lzsampler.generate`; importing this packa
 """
 
 from ._check import LzsError
-from .params import Params
-from .sampler import Sampler, lz_bits
+from .params import STOP_ON_LOOP, Params, RepetitionDetection
+from .sampler import Loop, Sampler, lz_bits
 
 __version__ = "0.1.0"
 
-__all__ = ["LzsError", "Params", "Sampler", "__version__", "lz_bits"]
+__all__ = [
+    "STOP_ON_LOOP",
+    "Loop",
+    "LzsError",
+    "Params",
+    "RepetitionDetection",
+    "Sampler",
+    "__version__",
+    "lz_bits",
+]

@@ -13,9 +13,9 @@ from ._check import INT32_MAX, LzsError, integer
 from .model import Messages, Model
 from .params import Params
 from .repetition import Repetition, repetition
-from .sampler import Sampler
+from .sampler import Loop, Sampler
 
-FinishReason = Literal["stop", "length", "context", "interrupted"]
+FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
 THINK, END_THINK = "<think>", "</think>"
 
@@ -39,8 +39,9 @@ class Generation:
 
     ``text``: everything written; ``reasoning`` and ``content``: the same, split at `<think>` and `</think>` (reasoning
     is None without such a block; one that was never closed reaches to the end). ``tokens``: the ids, without the EOG
-    token and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``), "length"
-    (``n_predict``), "context" (it is full), "interrupted" (Ctrl-C, or ``on_text`` asked for it).
+    token and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``), "repetition" (``loop``),
+    "length" (``n_predict``), "context" (it is full), "interrupted" (Ctrl-C, or ``on_text`` asked for it). ``loop``:
+    the loop that ended it, in tokens; with ``trim_loop`` only its first copy is in ``tokens`` and ``text``.
     """
 
     text: str
@@ -49,19 +50,25 @@ class Generation:
     tokens: tuple[int, ...]
     finish_reason: FinishReason
     stop_string: str | None
+    loop: Loop | None
     prompt_tokens: int
     timings: Timings
     repetition: Repetition
 
     @property
+    def completion_tokens(self) -> int:
+        """Number of new tokens: those of ``tokens`` and those that ``trim_loop`` cut off."""
+        return len(self.tokens) if self.loop is None else self.loop.end
+
+    @property
     def tokens_per_second(self) -> float:
         """New tokens a second, over everything but the prompt; 0 when there are none."""
-        return len(self.tokens) / max(self.timings.total - self.timings.prompt, 1e-9)
+        return self.completion_tokens / max(self.timings.total - self.timings.prompt, 1e-9)
 
     @property
     def sampling_microseconds(self) -> float:
         """Microseconds a token in the sampler: its pick and its accept."""
-        return 1e6 * self.timings.sampling / max(len(self.tokens), 1)
+        return 1e6 * self.timings.sampling / max(self.completion_tokens, 1)
 
 
 def generate(
@@ -71,21 +78,29 @@ def generate(
     *,
     n_predict: int = -1,
     stop: Sequence[str] = (),
+    trim_loop: bool = False,
     on_text: Callable[[str], object] | None = None,
 ) -> Generation:
-    """Continue a prompt until the model ends it, a stop string comes, or there is no room left.
+    """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
     ``prompt``: text, or messages ({"role", "content"} each) for the model's chat template. ``n_predict``: most new
-    tokens; -1 is until the context is full. ``stop``: strings that end the text and are no part of it. ``on_text`` is
-    called with each piece of text as it comes, never with part of a character; the pieces add up to ``text``. If it
-    returns True the text ends there. A KeyboardInterrupt ends it too: what was written is returned.
+    tokens; -1 is until the context is full. ``stop``: strings that end the text and are no part of it. With
+    ``params.repetition_detection`` the text ends when it loops, and ``trim_loop`` cuts it after the loop's first copy
+    (after the character in which that ends). ``on_text`` is called with each piece of text as it comes, never with part
+    of a character; the pieces add up to ``text``, or to the text before the cut when a loop is trimmed (what was given
+    out is not taken back). If it returns True the text ends there. A KeyboardInterrupt ends it too: what was written
+    is returned.
 
-    Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range; LzsError
-    when the model or its template fails. The model's context is emptied first.
+    Raises ValueError for an empty prompt, one that does not fit in the context, ``trim_loop`` without detection, and
+    arguments out of range; LzsError when the model or its template fails. The model's context is emptied first.
     """
     n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
     if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
         raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
+    if not isinstance(trim_loop, bool | np.bool_):
+        raise ValueError(f"trim_loop must be True or False, got {trim_loop!r}")
+    if trim_loop and params.repetition_detection is None:
+        raise ValueError("trim_loop needs loops to be looked for: set repetition_detection in Params")
     text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
     if not text:
         raise ValueError("the prompt is empty: give the beginning of a text")
@@ -100,15 +115,18 @@ def generate(
     sampler.prime(tokens)
     run = _Run(model, sampler, _TextStream(stop), on_text)
     run.until(tokens, n_predict if n_predict >= 0 else INT32_MAX)
-    written = "".join(run.written)
+    made, written = tuple(run.tokens), "".join(run.written)
+    if trim_loop and run.loop is not None:
+        made, written = _first_copy(made, run.loop, model)
     reasoning, content = split_reasoning(written, opened=text.rstrip().endswith(THINK))
     return Generation(
         text=written,
         reasoning=reasoning,
         content=content,
-        tokens=tuple(run.tokens),
+        tokens=made,
         finish_reason=run.finish_reason,
         stop_string=run.stream.found,
+        loop=run.loop,
         prompt_tokens=len(tokens),
         timings=Timings(run.prompt_s, run.decode_s, run.sampling_s, run.total_s),
         repetition=repetition(written),
@@ -125,6 +143,7 @@ class _Run:
         self.tokens: list[int] = []
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
+        self.loop: Loop | None = None
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
 
     def until(self, prompt: list[int], n_predict: int) -> None:
@@ -152,6 +171,10 @@ class _Run:
                     self.finish_reason = "stop"
                     break
                 if wants_end:
+                    break
+                self.loop = self.sampler.loop
+                if self.loop is not None:
+                    self.finish_reason = "repetition"
                     break
                 if len(self.tokens) >= n_predict:
                     self.finish_reason = "length"
@@ -214,6 +237,20 @@ class _TextStream:
         held = 0 if final else max((_overlap(self._held, string) for string in self.stop), default=0)
         out, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
         return out
+
+
+def _first_copy(tokens: tuple[int, ...], loop: Loop, model: Model) -> tuple[tuple[int, ...], str]:
+    """Return tokens and text up to the end of a loop's first copy, or of the character in which that ends.
+
+    Where tokens are bytes a copy may end inside a character, which the beginning of the next one completes.
+    """
+    end, text = loop.start + loop.period, ""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for n, token in enumerate(tokens, 1):
+        text += decoder.decode(model.piece(token))
+        if n >= end and (not decoder.getstate()[0] or n == end + 3):  # a character has 4 bytes at most
+            break
+    return tokens[:n], text + decoder.decode(b"", True)
 
 
 def _overlap(text: str, string: str) -> int:

@@ -1,6 +1,7 @@
 """`Params`: what to do with a row of logits, checked once, when it is made."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -24,6 +25,39 @@ _FLOAT_MIN = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True)
+class RepetitionDetection:
+    """When a text is a loop: its last tokens are ``min_count`` copies of one pattern. Names and meaning are vLLM's.
+
+    ``max_pattern_size`` and ``min_pattern_size``: of the pattern, tokens; a ``max_pattern_size`` of 0 is off, a
+    ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2; that many of the longest pattern are at most 131072
+    tokens. A pattern may be copies of a shorter one: with a ``min_pattern_size`` of 4 and a ``min_count`` of 2,
+    "abababab" is a loop as "abab" twice, and found as "ab" 4 times. Raises ValueError with the value.
+    """
+
+    max_pattern_size: int = 0
+    min_pattern_size: int = 0
+    min_count: int = 0
+
+    def __post_init__(self) -> None:
+        longest = integer("max_pattern_size", self.max_pattern_size, 0, MAX_WINDOW // 2)
+        shortest = integer("min_pattern_size", self.min_pattern_size, 0, MAX_WINDOW // 2) or 1
+        count = integer("min_count", self.min_count, 2 if longest else 0, MAX_WINDOW)
+        if shortest > max(longest, 1):
+            raise ValueError(f"min_pattern_size must be at most max_pattern_size ({longest}), got {shortest}")
+        if longest * count > MAX_WINDOW:
+            raise ValueError(
+                f"max_pattern_size * min_count must be at most {MAX_WINDOW} tokens, got {longest} * {count}"
+            )
+        for field, value in (("max_pattern_size", longest), ("min_pattern_size", shortest), ("min_count", count)):
+            object.__setattr__(self, field, value)
+
+
+# 8 copies of up to 512 tokens, and at least 64 tokens in all, so that rulers, rows of table cells and long numbers are
+# not taken for loops: docs/loops.md has the figures.
+STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min_count=8)
+
+
+@dataclass(frozen=True)
 class Params:
     """Settings of a sampler. The defaults switch everything off but the pick at temperature 1.
 
@@ -42,6 +76,8 @@ class Params:
       llama.cpp's default chain does.
     - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
       tokens, "keep" all that equal the last one kept.
+    - ``repetition_detection``: a `RepetitionDetection` (`STOP_ON_LOOP` is a safe one) or a dict of its fields, to have
+      `Sampler.loop` say when the accepted tokens end in a loop; None is off. It changes no token.
     - ``pick``: "race" (exponential race on Philox4x32-10) or "llama" (what llama.cpp's `dist` draws, bit for bit).
       ``seed``: 0..2**64 - 1.
 
@@ -70,6 +106,7 @@ class Params:
     temperature_last: bool = False
     ties: Ties = "cut"
     pick: Pick = "race"
+    repetition_detection: RepetitionDetection | Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
@@ -102,6 +139,7 @@ class Params:
         for field in ("sign_aware", "temperature_last"):
             if not isinstance(getattr(self, field), bool | np.bool_):
                 raise ValueError(f"{field} must be True or False, got {getattr(self, field)!r}")
+        normal("repetition_detection", _detection(self.repetition_detection))
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -139,6 +177,18 @@ def _exempt(tokens: object) -> tuple[int, ...]:
     return tuple(sorted({integer("exempt", token, 0, INT32_MAX) for token in ids}))
 
 
+def _detection(value: object) -> RepetitionDetection | None:
+    if isinstance(value, Mapping):
+        unknown = [name for name in value if name not in RepetitionDetection.__dataclass_fields__]
+        if unknown:
+            names = ", ".join(RepetitionDetection.__dataclass_fields__)
+            raise ValueError(f"repetition_detection takes {names}, got {unknown[0]!r}")
+        value = RepetitionDetection(**value)
+    if value is not None and not isinstance(value, RepetitionDetection):
+        raise ValueError(f"repetition_detection must be a RepetitionDetection, a dict or None, got {value!r}")
+    return value if value is not None and value.max_pattern_size else None
+
+
 def c_params(params: Params) -> tuple[Any, Any]:
     """Return (``lzs_params *``, the array its ``exempt`` points to: keep it as long as the pointer is in use)."""
     p = ffi.new("lzs_params *")
@@ -151,6 +201,11 @@ def c_params(params: Params) -> tuple[Any, Any]:
         setattr(p, field, getattr(params, field))
     for field, names in CHOICES.items():
         setattr(p, field, names.index(getattr(params, field)))
+    detection = params.repetition_detection
+    if isinstance(detection, RepetitionDetection):
+        p.loop_max_pattern = detection.max_pattern_size
+        p.loop_min_pattern = detection.min_pattern_size
+        p.loop_min_count = detection.min_count
     exempt = ffi.new("int32_t[]", list(params.exempt) or 1)
     p.exempt = exempt
     p.n_exempt = len(params.exempt)

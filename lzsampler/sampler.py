@@ -1,6 +1,7 @@
-"""`Sampler`: the C sampler of one sequence, with numpy arrays; `lz_bits`: the LZ penalty by itself."""
+"""`Sampler`: the C sampler of one sequence, with numpy arrays, and its `Loop`; `lz_bits`: the LZ penalty by itself."""
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,23 @@ import numpy.typing as npt
 from ._check import INT32_MAX, LzsError, Tokens, check, integer, logits_array, mask_array, token_array
 from ._ffi import ffi, lib
 from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A stretch of accepted tokens that repeats without a break: ``count`` copies of ``period`` tokens from ``start``.
+
+    ``start`` counts from 0 at the first accepted token. The period is the shortest: a copy is not copies itself.
+    """
+
+    start: int
+    period: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        """Where the last whole copy ends: the number of accepted tokens when the loop was found."""
+        return self.start + self.period * self.count
 
 
 class Sampler:
@@ -46,6 +64,15 @@ class Sampler:
     def memory(self) -> int:
         """Bytes that the C sampler holds."""
         return int(lib.lzs_memory(self.handle))
+
+    @property
+    def loop(self) -> Loop | None:
+        """The loop that the accepted tokens came to end in, by `Params.repetition_detection`; None while there is none.
+
+        It is found at the token that completes it (`Loop.end` is the `position` then), as the shortest pattern if
+        several are complete, and stays until `reset`, or a `rewind` that takes that token back. A clone has it too.
+        """
+        return loop_found(self.handle)
 
     def prime(self, tokens: Tokens) -> None:
         """Give the prompt, int[n], before the first `accept`; penalties see it only with ``history="all"``.
@@ -164,6 +191,12 @@ class Sampler:
 
 def _owned(handle: Any) -> Any:
     return ffi.gc(handle, lib.lzs_sampler_free, lib.lzs_memory(handle))
+
+
+def loop_found(handle: Any) -> Loop | None:
+    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does (that of a link's sampler, for one)."""
+    loop = ffi.new("lzs_loop *")
+    return Loop(loop.start, loop.period, loop.count) if lib.lzs_loop_found(handle, loop) else None
 
 
 def lz_bits(

@@ -28,6 +28,7 @@ def record(
     *,
     n_predict: int = -1,
     stop: tuple[str, ...] = (),
+    trim_loop: bool = False,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`."""
     answer = {"role": "assistant", "content": generation.content}
@@ -51,6 +52,7 @@ def record(
             **asdict(params),
             "n_predict": n_predict,
             "stop": list(stop),
+            "trim_loop": trim_loop,
             "chat": not isinstance(prompt, str),
             "n_ctx": model.n_ctx,
             "n_batch": model.n_batch,
@@ -61,11 +63,12 @@ def record(
         "messages": [*asked, answer],
         "finish_reason": generation.finish_reason,
         "stop_string": generation.stop_string,
+        "loop": None if generation.loop is None else asdict(generation.loop),
         "tokens": list(generation.tokens),
         "usage": {
             "prompt_tokens": generation.prompt_tokens,
-            "completion_tokens": len(generation.tokens),
-            "total_tokens": generation.prompt_tokens + len(generation.tokens),
+            "completion_tokens": generation.completion_tokens,
+            "total_tokens": generation.prompt_tokens + generation.completion_tokens,
         },
         "timings": {
             "prompt_seconds": round(timings.prompt, 6),

@@ -327,6 +327,34 @@ def row(
     return Row(p, edited, groups, rounding)
 
 
+# ---- loops ----
+
+
+class Run(NamedTuple):
+    start: int
+    period: int
+    copies: int
+
+
+def loop_at_end(tokens: Sequence[int], max_pattern: int, min_pattern: int, min_count: int) -> Run | None:
+    """Return the maximal run at the end of the tokens that the shortest pattern with `min_count` copies there makes."""
+    for size in range(min_pattern, min(max_pattern, len(tokens) // min_count) + 1):
+        pattern = list(tokens[-size:])
+        if list(tokens[-size * min_count :]) == pattern * min_count:
+            period = next(n for n in range(1, size + 1) if pattern[:n] * (size // n) == pattern)
+            start = len(tokens) - period
+            while start > 0 and tokens[start - 1] == tokens[start - 1 + period]:
+                start -= 1
+            return Run(start, period, (len(tokens) - start) // period)
+    return None
+
+
+def first_loop(tokens: Sequence[int], max_pattern: int, min_pattern: int, min_count: int) -> Run | None:
+    """Return the first loop that the tokens, one after the other, come to end in."""
+    ends = (loop_at_end(tokens[:n], max_pattern, min_pattern, min_count) for n in range(len(tokens) + 1))
+    return next((loop for loop in ends if loop is not None), None)
+
+
 # ---- random numbers ----
 
 

@@ -125,6 +125,41 @@ def test_flags_reach_the_sampler() -> None:
     assert {field: settings[field] for field, _ in flags.values()} == dict(flags.values())
     assert (settings["temperature_last"], settings["sign_aware"], settings["stop"]) == (True, False, ["xyz"])
     assert len(settings["exempt"]) == 1
+    assert (settings["repetition_detection"], settings["trim_loop"]) == (None, False)
+    sizes = {"--loop-max-pattern": "40", "--loop-min-pattern": "2", "--loop-min-count": "5"}
+    words = [word for flag in sizes.items() for word in flag]
+    settings = json.loads(generate("--json", "-n", "1", "--stop-on-loop", "--trim-loop", *words, PROMPT).stdout)[
+        "settings"
+    ]
+    expected = {"max_pattern_size": 40, "min_pattern_size": 2, "min_count": 5}
+    assert (settings["repetition_detection"], settings["trim_loop"]) == (expected, True)
+    short = generate("--json", "-n", "1", "--stop-on-loop", "--loop-max-pattern", "4", PROMPT).stdout
+    expected = {"max_pattern_size": 4, "min_pattern_size": 4, "min_count": 8}
+    assert json.loads(short)["settings"]["repetition_detection"] == expected
+
+
+LOOPING = ("--lz-penalty", "0", "-p", "Still Sunday said nothing, but only")
+
+
+def test_stop_on_loop() -> None:
+    done = generate("--stop-on-loop", *LOOPING)
+    assert done.returncode == 0
+    assert done.stdout.count(" I am a man, and") == 8
+    assert "lzs: stopped: 8 copies of 11 tokens from token 29\nlzs: 117 tokens, " in done.stderr
+    assert generate("--loop-min-count", "3", "--stop-on-loop", *LOOPING).stdout.count(" I am a man, and") == 3
+    assert "stopped" not in generate("-n", "150", *LOOPING).stderr
+    assert "stopped" not in generate("-n", "300", "--stop-on-loop", *LOOPING[2:]).stderr  # with LZ there is no loop
+
+
+def test_trim_loop_prints_and_saves_the_first_copy(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    done = generate("--stop-on-loop", "--trim-loop", "--save", str(path), *LOOPING)
+    assert done.stdout.count(" I am a man, and") == 1
+    assert "from token 29, cut to the first\nlzs: 117 tokens, " in done.stderr
+    (record,) = lines(path)
+    assert done.stdout.strip() == record["messages"][0]["content"]
+    assert (record["finish_reason"], record["loop"]) == ("repetition", {"start": 29, "period": 11, "count": 8})
+    assert (len(record["tokens"]), record["usage"]["completion_tokens"]) == (29 + 11, 29 + 88)
 
 
 def test_a_full_context_is_said() -> None:
@@ -169,7 +204,16 @@ def test_demo() -> None:
 def test_help_is_complete_and_light() -> None:
     done = lzs("generate", "--help")
     assert done.returncode == 0
-    for part in ("Model:", "Prompt:", "Output:", "Sampling:", "LZ penalty:", "[default: 0.15]", "[default: 512"):
+    for part in (
+        "Model:",
+        "Prompt:",
+        "Output:",
+        "Sampling:",
+        "LZ penalty:",
+        "Stop on loop (",
+        "[default: 0.15]",
+        "[default: 512",
+    ):
         assert part in done.stdout
     for command in ("generate", "info", "demo"):
         assert f"  {command} " in lzs("--help").stdout
@@ -241,6 +285,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["-b", "0", "x"], 2, "0 is not in the range x>=1"),
         (["-c", "-1", "x"], 2, "-1 is not in the range x>=0"),
         (["--system", "s", "x"], 2, "--system is part of a chat: add --chat"),
+        (["--trim-loop", "x"], 2, "--trim-loop cuts a text that was ended for its loop: add --stop-on-loop"),
+        (["--loop-min-count", "3", "x"], 2, "--loop-min-count says what to stop on: add --stop-on-loop"),
+        (["--stop-on-loop", "--loop-max-pattern=-1", "x"], 2, "--loop-max-pattern must be from 0 to 65536, got -1"),
+        (["--stop-on-loop", "--loop-max-pattern", "0", "x"], 2, "--loop-max-pattern must be at least 1, got 0"),
+        (["--stop-on-loop", "--loop-max-pattern", "99999", "x"], 2, "--loop-max-pattern must be from 0 to 65536"),
+        (["--stop-on-loop", "--loop-max-pattern", "nan", "x"], 2, "'nan' is not a valid integer"),
+        (["--stop-on-loop", "--loop-min-pattern", "513", "x"], 2, "--loop-min-pattern must be at most"),
+        (["--stop-on-loop", "--loop-min-pattern=-1", "x"], 2, "--loop-min-pattern must be from 0 to 65536, got -1"),
+        (["--stop-on-loop", "--loop-min-count", "1", "x"], 2, "--loop-min-count must be from 2 to 131072, got 1"),
+        (["--stop-on-loop", "--loop-min-count", "1000", "x"], 2, "must be at most 131072 tokens, got 512 * 1000"),
+        (["--stop-on-loop", "--loop-min-count", "many", "x"], 2, "'many' is not a valid integer"),
         (["--stop=", "x"], 2, "stop must be strings that are not empty"),
         (["--save", "{folder}/no/t.jsonl", "x"], 1, "no/t.jsonl: No such file or directory"),
         (["--save", "{folder}", "x"], 1, "Is a directory"),

@@ -3,6 +3,7 @@
 import codecs
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lzsampler import LzsError, Params, Sampler
+from lzsampler import STOP_ON_LOOP, Loop, LzsError, Params, Sampler
 from lzsampler.models import default_model
+from reference import first_loop
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.generate import Generation, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
+from lzsampler.generate import Generation, _first_copy, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
 from lzsampler.model import Model, physical_cores  # noqa: E402
 
 GREEDY = Params(temperature=0.0, lz_penalty=0.15)
+PLAIN = Params(temperature=0.0)
 PROMPT = "Once upon a time"
 LONG_PROMPT = (  # some 90 tokens, so that batches of 7 and 64 cut it
     "Just then, a Skylark fluttered to the ground and eagerly looked about for worms. The evening came, the "
@@ -125,6 +128,85 @@ def test_stop_strings_are_no_part_of_the_text(model: Model) -> None:
         assert (made.finish_reason, made.stop_string) == ("stop", stop)
         assert made.text == full[: full.index(stop)] == "".join(seen)
     assert text_of(model, stop=("never this",)).text == full
+
+
+LOOPING = "Still Sunday said nothing, but only"
+STOPPING = replace(PLAIN, repetition_detection=STOP_ON_LOOP)
+
+
+def test_a_loop_ends_it_at_the_token_that_completes_it(model: Model) -> None:
+    full = text_of(model, LOOPING, PLAIN, n=300)
+    made = text_of(model, LOOPING, STOPPING, n=300)
+    assert (full.finish_reason, full.loop, made.finish_reason) == ("length", None, "repetition")
+    assert made.loop is not None
+    assert made.loop == Loop(*first_loop(full.tokens, 512, 8, 8) or ())
+    assert made.tokens == full.tokens[: made.loop.end]
+    assert made.text == b"".join(map(model.piece, made.tokens)).decode()
+    assert made.completion_tokens == len(made.tokens)
+    exact = text_of(model, LOOPING, STOPPING, n=made.loop.end)
+    assert (exact.finish_reason, exact.tokens) == ("repetition", made.tokens)
+    shorter = text_of(model, LOOPING, STOPPING, n=made.loop.end - 1)
+    assert (shorter.finish_reason, shorter.loop) == ("length", None)
+
+
+def test_a_loop_of_the_prompt_is_none(model: Model) -> None:
+    everything = replace(STOPPING, history="all", temperature=1.0, seed=1)
+    assert text_of(model, "I am a man, and " * 40, everything, n=20).loop is None
+
+
+def test_trim_loop_keeps_the_first_copy(model: Model) -> None:
+    made, seen = text_of(model, LOOPING, STOPPING, n=300), list[str]()
+    trimmed = text_of(model, LOOPING, STOPPING, n=300, trim_loop=True, on_text=seen.append)
+    assert made.loop is not None
+    assert (trimmed.finish_reason, trimmed.loop) == ("repetition", made.loop)
+    assert trimmed.tokens == made.tokens[: made.loop.start + made.loop.period]
+    assert trimmed.text == b"".join(map(model.piece, trimmed.tokens)).decode()
+    assert "".join(seen) == made.text  # what was given out is not taken back
+    assert trimmed.completion_tokens == len(made.tokens) > len(trimmed.tokens)
+    assert (made.repetition.run is not None, trimmed.repetition.run) == (True, None)
+    assert text_of(model, n=40, params=STOPPING, trim_loop=True).text == text_of(model, n=40, params=PLAIN).text
+
+
+def test_text_held_back_for_a_stop_string_comes_when_a_loop_ends_it(model: Model) -> None:
+    made, seen = text_of(model, LOOPING, STOPPING, n=300), list[str]()
+    held = made.text[-8:] + "never this"
+    again = text_of(model, LOOPING, STOPPING, n=300, stop=(held,), on_text=seen.append)
+    assert (again.finish_reason, again.text, "".join(seen)) == ("repetition", made.text, made.text)
+
+
+def test_a_stop_string_goes_before_a_loop_of_the_same_token(model: Model) -> None:
+    made = text_of(model, LOOPING, STOPPING, n=300)
+    assert made.loop is not None
+    run = b"".join(map(model.piece, made.tokens[made.loop.start :])).decode()
+    again = text_of(model, LOOPING, STOPPING, n=300, stop=(run,), trim_loop=True)
+    assert (again.finish_reason, again.loop, again.stop_string) == ("stop", None, run)
+    assert again.tokens == made.tokens
+    assert again.text == made.text.removesuffix(run)
+
+
+class Pieces:
+    """As much of a model as `_first_copy` looks at: tokens that are bytes."""
+
+    def piece(self, token: int) -> bytes:
+        return bytes([token])
+
+
+@pytest.mark.parametrize(
+    ("data", "loop", "kept"),
+    [
+        (b"xabab", Loop(1, 2, 2), "xab"),
+        ("x\u20ac\u20ac".encode(), Loop(1, 3, 2), "x\u20ac"),
+        (b"\x82\xac" + "\u20ac\u20ac".encode(), Loop(0, 3, 2), "\ufffd\ufffd\u20ac"),  # a copy is 82 ac e2
+        (b"\x98\x80" + "\U0001f600".encode() * 3, Loop(0, 4, 3), "\ufffd\ufffd\U0001f600"),
+        (b"\xe2\xe2\xe2\xe2\xe2\xe2\xe2\xe2", Loop(0, 1, 8), "\ufffd\ufffd\ufffd\ufffd"),  # no character ever ends
+        (b"ab\xe2\xe2", Loop(2, 1, 2), "ab\ufffd\ufffd"),
+    ],
+)
+def test_a_trimmed_text_ends_with_a_whole_character(data: bytes, loop: Loop, kept: str) -> None:
+    tokens, text = _first_copy(tuple(data), loop, Pieces())  # type: ignore[arg-type]
+    assert text == kept == bytes(tokens).decode(errors="replace")
+    assert bytes(tokens) == data[: len(tokens)]
+    assert loop.period <= len(tokens) - loop.start <= loop.period + 3
 
 
 def test_an_interrupt_keeps_what_was_written(model: Model) -> None:
@@ -251,6 +333,8 @@ def test_reasoning_is_split_off(text: str, opened: bool, reasoning: str | None, 
         ("a\udcff", {}, r"not valid UTF-8 \(at character 1\)"),
         (PROMPT, {"n_predict": -2}, "n_predict must be from -1 to .*, got -2"),
         (PROMPT, {"stop": "text"}, "stop must be strings that are not empty, got 'text'"),
+        (PROMPT, {"trim_loop": True}, "trim_loop needs loops to be looked for: set repetition_detection"),
+        (PROMPT, {"trim_loop": 1}, "trim_loop must be True or False, got 1"),
         (PROMPT, {"stop": ("",)}, "stop must be strings that are not empty"),
     ],
 )

@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lzsampler import Params, Sampler
+from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
 
 DEFAULTS = {
     "lz_penalty": 0.0,
@@ -32,6 +33,7 @@ DEFAULTS = {
     "temperature_last": False,
     "ties": "cut",
     "pick": "race",
+    "repetition_detection": None,
 }
 REALS = ["lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty", "temperature", "top_p", "min_p"]
 INTEGERS = ["lz_window", "lz_buffer", "penalty_window", "top_k", "seed"]
@@ -41,7 +43,7 @@ FLAGS = ["sign_aware", "temperature_last"]
 
 def test_defaults_are_pinned() -> None:
     assert dataclasses.asdict(Params()) == DEFAULTS
-    assert set(REALS + INTEGERS + NAMES + FLAGS + ["exempt"]) == DEFAULTS.keys()
+    assert set(REALS + INTEGERS + NAMES + FLAGS + ["exempt", "repetition_detection"]) == DEFAULTS.keys()
 
 
 def test_it_is_frozen_and_a_value() -> None:
@@ -135,9 +137,57 @@ def test_exempt(value: Any) -> None:
     assert repr(shown) in str(caught.value)
 
 
+SIZES = {"max_pattern_size": 20, "min_pattern_size": 3, "min_count": 4}
+
+
+@pytest.mark.parametrize("field", SIZES)
+@pytest.mark.parametrize("value", [-1, 131073, 2**40, 3.0, math.nan, math.inf, "4", None, True, [4]])
+def test_repetition_detection(field: str, value: Any) -> None:
+    for make in (RepetitionDetection, lambda **fields: Params(repetition_detection=fields)):
+        with pytest.raises(ValueError, match=field) as caught:
+            make(**{**SIZES, field: value})
+        assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"min_pattern_size": 21}, "min_pattern_size must be at most max_pattern_size (20), got 21"),
+        ({"min_count": 1}, "min_count must be from 2 to 131072, got 1"),
+        ({"min_count": 0}, "min_count must be from 2 to 131072, got 0"),
+        ({"max_pattern_size": 65537}, "max_pattern_size must be from 0 to 65536, got 65537"),
+        ({"min_count": 6554}, "max_pattern_size * min_count must be at most 131072 tokens, got 20 * 6554"),
+    ],
+)
+def test_repetition_detection_ranges(fields: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        RepetitionDetection(**{**SIZES, **fields})
+
+
+@pytest.mark.parametrize("value", ["yes", True, 8, math.nan, (20, 3, 4), [SIZES]])
+def test_repetition_detection_is_one_or_a_dict(value: Any) -> None:
+    refuses("repetition_detection", value)
+    with pytest.raises(ValueError, match="takes max_pattern_size, min_pattern_size, min_count, got 'max_size'"):
+        Params(repetition_detection={"max_size": 3})
+
+
+def test_repetition_detection_is_vllms() -> None:
+    assert Params(repetition_detection=SIZES).repetition_detection == RepetitionDetection(20, 3, 4)
+    assert RepetitionDetection(20, 0, np.int64(4)) == RepetitionDetection(20, 1, 4)  # type: ignore[arg-type]
+    assert RepetitionDetection(max_pattern_size=20, min_count=4).min_pattern_size == 1
+    for off in (None, {}, {"max_pattern_size": 0}, RepetitionDetection()):
+        assert Params(repetition_detection=off) == Params()
+    with pytest.raises(ValueError, match="min_count must be from 2"):
+        Params(repetition_detection={"max_pattern_size": 20})
+    assert len({Params(repetition_detection=SIZES), Params(repetition_detection=SIZES), Params()}) == 2
+    assert RepetitionDetection(512, 8, 8) == STOP_ON_LOOP
+
+
 @pytest.mark.parametrize(
     "fields",
     [
+        {"repetition_detection": {"max_pattern_size": 65536, "min_pattern_size": 65536, "min_count": 2}},
+        {"repetition_detection": {"max_pattern_size": 1, "min_count": 131072}},
         {"lz_window": 131072, "lz_buffer": 4096},
         {"lz_window": 2, "lz_buffer": 1},
         {"temperature": 0},
