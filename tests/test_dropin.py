@@ -4,11 +4,13 @@ import gc
 import itertools
 import os
 import random
+import shutil
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -389,7 +391,7 @@ def test_a_call_without_a_seed_is_not_always_the_same(llm: Any) -> None:
 
 
 def test_bias_and_processors_work_together(llm: Any) -> None:
-    banned = int(llm.tokenize(b" a", add_bos=False)[0])
+    wanted = int(llm.tokenize(b" king", add_bos=False)[0])
     calls = []
 
     def processor(ids: Any, scores: Any) -> Any:
@@ -402,12 +404,12 @@ def test_bias_and_processors_work_together(llm: Any) -> None:
             PROMPT,
             max_tokens=1,
             temperature=0.0,
-            logit_bias={str(banned): 100.0},
+            logit_bias={str(wanted): 100.0},
             logits_processor=llama_cpp.LogitsProcessorList([processor]),
         )
     assert calls
     assert text_of(biased) != text_of(usual)
-    assert text_of(biased).strip() == "a"
+    assert text_of(biased) == " king"
 
 
 # ---- settings ----
@@ -440,7 +442,7 @@ def test_attach_refuses_what_it_cannot_attach_to(llm: Any) -> None:
     with pytest.raises(ValueError, match="temperature"):
         handle.params = Params(temperature=0.0)
     with pytest.raises(ValueError, match="trim must be True or False, got 1"):
-        handle.trim = 1
+        handle.trim = 1  # type: ignore[assignment]
     handle.detach()
     handle.detach()
     attach(llm).detach()
@@ -503,6 +505,86 @@ def test_logprobs_stop_and_criteria(llm: Any) -> None:
         assert cut["choices"][0]["finish_reason"] == "stop"
         assert untouched["choices"][0]["text"].startswith(text_of(cut))
     model.close()
+
+
+# ---- stop on loop ----
+
+DETECTION = {"max_pattern_size": 64, "min_pattern_size": 4, "min_count": 3}
+STOPPING = Params(repetition_detection=DETECTION)
+
+
+def test_a_looping_text_ends(llm: Any) -> None:
+    with attach(llm, STOPPING) as handle:
+        whole = llm(LOOPING, max_tokens=300, temperature=0.0)
+        loop = handle.stats.last_loop
+        assert loop is not None
+        assert handle.stats.loops == 1
+        assert whole["choices"][0]["finish_reason"] == "repetition"
+        assert whole["usage"]["completion_tokens"] == loop.start + loop.period * loop.count < 300
+        prompt = llm.tokenize(LOOPING.encode(), add_bos=False)
+        made = list(llm.generate(prompt, temp=0.0))  # ends by itself
+        assert len(made) == loop.start + loop.period * loop.count
+        copies = [made[loop.start + i * loop.period :][: loop.period] for i in range(loop.count)]
+        assert copies == [copies[0]] * loop.count
+        assert made[loop.start - 1] != copies[0][-1]
+
+        streamed_chunks = list(llm(LOOPING, max_tokens=300, temperature=0.0, stream=True))
+        assert streamed(streamed_chunks) == text_of(whole)
+        assert streamed_chunks[-1]["choices"][0]["finish_reason"] == "repetition"
+
+        cut = llm(LOOPING, max_tokens=300, temperature=0.0, trim=True, echo=True)
+        kept = llm.detokenize(made[: loop.start + loop.period], prev_tokens=prompt).decode()
+        assert text_of(cut) == LOOPING + kept
+        assert text_of(whole).startswith(kept)
+        assert cut["choices"][0]["finish_reason"] == "repetition"
+
+        handle.params = LZ
+        assert llm(LOOPING, max_tokens=300, temperature=0.0)["choices"][0]["finish_reason"] == "length"
+        assert handle.stats.loops == 4
+
+
+def test_chats_and_lzllama_say_so_too(llm: Any) -> None:
+    ours = {"repetition_detection": DETECTION, "lz_penalty": 0.0}
+    question = [{"role": "user", "content": LOOPING}]
+    model = new(LZLlama, **ours)
+    answer = model.create_chat_completion(question, temperature=0.0, max_tokens=400)
+    assert answer["choices"][0]["finish_reason"] in ("repetition", "stop")
+    reasons = [answer["choices"][0]["finish_reason"]]
+    chunks = list(model.create_chat_completion(question, temperature=0.0, max_tokens=400, stream=True))
+    reasons.append(chunks[-1]["choices"][0]["finish_reason"])
+    assert reasons[0] == reasons[1]
+    assert model(LOOPING, temperature=0.0, max_tokens=300)["choices"][0]["finish_reason"] == "repetition"
+    off = model(LOOPING, temperature=0.0, max_tokens=300, repetition_detection=None)
+    assert off["choices"][0]["finish_reason"] == "length"
+    model.close()
+    with attach(llm):
+        assert llm(LOOPING, temperature=0.0, max_tokens=300, **ours)["choices"][0]["finish_reason"] == "repetition"
+
+
+def test_trimmed_logprobs_fit_the_text() -> None:
+    model = new(LZLlama, lz_penalty=0.0, repetition_detection=DETECTION, trim=True, logits_all=True)
+    cut = model(LOOPING, temperature=0.0, max_tokens=300, logprobs=1)
+    loop = model.lz.stats.last_loop
+    logprobs = cut["choices"][0]["logprobs"]
+    assert {len(values) for values in logprobs.values()} == {loop.start + loop.period}
+    assert "".join(logprobs["tokens"]).strip() == text_of(cut).strip()
+    model.close()
+
+
+def test_other_reasons_keep_their_name(llm: Any) -> None:
+    with attach(llm, STOPPING) as handle:
+        llm(LOOPING, max_tokens=300, temperature=0.0)
+        loop = handle.stats.last_loop
+        assert loop is not None
+        n = loop.start + loop.period * loop.count
+        exactly = llm(LOOPING, max_tokens=n, temperature=0.0)
+        assert exactly["choices"][0]["finish_reason"] == "length"
+        never = llama_cpp.StoppingCriteriaList([lambda *_: False])
+        both = llm(LOOPING, max_tokens=300, temperature=0.0, stopping_criteria=never)
+        assert both["choices"][0]["finish_reason"] == "repetition"
+        at_once = llama_cpp.StoppingCriteriaList([lambda *_: True])
+        stopped = llm(LOOPING, max_tokens=300, temperature=0.0, stopping_criteria=at_once)
+        assert stopped["choices"][0]["finish_reason"] == "stop"
 
 
 # ---- threads ----
@@ -581,6 +663,45 @@ def test_two_thousand_calls_leave_nothing_behind() -> None:
     )
     before, after = map(int, out.split())
     assert after <= 1.02 * before, f"{before} bytes, then {after}"
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_valgrind_sees_no_use_of_freed_memory(tmp_path: Path) -> None:
+    """Invalid reads, writes and frees. (Undefined values it also finds in Python itself.)"""
+    program = tmp_path / "short.py"
+    program.write_text(
+        textwrap.dedent("""
+        import itertools, os
+        import llama_cpp
+        from lzsampler import Params
+        from lzsampler.llama import attach
+        from lzsampler.models import default_model
+
+        small = {"n_ctx": 128, "n_batch": 16, "n_threads": 1, "n_threads_batch": 1}
+        llm = llama_cpp.Llama(str(default_model()), verbose=False, **small)
+        grammar = llama_cpp.LlamaGrammar.from_string("root ::= [a-z ]+", verbose=False)
+        processors = llama_cpp.LogitsProcessorList([lambda ids, scores: scores])
+        with attach(llm, Params(lz_penalty=0.15, history="all")):
+            llm("Once upon", max_tokens=3, temperature=0.0)
+            next(llm("Once upon", max_tokens=3, stream=True))
+            llm("Once upon", max_tokens=3, grammar=grammar, fast_grammar=True)
+            llm("Once upon", max_tokens=2, grammar=grammar, fast_grammar=True, logits_processor=processors)
+            list(itertools.islice(llm.generate(llm.tokenize(b"Once")), 2))
+            llm.sample()
+        llm.close()
+        print("done", flush=True)
+        os._exit(0)  # the interpreter's own end is not ours to check
+        """)
+    )
+    suppressions = Path(__file__).with_name("valgrind.supp")
+    options = ["-q", "--error-exitcode=1", "--undef-value-errors=no", f"--suppressions={suppressions}"]
+    command = ["valgrind", *options, sys.executable, str(program)]
+    environment = {**os.environ, "PYTHONMALLOC": "malloc", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    if "unrecognised instruction" in done.stderr:
+        pytest.skip("valgrind does not know an instruction of this build of llama.cpp")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == "done\n"
 
 
 # ---- grammar ----

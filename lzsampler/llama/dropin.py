@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from .._ffi import lib
 from ..params import Params
-from ..sampler import Loop, Sampler, found_loop
+from ..sampler import Loop, Sampler, loop_found
 from .grammar import PickFirst
 from .links import address, check_link, exempt_ids, llama_cpp, penalties
 
@@ -232,7 +232,7 @@ class _Text:
     def looped(self) -> bool:
         """Return whether the tokens end in a loop that ends the text."""
         if self.settings.params.repetition_detection is not None:
-            self.loop = found_loop(self._handle)
+            self.loop = loop_found(self._handle)
         return self.loop is not None
 
     def check(self) -> None:
@@ -317,7 +317,7 @@ class _Hooks:
 
     def sample(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.sample`; outside of a `generate`, all tokens of the context are the text that penalties see."""
-        if self._sampler is not None:  # type: ignore[has-type]
+        if self._sampler is not None:  # type: ignore[attr-defined]
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
         whole = dataclasses.replace(settings, params=dataclasses.replace(settings.params, history="all"))
@@ -367,7 +367,7 @@ class _Hooks:
                     sent = yield token
                     if sent and not self._logits_all:  # type: ignore[attr-defined]
                         raise ValueError(  # llama.cpp would end the process
-                            "tokens sent to generate() are drafts to check against the model: that needs logits_all=True"
+                            "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"
                         )
                     if text.looped():
                         stats.loops += 1
@@ -432,7 +432,7 @@ def _bias(logit_bias: Mapping[Any, float]) -> Callable[..., npt.NDArray[np.singl
     return processor
 
 
-class LZLlama(_Hooks, llama_cpp.Llama):  # type: ignore[misc]
+class LZLlama(_Hooks, llama_cpp.Llama):
     """`llama_cpp.Llama` with the LZ penalty.
 
     All of its arguments, and of ours: ``lz_penalty`` (0.15 unless given), ``lz_window``, ``lz_buffer``,
@@ -496,5 +496,5 @@ def attach(llm: Any, params: Params | None = None, *, fast_grammar: bool = False
         _attached[plain] = type(plain.__name__, (_Hooks, plain), {"__doc__": plain.__doc__})
     handle = Attachment(llm, settings, restore=plain)
     llm.__class__ = _attached[plain]
-    llm.lz = handle
+    vars(llm)["lz"] = handle
     return handle
