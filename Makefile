@@ -9,7 +9,7 @@ SOURCES := $(wildcard c/*.c c/*.h c/*.in cli/*.py lzsampler/*.py) $(shell find .
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions pytest neon bench wheel clean
+.PHONY: demo test lint ctest instructions pytest hf neon bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -39,6 +39,13 @@ neon:
 
 pytest: $(VENV)/.ready
 	$(BIN)/pytest
+
+# What pytest skips without torch. PyPI's torch for Linux brings CUDA, 5.6 GB on the disk; the CPU's is 1.2 GB:
+#   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make hf
+hf: $(VENV)/.built
+	@echo "installing torch and transformers (minutes the first time)"
+	$(PIP) install --quiet "lzsampler[hf,test]"
+	$(BIN)/pytest tests/test_hf.py
 
 bench: $(VENV)/.ready
 	$(BIN)/python bench/sampler.py

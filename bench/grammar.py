@@ -5,9 +5,11 @@
 Timed is `LlamaSampler.sample`, all of it: candidates, chain, grammar, accept. The chain is llama-cpp-python's own with
 the LZ penalty: greedy, or temperature 0.8 after top-k 40, top-p 0.95, min-p 0.05. `text` allows anything but a tilde,
 `prose` letters, spaces and a few marks, `json` a JSON value; `refused` is how many of our picks the grammar refused,
-and those cost more. Without --vocabulary the model is the embedded one (V = 4,096). With it, a model of one layer with random
-weights and that vocabulary is made for the run (needs `pip install gguf`); its logits are noise, so a narrow grammar
-refuses nearly every pick, which is the worst case.
+and those cost more.
+
+Without --vocabulary the model is the embedded one (V = 4,096). With it, a model of one layer with random weights and
+that vocabulary is made for the run (needs `pip install gguf`); its logits are noise, so a narrow grammar refuses nearly
+every pick, which is the worst case.
 """
 
 import argparse

@@ -153,6 +153,13 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+def sampling_fields(params: Params) -> list[str]:
+    """Return the fields that are set, of those that are no penalty: a host that samples by itself has no use for them."""
+    names = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
+    default = Params()
+    return [name for name in names if getattr(params, name) != getattr(default, name)]
+
+
 def _number(name: str, value: object, low: float, high: float) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise ValueError(f"{name} must be a number, got {value!r}")

@@ -418,9 +418,12 @@ def test_bias_and_processors_work_together(llm: Any) -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (Params(temperature=0.5), "temperature is not for Params here, got 0.5: llama-cpp-python samples, give temper"),
-        (Params(top_k=5), "give top_k to its own call"),
-        (Params(seed=1), "give seed to its own call"),
+        (
+            Params(temperature=0.5),
+            "temperature is not for Params here, got 0.5: llama-cpp-python samples, and its calls",
+        ),
+        (Params(top_k=5), "top_k is not for Params here, got 5"),
+        (Params(seed=1), "seed is not for Params here, got 1"),
         (Params(pick="llama"), "pick is not for Params here"),
         (Params(exempt=(10**6,)), "exempt must be below 4096 for this model, got 1000000"),
         ({"lz_penalty": 1}, "params must be a Params, got"),

@@ -79,12 +79,24 @@ def test_the_scan_sees_what_it_should(tmp_path: Path) -> None:
     assert imports_of(module, everywhere=True) == {"a", "b.c", ".e", "h"}
 
 
+@pytest.mark.parametrize(("package", "owner"), [("llama_cpp", "llama/links"), ("torch", "hf"), ("transformers", None)])
 @pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_only_llama_imports_llama_cpp_at_top_level(path: Path) -> None:
+def test_only_one_file_imports_an_extra_at_top_level(path: Path, package: str, owner: str | None) -> None:
     names = imports_of(path, everywhere=False)
-    assert relative(path) == "lzsampler/llama/links.py" or not any(
-        name.partition(".")[0] == "llama_cpp" for name in names
-    )
+    assert relative(path) == f"lzsampler/{owner}.py" or not any(name.partition(".")[0] == package for name in names)
+
+
+def test_without_torch_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    def error(code: str) -> str:
+        command = [sys.executable, "-c", f"import sys; {code}; import lzsampler.hf"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        return done.stderr.splitlines()[-1]
+
+    message = 'LzsError: torch and transformers are needed for this: pip install "lzsampler[hf]"'
+    assert error("sys.modules['torch'] = None") == f"lzsampler._check.{message}"
+    (tmp_path / "torch.py").write_text("import no_such_library\n")
+    broken = "LzsError: torch does not load: No module named 'no_such_library'"
+    assert error(f"sys.path.insert(0, {str(tmp_path)!r})") == f"lzsampler._check.{broken}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._ffi import lib
-from ..params import Params
+from ..params import Params, sampling_fields
 from ..sampler import Loop, Sampler, loop_found
 from .grammar import PickFirst
 from .links import address, check_link, exempt_ids, llama_cpp, penalties
@@ -29,16 +29,6 @@ from .links import address, check_link, exempt_ids, llama_cpp, penalties
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
 PER_CALL = ("lz_penalty", "lz_window", "lz_buffer", "lz_formula", "history", "exempt", "repetition_detection")
 _OURS = (*PER_CALL, "params", "fast_grammar", "trim")
-_UPSTREAM = {  # what llama-cpp-python does itself, and its name for it
-    "temperature": "temperature",
-    "temperature_last": "temperature",
-    "top_k": "top_k",
-    "top_p": "top_p",
-    "min_p": "min_p",
-    "ties": "top_k",
-    "seed": "seed",
-    "pick": "seed",
-}
 _PENALTIES_OFF = {"repeat_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
 
 
@@ -67,13 +57,11 @@ class _Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.params, Params):
             raise ValueError(f"params must be a Params, got {self.params!r}")
-        default = Params()
-        for field, argument in _UPSTREAM.items():
-            if getattr(self.params, field) != getattr(default, field):
-                raise ValueError(
-                    f"{field} is not for Params here, got {getattr(self.params, field)!r}: llama-cpp-python samples, "
-                    f"give {argument} to its own call"
-                )
+        for field in sampling_fields(self.params):
+            raise ValueError(
+                f"{field} is not for Params here, got {getattr(self.params, field)!r}: llama-cpp-python samples, and its "
+                "calls take temperature, top_k, top_p, min_p and seed"
+            )
         for name in ("fast_grammar", "trim"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
