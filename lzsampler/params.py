@@ -154,7 +154,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 def sampling_fields(params: Params) -> list[str]:
-    """Return the fields that are set, of those that are no penalty: a host that samples by itself has no use for them."""
+    """Return the fields that are set, of those that are no penalty: a host that samples has no use for them."""
     names = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
     default = Params()
     return [name for name in names if getattr(params, name) != getattr(default, name)]

@@ -59,8 +59,8 @@ class _Settings:
             raise ValueError(f"params must be a Params, got {self.params!r}")
         for field in sampling_fields(self.params):
             raise ValueError(
-                f"{field} is not for Params here, got {getattr(self.params, field)!r}: llama-cpp-python samples, and its "
-                "calls take temperature, top_k, top_p, min_p and seed"
+                f"{field} is not for Params here, got {getattr(self.params, field)!r}: llama-cpp-python samples, "
+                "and its calls take temperature, top_k, top_p, min_p and seed"
             )
         for name in ("fast_grammar", "trim"):
             if not isinstance(getattr(self, name), bool):

@@ -1,0 +1,44 @@
+"""What tests of `attach` and `LZLlama` share: the embedded model as a plain `llama_cpp.Llama`, and what it answers."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import llama_cpp
+
+from lzsampler import Params
+from lzsampler.models import default_model
+
+LOOPING = "Between Barton and Delaford, there was that"
+PROMPT = "Once upon a time there was"
+CHAT = [{"role": "user", "content": "Sort the numbers: 31 7 12 5"}]
+LZ = Params(lz_penalty=0.15)
+
+
+def new(kind: Any = llama_cpp.Llama, **settings: Any) -> Any:
+    return kind(str(default_model()), **{"n_ctx": 512, "n_threads": 1, "verbose": False, **settings})
+
+
+def text_of(completion: Any) -> str:
+    choice = completion["choices"][0]
+    return str(choice["message"]["content"] if "message" in choice else choice["text"])
+
+
+def streamed(chunks: Any) -> str:
+    choices = [chunk["choices"][0] for chunk in chunks]
+    return "".join(choice["delta"].get("content") or "" if "delta" in choice else choice["text"] for choice in choices)
+
+
+def run_python(code: str, **environment: str) -> str:
+    """Run a program of its own, for what may abort a process; returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout

@@ -1,0 +1,347 @@
+"""Each trap of llama-cpp-python that `attach` and `LZLlama` step around; threads and memory."""
+
+import gc
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lzsampler import Params, Sampler
+
+llama_cpp = pytest.importorskip("llama_cpp")
+
+from applications import CHAT, LOOPING, LZ, PROMPT, new, run_python, text_of  # noqa: E402 (needs llama_cpp)
+from lzsampler.llama import LZLlama, attach  # noqa: E402
+
+# ---- the traps ----
+
+
+def test_the_prompt_is_seen_when_asked(llm: Any) -> None:
+    prompt = llm.tokenize(b"the king and the queen and the king and the queen and the king", add_bos=False)
+    usual = list(itertools.islice(llm.generate(prompt, temp=0.0), 8))
+    assert set(usual) & set(prompt)
+    with attach(llm, Params(presence_penalty=1e4, history="all")):
+        assert not set(itertools.islice(llm.generate(prompt, temp=0.0), 8)) & set(prompt)
+    with attach(llm, Params(presence_penalty=1e4)):  # generated tokens only
+        made = list(itertools.islice(llm.generate(prompt, temp=0.0), 8))
+        assert made[0] == usual[0]
+        assert len(set(made)) == 8
+
+
+@pytest.mark.parametrize("history", ["generated", "all"])
+def test_a_reused_prefix_is_no_different(llm: Any, history: Any) -> None:
+    """The cache keeps the beginning of a context; the history comes from the tokens of the call."""
+    with attach(llm, Params(lz_penalty=0.3, history=history)):
+        first = text_of(llm(LOOPING, max_tokens=60, temperature=0.0))
+        longer = LOOPING + first
+        again = text_of(llm(longer, max_tokens=60, temperature=0.0))  # most of it is in the cache
+        llm.reset()
+        assert text_of(llm(longer, max_tokens=60, temperature=0.0)) == again
+        assert text_of(llm(longer, max_tokens=60, temperature=0.0)) == again  # all of it is
+
+
+def test_a_saved_state_goes_on(llm: Any) -> None:
+    with attach(llm, Params(lz_penalty=0.3, history="all")):
+        prompt = llm.tokenize(LOOPING.encode(), add_bos=False)
+        whole = list(itertools.islice(llm.generate(prompt, temp=0.0), 60))
+        llm.reset()
+        half = list(itertools.islice(llm.generate(prompt, temp=0.0), 30))
+        llm.eval(half[llm.n_tokens - len(prompt) :])
+        state = llm.save_state()
+        llm(PROMPT, max_tokens=5)
+        llm.load_state(state)
+        assert list(itertools.islice(llm.generate(prompt + half, temp=0.0), 30)) == whole[30:]
+
+
+def test_drafted_tokens_are_not_history() -> None:
+    """Every pick is that of the logits of its place and of the tokens before it, none of which is a refused draft.
+
+    (Compared on the logits, since those of a batch are not bit for bit those of one token at a time.)
+    """
+    from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+
+    model = new(LZLlama, draft_model=LlamaPromptLookupDecoding(num_pred_tokens=6, max_ngram_size=2))
+    begin = model.tokenize(LOOPING.encode(), add_bos=False)
+    made = list(itertools.islice(model.generate(begin, temp=0.0), 100))
+    sampler = Sampler(model.n_vocab(), Params(lz_penalty=0.15, temperature=0.0))
+    for i, token in enumerate(made):
+        assert sampler.sample(model.scores[len(begin) - 1 + i]) == token, i
+        sampler.accept(token)
+    model.close()
+
+
+def test_python_processors_keep_their_place() -> None:
+    """Their indices are kept by llama-cpp-python; a chain freed with wrong ones aborts the process."""
+    run_python("""
+        import llama_cpp
+        from lzsampler.llama import LZLlama, attach, dropin, penalties
+        from lzsampler import Params, Sampler
+        from lzsampler.models import default_model
+        from llama_cpp._internals import LlamaSampler
+
+        for before in (True, False):  # the custom sampler before or after our link
+            chain = LlamaSampler()
+            calls = []
+            if before:
+                chain.add_custom(lambda candidates: calls.append(candidates.contents.size))
+            chain.add_penalties(100, 64, 1.0, 0.0, 0.0)
+            chain.add_top_k(40)
+            if not before:
+                chain.add_custom(lambda candidates: calls.append(candidates.contents.size))
+            chain.add_greedy()
+            at = dropin.insert(chain, penalties(Sampler(100)))
+            assert at == (2 if before else 1)
+            assert [i for i, _ in chain.custom_samplers] == ([0] if before else [3])
+            names = [dropin._name(chain.sampler, i) for i in range(5) if i != chain.custom_samplers[0][0]]
+            assert names == [b"penalties", b"lz-penalties", b"top-k", b"greedy"], names
+            chain.close()
+
+        llm = LZLlama(str(default_model()), n_ctx=256, verbose=False)
+        seen = []
+        def processor(ids, scores):
+            seen.append(len(ids))
+            return scores
+        for _ in range(3):
+            llm("Once", max_tokens=4, logits_processor=llama_cpp.LogitsProcessorList([processor]))
+        assert len(seen) == 12, seen
+        llm.close()
+    """)
+
+
+def test_no_chain_outlives_its_text(llm: Any) -> None:
+    handle = attach(llm, LZ)
+    assert text_of(llm(LOOPING, max_tokens=20, temperature=0.0))
+    assert llm._sampler is None
+    llm.reset()
+    llm.eval(llm.tokenize(PROMPT.encode()))
+    drawn = set()
+    for seed in range(8):
+        llm.set_seed(seed)
+        drawn.add(llm.sample(temp=5.0, top_k=0, top_p=1.0, min_p=0.0))
+    assert len(drawn) > 1  # not the greedy chain of the text before
+    handle.detach()
+
+
+def test_low_level_sampling_sees_the_context(llm: Any) -> None:
+    llm.eval(llm.tokenize(b"the king and the queen and the king and the", add_bos=False))
+    assert llm.sample(temp=0.0) in llm._input_ids
+    with attach(llm, Params(presence_penalty=1e4)):
+        made = llm.sample(temp=0.0)
+        assert made not in llm._input_ids
+        llm.eval([made])
+        assert llm.sample(temp=0.0) not in llm._input_ids
+
+
+def live_chains() -> int:
+    from llama_cpp._internals import LlamaSampler
+
+    return sum(isinstance(o, LlamaSampler) and o.sampler is not None for o in gc.get_objects())
+
+
+def test_chains_are_freed_when_their_text_ends(llm: Any) -> None:
+    with attach(llm, LZ):
+        gc.collect()
+        before = live_chains()
+        gc.disable()  # llama-cpp-python's chains wait for it
+        try:
+            for _ in range(5):
+                llm(PROMPT, max_tokens=3)
+                next(llm(PROMPT, max_tokens=3, stream=True))
+                llm.create_chat_completion(CHAT, max_tokens=3)
+                list(itertools.islice(llm.generate(llm.tokenize(b"a")), 3))
+                llm.sample()
+            assert live_chains() == before
+        finally:
+            gc.enable()
+
+
+def test_an_abandoned_stream_does_not_touch_the_next_text(llm: Any) -> None:
+    with attach(llm, LZ):
+        alone = text_of(llm(LOOPING, max_tokens=30, temperature=0.0))
+        chunks = llm(PROMPT, max_tokens=30, stream=True)
+        next(chunks)
+        tokens = llm.generate(llm.tokenize(LOOPING.encode(), add_bos=False), temp=0.0)
+        made = [next(tokens) for _ in range(15)]
+        del chunks  # its chain goes now, while another is in use
+        made += [next(tokens) for _ in range(15)]
+        assert llm.detokenize(made).decode() == alone
+
+
+def test_sent_tokens_are_drafts(llm: Any) -> None:
+    """llama-cpp-python checks them against its own picks; without the logits of each, llama.cpp ends the process."""
+    prompt = llm.tokenize(PROMPT.encode())
+    with attach(llm, LZ):
+        alone = list(itertools.islice(llm.generate(prompt, temp=0.0), 40))
+        made = llm.generate(prompt, temp=0.0)
+        next(made)
+        with pytest.raises(ValueError, match="logits_all=True"):
+            made.send(alone[1:3])
+    every = new(LZLlama, logits_all=True)
+    for drafts in (alone[1:4], [5, 6, 7]):  # right and wrong
+        made = every.generate(prompt, temp=0.0)
+        assert [next(made), made.send(drafts), *itertools.islice(made, 38)] == alone
+    every.close()
+
+
+def test_a_call_without_a_seed_is_not_always_the_same(llm: Any) -> None:
+    with attach(llm, Params()) as handle:
+        seeds = set()
+        for _ in range(3):
+            llm(PROMPT, max_tokens=2)
+            seeds.add(handle.stats.seed)
+        assert len(seeds) == 3
+        text = text_of(llm(PROMPT, max_tokens=30, seed=5))
+        assert handle.stats.seed == 5
+        assert text_of(llm(PROMPT, max_tokens=30, seed=5)) == text
+        llm(PROMPT, max_tokens=2)
+        assert handle.stats.seed not in (5, 872737089)  # the fixed one of llama-cpp-python
+    zero = [new(LZLlama, seed=0) for _ in range(2)]  # Llama takes 0 for "none"
+    assert len({text_of(model(PROMPT, max_tokens=30, temperature=1.5)) for model in zero}) == 1
+    for model in zero:
+        model.close()
+
+
+def test_bias_and_processors_work_together(llm: Any) -> None:
+    wanted = int(llm.tokenize(b" king", add_bos=False)[0])
+    calls = []
+
+    def processor(ids: Any, scores: Any) -> Any:
+        calls.append(len(ids))
+        return scores
+
+    with attach(llm, Params()):
+        usual = llm(PROMPT, max_tokens=1, temperature=0.0)
+        biased = llm(
+            PROMPT,
+            max_tokens=1,
+            temperature=0.0,
+            logit_bias={str(wanted): 100.0},
+            logits_processor=llama_cpp.LogitsProcessorList([processor]),
+        )
+    assert calls
+    assert text_of(biased) != text_of(usual)
+    assert text_of(biased) == " king"
+
+
+# ---- threads ----
+
+
+def test_two_threads_two_models() -> None:
+    models = [new(LZLlama) for _ in range(2)]
+    expected = [text_of(models[0](prompt, max_tokens=80, temperature=0.0)) for prompt in (LOOPING, PROMPT)]
+    got: dict[int, list[str]] = {}
+
+    def work(i: int) -> None:
+        got[i] = [text_of(models[i]((LOOPING, PROMPT)[i], max_tokens=80, temperature=0.0)) for _ in range(5)]
+
+    in_threads(work, 2)
+    assert got == {0: [expected[0]] * 5, 1: [expected[1]] * 5}
+    for model in models:
+        model.close()
+
+
+def test_two_threads_one_model_with_a_lock(llm: Any) -> None:
+    with attach(llm, LZ):
+        expected = [text_of(llm(prompt, max_tokens=60, temperature=0.0)) for prompt in (LOOPING, PROMPT)]
+        lock, got = threading.Lock(), [[], []]  # type: ignore[var-annotated]
+
+        def work(i: int) -> None:
+            for _ in range(6):
+                with lock:
+                    got[i].append(text_of(llm((LOOPING, PROMPT)[i], max_tokens=60, temperature=0.0)))
+
+        in_threads(work, 2)
+        assert got == [[expected[0]] * 6, [expected[1]] * 6]
+
+
+def in_threads(work: Any, n: int) -> None:
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+# ---- memory ----
+
+
+def test_two_thousand_calls_leave_nothing_behind() -> None:
+    """Resident memory, within 2 %; MALLOC_PERTURB_ overwrites what is freed, so that a use of it would show."""
+    pytest.importorskip("resource")
+    out = run_python(
+        """
+        import gc, itertools, os
+        import llama_cpp
+        from lzsampler import Params
+        from lzsampler.llama import attach
+        from lzsampler.models import default_model
+
+        def resident():
+            gc.collect()
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        llm = llama_cpp.Llama(str(default_model()), n_ctx=256, n_threads=1, verbose=False)
+        attach(llm, Params(lz_penalty=0.15))
+        prompt = llm.tokenize(b"Once upon a time")
+        for i in range(2400):
+            if i == 400:
+                before = resident()
+            if i % 3 == 0:
+                next(llm("Once upon a time", max_tokens=8, stream=True))  # cut half-way
+            elif i % 3 == 1:
+                llm("Once upon a time", max_tokens=2)
+            else:
+                list(itertools.islice(llm.generate(prompt), 2))
+        print(before, resident())
+        """,
+        MALLOC_PERTURB_="165",
+    )
+    before, after = map(int, out.split())
+    assert after <= 1.02 * before, f"{before} bytes, then {after}"
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_valgrind_sees_no_use_of_freed_memory(tmp_path: Path) -> None:
+    """Invalid reads, writes and frees. (Undefined values it also finds in Python itself.)"""
+    program = tmp_path / "short.py"
+    program.write_text(
+        textwrap.dedent("""
+        import itertools, os
+        import llama_cpp
+        from lzsampler import Params
+        from lzsampler.llama import attach
+        from lzsampler.models import default_model
+
+        small = {"n_ctx": 128, "n_batch": 16, "n_threads": 1, "n_threads_batch": 1}
+        llm = llama_cpp.Llama(str(default_model()), verbose=False, **small)
+        grammar = llama_cpp.LlamaGrammar.from_string("root ::= [a-z ]+", verbose=False)
+        processors = llama_cpp.LogitsProcessorList([lambda ids, scores: scores])
+        with attach(llm, Params(lz_penalty=0.15, history="all")):
+            llm("Once upon", max_tokens=3, temperature=0.0)
+            next(llm("Once upon", max_tokens=3, stream=True))
+            llm("Once upon", max_tokens=3, grammar=grammar, fast_grammar=True)
+            llm("Once upon", max_tokens=2, grammar=grammar, fast_grammar=True, logits_processor=processors)
+            list(itertools.islice(llm.generate(llm.tokenize(b"Once")), 2))
+            llm.sample()
+        llm.close()
+        print("done", flush=True)
+        os._exit(0)  # the interpreter's own end is not ours to check
+        """)
+    )
+    suppressions = Path(__file__).with_name("valgrind.supp")
+    options = ["-q", "--error-exitcode=1", "--undef-value-errors=no", f"--suppressions={suppressions}"]
+    command = ["valgrind", *options, sys.executable, str(program)]
+    environment = {**os.environ, "PYTHONMALLOC": "malloc", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    if "unrecognised instruction" in done.stderr:
+        pytest.skip("valgrind does not know an instruction of this build of llama.cpp")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == "done\n"
