@@ -19,7 +19,7 @@ count() { # instructions of the whole program
 {
     echo "# instructions a token; $compiler"
     for kernels in scalar avx2; do
-        for name in greedy greedy+lz chain chain+penalties+lz top_p min_p temperature accept+lz accept+lz+8192 accept+loops; do
+        for name in greedy greedy+lz chain chain+penalties+lz top_p min_p temperature accept+lz accept+lz+8192 accept accept+loops; do
             few=$(count $kernels $name 20) many=$(count $kernels $name 60)
             echo "$kernels $name $(((many - few) / 40))"
         done

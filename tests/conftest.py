@@ -1,4 +1,4 @@
-"""The embedded model as a plain `llama_cpp.Llama`, for tests that attach to it. What needs llama_cpp is imported late."""
+"""The embedded model as a plain `llama_cpp.Llama`, for tests that attach to it; what needs llama_cpp comes late."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -38,8 +38,8 @@ def test_import_loads_numpy_and_nothing_heavier() -> None:
 
 
 def test_exports_are_pinned() -> None:
-    names = "STOP_ON_LOOP Loop LzsError Params RepetitionDetection Sampler __version__ lz_bits"
-    assert lzsampler.__all__ == names.split()
+    names = ["STOP_ON_LOOP", "Loop", "LzsError", "Params", "RepetitionDetection", "Sampler"]
+    assert lzsampler.__all__ == [*names, "__version__", "lz_bits"]
     assert issubclass(lzsampler.LzsError, RuntimeError)
 
 
