@@ -40,8 +40,8 @@ neon:
 pytest: $(VENV)/.ready
 	$(BIN)/pytest
 
-# What pytest skips without torch. PyPI's torch for Linux brings CUDA, 5.6 GB on the disk; the CPU's is 1.2 GB:
-#   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make hf
+# What pytest skips without torch. The usual torch for Linux brings CUDA, 5.6 GB on the disk; a build for the CPU, where pip
+# finds one (PIP_EXTRA_INDEX_URL, PIP_CONSTRAINT), takes 1.5 GB.
 hf: $(VENV)/.built
 	@echo "installing torch and transformers (minutes the first time)"
 	$(PIP) install --quiet "lzsampler[hf,test]"
