@@ -21,8 +21,9 @@
  * The same logits, parameters, seed and position give the same token on every CPU and in every batch.
  *
  * Conventions: functions return an lzs_status (0 or a negative error) and give results through pointers. Nothing
- * here prints, exits, aborts or keeps state but the choice of kernels for this CPU. Only *_new, *_clone, lzs_prime,
- * lzs_accept, lzs_set_mask and lzs_lz_bits allocate: never lzs_sample, lzs_process, lzs_distribution or lzs_edits.
+ * here prints, exits, aborts or keeps state but the choice of kernels for this CPU. Only *_new, *_clone, *_runs,
+ * lzs_prime, lzs_accept, lzs_set_mask and lzs_lz_bits allocate: never lzs_sample, lzs_process, lzs_distribution or
+ * lzs_edits.
  * Every free accepts NULL. Samplers take no locks: use one from one thread at a time. A call needs 80 KB of stack.
  */
 #ifndef LZSAMPLER_H
@@ -213,6 +214,24 @@ LZS_API lzs_status lzs_distribution(lzs_sampler *sampler, float *logits, int32_t
  * most `capacity` pairs, in no particular order; min(n, window) always suffices. */
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
+
+/* A run of a text, the field's maximal repetition: unit i equals unit i + period all over it, at neither end it can be
+ * extended, and no shorter period will do. Its exponent, length / period, counts the copies. */
+typedef struct lzs_repetition {
+    uint64_t start;
+    uint64_t length;
+    uint64_t period;
+} lzs_repetition;
+
+/* All runs of a text of bytes, or of int32 tokens, with at least `min_copies` (>= 2) copies and `min_length` units, and
+ * a period of at most `max_period` (0: any): exactly those, by period, then start. At most `capacity` are written;
+ * *n_runs is their number. LZS_ESPACE, with *n_runs the number found and the first `capacity` written, when they do not
+ * fit. Time about n log(n) / min_copies, less with a min_length of 50 or more; c/lzs_audit.c has the bounds, whatever the
+ * text. Scratch memory at most 1.1 times the text and 72 bytes a run. */
+LZS_API lzs_status lzs_byte_runs(const uint8_t *text, size_t n, uint64_t min_copies, uint64_t min_length,
+                                 uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
+LZS_API lzs_status lzs_token_runs(const int32_t *tokens, size_t n, uint64_t min_copies, uint64_t min_length,
+                                  uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
 
 /* A link for llama.cpp's sampler chain: a `llama_sampler *` that holds a clone of `sampler`. `llama_sampler_init` is
  * the address of that function in the libllama that will own the link (it frees what its own `new` made). */

@@ -1,7 +1,7 @@
-"""What the parts of the audit hand to each other: a record read, what was found in it, and a record that cannot be read.
+"""What the parts of the audit hand to each other: a record read, what was found in it, what cannot be read.
 
-Readers make `Record`s, `findings` makes an `Audited` of each, reports and summaries are made of those. All of it is plain
-data that pickles quickly, since it crosses processes.
+Readers make `Record`s, `findings` makes an `Audited` of each, reports and summaries are made of those. All of it is
+plain data that pickles quickly, since it crosses processes.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One generated message: ``number`` counts from 0 in its file, ``id`` is its own name there (the number without one).
+    """One generated message: ``number`` counts from 0 in its file, ``id`` is its own name there (or the number).
 
     Where a conversation has several messages of the model each is a record, with ``/2`` and so on after the id from the
     second on. ``groups``: what `--by` may ask for, as strings: model, temperature, task, finish_reason and the like.
@@ -55,7 +55,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A piece of a file that is no record: counted and listed, never fatal. ``line`` counts from 1, 0 where there is none."""
+    """A piece of a file that is no record: counted, listed, never fatal. ``line`` counts from 1; 0: there is none."""
 
     file: str
     line: int
@@ -64,7 +64,7 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One stretch that repeats, in characters of the field's text: ``start``, ``end``, ``period``; ``copies`` is a fraction.
+    """One stretch that repeats: ``start``, ``end``, ``period`` in characters of the field's text; ``copies`` >= 2.0.
 
     For levels other than "char" the offsets are those of the characters that the units cover, and the period is the
     length of the first copy. ``unit``: the first copy's text, at most 200 characters. ``share``: start / length of the

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -386,3 +387,30 @@ def race_noise(ids: npt.NDArray[Any], seed: int, position: int) -> Floats:
     v = ((words >> np.uint32(1)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-31)
     v = np.minimum(v, np.float32(1 - 2.0**-24))
     return np.asarray(np.log2(-np.log1p(-v.astype(np.float64)) / math.log(2)), np.float64)
+
+
+# ---- runs ----
+
+
+class Repetition(NamedTuple):
+    """A run of a text; in order of period, then start."""
+
+    period: int
+    start: int
+    length: int
+
+
+def runs(text: Sequence[int], min_copies: int, min_length: int, max_period: int = 0) -> list[Repetition]:
+    """Return all runs: stretches between two places where the text differs from itself a period later.
+
+    A stretch that repeats with a period does so with its multiples too: the shortest one is found first and counts.
+    """
+    n = len(text)
+    found: dict[tuple[int, int], int] = {}
+    for period in range(1, min(n // min_copies, max_period or n) + 1):
+        differs = (i for i in range(n - period) if text[i] != text[i + period])
+        for before, after in pairwise([-1, *differs, n - period]):
+            start, length = before + 1, after - before - 1 + period
+            if length >= min_copies * period and length >= min_length:
+                found.setdefault((start, length), period)
+    return sorted(Repetition(period, start, length) for (start, length), period in found.items())

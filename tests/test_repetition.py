@@ -29,7 +29,7 @@ def slow_largest_run(text: str, min_count: int) -> Run | None:
 
 
 def composed(rng: random.Random) -> str:
-    """Noise with repeated stretches in it; their periods lie around those at which the search changes its method."""
+    """Noise with repeated stretches in it, shorter and longer than the runs that are looked for first."""
     alphabet = rng.choice(["ab", "ab c", "abcdefgh \n", "aé\U0001f600 "])
     parts = ["".join(rng.choice(alphabet) for _ in range(rng.randrange(100)))]
     for _ in range(rng.randrange(4)):
@@ -127,7 +127,7 @@ def test_repetition_puts_them_together() -> None:
 
 
 def test_100_kilobytes_take_seconds_at_most() -> None:
-    """Measured: 0.2 to 1 s here. A backtracking regular expression takes 100 s for the same."""
+    """Measured: 15 to 80 ms here. A backtracking regular expression takes 100 s for the same."""
     rng = random.Random(0)
     words = ["".join(rng.choice("etaoinshrdlu") for _ in range(rng.randrange(2, 9))) for _ in range(2000)]
     clean = " ".join(rng.choice(words) for _ in range(20_000))[:100_000]

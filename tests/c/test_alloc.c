@@ -283,6 +283,28 @@ static void test_link_apply_never_allocates(void) {
     CHECK(n_live == 0);
 }
 
+/* The scan of a text that needs all it has: lists of runs, known runs by place, fingerprints. */
+static void test_runs_failures(void) {
+    enum { N = 24000 };
+    static uint8_t text[N];
+    size_t n_runs = 0;
+    for (size_t i = 0; i < N; i++) text[i] = i % 200 && i != N / 2 + 1 ? 'a' : 'b';
+    memset(text, 'c', 600);
+    lzs_status status = LZS_ENOMEM;
+    for (int fail = 0; status != LZS_OK; fail++) {
+        long before = n_allocations;
+        fail_after = fail;
+        status = lzs_byte_runs(text, N, 2, 64, 0, NULL, 0, &n_runs);
+        bool failed = fail_after < 0;
+        fail_after = -1;
+        CHECK(status == (failed ? LZS_ENOMEM : LZS_ESPACE) && (n_runs > 100) == !failed);
+        CHECK(n_live == 0);
+        if (failed) continue;
+        CHECK(n_allocations - before >= 6); /* two lists that grow, two tables */
+        status = LZS_OK;
+    }
+}
+
 int main(void) {
     uint64_t state = 3;
     for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
@@ -298,5 +320,6 @@ int main(void) {
     test_link_clone_failures(LZS_LINK_PENALTIES);
     test_link_clone_failures(LZS_LINK_SAMPLER);
     test_link_apply_never_allocates();
+    test_runs_failures();
     return 0;
 }
