@@ -3,13 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := $(wildcard c/*.c c/*.h c/*.in cli/*.py lzsampler/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
+SOURCES := $(wildcard c/*.c c/*.h c/*.in cli/*.py lzsampler/*.py lzsampler/*/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
 
 # llama.cpp for AVX2-class CPUs instead of this very one: pip keeps the wheel and may use it on another machine, and a
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions pytest hf neon bench wheel clean
+.PHONY: demo test lint ctest instructions pytest hf neon versions bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -39,6 +39,18 @@ neon:
 
 pytest: $(VENV)/.ready
 	$(BIN)/pytest
+
+# The tests that need llama.cpp, with the oldest llama-cpp-python that lzsampler supports, one in the middle and the newest;
+# each builds llama.cpp, once: pip keeps the wheels.
+LLAMA_VERSIONS := 0.3.17 0.3.26 0.3.36
+versions: $(addprefix build/versions/,$(addsuffix /.passed,$(LLAMA_VERSIONS)))
+build/versions/%/.passed: $(VENV)/.tools $(SOURCES) $(wildcard tests/test_llama.py tests/test_dropin*.py)
+	$(PYTHON) -m venv build/versions/$*
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/versions/$*/wheels .
+	$(LLAMA_BUILD) build/versions/$*/bin/python -m pip --disable-pip-version-check install --quiet \
+	  llama-cpp-python==$* pytest hypothesis build/versions/$*/wheels/*.whl
+	build/versions/$*/bin/pytest tests/test_llama.py tests/test_dropin*.py
+	touch $@
 
 # What pytest skips without torch. The usual torch for Linux brings CUDA, 5.6 GB on the disk; a build for the CPU, where pip
 # finds one (PIP_EXTRA_INDEX_URL, PIP_CONSTRAINT), takes 1.5 GB.

@@ -1,12 +1,15 @@
 """What tests of `attach` and `LZLlama` share: the embedded model as a plain `llama_cpp.Llama`, and what it answers."""
 
+import inspect
 import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import llama_cpp
+from llama_cpp._internals import LlamaSampler
 
 from lzsampler import Params
 from lzsampler.models import default_model
@@ -39,6 +42,13 @@ def run_python(code: str, **environment: str) -> str:
         text=True,
         env={**os.environ, **environment},
         timeout=300,
+        cwd=Path(__file__).parent,  # not the root, whose lzsampler may not be the installed one
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
+
+
+def penalty_arguments(n_vocab: int, window: int, repeat: float, frequency: float, presence: float) -> tuple[Any, ...]:
+    """Return what llama.cpp's penalties take: without n_vocab before llama-cpp-python 0.3.35."""
+    names = inspect.signature(LlamaSampler.add_penalties).parameters
+    return (*((n_vocab,) if "n_vocab" in names else ()), window, repeat, frequency, presence)

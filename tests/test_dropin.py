@@ -115,12 +115,14 @@ def test_four_ways_give_the_same_tokens(llm: Any, history: Any, formula: Any) ->
             lz_penalty=0.2, lz_formula=formula, history=history, temperature=temperature, temperature_last=True,
             pick="llama", seed=11, **sampling,
         )  # fmt: skip
-        with Model(default_model(), n_ctx=512, n_threads=1) as model:
-            assert list(generate(model, LOOPING, ours, n_predict=120).tokens) == by_hand
         model = new(LZLlama, lz_penalty=0.2, lz_formula=formula, history=history)
         got = text_of(model(LOOPING, max_tokens=120, temperature=temperature, seed=11, **sampling))
         assert got == model.detokenize(by_hand, prev_tokens=prompt).decode("utf-8", "ignore")
         model.close()
+        if temperature > 0 and llama_cpp.__version__ < "0.3.35":
+            continue  # llama.cpp left the candidates in another order, so that the same random number picks another
+        with Model(default_model(), n_ctx=512, n_threads=1) as model:
+            assert list(generate(model, LOOPING, ours, n_predict=120).tokens) == by_hand
 
 
 def primed(sampler: Sampler, prompt: list[int]) -> Sampler:

@@ -85,13 +85,14 @@ def test_python_processors_keep_their_place() -> None:
         from lzsampler import Params, Sampler
         from lzsampler.models import default_model
         from llama_cpp._internals import LlamaSampler
+        from applications import penalty_arguments
 
         for before in (True, False):  # the custom sampler before or after our link
             chain = LlamaSampler()
             calls = []
             if before:
                 chain.add_custom(lambda candidates: calls.append(candidates.contents.size))
-            chain.add_penalties(100, 64, 1.0, 0.0, 0.0)
+            chain.add_penalties(*penalty_arguments(100, 64, 1.0, 0.0, 0.0))
             chain.add_top_k(40)
             if not before:
                 chain.add_custom(lambda candidates: calls.append(candidates.contents.size))

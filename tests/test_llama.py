@@ -14,7 +14,8 @@ from lzsampler import LzsError, Params, Sampler
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import llama  # noqa: E402 (needs llama_cpp)
+from applications import penalty_arguments  # noqa: E402 (needs llama_cpp)
+from lzsampler import llama  # noqa: E402
 from lzsampler.llama import links  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
 
@@ -155,7 +156,9 @@ def test_penalties_are_llamas(window: int, repeat: float, frequency: float, pres
     for n_vocab, n_history in ((7, 30), (500, 200), (500, 0), (3000, 1200)):
         row = rng.normal(0, 4, n_vocab).astype(np.float32)
         history = rng.integers(0, n_vocab, n_history).tolist()
-        penalties = llama_cpp.llama_sampler_init_penalties(n_vocab, window, repeat, frequency, presence)
+        penalties = llama_cpp.llama_sampler_init_penalties(
+            *penalty_arguments(n_vocab, window, repeat, frequency, presence)
+        )
         for token in history:
             llama_cpp.llama_sampler_accept(penalties, token)
         params = Params(
