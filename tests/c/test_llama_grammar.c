@@ -1,0 +1,249 @@
+/* test_llama_grammar.c - picking before the grammar, with a host of a few lines in the place of libllama: a chain of our
+ * link, top-k and greedy, and a "grammar" that is a set of tokens. The slow order, as common_sampler has it, is the oracle.
+ * The real libllama is in tests/test_dropin_grammar.py. */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "lzs_llama_abi.h"
+#include "lzsampler.h"
+
+enum { N_VOCAB = 3000, LINKS = 3 };
+
+/* ---- the host ---- */
+
+static float logits[N_VOCAB];
+static bool in_grammar[N_VOCAB];
+static int32_t top_k, n_accepted, grammar_asked;
+
+static lzs_llama_sampler *host_init(const lzs_llama_sampler_i *iface, void *ctx) {
+    lzs_llama_sampler *link = malloc(sizeof *link);
+    CHECK(link);
+    *link = (lzs_llama_sampler){iface, ctx};
+    return link;
+}
+
+static void host_free(lzs_llama_sampler *link) {
+    link->iface->free(link);
+    free(link);
+}
+
+static float *get_logits(void *context, int32_t index) {
+    CHECK(context == logits);
+    return index == -1 ? logits : NULL;
+}
+
+static void apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    sampler->iface->apply(sampler, candidates);
+}
+
+static void accept(lzs_llama_sampler *sampler, int32_t token) {
+    sampler->iface->accept(sampler, token);
+}
+
+static void nothing_accept(lzs_llama_sampler *sampler, int32_t token) {
+    (void)sampler;
+    (void)token;
+    n_accepted++;
+}
+
+static int better(const void *a, const void *b) {
+    const lzs_llama_token_data *x = a, *y = b;
+    if (x->logit != y->logit) return x->logit < y->logit ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static void top_k_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    (void)sampler;
+    qsort(candidates->data, candidates->size, sizeof *candidates->data, better);
+    if (top_k > 0 && (size_t)top_k < candidates->size) candidates->size = (size_t)top_k;
+}
+
+/* Not greedy but the worst that truncation left, so that what it left matters. */
+static void last_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    (void)sampler;
+    int64_t last = -1;
+    for (size_t i = 0; i < candidates->size; i++) {
+        if (candidates->data[i].logit > -INFINITY) last = (int64_t)i;
+    }
+    candidates->selected = last;
+}
+
+static void grammar_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    (void)sampler;
+    for (size_t i = 0; i < candidates->size; i++) {
+        grammar_asked++;
+        if (!in_grammar[candidates->data[i].id]) candidates->data[i].logit = -INFINITY;
+    }
+}
+
+static const lzs_llama_sampler_i top_k_interface = {NULL, nothing_accept, top_k_apply, NULL, NULL, NULL, {0}};
+static const lzs_llama_sampler_i last_interface = {NULL, nothing_accept, last_apply, NULL, NULL, NULL, {0}};
+static const lzs_llama_sampler_i grammar_interface = {NULL, nothing_accept, grammar_apply, NULL, NULL, NULL, {0}};
+static lzs_llama_sampler top_k_link = {&top_k_interface, NULL}, last_link = {&last_interface, NULL};
+static lzs_llama_sampler grammar = {&grammar_interface, NULL};
+static lzs_llama_sampler *links[LINKS];
+
+static void chain_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    (void)sampler;
+    for (int i = 0; i < LINKS; i++) apply(links[i], candidates);
+}
+
+static void chain_accept(lzs_llama_sampler *sampler, int32_t token) {
+    (void)sampler;
+    for (int i = 0; i < LINKS; i++) accept(links[i], token);
+}
+
+static const lzs_llama_sampler_i chain_interface = {NULL, chain_accept, chain_apply, NULL, NULL, NULL, {0}};
+static lzs_llama_sampler chain = {&chain_interface, NULL};
+
+static lzs_llama_sampler *chain_get(lzs_llama_sampler *sampler, int32_t index) {
+    CHECK(sampler == &chain && index >= 0 && index < LINKS);
+    return links[index];
+}
+
+static int chain_n(const lzs_llama_sampler *sampler) {
+    CHECK(sampler == &chain);
+    return LINKS;
+}
+
+static lzs_llama_functions functions(void) {
+    lzs_llama_functions f;
+    float *(*a)(void *, int32_t) = get_logits;
+    void (*b)(lzs_llama_sampler *, lzs_llama_token_data_array *) = apply;
+    void (*c)(lzs_llama_sampler *, int32_t) = accept;
+    lzs_llama_sampler *(*d)(lzs_llama_sampler *, int32_t) = chain_get;
+    int (*e)(const lzs_llama_sampler *) = chain_n;
+    memcpy(&f.get_logits_ith, &a, sizeof a);
+    memcpy(&f.sampler_apply, &b, sizeof b);
+    memcpy(&f.sampler_accept, &c, sizeof c);
+    memcpy(&f.chain_get, &d, sizeof d);
+    memcpy(&f.chain_n, &e, sizeof e);
+    return f;
+}
+
+/* ---- the oracle: common_sampler_sample ---- */
+
+static int32_t slow_pick(bool *refused) {
+    static lzs_llama_token_data data[N_VOCAB];
+    int32_t token = -1;
+    *refused = false;
+    for (int under_grammar = 0; under_grammar < 2; under_grammar++) {
+        for (int32_t t = 0; t < N_VOCAB; t++) {
+            bool out = under_grammar && !in_grammar[t];
+            data[t] = (lzs_llama_token_data){t, out ? -INFINITY : logits[t], 0.0f};
+        }
+        lzs_llama_token_data_array candidates = {data, N_VOCAB, -1, false};
+        chain_apply(&chain, &candidates);
+        token = candidates.selected < 0 ? -1 : candidates.data[candidates.selected].id;
+        if (token < 0 || in_grammar[token]) return token;
+        *refused = true;
+    }
+    return -1;
+}
+
+/* ---- tests ---- */
+
+static void *new_penalties(float strength) {
+    lzs_params params;
+    lzs_params_init(&params);
+    params.lz_penalty = strength;
+    lzs_sampler *s;
+    void *link, *init;
+    lzs_llama_sampler *(*f)(const lzs_llama_sampler_i *, void *) = host_init;
+    memcpy(&init, &f, sizeof init);
+    CHECK(lzs_sampler_new(N_VOCAB, &params, &s) == LZS_OK);
+    CHECK(lzs_llama_link_new(s, LZS_LINK_PENALTIES, init, &link) == LZS_OK);
+    lzs_sampler_free(s);
+    return link;
+}
+
+static void random_logits(uint64_t *state, int kind) {
+    for (int32_t t = 0; t < N_VOCAB; t++) {
+        logits[t] = kind == 2 ? 1.0f : (float)(random_unit(state) * 20.0 - 10.0);
+        if (kind == 1 && random_below(state, 50)) logits[t] = -INFINITY;
+    }
+}
+
+/* Every pick is the oracle's, along a text; `alone` says whether the host tells that only our link comes first. */
+static void test_picks(int32_t k, int allowed_of_1000, bool alone, int kind) {
+    uint64_t state = (uint64_t)(k * 1000 + allowed_of_1000 * 4 + kind);
+    void *penalties = new_penalties(0.5f);
+    links[0] = penalties;
+    links[1] = &top_k_link;
+    links[2] = &last_link;
+    top_k = k;
+    lzs_llama_functions f = functions();
+    lzs_llama_grammar *g;
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, alone ? penalties : NULL, 1, k, &g) == LZS_OK);
+    uint64_t refused = 0;
+    static float before[N_VOCAB];
+    for (int step = 0; step < 25; step++) {
+        random_logits(&state, kind);
+        for (int32_t t = 0; t < N_VOCAB; t++) in_grammar[t] = random_below(&state, 1000) < allowed_of_1000;
+        memcpy(before, logits, sizeof logits);
+        bool was_refused;
+        int32_t token, expected = slow_pick(&was_refused);
+        CHECK(!memcmp(before, logits, sizeof logits));
+        refused += was_refused;
+        n_accepted = 0;
+        lzs_status status = lzs_llama_grammar_sample(g, logits, -1, &token);
+        CHECK(!memcmp(before, logits, sizeof logits)); /* left as they were */
+        CHECK(token == expected);
+        CHECK(status == (expected < 0 ? LZS_EMASKED : LZS_OK));
+        CHECK(n_accepted == (expected < 0 ? 0 : LINKS)); /* top-k, last and the grammar; the link counts by itself */
+        CHECK(lzs_llama_grammar_refused(g) == refused);
+    }
+    lzs_llama_grammar_free(g);
+    host_free(penalties);
+}
+
+static void test_the_best_are_asked_in_order(void) {
+    void *penalties = new_penalties(0.0f);
+    links[0] = penalties;
+    links[1] = &top_k_link;
+    links[2] = &last_link;
+    top_k = 1;
+    for (int32_t t = 0; t < N_VOCAB; t++) {
+        logits[t] = -(float)t;
+        in_grammar[t] = t == 5;
+    }
+    lzs_llama_functions f = functions();
+    lzs_llama_grammar *g;
+    int32_t token;
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, penalties, 1, 1, &g) == LZS_OK);
+    grammar_asked = 0;
+    CHECK(lzs_llama_grammar_sample(g, logits, -1, &token) == LZS_OK && token == 5);
+    CHECK(grammar_asked == 1 + 6 + 1); /* the pick, tokens 0 to 5, the new pick: not the vocabulary */
+    CHECK(lzs_llama_grammar_sample(g, logits, 0, &token) == LZS_EINVAL && token == -1); /* no logits there */
+    lzs_llama_grammar_free(g);
+    host_free(penalties);
+}
+
+static void test_arguments(void) {
+    lzs_llama_functions f = functions(), missing = f;
+    lzs_llama_grammar *g = (lzs_llama_grammar *)&f;
+    missing.chain_n = NULL;
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &missing, &chain, &grammar, NULL, 1, 1, &g) == LZS_EINVAL && !g);
+    CHECK(lzs_llama_grammar_new(0, &f, &chain, &grammar, NULL, 1, 1, &g) == LZS_EINVAL);
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &f, NULL, &grammar, NULL, 1, 1, &g) == LZS_EINVAL);
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, NULL, NULL, 1, 1, &g) == LZS_EINVAL);
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, NULL, -1, 1, &g) == LZS_EINVAL);
+    lzs_llama_grammar_free(NULL);
+}
+
+int main(void) {
+    test_arguments();
+    test_the_best_are_asked_in_order();
+    const int32_t ks[] = {0, 1, 3, 40, 1000, 1100, 5000};
+    const int allowed[] = {0, 1, 30, 500, 1000};
+    for (size_t k = 0; k < sizeof ks / sizeof *ks; k++) {
+        for (size_t a = 0; a < sizeof allowed / sizeof *allowed; a++) {
+            for (int kind = 0; kind < 3; kind++) {
+                test_picks(ks[k], allowed[a], true, kind);
+                test_picks(ks[k], allowed[a], false, kind);
+            }
+        }
+    }
+    return 0;
+}
