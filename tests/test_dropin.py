@@ -66,6 +66,22 @@ def test_with_penalties_off_nothing_changes(llm: Any, application: Any, settings
     assert application(llm, **settings) == untouched  # and given back as it was
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Most of the characters that perform in this book still live, and",
+        "This is the end of the adventures of Buster Bear",
+        "Still Sunday said nothing, but only",
+        "The evening came, the drawing-rooms were lighted up, the company assembled. It was",
+    ],
+)
+def test_loops_of_other_prompts_are_gone(llm: Any, prompt: str) -> None:
+    settings = {"max_tokens": 250, "temperature": 0.0}
+    assert repetition(text_of(llm(prompt, **settings))).loops
+    with attach(llm):
+        assert not repetition(text_of(llm(prompt, **settings))).loops
+
+
 @pytest.mark.parametrize("application", [completion, completion_stream, tokens])
 def test_the_loop_is_gone(llm: Any, application: Any) -> None:
     assert repetition(application(llm, 200, temperature=0.0)).loops
