@@ -1,6 +1,9 @@
 """What `lzs generate` prints: the text as it comes, and the line of figures at the end."""
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ class Output:
     def __init__(self, *, live: bool) -> None:
         self.live = live
         self.error: OSError | None = None
+        self._printed = 0  # characters
 
     def write(self, text: str) -> bool:
         """Print a piece as it comes; return True when nobody gets it."""
@@ -23,15 +27,30 @@ class Output:
         return self.error is not None
 
     def finish(self, text: str) -> None:
-        """End the line of a live text, or print all of it."""
-        self._print("\n" if self.live else text + "\n")
+        """Print what was not printed yet of the whole text, and end the line: Ctrl-C may come between two pieces."""
+        self._print(text[self._printed :] + "\n")
 
     def _print(self, text: str) -> None:
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except OSError as error:  # its reader is gone, or its disk is full
-            self.error = error
+        with _uninterrupted():
+            try:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            except OSError as error:  # its reader is gone, or its disk is full
+                self.error = error
+            self._printed += len(text)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait, so that what is printed is also counted; not on Windows."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def loop_line(loop: "Loop", *, trimmed: bool) -> str:

@@ -70,7 +70,7 @@ def test_cmake_subproject(tmp_path: Path) -> None:
     targets = run([cmake, "--build", "build", "--target", "help"], tmp_path)
     assert "lzsampler_shared" in targets
     assert "lzsampler_example" not in targets
-    assert "test_" not in targets
+    assert "... test_" not in targets  # make also prints folders, when it runs under another make
     cache = (tmp_path / "build" / "CMakeCache.txt").read_text()
     assert "CMAKE_BUILD_TYPE:STRING=\n" in cache
     run([cmake, "--build", "build"], tmp_path)
