@@ -94,104 +94,131 @@ def generate(
     Raises ValueError for an empty prompt, one that does not fit in the context, ``trim_loop`` without detection, and
     arguments out of range; LzsError when the model or its template fails. The model's context is emptied first.
     """
-    n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
-    if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
-        raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
-    if not isinstance(trim_loop, bool | np.bool_):
-        raise ValueError(f"trim_loop must be True or False, got {trim_loop!r}")
-    if trim_loop and params.repetition_detection is None:
-        raise ValueError("trim_loop needs loops to be looked for: set repetition_detection in Params")
-    text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
-    if not text:
-        raise ValueError("the prompt is empty: give the beginning of a text")
-    tokens = model.tokenize(text)
-    if not tokens:
-        raise ValueError("the prompt is empty: it has no tokens")
-    if len(tokens) > model.n_ctx:
-        raise ValueError(
-            f"the prompt has {len(tokens)} tokens, the context {model.n_ctx}: shorten the prompt or raise the context"
-        )
-    sampler = Sampler(model.n_vocab, params)
-    sampler.prime(tokens)
-    run = _Run(model, sampler, _TextStream(stop), on_text)
-    run.until(tokens, n_predict if n_predict >= 0 else INT32_MAX)
-    made, written = tuple(run.tokens), "".join(run.written)
-    if trim_loop and run.loop is not None:
-        made, written = _first_copy(made, run.loop, model)
-    reasoning, content = split_reasoning(written, opened=text.rstrip().endswith(THINK))
-    return Generation(
-        text=written,
-        reasoning=reasoning,
-        content=content,
-        tokens=made,
-        finish_reason=run.finish_reason,
-        stop_string=run.stream.found,
-        loop=run.loop,
-        prompt_tokens=len(tokens),
-        timings=Timings(run.prompt_s, run.decode_s, run.sampling_s, run.total_s),
-        repetition=repetition(written),
-    )
+    written = Text(model, prompt, params, n_predict=n_predict, stop=stop, on_text=on_text, trim_loop=trim_loop)
+    start = perf_counter()
+    try:
+        model.keep(0)
+        model.decode(written.prompt)
+        logits = model.logits()
+        written.prompt_s = perf_counter() - start
+        while (token := written.take(logits, room=model.n_past < model.n_ctx)) is not None:
+            before = perf_counter()
+            model.decode((token,))
+            logits = model.logits()
+            written.decode_s += perf_counter() - before
+    except KeyboardInterrupt:
+        written.interrupt()
+    finally:
+        written.total_s = perf_counter() - start
+    return written.generation()
 
 
-class _Run:
-    """One decode loop with what it has made so far, so that an interrupt loses nothing."""
+class Text:
+    """One text while it is written: prompt, sampler, and what it has come to, so that an interrupt loses nothing.
+
+    Whoever decodes gives the logits after the prompt, and then after each token, to `take`. Arguments as of `generate`,
+    which says what is raised. The times are set by who decodes.
+    """
 
     def __init__(
-        self, model: Model, sampler: Sampler, stream: "_TextStream", on_text: Callable[[str], object] | None
+        self,
+        model: Model,
+        prompt: str | Messages,
+        params: Params,
+        *,
+        n_predict: int = -1,
+        stop: Sequence[str] = (),
+        on_text: Callable[[str], object] | None = None,
+        trim_loop: bool = False,
     ) -> None:
-        self.model, self.sampler, self.stream, self.on_text = model, sampler, stream, on_text
+        n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
+        if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
+            raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
+        if not isinstance(trim_loop, bool | np.bool_):
+            raise ValueError(f"trim_loop must be True or False, got {trim_loop!r}")
+        if trim_loop and params.repetition_detection is None:
+            raise ValueError("trim_loop needs loops to be looked for: set repetition_detection in Params")
+        text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
+        if not text:
+            raise ValueError("the prompt is empty: give the beginning of a text")
+        self.prompt = model.tokenize(text)
+        if not self.prompt:
+            raise ValueError("the prompt is empty: it has no tokens")
+        if len(self.prompt) > model.n_ctx:
+            raise ValueError(
+                f"the prompt has {len(self.prompt)} tokens, the context {model.n_ctx}: "
+                "shorten the prompt or raise the context"
+            )
+        self.model, self.on_text, self.trim_loop = model, on_text, trim_loop
+        self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
+        self.sampler = Sampler(model.n_vocab, params)
+        self.sampler.prime(self.prompt)
         self.tokens: list[int] = []
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
         self.loop: Loop | None = None
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
+        self._reasons = text.rstrip().endswith(THINK)
+        self._stream = _TextStream(stop)
 
-    def until(self, prompt: list[int], n_predict: int) -> None:
-        """Decode the prompt, then token after token, until there is a reason to finish."""
-        start = perf_counter()
-        try:
-            self.model.keep(0)
-            self.model.decode(prompt)
-            logits = self.model.logits()
-            self.prompt_s = perf_counter() - start
-            if n_predict == 0:
-                self.finish_reason = "length"
-                return
-            while True:
-                before = perf_counter()
-                token = self._pick(logits)
-                picked = perf_counter()
-                self.sampling_s += picked - before
-                if self.model.is_eog(token):
-                    self.finish_reason = "stop"
-                    break
-                self.tokens.append(token)
-                wants_end = self._write(self.stream.feed(self.model.piece(token)))
-                if self.stream.found is not None:
-                    self.finish_reason = "stop"
-                    break
-                if wants_end:
-                    break
-                self.loop = self.sampler.loop
-                if self.loop is not None:
-                    self.finish_reason = "repetition"
-                    break
-                if len(self.tokens) >= n_predict:
-                    self.finish_reason = "length"
-                    break
-                if self.model.n_past >= self.model.n_ctx:
-                    self.finish_reason = "context"
-                    break
-                before = perf_counter()
-                self.model.decode((token,))
-                logits = self.model.logits()
-                self.decode_s += perf_counter() - before
-            self._write(self.stream.end())
-        except KeyboardInterrupt:
-            self.finish_reason = "interrupted"
-            self._write(self.stream.end())
-        finally:
-            self.total_s = perf_counter() - start
+    def take(self, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
+        """Pick the next token from logits, float32[n_vocab], and return it to be decoded; None when the text is over.
+
+        ``room``: whether the context has a place for one more token.
+        """
+        token, reason = self._step(logits, room)
+        if reason is not None:
+            self._finish(reason)
+            return None
+        return token
+
+    def _step(self, logits: npt.NDArray[np.float32], room: bool) -> tuple[int, FinishReason | None]:
+        if self.n_predict == 0:
+            return -1, "length"
+        before = perf_counter()
+        token = self._pick(logits)
+        self.sampling_s += perf_counter() - before
+        if self.model.is_eog(token):
+            return token, "stop"
+        self.tokens.append(token)
+        wants_end = self._write(self._stream.feed(self.model.piece(token)))
+        if self._stream.found is not None:
+            return token, "stop"
+        if wants_end:
+            return token, "interrupted"
+        self.loop = self.sampler.loop
+        if self.loop is not None:
+            return token, "repetition"
+        if len(self.tokens) >= self.n_predict:
+            return token, "length"
+        return token, None if room else "context"
+
+    def interrupt(self) -> None:
+        """End the text where it is."""
+        self._finish("interrupted")
+
+    def generation(self) -> Generation:
+        """Return what was written."""
+        tokens, text = tuple(self.tokens), "".join(self.written)
+        if self.trim_loop and self.loop is not None:
+            tokens, text = _first_copy(tokens, self.loop, self.model)
+        reasoning, content = split_reasoning(text, opened=self._reasons)
+        return Generation(
+            text=text,
+            reasoning=reasoning,
+            content=content,
+            tokens=tokens,
+            finish_reason=self.finish_reason,
+            stop_string=self._stream.found,
+            loop=self.loop,
+            prompt_tokens=len(self.prompt),
+            timings=Timings(self.prompt_s, self.decode_s, self.sampling_s, self.total_s),
+            repetition=repetition(text),
+        )
+
+    def _finish(self, reason: FinishReason) -> None:
+        self.finish_reason = reason
+        self._write(self._stream.end())
 
     def _pick(self, logits: npt.NDArray[np.float32]) -> int:
         try:

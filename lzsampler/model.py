@@ -16,7 +16,7 @@ from .llama import llama_cpp
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
 _MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
-_MAX_THREADS = 512  # GGML_MAX_N_THREADS
+MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # Threads wait for each other at every operation: where one has less than this to do, another one saves nothing, and
 # costs a lot on a busy machine (embedded model, 8 MB, 2 cores with other work: 0.8 ms a token, but 9 to 50 with 2).
 _BYTES_A_THREAD = 32 << 20
@@ -55,7 +55,7 @@ class Model:
         self.n_ctx = integer("n_ctx", n_ctx, 0, INT32_MAX) or trained
         self.n_batch = min(integer("n_batch", n_batch, 1, INT32_MAX), self.n_ctx)
         enough = min(physical_cores(), 1 + self.header.file_bytes // _BYTES_A_THREAD)
-        self.n_threads = enough if n_threads is None else integer("n_threads", n_threads, 1, _MAX_THREADS)
+        self.n_threads = enough if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
         self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, INT32_MAX)
         _refuse_without_weights(self.header)
         self.llm = self._open()
