@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._check import INT32_MAX, LzsError, integer
+from .llama.chain import ChainSampler
 from .model import Messages, Model
 from .params import Params
 from .repetition import Repetition, repetition
@@ -116,8 +117,9 @@ def generate(
 class Text:
     """One text while it is written: prompt, sampler, and what it has come to, so that an interrupt loses nothing.
 
-    Whoever decodes gives the logits after the prompt, and then after each token, to `take`. Arguments as of `generate`,
-    which says what is raised. The times are set by who decodes.
+    Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times.
+    Arguments as of `generate`, which says what is raised; ``sampler``: one at its beginning, in the place of that of
+    ``params``.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class Text:
         stop: Sequence[str] = (),
         on_text: Callable[[str], object] | None = None,
         trim_loop: bool = False,
+        sampler: Sampler | ChainSampler | None = None,
     ) -> None:
         n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
@@ -151,7 +154,7 @@ class Text:
             )
         self.model, self.on_text, self.trim_loop = model, on_text, trim_loop
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
-        self.sampler = Sampler(model.n_vocab, params)
+        self.sampler = Sampler(model.n_vocab, params) if sampler is None else sampler
         self.sampler.prime(self.prompt)
         self.tokens: list[int] = []
         self.written: list[str] = []

@@ -7,7 +7,7 @@ some cache already holds of it.
 """
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ._check import LzsError, integer
 from .generate import Generation, Text
 from .llama import llama_cpp
+from .llama.chain import ChainSampler
 from .model import MAX_THREADS, Messages, Model, physical_cores
 from .params import Params
 
@@ -28,7 +29,10 @@ _FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from
 
 @dataclass(frozen=True)
 class Request:
-    """One text to write: the arguments of `generate`; ``id`` is the caller's."""
+    """One text to write: the arguments of `generate`; ``id`` is the caller's.
+
+    ``sampler``: makes one in the place of that of ``params``, when the text begins.
+    """
 
     id: Any
     prompt: str | Messages
@@ -36,6 +40,7 @@ class Request:
     n_predict: int = -1
     stop: Sequence[str] = ()
     trim_loop: bool = False
+    sampler: Callable[[], ChainSampler] | None = None
 
 
 def generate_many(
@@ -73,14 +78,19 @@ def _run(
     model: Model, batch: "_Batch", requests: Iterator[Request], n_parallel: int
 ) -> Iterator[tuple[Request, Generation]]:
     slots = [_Slot(i) for i in range(n_parallel)]
-    first = next(requests, None)
+    first: tuple[Request, Text] | None = None
+    more = True
     while True:
         for slot in slots:
-            if first is None or slot.text is not None:
+            if slot.text is not None:
                 continue
-            if not _begin(model, batch, slots, slot, first):
-                break  # its prompt is being decoded in another slot: one step later it is there to copy
-            first = next(requests, None)
+            if first is None and more:
+                request = next(requests, None)
+                more = request is not None
+                first = None if request is None else (request, _text(model, request))
+            if first is None or not _begin(batch, slots, slot, *first):
+                break  # no more; or its prompt is being decoded in another slot, to be copied a step later
+            first = None
         active = [slot for slot in slots if slot.text is not None]
         if not active:
             return
@@ -100,19 +110,29 @@ def _run(
             if token is not None:
                 slot.waiting = [token]
                 continue
-            text, request = slot.text, slot.request
+            text, finished = slot.text, slot.request
             slot.text = slot.request = None
             text.total_s = text.prompt_s + text.decode_s + text.sampling_s
-            yield request, text.generation()
+            yield finished, text.generation()
 
 
-def _begin(model: Model, batch: "_Batch", slots: list[_Slot], slot: _Slot, request: Request) -> bool:
+def _text(model: Model, request: Request) -> Text:
+    return Text(
+        model,
+        request.prompt,
+        request.params,
+        n_predict=request.n_predict,
+        stop=request.stop,
+        trim_loop=request.trim_loop,
+        sampler=None if request.sampler is None else request.sampler(),
+    )
+
+
+def _begin(batch: "_Batch", slots: list[_Slot], slot: _Slot, request: Request, text: Text) -> bool:
     """Give a request a slot, with as much of its prompt as some cache holds; its last token is always decoded.
 
     False, with nothing done, when more of its prompt waits in another slot to be decoded.
     """
-    fields = {"n_predict": request.n_predict, "stop": request.stop, "trim_loop": request.trim_loop}
-    text = Text(model, request.prompt, request.params, **fields)  # type: ignore[arg-type]
     prompt = text.prompt
     source = max(slots, key=lambda other: (_common(other.cached, prompt), other is slot))
     keep = min(_common(source.cached, prompt), len(prompt) - 1)

@@ -1,0 +1,219 @@
+"""`evaluate`: the same files twice, nothing lost or doubled by a kill, and nothing mixed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+llama_cpp = pytest.importorskip("llama_cpp")
+
+from lzsampler import LzsError, Params  # noqa: E402 (needs llama_cpp)
+from lzsampler.evaluate import evaluate  # noqa: E402
+from lzsampler.generate import generate  # noqa: E402
+from lzsampler.grid import DRY, Grid, Setting  # noqa: E402
+from lzsampler.llama.chain import ChainSampler  # noqa: E402
+from lzsampler.model import Model  # noqa: E402
+from lzsampler.models import default_model  # noqa: E402
+from lzsampler.transcript import TranscriptFile  # noqa: E402
+
+DATA = Path(__file__).parents[1] / "bench" / "data"
+GRID = Grid(
+    "small",
+    (
+        Setting("none", "none", Params(temperature=0.0)),
+        Setting("lz", "lz-rate", Params(temperature=0.0, lz_penalty=0.15), 0.15),
+        Setting("warm", "none", Params(temperature=0.9)),
+        Setting("dry", "dry", Params(temperature=0.0), 0.8, DRY),
+    ),
+    seeds=(1, 2),
+    n_predict=40,
+)
+FILES: dict[str, Any] = {"tasks": DATA / "tale_tasks.jsonl", "prompts": DATA / "prompts.jsonl"}
+SETTINGS: dict[str, Any] = {**FILES, "grid": GRID, "limit": 3, "n_ctx": 256, "n_parallel": 4, "n_threads": 1}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("eval") / "whole"
+    evaluate(default_model(), path, **SETTINGS)
+    return path
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (path / "transcripts.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def same(a: Path, b: Path) -> bool:
+    return all((a / name).read_bytes() == (b / name).read_bytes() for name in ("transcripts.jsonl", "results.json"))
+
+
+def test_texts_and_counts(whole: Path) -> None:
+    made = lines(whole)
+    assert len(made) == 6 * (1 + 1 + 2 + 1)
+    tasks = {row["id"]: row for row in map(json.loads, (DATA / "tale_tasks.jsonl").read_text().splitlines())}
+    prompts = {row["id"]: row for row in map(json.loads, (DATA / "prompts.jsonl").read_text().splitlines())}
+    params = {setting.name: setting.params for setting in GRID.settings}
+    with Model(default_model(), n_ctx=256, n_threads=1) as model:
+        for transcript in made:
+            ours = transcript["eval"]
+            row = tasks.get(ours["prompt"]) or prompts[ours["prompt"]]
+            if ours["setting"] == "dry":
+                continue
+            asked = row.get("messages") or row["prompt"]
+            setting = Params(**{**vars(params[ours["setting"]]), "seed": ours["seed"]})
+            alone = generate(model, asked, setting, n_predict=40)
+            assert transcript["tokens"] == list(alone.tokens)
+            assert transcript["messages"][-1]["content"] == alone.content
+            assert ours["right"] == (alone.content == row["answer"] if "answer" in row else None)
+    results = json.loads((whole / "results.json").read_text())
+    for setting in results["settings"]:
+        mine = [t for t in made if t["eval"]["setting"] == setting["name"]]
+        assert setting["texts"] == len(mine)
+        assert setting["looping"] == sum(t["repetition"]["loops"] for t in mine)
+        assert setting["right"] == sum(t["eval"]["right"] is True for t in mine)
+        assert setting["answered"] == sum(t["eval"]["right"] is not None for t in mine)
+        assert setting["tokens"] == sum(len(t["tokens"]) for t in mine)
+    assert {s["name"] for s in results["settings"]} == {"none", "lz", "warm", "dry"}
+
+
+def test_two_runs_give_the_same_files(whole: Path, tmp_path: Path) -> None:
+    evaluate(default_model(), tmp_path / "again", **{**SETTINGS, "n_parallel": 7})
+    assert same(whole, tmp_path / "again")
+
+
+def test_a_kill_loses_what_was_in_hand_and_nothing_else(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    code = f"""
+import test_evaluate
+from lzsampler.evaluate import evaluate
+from lzsampler.models import default_model
+evaluate(default_model(), {str(out)!r}, **test_evaluate.SETTINGS)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent)
+    file = out / "transcripts.jsonl"
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (file.exists() and file.read_bytes().count(b"\n") >= 5):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = lines(out)
+    assert 5 <= len(kept) < 30
+    with file.open("ab") as half:
+        half.write(b'{"eval": {"setting"')  # what a kill in the middle of a write leaves
+    counted: list[tuple[int, int]] = []
+    evaluate(default_model(), out, **SETTINGS, resume=True, on_text=lambda *n: counted.append(n))
+    assert counted == [(n, 30) for n in range(len(kept) + 1, 31)]  # none of those that were there
+    assert same(whole, out)
+    evaluate(default_model(), out, **SETTINGS, resume=True, on_text=lambda *_: pytest.fail("all was done"))
+    assert same(whole, out)
+
+
+def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is there already: --resume goes on with it"):
+        evaluate(default_model(), whole, **SETTINGS)
+    other_grid = Grid("small", GRID.settings[:2], GRID.seeds, GRID.n_predict)
+    for change, name in (
+        ({"grid": other_grid}, "grid"),
+        ({"n_ctx": 300}, "context"),
+        ({"limit": 2}, "tasks or prompts"),
+        ({"prompts": None}, "tasks or prompts"),
+    ):
+        with pytest.raises(ValueError, match=f"begun with another {name}: results are never mixed"):
+            evaluate(default_model(), whole, **{**SETTINGS, **change}, resume=True)
+    other = tmp_path / "other.gguf"
+    other.write_bytes(default_model().read_bytes() + b"\0")
+    with pytest.raises(ValueError, match="begun with another model"):
+        evaluate(other, whole, **SETTINGS, resume=True)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "letter.txt").write_text("dear")
+    for resume in (True, False):
+        with pytest.raises(ValueError, match="is no folder of an evaluation"):
+            evaluate(default_model(), tmp_path / "letters", **SETTINGS, resume=resume)
+
+
+def test_a_damaged_line_is_named(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "damaged"
+    out.mkdir()
+    for name in ("run.json", "transcripts.jsonl"):
+        (out / name).write_bytes((whole / name).read_bytes())
+    rows = (out / "transcripts.jsonl").read_bytes().split(b"\n")
+    rows[3] = rows[3][:50]
+    (out / "transcripts.jsonl").write_bytes(b"\n".join(rows))
+    results = evaluate(default_model(), out, **SETTINGS, resume=True)
+    assert [row.line for row in results.bad["transcripts"]] == [4]
+    assert (out / "transcripts.jsonl").read_bytes() == (whole / "transcripts.jsonl").read_bytes()
+    assert '"damaged: made anew"' in (out / "results.json").read_text()
+
+
+def test_bad_rows_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    path.write_text('{"id": "a", "prompt": "Once", "answer": "x"}\n{"id": "b"}\n{\n')
+    results = evaluate(default_model(), tmp_path / "out", tasks=path, grid=GRID, n_ctx=256, n_parallel=2, n_threads=1)
+    assert [row.line for row in results.bad["tasks"]] == [2, 3]
+    written = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert [row["line"] for row in written["bad_rows"]["tasks"]] == [2, 3]
+    assert len(results.outcomes) == 5
+    path.write_text("{\n")
+    with pytest.raises(ValueError, match="has no tasks: "):
+        evaluate(default_model(), tmp_path / "none", tasks=path, grid=GRID)
+    with pytest.raises(ValueError, match="nothing to do"):
+        evaluate(default_model(), tmp_path / "none", grid=GRID)
+    with pytest.raises(ValueError, match="in the tasks and in the prompts"):
+        evaluate(default_model(), tmp_path / "none", tasks=FILES["tasks"], prompts=FILES["tasks"], grid=GRID)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_full_disk_loses_no_text_that_was_written(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "full"
+    append = TranscriptFile.append
+    written: list[Any] = []
+
+    def fills_up(self: Any, transcript: Any) -> None:
+        if len(written) == 7:
+            raise LzsError("cannot save the transcript: No space left on device")
+        written.append(transcript)
+        append(self, transcript)
+
+    monkeypatch.setattr(TranscriptFile, "append", fills_up)
+    with pytest.raises(LzsError, match="No space left"):
+        evaluate(default_model(), out, **SETTINGS)
+    monkeypatch.undo()
+    assert len(lines(out)) == 7
+    evaluate(default_model(), out, **SETTINGS, resume=True)
+    assert same(whole, out)
+    if os.geteuid():  # root writes anywhere
+        out.chmod(0o500)
+        with pytest.raises(LzsError, match="cannot write to"):
+            evaluate(default_model(), out / "deeper", **SETTINGS)
+
+
+def test_dry_is_llama_cpps(whole: Path) -> None:
+    """The baseline's picks are those of a chain of llama.cpp made by hand over the same logits."""
+    with Model(default_model(), n_ctx=256, n_threads=1) as model:
+        for seed in (1, 2):
+            params = Params(temperature=0.8, top_k=40, top_p=0.95, seed=seed)
+            sampler = ChainSampler(model.llm, params, DRY)
+            by_hand = llama_cpp._internals.LlamaSampler()
+            by_hand.add_dry(model.llm._model, 0.8, 1.75, 2, -1, ["\n", ":", '"', "*"])
+            by_hand.add_top_k(40)
+            by_hand.add_top_p(0.95)
+            by_hand.add_min_p(0.0)
+            by_hand.add_temp(0.8)
+            by_hand.add_dist(seed)
+            model.keep(0)
+            model.decode(model.tokenize("Between Barton and Delaford, there was that"))
+            for _ in range(60):
+                token = sampler.sample(model.logits())
+                assert token == llama_cpp.llama_sampler_sample(by_hand.sampler, model.llm.ctx, -1)
+                sampler.accept(token)
+                model.decode((token,))
+            sampler.close()
+            by_hand.close()
