@@ -73,8 +73,8 @@ def evaluate(
     ``out``: the work folder; it must not exist, or with ``resume`` be one of the same model, grid, tasks and prompts.
     ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each. ``n_parallel``: texts
     decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each. Settings that draw have a
-    text a seed, greedy ones one text. Every text is on the disk when it ends; a damaged line of a folder that is resumed
-    is named in the results, and its text made anew.
+    text a seed, greedy ones one text. Every text is on the disk when it ends; a damaged line of a folder that is
+    resumed is named in the results, and its text made anew.
 
     Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.
     """
