@@ -1,6 +1,7 @@
 """`Summary`: the figures of an audit, made by adding `Audited` records in the order of their files."""
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Mapping, MutableSequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .records import LOOPING, Audited, BadRecord, Finding, Rule
+from .records import LOOPING, Audited, BadRecord, FieldName, Finding, Rule
 from .statistics import CONFIDENCE, wilson
 
 VERSION = 1  # of summary.json
@@ -23,14 +24,17 @@ def loops(audited: Audited) -> list[Finding]:
     The same stretch is often found as characters, as words and as lines: it is one loop, and its waste counts once.
     """
     taken: list[Finding] = []
+    covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # starts and ends of those taken, in order
     for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
-        if finding.rule in LOOPING and all(_apart(finding, other) for other in taken):
+        if finding.rule not in LOOPING:
+            continue
+        starts, ends = covered.setdefault(finding.field, ([], []))
+        at = bisect_right(ends, finding.start)
+        if at == len(starts) or finding.end <= starts[at]:
+            starts.insert(at, finding.start)
+            ends.insert(at, finding.end)
             taken.append(finding)
     return taken
-
-
-def _apart(a: Finding, b: Finding) -> bool:
-    return a.field != b.field or a.end <= b.start or b.end <= a.start
 
 
 def wasted_tokens(audited: Audited) -> int:
@@ -100,7 +104,7 @@ class Summary:
     ``total`` is the group of all records. ``rule_counts``: records that have a finding of each rule. ``points``:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
     order of the records. ``metrics``: sums over records. ``worst``: the records that waste most tokens, without texts.
-    ``bad``: the first bad records.
+    ``bad``: the first bad records. The lists are cut to their size and ordered by `merge`.
 
     Adding is the same in every order of the work: parts of the records are added up on their own, and the parts merged
     in the order of the records, always cut at the same places, so that sums of floats round the same way too.
@@ -163,7 +167,8 @@ class Summary:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
             self.worst.append(replace(item, texts=()))
-            self._trim(slack=2)
+            if len(self.worst) > 2 * WORST or len(self.points) > 2 * POINTS:  # not each time: it sorts
+                self._trim()
 
     def merge(self, other: "Summary") -> None:
         """Add a summary of records that come after those of this one, under the same rules."""
@@ -179,13 +184,11 @@ class Summary:
         self.worst += other.worst
         self.bad_records += other.bad_records
         self.bad += other.bad[: LISTED - len(self.bad)]
-        self._trim(slack=1)
+        self._trim()
 
-    def _trim(self, slack: int) -> None:
-        """Cut the lists that have a most, once they are ``slack`` times as long: sorting for every record is slow."""
-        if len(self.worst) > slack * WORST:
-            self.worst = sorted(self.worst, key=lambda audited: -wasted_tokens(audited))[:WORST]
-        if len(self.points) > slack * POINTS:
+    def _trim(self) -> None:
+        self.worst = sorted(self.worst, key=lambda audited: -wasted_tokens(audited))[:WORST]
+        if len(self.points) > POINTS:
             kept = sorted(sorted(range(len(self.points)), key=self.point_keys.__getitem__)[:POINTS])
             self.points = [self.points[i] for i in kept]
             self.point_keys = [self.point_keys[i] for i in kept]

@@ -1,0 +1,285 @@
+"""`audit_files`: the audit of files of any size, shared out to processes, in memory that does not grow with them.
+
+Shards of files are put together to tasks of about 16 MB. A task's result is a part in a work folder; the summary is
+merged from the parts in the order of the files, so that it does not depend on who did what, or when, or in which run.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ._check import LzsError, integer
+from .findings import Rules, audit_record
+from .readers import Shard, find, read
+from .records import Audited, BadRecord
+from .summary import Summary
+from .work_folder import Outcome, WorkFolder, unpack_bad
+from .workers import Work, run
+
+TASK_BYTES = 16 << 20
+_TASK_SHARDS = 1000  # small files in a task
+_MAX_WORKERS = 1024
+STDIN = "-"
+
+
+class Progress(NamedTuple):
+    """How far an audit is: bytes of files (compressed ones as they are), records, and seconds since it began.
+
+    ``resumed``: bytes that an earlier run has done.
+    """
+
+    bytes: int
+    total_bytes: int
+    records: int
+    seconds: float
+    resumed: int
+
+
+class Audit:
+    """The result of `audit_files`: its ``summary``, and by iteration the records that have findings.
+
+    The records are on the disk, in the order of their files; each iteration reads them anew. Without ``resume`` they are
+    in a temporary folder that goes with this object, or at the end of a ``with`` block.
+    """
+
+    def __init__(self, summary: Summary, folder: WorkFolder, temporary: "weakref.finalize[Any, Any] | None") -> None:
+        self.summary = summary
+        self._folder, self._temporary = folder, temporary
+
+    def __iter__(self) -> Iterator[Audited]:
+        return self._folder.audited()
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield file, id, whether it loops and the metrics that are compared, of every record, in their order."""
+        return self._folder.outcomes()
+
+    def close(self) -> None:
+        """Remove the temporary folder."""
+        if self._temporary is not None:
+            self._temporary()
+
+    def __enter__(self) -> "Audit":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def audit_files(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    format: str | None = None,
+    field: str | None = None,
+    by: Sequence[str] = (),
+    workers: int | None = None,
+    tokenizer: str | Path | None = None,
+    resume: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    without: Iterable[str | Path] = (),
+    **rules: Any,
+) -> Audit:
+    """Audit transcripts in files, folders and globs ("-" is stdin), and return the figures and what was found.
+
+    ``format``: one of `lzsampler.readers.FORMATS`, None to see by the content. ``field``: where the text is in JSON or
+    Parquet of another form, as a path. ``by``: keys that group the summary: "file", and what the format has ("model",
+    "temperature", ...). ``workers``: processes, None for one a core. ``tokenizer``: a GGUF file (its vocabulary is
+    enough) for the level "token". ``resume``: a folder that keeps what is done; the same call goes on from there.
+    ``progress`` is called after each part, some 16 MB. ``without``: files and folders to leave out, such as reports.
+    ``rules``: settings, as those of `lzsampler.audit`.
+
+    What cannot be read is counted and listed in the summary. ValueError for bad arguments, LzsError for a ``resume``
+    folder of another audit and for an extra that is not installed, OSError when the folder cannot be written.
+    """
+    begun = time.monotonic()
+    settings = _Settings(Rules(**rules), tuple(by), None if tokenizer is None else Path(tokenizer))
+    processes = integer("workers", _cores() if workers is None else workers, 1, _MAX_WORKERS)
+    names = [str(paths)] if isinstance(paths, str | Path) else [str(path) for path in paths]
+    if resume is not None and STDIN in names:
+        raise ValueError("stdin cannot be read again by resume: save it to a file first")
+    vocabulary(settings.tokenizer)  # whether it loads, before the work begins
+    shards, bad = find(names, format=format, field=field)
+    shards = _leave_out(shards, [Path(path) for path in without] + ([] if resume is None else [Path(resume)]))
+    tasks, sizes = _tasks(shards)
+    manifest = {
+        "tasks": len(tasks),
+        "settings": settings.to_json(),
+        "inputs": {file: _identity(file) for file in sorted({shard.file for shard in shards})},
+        "cuts": hashlib.sha256(repr(shards).encode("utf-8", "surrogatepass")).hexdigest(),
+        "bad": [astuple(record) for record in bad],
+    }
+    path = Path(tempfile.mkdtemp(prefix="lzs-audit-")) if resume is None else Path(resume)
+    temporary = weakref.finalize(path, shutil.rmtree, path, ignore_errors=True) if resume is None else None
+    try:
+        folder = WorkFolder(path, lasting=resume is not None)
+        folder.begin(manifest)
+        _work(folder, settings, tasks, sizes, processes, begun, progress)
+        audit = Audit(_merged(folder, settings), folder, temporary)
+    except BaseException:  # Ctrl-C too
+        if temporary is not None:
+            temporary()
+        raise
+    if temporary is not None:
+        weakref.finalize(audit, temporary)
+    return audit
+
+
+def load(folder: str | Path) -> Audit:
+    """Return the audit that a finished `audit_files(..., resume=folder)` left. LzsError when it is none, or unfinished."""
+    work = WorkFolder(Path(folder), lasting=True)
+    if not work.is_one():
+        raise LzsError(f"{folder} is no folder of an audit")
+    return Audit(_merged(work, None), work, None)
+
+
+# -- what is to be done --
+
+
+@dataclass(frozen=True)
+class _Settings:
+    rules: Rules
+    by: tuple[str, ...]
+    tokenizer: Path | None
+
+    def to_json(self) -> dict[str, Any]:
+        tokenizer = None if self.tokenizer is None else [str(self.tokenizer), *_identity(str(self.tokenizer))]
+        rules: dict[str, Any] = json.loads(json.dumps(asdict(self.rules)))
+        return {"rules": rules, "by": list(self.by), "tokenizer": tokenizer}
+
+
+class _Task(NamedTuple):
+    index: int
+    shards: tuple[tuple[int, Shard], ...]  # with their numbers among all
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
+
+
+def _identity(file: str) -> list[int]:
+    """Return what changes with a file's content: size, and time of change in ns."""
+    if file == STDIN:
+        return [0, 0]
+    status = os.stat(file)
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _leave_out(shards: list[Shard], without: list[Path]) -> list[Shard]:
+    left_out = {os.path.realpath(path) for path in without}
+    real = {file: os.path.realpath(file) for file in {shard.file for shard in shards} - {STDIN}}
+    gone = {
+        file for file, path in real.items() if path in left_out or any(path.startswith(p + os.sep) for p in left_out)
+    }
+    return [shard for shard in shards if shard.file not in gone]
+
+
+def _tasks(shards: list[Shard]) -> tuple[list[_Task], list[int]]:
+    """Return neighbouring shards put together, and the bytes of each task."""
+    lengths: dict[str, int] = {}
+    for shard in shards:
+        lengths[shard.file] = lengths.get(shard.file, 0) + shard.end - shard.start
+    tasks: list[_Task] = []
+    sizes: list[int] = []
+    current: list[tuple[int, Shard]] = []
+    size = 0
+    for number, shard in enumerate(shards):
+        # A shard's part of its file, whether it counts bytes or row groups.
+        share = (shard.end - shard.start) / (lengths[shard.file] or 1)
+        weight = round(share * _identity(shard.file)[0])
+        if current and (size + weight > TASK_BYTES or len(current) >= _TASK_SHARDS):
+            tasks.append(_Task(len(tasks), tuple(current)))
+            sizes.append(size)
+            current, size = [], 0
+        current.append((number, shard))
+        size += weight
+    if current:
+        tasks.append(_Task(len(tasks), tuple(current)))
+        sizes.append(size)
+    return tasks, sizes
+
+
+# -- doing it --
+
+
+def _work(
+    folder: WorkFolder,
+    settings: _Settings,
+    tasks: list[_Task],
+    sizes: list[int],
+    processes: int,
+    begun: float,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    todo = [task for task in tasks if not folder.is_done(task.index)]
+    missing = {task.index for task in todo}
+    done = resumed = sum(size for task, size in zip(tasks, sizes, strict=True) if task.index not in missing)
+    records = 0
+    here: list[_Task] = []
+    elsewhere: list[_Task] = []
+    for task in todo:
+        (here if any(shard.file == STDIN for _, shard in task.shards) else elsewhere).append(task)
+    for some, where in ((here, 1), (elsewhere, processes)):  # stdin is this process's own
+        for index, n in run(Work(_audit_task, (folder, settings)), some, where):
+            done, records = done + sizes[index], records + n
+            if progress is not None:
+                progress(Progress(done, sum(sizes), records, time.monotonic() - begun, resumed))
+
+
+def _audit_task(
+    shared: tuple[WorkFolder, _Settings], task: _Task, skipped: Mapping[int, str], start: Callable[[int], None]
+) -> tuple[int, int]:
+    """Write the part of a task; return its number and how many records it has. Runs in a worker."""
+    folder, settings = shared
+    summary = Summary({}, settings.by)
+    with folder.part(task.index, summary, skipped=len(skipped)) as part:
+        for number, shard in task.shards:
+            if number in skipped:
+                part.add(BadRecord(shard.file, 0, f"{_where(shard)} was not audited: {skipped[number]}"))
+                continue
+            start(number)
+            for item in _audited(shard, settings):
+                part.add(item)
+    return task.index, summary.total.records
+
+
+def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord]:
+    tokenizer = vocabulary(settings.tokenizer)
+    try:
+        for item in read(shard):
+            yield item if isinstance(item, BadRecord) else audit_record(item, settings.rules, tokenizer)
+    except (OSError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "out of memory"
+        yield BadRecord(shard.file, 0, f"the rest of {_where(shard)} was not audited: {reason}")
+
+
+def _where(shard: Shard) -> str:
+    return f"the part from {shard.start:,} to {shard.end:,}" if shard.start else "it"
+
+
+def _merged(folder: WorkFolder, settings: _Settings | None) -> Summary:
+    manifest = folder.manifest()
+    summary = Summary(manifest["settings"]["rules"], tuple(manifest["settings"]["by"]))
+    for bad in unpack_bad(manifest["bad"]):
+        summary.add(bad)
+    for part in folder.summaries():
+        summary.merge(part)
+    return summary
+
+
+@lru_cache(maxsize=1)
+def vocabulary(path: Path | None) -> Any:
+    """Return the tokenizer of a GGUF file, loaded once a process; None for None."""
+    if path is None:
+        return None
+    raise NotImplementedError
