@@ -28,7 +28,6 @@ from .workers import Work, run
 TASK_BYTES = 16 << 20
 _TASK_SHARDS = 1000  # small files in a task
 _MAX_WORKERS = 1024
-STDIN = "-"
 
 
 class Progress(NamedTuple):
@@ -103,17 +102,17 @@ def audit_files(
     settings = _Settings(Rules(**rules), tuple(by), None if tokenizer is None else Path(tokenizer))
     processes = integer("workers", _cores() if workers is None else workers, 1, _MAX_WORKERS)
     names = [str(paths)] if isinstance(paths, str | Path) else [str(path) for path in paths]
-    if resume is not None and STDIN in names:
+    if resume is not None and "-" in names:
         raise ValueError("stdin cannot be read again by resume: save it to a file first")
     vocabulary(settings.tokenizer)  # whether it loads, before the work begins
-    shards, bad = find(names, format=format, field=field)
+    shards, bad = find(names, format=format, field=field, by=settings.by, tokenizer=settings.tokenizer)
     shards = _leave_out(shards, [Path(path) for path in without] + ([] if resume is None else [Path(resume)]))
-    tasks, sizes = _tasks(shards)
+    tasks = _tasks(shards)
     manifest = {
         "tasks": len(tasks),
         "settings": settings.to_json(),
-        "inputs": {file: _identity(file) for file in sorted({shard.file for shard in shards})},
-        "cuts": hashlib.sha256(repr(shards).encode("utf-8", "surrogatepass")).hexdigest(),
+        "inputs": {shard.file: _identity(shard.path or shard.file) for shard in shards},
+        "cuts": hashlib.sha256(repr(tasks).encode("utf-8", "surrogatepass")).hexdigest(),
         "bad": [astuple(record) for record in bad],
     }
     path = Path(tempfile.mkdtemp(prefix="lzs-audit-")) if resume is None else Path(resume)
@@ -121,8 +120,8 @@ def audit_files(
     try:
         folder = WorkFolder(path, lasting=resume is not None)
         folder.begin(manifest)
-        _work(folder, settings, tasks, sizes, processes, begun, progress)
-        audit = Audit(_merged(folder, settings), folder, temporary)
+        _work(folder, settings, tasks, processes, begun, progress)
+        audit = Audit(_merged(folder), folder, temporary)
     except BaseException:  # Ctrl-C too
         if temporary is not None:
             temporary()
@@ -137,7 +136,7 @@ def load(folder: str | Path) -> Audit:
     work = WorkFolder(Path(folder), lasting=True)
     if not work.is_one():
         raise LzsError(f"{folder} is no folder of an audit")
-    return Audit(_merged(work, None), work, None)
+    return Audit(_merged(work), work, None)
 
 
 # -- what is to be done --
@@ -150,13 +149,14 @@ class _Settings:
     tokenizer: Path | None
 
     def to_json(self) -> dict[str, Any]:
-        tokenizer = None if self.tokenizer is None else [str(self.tokenizer), *_identity(str(self.tokenizer))]
+        tokenizer = None if self.tokenizer is None else [str(self.tokenizer), *_identity(self.tokenizer)]
         rules: dict[str, Any] = json.loads(json.dumps(asdict(self.rules)))
         return {"rules": rules, "by": list(self.by), "tokenizer": tokenizer}
 
 
 class _Task(NamedTuple):
     index: int
+    size: int  # bytes
     shards: tuple[tuple[int, Shard], ...]  # with their numbers among all
 
 
@@ -167,46 +167,34 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _identity(file: str) -> list[int]:
+def _identity(path: str | Path) -> list[int]:
     """Return what changes with a file's content: size, and time of change in ns."""
-    if file == STDIN:
-        return [0, 0]
-    status = os.stat(file)
+    status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 
 
 def _leave_out(shards: list[Shard], without: list[Path]) -> list[Shard]:
-    left_out = {os.path.realpath(path) for path in without}
-    real = {file: os.path.realpath(file) for file in {shard.file for shard in shards} - {STDIN}}
-    gone = {
-        file for file, path in real.items() if path in left_out or any(path.startswith(p + os.sep) for p in left_out)
-    }
+    """Return the shards of files that are not in ``without``, nor in a folder of it."""
+    left_out = [os.path.realpath(path) for path in without]
+    real = {file: os.path.realpath(file) for file in {shard.file for shard in shards}}
+    gone = {file for file, path in real.items() if any(path == p or path.startswith(p + os.sep) for p in left_out)}
     return [shard for shard in shards if shard.file not in gone]
 
 
-def _tasks(shards: list[Shard]) -> tuple[list[_Task], list[int]]:
-    """Return neighbouring shards put together, and the bytes of each task."""
-    lengths: dict[str, int] = {}
-    for shard in shards:
-        lengths[shard.file] = lengths.get(shard.file, 0) + shard.end - shard.start
+def _tasks(shards: list[Shard]) -> list[_Task]:
+    """Return neighbouring shards put together."""
     tasks: list[_Task] = []
-    sizes: list[int] = []
     current: list[tuple[int, Shard]] = []
     size = 0
     for number, shard in enumerate(shards):
-        # A shard's part of its file, whether it counts bytes or row groups.
-        share = (shard.end - shard.start) / (lengths[shard.file] or 1)
-        weight = round(share * _identity(shard.file)[0])
-        if current and (size + weight > TASK_BYTES or len(current) >= _TASK_SHARDS):
-            tasks.append(_Task(len(tasks), tuple(current)))
-            sizes.append(size)
+        if current and (size + shard.size > TASK_BYTES or len(current) >= _TASK_SHARDS):
+            tasks.append(_Task(len(tasks), size, tuple(current)))
             current, size = [], 0
         current.append((number, shard))
-        size += weight
+        size += shard.size
     if current:
-        tasks.append(_Task(len(tasks), tuple(current)))
-        sizes.append(size)
-    return tasks, sizes
+        tasks.append(_Task(len(tasks), size, tuple(current)))
+    return tasks
 
 
 # -- doing it --
@@ -216,30 +204,24 @@ def _work(
     folder: WorkFolder,
     settings: _Settings,
     tasks: list[_Task],
-    sizes: list[int],
     processes: int,
     begun: float,
     progress: Callable[[Progress], None] | None,
 ) -> None:
     todo = [task for task in tasks if not folder.is_done(task.index)]
-    missing = {task.index for task in todo}
-    done = resumed = sum(size for task, size in zip(tasks, sizes, strict=True) if task.index not in missing)
+    total, left = sum(task.size for task in tasks), sum(task.size for task in todo)
+    done = resumed = total - left
     records = 0
-    here: list[_Task] = []
-    elsewhere: list[_Task] = []
-    for task in todo:
-        (here if any(shard.file == STDIN for _, shard in task.shards) else elsewhere).append(task)
-    for some, where in ((here, 1), (elsewhere, processes)):  # stdin is this process's own
-        for index, n in run(Work(_audit_task, (folder, settings)), some, where):
-            done, records = done + sizes[index], records + n
-            if progress is not None:
-                progress(Progress(done, sum(sizes), records, time.monotonic() - begun, resumed))
+    for size, n in run(Work(_audit_task, (folder, settings)), todo, processes):
+        done, records = done + size, records + n
+        if progress is not None:
+            progress(Progress(done, total, records, time.monotonic() - begun, resumed))
 
 
 def _audit_task(
     shared: tuple[WorkFolder, _Settings], task: _Task, skipped: Mapping[int, str], start: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Write the part of a task; return its number and how many records it has. Runs in a worker."""
+    """Write the part of a task; return its bytes and how many records it has. Runs in a worker."""
     folder, settings = shared
     summary = Summary({}, settings.by)
     with folder.part(task.index, summary, skipped=len(skipped)) as part:
@@ -250,7 +232,7 @@ def _audit_task(
             start(number)
             for item in _audited(shard, settings):
                 part.add(item)
-    return task.index, summary.total.records
+    return task.size, summary.total.records
 
 
 def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord]:
@@ -267,7 +249,7 @@ def _where(shard: Shard) -> str:
     return f"the part from {shard.start:,} to {shard.end:,}" if shard.start else "it"
 
 
-def _merged(folder: WorkFolder, settings: _Settings | None) -> Summary:
+def _merged(folder: WorkFolder) -> Summary:
     manifest = folder.manifest()
     summary = Summary(manifest["settings"]["rules"], tuple(manifest["settings"]["by"]))
     for bad in unpack_bad(manifest["bad"]):
