@@ -1,0 +1,58 @@
+"""Slots that llama-server saved (`--slot-save-path`): the tokens of a conversation, its prompt included.
+
+Layout (little-endian): u32 magic 0x67677371, u32 version, u32 number of tokens, int32 tokens, then the KV cache, which
+is not read (`llama_state_seq_save_file` of llama.cpp). What of it is the prompt the file does not say.
+"""
+
+import functools
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import LzsError
+from .sniff import SLOT_MAGIC
+
+NAME = "llama-slot"
+HELP = "slots of llama-server: tokens, for which --tokenizer is needed"
+
+_HEADER = struct.Struct("<4sII")
+
+
+def tokens(path: str) -> npt.NDArray[np.int32]:
+    """Return the tokens of a slot file, int32[n]. ValueError, with the reason, when it is damaged."""
+    with open(path, "rb") as file:
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size or not header.startswith(SLOT_MAGIC):
+            raise ValueError("it is no slot of llama-server, or it ends inside its header")
+        _, _, n = _HEADER.unpack(header)
+        data = file.read(4 * n)
+    if len(data) < 4 * n:
+        raise ValueError(f"it is cut off: {len(data) // 4:,} of {n:,} tokens are there")
+    return np.frombuffer(data, "<i4").astype(np.int32)
+
+
+def text(tokens: npt.NDArray[np.int32], tokenizer: str) -> str:
+    """Return the text of tokens, special ones by their names. ValueError for one that the vocabulary does not have."""
+    vocabulary = _vocabulary(tokenizer)
+    outside = (tokens < 0) | (tokens >= vocabulary.n_vocab())
+    if outside.any():
+        raise ValueError(
+            f"token {tokens[outside.argmax()]} is none of {tokenizer}, which has {vocabulary.n_vocab()}: "
+            "give the model that wrote the slot"
+        )
+    data: bytes = vocabulary.detokenize(tokens.tolist(), special=True)
+    return data.decode("utf-8", "replace")
+
+
+@functools.lru_cache(maxsize=1)
+def _vocabulary(path: str) -> Any:
+    try:
+        from ..llama import llama_cpp
+    except ImportError as error:
+        raise LzsError('llama-cpp-python is needed for --tokenizer: pip install "lzsampler[llama]"') from error
+    try:
+        return llama_cpp.Llama(model_path=path, vocab_only=True, verbose=False)
+    except (ValueError, RuntimeError, OSError, AssertionError) as error:
+        raise LzsError(f"llama.cpp cannot load the vocabulary of {path}: {error}") from error
