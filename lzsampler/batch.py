@@ -14,17 +14,20 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._check import LzsError, integer
-from .findings import Rules, audit_record
+from .findings import Rules, Tokenizer, audit_record
 from .readers import Shard, find, read
 from .records import Audited, BadRecord
+from .reports.files import replacing
 from .summary import Summary
 from .work_folder import Outcome, WorkFolder, unpack_bad
 from .workers import Work, run
 
+ENDINGS = (".html", ".parquet", ".csv", ".jsonl", ".json", ".sarif")  # of reports
 TASK_BYTES = 16 << 20
 _TASK_SHARDS = 1000  # small files in a task
 _MAX_WORKERS = 1024
@@ -60,6 +63,25 @@ class Audit:
     def outcomes(self) -> Iterator[Outcome]:
         """Yield file, id, whether it loops and the metrics that are compared, of every record, in their order."""
         return self._folder.outcomes()
+
+    def save(self, path: str | Path) -> None:
+        """Write a report, by the ending of ``path``: .html, .parquet, .csv or .jsonl (a row a loop), .json, .sarif.
+
+        ValueError for another ending, LzsError when it cannot be written.
+        """
+        from . import reports
+
+        ending = check_output(path)
+        if ending == ".html":
+            reports.write_html(path, self.summary, self)
+        elif ending == ".sarif":
+            reports.write_sarif(path, self.summary, self)
+        elif ending == ".json":
+            with replacing(path) as file:
+                text = json.dumps(self.summary.to_json(), ensure_ascii=False, allow_nan=False, indent=1)
+                file.write(text.encode("utf-8", "backslashreplace") + b"\n")  # a lone surrogate as JSON escapes it
+        else:
+            reports.write_loops(path, self)
 
     def close(self) -> None:
         """Remove the temporary folder."""
@@ -134,9 +156,37 @@ def audit_files(
 def load(folder: str | Path) -> Audit:
     """Return the audit that a finished `audit_files(..., resume=folder)` left. LzsError when it is none, or unfinished."""
     work = WorkFolder(Path(folder), lasting=True)
-    if not work.is_one():
+    if not is_audit(folder):
         raise LzsError(f"{folder} is no folder of an audit")
     return Audit(_merged(work), work, None)
+
+
+def is_audit(folder: str | Path) -> bool:
+    """Return whether a folder is one of ``resume``, finished or not."""
+    return WorkFolder(Path(folder), lasting=True).is_one()
+
+
+def check_output(path: str | Path) -> str:
+    """Return the ending by which `Audit.save` chooses what to write, in lower case.
+
+    ValueError when there is none such, LzsError when there is no folder for the file or pyarrow is not installed: what is
+    better known before an audit than after it.
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise ValueError(f"{path} cannot be written: its ending must be one of {', '.join(ENDINGS)}")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise LzsError(f"{path} cannot be written: {_reason(path)}")
+    if ending == ".parquet" and find_spec("pyarrow") is None:
+        raise LzsError(f'{path} needs pyarrow: pip install "lzsampler[audit]"')
+    return ending
+
+
+def _reason(path: Path) -> str:
+    if path.is_dir():
+        return "it is a folder"
+    return f"{path.parent} is no folder" if not path.parent.is_dir() else "permission denied"
 
 
 # -- what is to be done --
@@ -260,8 +310,10 @@ def _merged(folder: WorkFolder) -> Summary:
 
 
 @lru_cache(maxsize=1)
-def vocabulary(path: Path | None) -> Any:
+def vocabulary(path: Path | None) -> Tokenizer | None:
     """Return the tokenizer of a GGUF file, loaded once a process; None for None."""
     if path is None:
         return None
-    raise NotImplementedError
+    from .llama.vocabulary import tokenizer
+
+    return tokenizer(path)

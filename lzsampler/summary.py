@@ -19,10 +19,7 @@ POINTS = 5_000  # of the scatter of periods and copies
 
 
 def loops(audited: Audited) -> list[Finding]:
-    """Return the findings that make a record a looping one, the largest waste first, without what overlaps those.
-
-    The same stretch is often found as characters, as words and as lines: it is one loop, and its waste counts once.
-    """
+    """Return the findings that make a record a looping one, the largest waste first, without what overlaps those."""
     taken: list[Finding] = []
     covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # starts and ends of those taken, in order
     for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
@@ -38,8 +35,8 @@ def loops(audited: Audited) -> list[Finding]:
 
 
 def wasted_tokens(audited: Audited) -> int:
-    """Return the tokens that all loops of a record waste together."""
-    return sum(finding.wasted_tokens for finding in loops(audited))
+    """Return the tokens that all loops of a record waste together; each counts but what those before it did not."""
+    return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)
 
 
 def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
@@ -146,7 +143,7 @@ class Summary:
             return
         found = loops(item) if item.looping else []
         first = min(found, key=lambda f: (f.field == "answer", f.start)) if found else None
-        wasted = sum(finding.wasted_tokens for finding in found)
+        wasted = wasted_tokens(item) if found else 0
         groups = [self.total]
         if self.by:
             groups.append(self.groups.setdefault(values(item, self.by), Group()))
