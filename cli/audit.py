@@ -297,7 +297,8 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 
 
 def _table(summary: "Summary") -> str:
-    from lzsampler.reports import colored, terminal_table
+    from lzsampler.reports import terminal_table
+    from lzsampler.reports.terminal import colored
     from lzsampler.statistics import records_needed, wilson
 
     table = terminal_table(summary, shutil.get_terminal_size((110, 0)).columns, color=colored(sys.stdout))

@@ -128,7 +128,9 @@ def audit_files(
         raise ValueError("stdin cannot be read again by resume: save it to a file first")
     vocabulary(settings.tokenizer)  # whether it loads, before the work begins
     shards, bad = find(names, format=format, field=field, by=settings.by, tokenizer=settings.tokenizer)
-    shards = _leave_out(shards, [Path(path) for path in without] + ([] if resume is None else [Path(resume)]))
+    left_out = [os.path.realpath(path) for path in (*without, *([] if resume is None else [resume]))]
+    shards = [shard for shard in shards if not _is_in(shard.file, left_out)]
+    bad = [record for record in bad if not _is_in(record.file, left_out)]
     tasks = _tasks(shards)
     manifest = {
         "tasks": len(tasks),
@@ -138,19 +140,20 @@ def audit_files(
         "bad": [astuple(record) for record in bad],
     }
     path = Path(tempfile.mkdtemp(prefix="lzs-audit-")) if resume is None else Path(resume)
-    temporary = weakref.finalize(path, shutil.rmtree, path, ignore_errors=True) if resume is None else None
+    folder = WorkFolder(path, lasting=resume is not None)
+    temporary = weakref.finalize(folder, shutil.rmtree, path, ignore_errors=True) if resume is None else None
     try:
-        folder = WorkFolder(path, lasting=resume is not None)
-        folder.begin(manifest)
-        _work(folder, settings, tasks, processes, begun, progress)
-        audit = Audit(_merged(folder), folder, temporary)
+        with folder.locked():
+            folder.begin(manifest)
+            try:
+                _work(folder, settings, tasks, processes, begun, progress)
+            finally:
+                folder.tidy()
+        return Audit(_merged(folder), folder, temporary)
     except BaseException:  # Ctrl-C too
         if temporary is not None:
             temporary()
         raise
-    if temporary is not None:
-        weakref.finalize(audit, temporary)
-    return audit
 
 
 def load(folder: str | Path) -> Audit:
@@ -223,12 +226,10 @@ def _identity(path: str | Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns]
 
 
-def _leave_out(shards: list[Shard], without: list[Path]) -> list[Shard]:
-    """Return the shards of files that are not in ``without``, nor in a folder of it."""
-    left_out = [os.path.realpath(path) for path in without]
-    real = {file: os.path.realpath(file) for file in {shard.file for shard in shards}}
-    gone = {file for file, path in real.items() if any(path == p or path.startswith(p + os.sep) for p in left_out)}
-    return [shard for shard in shards if shard.file not in gone]
+def _is_in(file: str, left_out: list[str]) -> bool:
+    """Return whether a file is one of those left out, real paths, or in a folder of them."""
+    path = os.path.realpath(file) if left_out else ""
+    return any(path == other or path.startswith(other + os.sep) for other in left_out)
 
 
 def _tasks(shards: list[Shard]) -> list[_Task]:

@@ -17,13 +17,18 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 from . import __version__
 from ._check import LzsError
 from .records import Audited, BadRecord, Finding
 from .summary import Group, Summary
 
 VERSION = 1  # of the folder's files
-MANIFEST = "audit.json"
+MANIFEST, LOCK = "audit.json", "lock"
 _OUTCOMES = 1000  # records a line
 
 _FINDING = [field.name for field in fields(Finding)]
@@ -56,7 +61,7 @@ class WorkFolder:
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
-            if any(self.path.iterdir()):
+            if any(path.name != LOCK for path in self.path.iterdir()):
                 raise LzsError(f"{self.path} is no folder of an audit, and not empty: name a new one")
             with self._replacing(MANIFEST) as file:
                 file.write(json.dumps(wanted, indent=1).encode())
@@ -64,8 +69,24 @@ class WorkFolder:
         change = _difference(self.manifest(), wanted)
         if change:
             raise LzsError(f"{self.path} holds another audit: {change}; name a new folder, or delete this one")
-        for left in self.path.glob("*.tmp"):  # of processes that were killed
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what processes that were killed left half written; none may be at work."""
+        for left in self.path.glob("*.tmp"):
             left.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from the folder, where the system can. LzsError when one is at work there."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / LOCK).open("w") as file:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kernel lets go of it when the process ends
+                except OSError as error:
+                    raise LzsError(f"another process is at work in {self.path}: wait for it, or stop it") from error
+            yield
 
     def is_one(self) -> bool:
         """Return whether an audit was begun in the folder."""

@@ -121,6 +121,15 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         folder(tmp_path / "thesis.tex")
 
 
+def test_a_lock_alone_is_an_empty_folder(tmp_path: Path) -> None:
+    work = WorkFolder(tmp_path, lasting=False)
+    with work.locked(), pytest.raises(LzsError, match="at work"), WorkFolder(tmp_path, lasting=False).locked():
+        pass
+    with work.locked():
+        work.begin(MANIFEST)
+    assert work.is_one()
+
+
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     folder(tmp_path)
     (tmp_path / "000000.json-0123.tmp").write_text("half")
