@@ -24,8 +24,7 @@ from typing import Any
 
 from lzsampler.records import Audited, BadRecord, Field, FieldName, Finding, Rule
 from lzsampler.reports import write_html
-from lzsampler.reports.figures import loops, wasted_tokens
-from lzsampler.summary import WORST, Group, Summary
+from lzsampler.summary import WORST, Group, Summary, loops, wasted_tokens
 from measure import machine
 
 CORPUS = Path(__file__).with_name("train_embedded") / "corpus"

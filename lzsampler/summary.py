@@ -1,14 +1,44 @@
 """`Summary`: the figures of an audit, made by adding `Audited` records in the order of their files."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .records import Audited, BadRecord, Rule
+from .records import LOOPING, Audited, BadRecord, FieldName, Finding, Rule
 
 VERSION = 1  # of summary.json
 WORST = 10  # records that the terminal shows, by wasted tokens
 LISTED = 100  # bad records that are named
+
+
+def loops(audited: Audited) -> list[Finding]:
+    """Return the findings that make a record a looping one, the largest waste first, without what overlaps those.
+
+    The same stretch is often found as characters, as words and as lines: it is one loop, and its waste counts once.
+    """
+    taken: list[Finding] = []
+    covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # starts and ends of those taken, in order
+    for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
+        if finding.rule not in LOOPING:
+            continue
+        starts, ends = covered.setdefault(finding.field, ([], []))
+        at = bisect_right(ends, finding.start)
+        if at == len(starts) or finding.end <= starts[at]:
+            starts.insert(at, finding.start)
+            ends.insert(at, finding.end)
+            taken.append(finding)
+    return taken
+
+
+def wasted_tokens(audited: Audited) -> int:
+    """Return the tokens that all loops of a record waste together."""
+    return sum(finding.wasted_tokens for finding in loops(audited))
+
+
+def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values of `--by` that a record has, "" for one it does not have; "file" is always there."""
+    return tuple(audited.file if key == "file" else audited.groups.get(key, "") for key in by)
 
 
 @dataclass

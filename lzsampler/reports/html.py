@@ -19,8 +19,8 @@ from ..records import LOOPING, RULES, Audited
 from ..statistics import wilson
 from ..summary import Group, Summary
 from .charts import bar, histogram, scatter, stripes, tag, whisker
-from .figures import LITERAL, selected
 from .files import replacing
+from .groups import literal_rule, selected
 from .samples import CHARACTERS, SAMPLES, Sample, worst
 from .text import count, json_html, percent, visible, whole
 
@@ -49,6 +49,7 @@ def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -
         groups=_groups(summary),
         samples=_about_samples(summary, samples),
         rules=_rules(summary),
+        literal=literal_rule(summary),
         bad=_bad(summary),
         version=escape(__version__),
         data=json_html(data).decode(),
@@ -89,7 +90,7 @@ def _headline(summary: Summary) -> str:
         return tag("p", "No records: nothing was audited.", class_="lead")
     rates = [
         ("loop", "A significant loop", total.looping, "the rules below"),
-        ("literal", "A literal loop", total.literal, LITERAL),
+        ("literal", "A literal loop", total.literal, literal_rule(summary)),
     ]
     ends = [wilson(n, total.records) for _, _, n, _ in rates]
     top = _scale(high for _, high in ends)
@@ -141,7 +142,7 @@ def _figures(summary: Summary, samples: list[Sample]) -> str:
             _figure("How they look", f"{shown}loops by period, characters, and copies", scatter(summary.points))
         )
     if samples:
-        bands = sorted(sample.band for sample in samples)
+        bands = sorted((sample.row["band"][0], sample.row["band"][1]) for sample in samples)
         step = max(1.0, len(bands) / _STRIPES)
         some = [bands[int(i * step)] for i in range(min(_STRIPES, len(bands)))]
         what = f"{len(some)} texts from their beginning to their end, the loop in colour"

@@ -172,6 +172,7 @@
 
   function fieldOf(field) {
     const parts = [make("header", {}, make("h3", {}, field.name), make("span", { class: "soft" }, `${number(field.length)} characters`))];
+    if (!field.length) return make("section", { class: "field" }, ...parts, make("p", { class: "soft" }, "There is no text to show."));
     if (field.news.length) parts.push(strip(field));
     parts.push(make("div", { class: "piece", tabindex: "0", role: "region", "aria-label": `${field.name}, text` }, ...field.pieces.map(piece)));
     return make("section", { class: "field" }, ...parts);

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..records import Audited, Finding
-from .figures import loops, values, wasted_tokens
+from ..summary import loops, values, wasted_tokens
 from .text import visible
 
 SAMPLES = 1000  # that a report holds
@@ -25,11 +25,10 @@ Piece = tuple[str, str | int]
 
 @dataclass(frozen=True)
 class Sample:
-    """``row``: what the table shows, ``page``: the texts, both ready for JSON; ``band``: its loop, in 0..1."""
+    """``row``: what the table shows, ``page``: the texts, both ready for JSON."""
 
     row: dict[str, Any]
     page: dict[str, Any]
-    band: tuple[float, float]
 
 
 def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) -> list[Sample]:
@@ -52,6 +51,9 @@ def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) 
 def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
     found = loops(record)
     main = found[0]
+    # Where a format has tokens only there is no text, and offsets count tokens.
+    lengths = {f.field: max(g.end for g in found if g.field == f.field) for f in found}
+    lengths.update((name, len(text)) for name, text in record.texts if text)
     room = CHARACTERS // max(1, len(record.texts))
     fields = []
     for name, text in record.texts:
@@ -60,13 +62,11 @@ def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
             {
                 "name": name,
                 "length": len(text),
-                "bands": [[_share(f.start, text), _share(f.end, text)] for f in here[:_FINDINGS]],
+                "bands": [_band(f, lengths[name]) for f in here[:_FINDINGS]],
                 "news": _news(text),
                 "pieces": pieces(text, here, room),
             }
         )
-    length = next((len(text) for name, text in record.texts if name == main.field), 0)
-    band = (main.start / length, main.end / length) if length else (main.share, 1.0)
     row = {
         "id": visible(record.id, _ID),
         "file": visible(record.file, _NAME),
@@ -82,8 +82,7 @@ def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
         "share": round(main.share, 4),
         "tail": main.tail,
         "unit": visible(main.unit, 120),
-        "band": [round(at, 4) for at in band],
-        "length": length,
+        "band": _band(main, lengths[main.field]),
     }
     findings = sorted(record.findings, key=lambda f: (f.field != main.field, f.start, f.rule))
     page = {
@@ -91,7 +90,7 @@ def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
         "findings": [_finding(f) for f in findings[:_FINDINGS]],
         "more": max(0, len(findings) - _FINDINGS),
     }
-    return Sample(row, page, band)
+    return Sample(row, page)
 
 
 def _finding(f: Finding) -> dict[str, Any]:
@@ -175,5 +174,6 @@ def _news(text: str) -> list[float]:
     return news
 
 
-def _share(offset: int, text: str) -> float:
-    return round(offset / max(1, len(text)), 4)
+def _band(f: Finding, length: int) -> list[float]:
+    """Return where a loop begins and ends as shares of its field."""
+    return [round(f.start / length, 4), round(f.end / length, 4)]

@@ -99,7 +99,8 @@ def _level(code: Rule) -> str:
 
 def _result(record: Audited, finding: Finding) -> dict[str, Any]:
     where = _place(record.file, record.number + 1 if _of(record.file, _LINES) else 0)
-    if _of(record.file, _PLAIN):
+    # Of a plain text with reasoning in it the fields are parts, and where they begin is not known.
+    if _of(record.file, _PLAIN) and all(name == "answer" for name, _ in (*record.texts, (finding.field, ""))):
         where["region"] = _region(record, finding)
     return {
         "ruleId": finding.rule,
@@ -139,17 +140,18 @@ def _message(record: Audited, finding: Finding) -> str:
 
 def _region(record: Audited, finding: Finding) -> dict[str, int]:
     region = {"charOffset": finding.start, "charLength": finding.end - finding.start}
-    # With one field only the file is that text: lines can be counted, which is what editors jump to.
-    texts = [text for _, text in record.texts]
-    if len(texts) == 1:
+    for _, text in record.texts:  # with the text lines can be counted, which is what editors jump to
         for name, offset in (("start", finding.start), ("end", finding.end)):
-            region[f"{name}Line"] = texts[0].count("\n", 0, offset) + 1
-            region[f"{name}Column"] = offset - (texts[0].rfind("\n", 0, offset) + 1) + 1
+            region[f"{name}Line"] = text.count("\n", 0, offset) + 1
+            region[f"{name}Column"] = offset - text.rfind("\n", 0, offset)
     return region
 
 
 def _place(file: str, line: int) -> dict[str, Any]:
-    path = quote(os.fsencode(file))
+    try:
+        path = quote(os.fsencode(file))
+    except UnicodeEncodeError:  # no name of the file system
+        path = quote(scalar(file))
     place: dict[str, Any] = {"artifactLocation": {"uri": f"file://{path}" if path.startswith("/") else path}}
     if line:
         place["region"] = {"startLine": line}

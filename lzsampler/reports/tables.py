@@ -59,7 +59,9 @@ def _write_csv(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
         table.writerow(KEYS)
         for *cells, tail, wasted, groups in rows:
             strings = [scalar(cell) if isinstance(cell, str) else cell for cell in cells]
-            table.writerow([*strings, "true" if tail else "false", wasted, scalar(json.dumps(groups))])
+            table.writerow(
+                [*strings, "true" if tail else "false", wasted, json.dumps(_scalars(groups), ensure_ascii=False)]
+            )
     finally:
         text.detach()
 
@@ -88,5 +90,9 @@ def _column(values: tuple[Any, ...]) -> list[Any]:
     if isinstance(values[0], str):
         return [scalar(value) for value in values]
     if isinstance(values[0], dict):
-        return [[(scalar(key), scalar(text)) for key, text in groups.items()] for groups in values]
+        return [list(_scalars(groups).items()) for groups in values]
     return list(values)
+
+
+def _scalars(groups: dict[str, str]) -> dict[str, str]:
+    return {scalar(key): scalar(value) for key, value in groups.items()}

@@ -8,8 +8,8 @@ from typing import TextIO
 
 from ..records import Audited
 from ..statistics import wilson
-from ..summary import Group, Summary
-from .figures import LITERAL, loops, selected, wasted_tokens
+from ..summary import Group, Summary, loops, wasted_tokens
+from .groups import literal_rule, selected
 from .text import columns, count, fit, percent, visible, whole
 
 GROUPS = 40  # that are listed
@@ -61,7 +61,7 @@ def _headline(summary: Summary, width: int, paint: _Paint) -> list[str]:
         return ["0 records: nothing to audit"[:width]]
     loop = f"{total.looping:,} of {total.records:,} records loop: {_rate(total.looping, total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
-    literal = f"{total.literal:,} by the literal rule ({LITERAL}): {_rate(total.literal, total)}"
+    literal = f"{total.literal:,} by the literal rule ({literal_rule(summary)}): {_rate(total.literal, total)}"
     lines = [(line, _BOLD) for line in textwrap.wrap(f"{loop}; {wasted}", width)]
     lines += [(line, _DIM) for line in textwrap.wrap(literal, width)]
     return [paint(line, code) for line, code in lines]
@@ -165,7 +165,7 @@ def preview(record: Audited, width: int) -> str:
 
 def _bad(summary: Summary, width: int, paint: _Paint) -> list[str]:
     n = summary.bad_records
-    lines = [paint(f"{n:,} bad {'record' if n == 1 else 'records'}, not counted above", _BOLD)]
+    lines = [paint(fit(f"{n:,} bad {'record' if n == 1 else 'records'}, not counted above", width), _BOLD)]
     for bad in summary.bad[:BAD]:
         place = f"{visible(bad.file, 60)}:{bad.line}" if bad.line else visible(bad.file, 60)
         lines.append(fit(f"{place}: {visible(bad.reason)}", width))
