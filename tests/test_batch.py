@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits import PROSE, corpus, looping, transcript
+from corpora import PROSE, corpus, looping, transcript
 
 import lzsampler
 from lzsampler import LzsError, audit_files, batch
@@ -268,7 +268,7 @@ def test_a_worker_that_is_killed_is_tried_again(tmp_path: Path) -> None:
 
 def deadly(shared: Any, task: Any, skipped: Any, start: Callable[[int], None]) -> Any:
     """`_audit_task`, but that file 1 kills whoever reads it."""
-    from audits import deadly_file
+    from corpora import deadly_file
 
     return batch._audit_task(shared, task, skipped, deadly_file(task, start))
 

@@ -5,7 +5,7 @@ import random
 from statistics import median
 
 import pytest
-from audits import audited, finding
+from corpora import audited, finding
 
 from lzsampler.records import Audited, BadRecord
 from lzsampler.statistics import wilson

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audits import audited, finding
+from corpora import audited, finding
 
 from lzsampler import LzsError
 from lzsampler.records import Audited, BadRecord
