@@ -63,10 +63,18 @@ _read_options = options(
     option(_READ, "--field", metavar="PATH", help="of the text in any other JSON or Parquet: choices[*].text"),
 )
 _count_options = options(
-    option(_COUNTS, "--level", "levels", multiple=True, callback=_listed, metavar="LIST", help="default: TODO"),
-    option(_COUNTS, "--copies", type=int, metavar="N", help="that make a loop of any length, default: 20"),
-    option(_COUNTS, "--length", type=int, metavar="N", help="characters that make a loop ..., default: 100"),
-    option(_COUNTS, "--length-copies", type=int, metavar="N", help="... of that many copies, default: 3"),
+    option(
+        _COUNTS,
+        "--level",
+        "levels",
+        multiple=True,
+        callback=_listed,
+        metavar="LIST",
+        help="of char,word,line,token; default: all",
+    ),
+    option(_COUNTS, "--copies", type=int, metavar="N", help="that make a loop of any length; default: 20"),
+    option(_COUNTS, "--length", type=int, metavar="N", help="characters that make a loop ...; default: 100"),
+    option(_COUNTS, "--length-copies", type=int, metavar="N", help="... of this many copies; default: 3"),
     option(_COUNTS, "--near/--no-near", default=None, help="loops but for digits, case and white space, too"),
     option(_COUNTS, "--select", multiple=True, callback=_listed, metavar="CODES", help="look for these rules only"),
     option(_COUNTS, "--ignore", multiple=True, callback=_listed, metavar="CODES", help="look for all but these"),
@@ -344,10 +352,8 @@ def _exceeded(summary: "Summary", limits: dict[str, float], *, hint: bool) -> bo
         low, high = wilson(counts[name], n)
         needed = records_needed(rate, limit)
         if low <= limit <= high and needed is not None:
-            click.echo(
-                f"lzs: {name} is {low:.3g} to {high:.3g} (95 % interval): need n >= {needed:,} to tell it from {limit:g}",
-                err=True,
-            )
+            between = f"{low:.3g} to {high:.3g} (95 % interval)"
+            click.echo(f"lzs: {name} is {between}: need n >= {needed:,} to tell it from {limit:g}", err=True)
     return exceeded
 
 

@@ -49,8 +49,8 @@ class Progress(NamedTuple):
 class Audit:
     """The result of `audit_files`: its ``summary``, and by iteration the records that have findings.
 
-    The records are on the disk, in the order of their files; each iteration reads them anew. Without ``resume`` they are
-    in a temporary folder that goes with this object, or at the end of a ``with`` block.
+    The records are on the disk, in the order of their files; each iteration reads them anew. Without ``resume`` they
+    are in a temporary folder that goes with this object, or at the end of a ``with`` block.
     """
 
     def __init__(self, summary: Summary, folder: WorkFolder, temporary: "weakref.finalize[Any, Any] | None") -> None:
@@ -157,7 +157,7 @@ def audit_files(
 
 
 def load(folder: str | Path) -> Audit:
-    """Return the audit that a finished `audit_files(..., resume=folder)` left. LzsError when it is none, or unfinished."""
+    """Return the audit that `audit_files(..., resume=folder)` left. LzsError when it is none, or not finished."""
     work = WorkFolder(Path(folder), lasting=True)
     if not is_audit(folder):
         raise LzsError(f"{folder} is no folder of an audit")
@@ -172,8 +172,8 @@ def is_audit(folder: str | Path) -> bool:
 def check_output(path: str | Path) -> str:
     """Return the ending by which `Audit.save` chooses what to write, in lower case.
 
-    ValueError when there is none such, LzsError when there is no folder for the file or pyarrow is not installed: what is
-    better known before an audit than after it.
+    ValueError when there is none such, LzsError when there is no folder for the file or pyarrow is not installed: what
+    is better known before an audit than after it.
     """
     path = Path(path)
     ending = path.suffix.lower()
@@ -208,7 +208,7 @@ class _Settings:
 
 
 class _Task(NamedTuple):
-    index: int
+    number: int
     size: int  # bytes
     shards: tuple[tuple[int, Shard], ...]  # with their numbers among all
 
@@ -259,7 +259,7 @@ def _work(
     begun: float,
     progress: Callable[[Progress], None] | None,
 ) -> None:
-    todo = [task for task in tasks if not folder.is_done(task.index)]
+    todo = [task for task in tasks if not folder.is_done(task.number)]
     total, left = sum(task.size for task in tasks), sum(task.size for task in todo)
     done = resumed = total - left
     records = 0
@@ -275,7 +275,7 @@ def _audit_task(
     """Write the part of a task; return its bytes and how many records it has. Runs in a worker."""
     folder, settings = shared
     summary = Summary({}, settings.by)
-    with folder.part(task.index, summary, skipped=len(skipped)) as part:
+    with folder.part(task.number, summary, skipped=len(skipped)) as part:
         for number, shard in task.shards:
             if number in skipped:
                 part.add(BadRecord(shard.file, 0, f"{_where(shard)} was not audited: {skipped[number]}"))

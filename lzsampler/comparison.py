@@ -100,7 +100,9 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
     def those(before: bool, after: bool) -> tuple[Pair, ...]:
         return tuple(
-            Pair(one.id, one.file, other.file) for _, one, other in pairs if (one.looping, other.looping) == (before, after)
+            Pair(one.id, one.file, other.file)
+            for _, one, other in pairs
+            if (one.looping, other.looping) == (before, after)
         )
 
     newly, cured = those(False, True), those(True, False)
@@ -153,8 +155,8 @@ def _keyed(outcomes: list[Outcome], names: dict[str, str]) -> dict[_Key, Outcome
     return keyed
 
 
-def _conversation(file: str, name: str, ids: set[tuple[str, ...]]) -> tuple[str, str]:
-    """Return whom a record is not independent of: the first message of its conversation, of which it is name/2, /3..."""
+def _conversation(file: str, name: str, ids: set[tuple[str, str]]) -> tuple[str, str]:
+    """Return whom a record is not independent of: the first message of its conversation, being name/2, /3..."""
     first, slash, number = name.rpartition("/")
     return (file, first) if slash and number.isdigit() and (file, first) in ids else (file, name)
 

@@ -86,7 +86,8 @@ def bootstrap_mean(
         raise ValueError(f"values must have one dimension, got shape {array.shape}")
     if array.size == 0:
         return Interval(math.nan, math.nan)
-    sums, sizes = array, np.ones(array.size)
+    sums: npt.NDArray[np.float64] = array
+    sizes: npt.NDArray[np.float64] = np.ones(array.size)
     if clusters is not None:
         if len(clusters) != array.size:
             raise ValueError(f"clusters must be as many as values, got {len(clusters)} and {array.size}")

@@ -1,8 +1,8 @@
 """`WorkFolder`: what an audit has done so far, a part for each task, on the disk.
 
 A folder holds `audit.json` (what is audited, and under which rules) and, for task n, `n.jsonl.gz` (its records) and
-`n.json` (its summary). Each file appears whole, under its name, or not at all; `n.json` comes last, so that it says that
-the task is done. Everything is JSON: a folder that somebody else made runs no code when it is read.
+`n.json` (its summary). Each file appears whole, under its name, or not at all; `n.json` comes last, and so says
+that the task is done. Everything is JSON: a folder that somebody else made runs no code when it is read.
 """
 
 import gzip
@@ -124,7 +124,8 @@ class WorkFolder:
         tasks = self.manifest()["tasks"]
         missing = sum(not (self.path / f"{task:06}.json").exists() for task in range(tasks))
         if missing:
-            raise LzsError(f"{self.path} is not complete, {missing} of {tasks} parts are missing: finish the audit first")
+            parts = f"{missing} of {tasks} parts are missing"
+            raise LzsError(f"{self.path} is not complete, {parts}: finish the audit first")
         for task in range(tasks):
             yield _unpack_summary(self._json(f"{task:06}.json")["summary"])
 
@@ -237,9 +238,19 @@ def _pack(audited: Audited) -> list[Any]:
 
 
 def _unpack(row: list[Any]) -> Audited:
-    *head, findings, metrics, texts = row
-    found = tuple(Finding(*values) for values in findings)
-    return Audited(*head, found, metrics, tuple((name, text) for name, text in texts))
+    file, number, name, groups, looping, literal, characters, findings, metrics, texts = row
+    return Audited(
+        file,
+        number,
+        name,
+        groups,
+        looping,
+        literal,
+        characters,
+        tuple(Finding(*values) for values in findings),
+        metrics,
+        tuple((field, text) for field, text in texts),
+    )
 
 
 def _pack_summary(summary: Summary) -> dict[str, Any]:

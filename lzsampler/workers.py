@@ -1,9 +1,9 @@
 """A pool of worker processes that outlives its workers: one that is killed costs its task's progress, nothing else.
 
-Why not `concurrent.futures`: there a worker that the kernel kills (out of memory) breaks the whole pool, and nobody knows
-what it was working on. Here each worker says what it starts on, and a task whose worker died is tried again without the
-piece that killed it twice. Workers are fresh interpreters, so that threads of the caller (pyarrow, torch) do no harm and
-a caller's script needs no `if __name__ == "__main__"`.
+Why not `concurrent.futures`: there a worker that the kernel kills (out of memory) breaks the whole pool, and nobody
+knows what it was working on. Here each worker says what it starts on, and a task whose worker died is tried again
+without the piece that killed it twice. Workers are fresh interpreters, so that threads of the caller (pyarrow, torch)
+do no harm and a caller's script needs no `if __name__ == "__main__"`.
 """
 
 import os
@@ -65,7 +65,7 @@ class _Done(NamedTuple):
     value: Any
 
 
-class _Died(Exception):
+class _DeathError(Exception):
     """A worker is gone; ``piece`` is what it was working on."""
 
     def __init__(self, piece: int | None, how: str) -> None:
@@ -111,7 +111,7 @@ class _Pool:
                     try:
                         self.results.put(_Done(_ask(process, task, skipped)))
                         break
-                    except _Died as death:
+                    except _DeathError as death:
                         self._bury(process)
                         process = None
                         if self._stopped:
@@ -160,7 +160,7 @@ class _Pool:
 
 
 def _ask(process: "subprocess.Popen[bytes]", task: Any, skipped: Mapping[int, str]) -> Any:
-    """Return a worker's result, or raise the exception that it sent, or `_Died`."""
+    """Return a worker's result, or raise the exception that it sent, or `_DeathError`."""
     assert process.stdin is not None
     assert process.stdout is not None
     piece: int | None = None
@@ -176,7 +176,7 @@ def _ask(process: "subprocess.Popen[bytes]", task: Any, skipped: Mapping[int, st
             else:
                 raise value
     except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
-        raise _Died(piece, _how(process.wait())) from error
+        raise _DeathError(piece, _how(process.wait())) from error
 
 
 def _how(status: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from lzsampler import LzsError
 
 
-class Unpicklable(Exception):
+class UnpicklableError(Exception):
     def __init__(self, a: int, b: int) -> None:
         super().__init__("cannot come back")
 
@@ -40,7 +40,7 @@ def work(shared: Path, task: tuple[int, list[Any]], skipped: Mapping[int, str], 
         elif piece == "lzs":
             raise LzsError("what to install")
         elif piece == "unpicklable":
-            raise Unpicklable(1, 2)
+            raise UnpicklableError(1, 2)
         elif piece == "talk":
             os.write(1, b"a library that prints\n")
             print("and another")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpora import PROSE, corpus, looping, transcript
 
 import lzsampler
+from corpora import PROSE, corpus, looping, transcript
 from lzsampler import LzsError, audit_files, batch
 from lzsampler.batch import Audit, Progress, check_output, is_audit, load
 from lzsampler.workers import Work
@@ -24,7 +24,8 @@ import sys
 from lzsampler import audit_files, batch
 batch.TASK_BYTES = 1
 folder, resume, workers = sys.argv[1:]
-audit_files(folder, by=("model", "file"), resume=resume, workers=int(workers), progress=lambda p: print(p.records, flush=True))
+said = lambda progress: print(progress.records, flush=True)
+audit_files(folder, by=("model", "file"), resume=resume, workers=int(workers), progress=said)
 """
 
 
@@ -273,7 +274,7 @@ def deadly(shared: Any, task: Any, skipped: Any, start: Callable[[int], None]) -
     return batch._audit_task(shared, task, skipped, deadly_file(task, start))
 
 
-def test_a_file_that_kills_workers_is_named_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_kills_workers_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, work = corpus(tmp_path / "in", files=4), tmp_path / "work"
     with monkeypatch.context() as patch:
         patch.setattr(batch, "Work", lambda function, shared: Work(deadly, shared))
@@ -301,7 +302,7 @@ def test_a_file_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     folder = corpus(tmp_path / "in", files=1)
-    with pytest.raises(OSError, match="Not a directory|File exists"):
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
         audit_files(folder, resume=folder / "0.jsonl" / "work")
 
 
@@ -321,7 +322,8 @@ def test_a_full_disk_is_one_error(tmp_path: Path, workers: str) -> None:
 def test_nothing_to_audit(tmp_path: Path) -> None:
     with audit_files(tmp_path) as audit:
         assert audit.summary.to_json()["records"] == 0
-        assert list(audit) == list(audit.outcomes()) == []
+        assert list(audit) == []
+        assert list(audit.outcomes()) == []
     with audit_files(tmp_path / "none.jsonl") as audit:
         assert (audit.summary.total.records, audit.summary.bad_records) == (0, 1)
 

@@ -5,8 +5,8 @@ import random
 from statistics import median
 
 import pytest
-from corpora import audited, finding
 
+from corpora import audited, finding
 from lzsampler.records import Audited, BadRecord
 from lzsampler.statistics import wilson
 from lzsampler.summary import LISTED, POINTS, WORST, Summary, loops, wasted_tokens

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pool_work import work
 
 from lzsampler import LzsError
 from lzsampler.workers import Work, run
+from pool_work import work
 
 
 def results(folder: Path, *tasks: list[Any], workers: int = 2) -> list[Any]:
@@ -56,7 +56,7 @@ def test_an_exception_ends_the_run(tmp_path: Path, workers: int) -> None:
 
 
 def test_an_exception_that_does_not_pickle_is_told_in_words(tmp_path: Path) -> None:
-    with pytest.raises(LzsError, match="Unpicklable: cannot come back"):
+    with pytest.raises(LzsError, match="UnpicklableError: cannot come back"):
         results(tmp_path, ["unpicklable"], [1])
 
 
