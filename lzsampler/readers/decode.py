@@ -89,13 +89,28 @@ def opened(path: str, packed: str) -> Iterator[Stream]:
             with gzip.GzipFile(fileobj=file) as unpacked, buffered(unpacked) as stream:
                 yield stream
         else:
-            with buffered(_Zstd(file)) as stream:
+            with io.BufferedReader(_Zstd(file), BUFFER) as stream:
                 yield stream
 
 
 def buffered(stream: Any) -> Stream:
     """Return a stream of gzip or zipfile with a buffer that is read in C."""
-    return io.BufferedReader(stream, BUFFER)
+    return io.BufferedReader(_Piecewise(stream), BUFFER)
+
+
+class _Piecewise(io.RawIOBase):
+    """A stream that gives what it has before it raises: a large read of gzip's own would lose it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._stream.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
 
 
 class _Zstd(io.RawIOBase):
@@ -158,12 +173,12 @@ def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
         yield line
 
 
-def whole(stream: IO[bytes]) -> tuple[bytes, str]:
+def whole(stream: Stream) -> tuple[bytes, str]:
     """Return all of a stream that can be read, and what ended it early, "" when nothing did."""
     pieces: list[bytes] = []
     n = 0
     try:
-        while piece := stream.read(BUFFER):
+        while piece := stream.read1(BUFFER):
             pieces.append(piece)
             n += len(piece)
             if n > MAX_DOCUMENT:

@@ -11,6 +11,7 @@ MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai"}
 _REASONING = ("reasoning_content", "reasoning", "reasoningContent", "thinking", "reasoning_text")
 _CALLS = ("tool_calls", "toolCalls", "function_call")
 NAME_KEYS = ("custom_id", "id", "conversation_id", "conversationId", "uuid", "question_id", "prompt_id", "doc_id")
+_ID = (str, int)
 _GROUPS = {
     "model": ("model", "model_id", "model_name", "model_slug"),
     "temperature": ("temperature",),
@@ -27,7 +28,8 @@ SETTINGS_KEYS = (
     "metadata",
     "options",
 )
-GROUP_KEYS = tuple(key for keys in _GROUPS.values() for key in keys)
+_GROUP_OF = {key: group for group, keys in _GROUPS.items() for key in keys} | dict.fromkeys(SETTINGS_KEYS, "")
+GROUP_KEYS = tuple(_GROUP_OF)  # what is read of a row besides its messages, with NAME_KEYS
 # A finish reason in the words of its program: in those of OpenAI's interface.
 _FINISHED = {
     "limit": "length",  # llama-server
@@ -84,7 +86,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
 def is_model(message: Any) -> bool:
     """Return whether a message of a conversation, {"role", "content"} or {"from", "value"}, is the model's."""
     role = message.get("role") or message.get("from")
-    return role == "assistant" or str(role).lower() in MODEL
+    return role == "assistant" or (role != "user" and str(role).lower() in MODEL)
 
 
 def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
@@ -131,35 +133,36 @@ def name(row: Mapping[str, Any]) -> str | None:
     """Return the id that a row has of its own."""
     for key in NAME_KEYS:
         value = row.get(key)
-        if isinstance(value, str | int) and value != "":
+        if value is not None and isinstance(value, _ID) and value != "":
             return str(value)
     return None
 
 
 def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the groups that a row names itself, at its top or among its settings."""
-    found = {}
-    places = [row]
-    for key in SETTINGS_KEYS:
-        inside = row.get(key)
-        if isinstance(inside, dict):
-            places.append(inside)
-    for group, keys in _GROUPS.items():
-        for place in places:
-            for key in keys:
-                value = place.get(key)
-                if value is not None and (told := scalar(value)) is not None:
-                    found[group] = told
-                    break
-            else:
-                continue
-            break
-    for key in by:
-        for place in places:
-            if key not in found and (told := scalar(place.get(key))) is not None:
-                found[key] = told
+    """Return the groups that a row names itself, at its top or, failing that, among its settings.
+
+    A key that is the group's own name goes before its other spellings.
+    """
+    found: dict[str, str] = {}
+    deeper: list[dict[str, Any]] = []
+    for key, value in row.items():
+        group = _GROUP_OF.get(key)
+        if group is None:
+            continue
+        if group == "":
+            if isinstance(value, dict):
+                deeper.append(value)
+        elif (key == group or group not in found) and (told := scalar(value)) is not None:
+            found[group] = told
     if "finish_reason" in found:
         found["finish_reason"] = finished(found["finish_reason"])
+    for settings in deeper:
+        inside = groups(settings)
+        found.update((group, inside[group]) for group in inside.keys() - found.keys())
+    for key in by:
+        for place in (row, *deeper):
+            if key not in found and (told := scalar(place.get(key))) is not None:
+                found[key] = told
     return found
 
 
@@ -170,7 +173,7 @@ def finished(reason: str) -> str:
 
 def scalar(value: Any) -> str | None:
     """Return a value as a group's name; None for what is no scalar."""
-    if isinstance(value, str):
+    if type(value) is str:  # before all else: this is called for every key of every row
         return value or None
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -10,7 +10,7 @@ from .messages import groups, name, turn
 
 # As its middleware writes them: the lines quoted, in newer versions escaped; without an end while it still thinks.
 _DETAILS = re.compile(
-    r'<details type="reasoning"[^>]*>\s*<summary>[^<]*</summary>\n?(.*?)(?:\n?</details>\n?|\Z)', re.S
+    r'<details type="reasoning"[^>]{0,200}>\s{0,9}<summary>[^<]{0,200}</summary>\n?(.*?)(?:\n?</details>\n?|\Z)', re.S
 )
 _QUOTE = re.compile(r"^> ?", re.M)
 

@@ -3,14 +3,14 @@
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import IO, Any
+from typing import Any
 
 from ..records import BadRecord, Field, Record
 from . import decode, parquet, slot, text
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
 from .formats import ROW_FORMATS, TEXT, by_name
-from .messages import GROUP_KEYS, NAME_KEYS, SETTINGS_KEYS
+from .messages import GROUP_KEYS, NAME_KEYS
 from .reasoning import split
 from .shard import Shard, recognised
 from .sniff import WINDOW, UnknownFormatError, container, first_rows
@@ -50,7 +50,8 @@ def _stream(shard: Shard, stream: Any) -> Iterator[Read]:
         yield from _document(shard, stream)
     else:
         data, ended = decode.whole(stream)
-        yield _record(shard.file, 0, "0", text.message(data))
+        if data:
+            yield _record(shard.file, 0, "0", text.message(data))
         if ended:
             yield BadRecord(shard.file, 0, ended)
 
@@ -75,7 +76,7 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 if not line.isspace() and line:
                     yield BadRecord(shard.file, number + 1, str(error))
                 continue
-            yield from _records(
+            yield from records_of(
                 format, row, source, number, number + 1, "", number == 0 and _is_all(shard, line, stream)
             )
     except decode.STREAM_ERRORS as error:
@@ -90,7 +91,7 @@ def _is_all(shard: Shard, line: bytes, stream: Any) -> bool:
         return False
 
 
-def _document(shard: Shard, stream: IO[bytes]) -> Iterator[Read]:
+def _document(shard: Shard, stream: Any) -> Iterator[Read]:
     data, ended = decode.whole(stream)
     if ended:
         yield BadRecord(shard.file, 0, ended)
@@ -103,12 +104,12 @@ def _document(shard: Shard, stream: IO[bytes]) -> Iterator[Read]:
     del data
     format, source, alone = shard.row_format, _source(shard), not isinstance(value, list)
     for number, row in enumerate([value] if alone else value):
-        yield from _records(format, row, source, number, 0, "" if alone else f"element {number}: ", alone)
+        yield from records_of(format, row, source, number, 0, "" if alone else f"element {number}: ", alone)
 
 
 def _parquet(shard: Shard) -> Iterator[Read]:
     format, source = shard.row_format, _source(shard)
-    columns = [*format.columns, *shard.by, *NAME_KEYS, *GROUP_KEYS, *SETTINGS_KEYS] if format.columns else None
+    columns = [*format.columns, *shard.by, *NAME_KEYS, *GROUP_KEYS] if format.columns else None
     rows = parquet.rows(shard.path or shard.file, shard.start, shard.end, columns)
     number = shard.first - 1
     try:
@@ -117,7 +118,7 @@ def _parquet(shard: Shard) -> Iterator[Read]:
             if isinstance(row, Exception):
                 yield BadRecord(shard.file, 0, f"{where}not valid UTF-8")
             else:
-                yield from _records(format, row, source, number, 0, where, False)
+                yield from records_of(format, row, source, number, 0, where, False)
     except OSError as error:
         yield BadRecord(shard.file, 0, f"damaged after row {number}: {error}")
 
@@ -153,7 +154,7 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
                 data, ended = decode.whole(stream)
             if ended:
                 raise UnknownFormatError(ended)
-            yield from _records(head.row_format, loads(data), _source(head), number, 0, f"{name}: ", False)
+            yield from records_of(head.row_format, loads(data), _source(head), number, 0, f"{name}: ", False)
             return
         with archive.open(name) as stream:
             inner = _recognised_member(shard, file, stream.read(WINDOW))
@@ -210,7 +211,7 @@ def _source(shard: Shard) -> Source:
     return Source(shard.file, dict(shard.head), shard.by)
 
 
-def _records(
+def records_of(
     format: Format, row: Any, source: Source, number: int, line: int, where: str, is_file: bool
 ) -> Iterator[Read]:
     """Yield the records of a row; ``is_file``: it is all of the file, so that its messages are numbered."""

@@ -155,11 +155,17 @@ def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
             yield BadRecord(given, 0, "no file has such a name")
     for name in names:
         if os.path.isdir(name):
-            yield from _folder(name, asked, ())
+            inside = list(_folder(name, asked, ()))
+            yield from inside or [BadRecord(_printable(name), 0, "nothing in the folder is read (docs/formats.md)")]
         elif problem := _problem(name):
-            yield BadRecord(name, 0, problem)
+            yield BadRecord(_printable(name), 0, problem)
         else:
-            yield _File(name, name, named=True)
+            yield _File(_printable(name), name, named=True)
+
+
+def _printable(name: str) -> str:
+    """Return a name as text that any encoding takes: one that is not UTF-8 has U+FFFD in it."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> Iterator[_File | BadRecord]:
@@ -167,11 +173,11 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
         status = os.stat(folder)
         names = sorted(os.listdir(folder))
     except OSError as error:
-        yield BadRecord(folder, 0, f"the folder cannot be read: {error.strerror}")
+        yield BadRecord(_printable(folder), 0, f"the folder cannot be read: {error.strerror}")
         return
     here = (status.st_dev, status.st_ino)
     if here in above:
-        yield BadRecord(folder, 0, "the folder is inside itself, through a link: read once")
+        yield BadRecord(_printable(folder), 0, "the folder is inside itself, through a link: read once")
         return
     for name in names:
         path = os.path.join(folder, name)
@@ -181,7 +187,8 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
             yield from _folder(path, asked, (*above, here))
         elif _is_wanted(path, name.lower(), asked):
             problem = _problem(path)
-            yield BadRecord(path, 0, problem) if problem else _File(path, path, named=False)
+            label = _printable(path)
+            yield BadRecord(label, 0, problem) if problem else _File(label, path, named=False)
 
 
 def _is_wanted(path: str, name: str, asked: _Asked) -> bool:

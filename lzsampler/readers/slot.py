@@ -4,6 +4,7 @@ Layout (little-endian): u32 magic 0x67677371, u32 version, u32 number of tokens,
 is not read (`llama_state_seq_save_file` of llama.cpp). What of it is the prompt the file does not say.
 """
 
+import atexit
 import functools
 import struct
 from typing import Any
@@ -53,6 +54,8 @@ def _vocabulary(path: str) -> Any:
     except ImportError as error:
         raise LzsError('llama-cpp-python is needed for --tokenizer: pip install "lzsampler[llama]"') from error
     try:
-        return llama_cpp.Llama(model_path=path, vocab_only=True, verbose=False)
+        vocabulary = llama_cpp.Llama(model_path=path, vocab_only=True, verbose=False)
     except (ValueError, RuntimeError, OSError, AssertionError) as error:
         raise LzsError(f"llama.cpp cannot load the vocabulary of {path}: {error}") from error
+    atexit.register(vocabulary.close)  # later it would find llama_cpp taken down already
+    return vocabulary
