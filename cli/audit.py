@@ -187,7 +187,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
     """Say whether the answers in B loop more than those in A to the same prompts.
 
     A and B: a file, a folder or a pattern of transcripts, or the --resume folder of an audit that is done. Records are
-    paired by id, in files of the same name where there are several.
+    paired by id, in files of the same name where there are several. Worse is a matter of McNemar's exact test.
     """
     from lzsampler.comparison import compare
 

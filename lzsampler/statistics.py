@@ -93,7 +93,7 @@ def bootstrap_mean(
             raise ValueError(f"clusters must be as many as values, got {len(clusters)} and {array.size}")
         numbers: dict[Hashable, int] = {}
         member = np.fromiter((numbers.setdefault(cluster, len(numbers)) for cluster in clusters), np.int64, array.size)
-        sums, sizes = np.bincount(member, array), np.bincount(member).astype(np.float64)
+        sums, sizes = np.bincount(member, array).astype(np.float64), np.bincount(member).astype(np.float64)
     # Clusters that are alike are drawn together: how often each kind comes is multinomial, and kinds are few.
     kinds, counts = np.unique(np.stack([sums, sizes]), axis=1, return_counts=True)
     rng = np.random.default_rng(_SEED)

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError
-from lzsampler.llama.vocabulary import Vocabulary, tokenizer
+from lzsampler.llama.vocabulary import tokenizer
+from lzsampler.llama.vocabulary import vocabulary as opened
 from lzsampler.models import default_model
 
 SPM = Path(__file__).with_name("vectors") / "ggml-vocab-llama-spm.gguf"
@@ -28,7 +29,7 @@ TEXTS = [
 @pytest.mark.parametrize("path", [SPM, default_model()], ids=["spm", "embedded"])
 @pytest.mark.parametrize("text", TEXTS)
 def test_tokens_start_where_their_text_does(path: Path, text: str) -> None:
-    vocabulary = Vocabulary(path)
+    vocabulary = opened(path)
     tokens, starts = vocabulary.tokenize(text)
     assert tokens.dtype == np.int32
     assert starts.dtype == np.int64
@@ -46,13 +47,13 @@ def test_tokens_start_where_their_text_does(path: Path, text: str) -> None:
 
 
 def test_special_tokens_are_text() -> None:
-    tokens, _ = Vocabulary(SPM).tokenize("<s></s>")
+    tokens, _ = opened(SPM).tokenize("<s></s>")
     assert tokens.size > 2
     assert not {1, 2} & set(tokens.tolist())
 
 
 def test_there_and_back() -> None:
-    vocabulary = Vocabulary(SPM)
+    vocabulary = opened(SPM)
     text = "Größe, 東京 and 🙂"
     assert vocabulary.detokenize(vocabulary.tokenize(text)[0]).strip() == text
     with pytest.raises(ValueError, match=f"token 32000 is none of the 32000 of {SPM}"):

@@ -1,6 +1,8 @@
 """The vocabulary of a GGUF file, without its weights: text to tokens for the audit, and tokens to text."""
 
+import atexit
 import ctypes
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,14 +19,24 @@ class Vocabulary:
     """A vocabulary. ValueError for a path that is no file, LzsError, in one line, for what is no GGUF with one."""
 
     def __init__(self, path: str | Path) -> None:
+        from ..model import captured_log, reason  # which imports this package
+
         self.path = gguf.read(path).path
-        try:
-            self._llm = llama_cpp.Llama(model_path=str(self.path), vocab_only=True, verbose=False)
-        except (ValueError, RuntimeError, OSError, AssertionError) as error:
-            raise LzsError(f"llama.cpp cannot load the vocabulary of {self.path}: {error}") from error
-        self._vocab = llama_cpp.llama_model_get_vocab(self._llm.model)
+        settings = llama_cpp.llama_model_default_params()
+        settings.vocab_only = True
+        with captured_log() as errors:
+            self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self.path), settings)
+        if not self._model:
+            raise LzsError(
+                f"llama.cpp cannot load the vocabulary of {self.path}: {reason(errors) or 'no reason given'}"
+            )
+        self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
         self._piece = lru_cache(maxsize=None)(self._piece_of)
+
+    def close(self) -> None:
+        """Free it; it cannot be used after it."""
+        llama_cpp.llama_model_free(self._model)
 
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return a text's tokens, int32[n], and the character at which each starts, int64[n], ascending.
@@ -33,7 +45,7 @@ class Vocabulary:
         changes the text (white space, case) a token starts where the bytes of the one before are found to end.
         """
         data = text.encode("utf-8", "replace")  # a lone surrogate is a character and a byte
-        tokens = np.array(self._llm.tokenize(data, add_bos=False, special=False), np.int32)
+        tokens = self._tokens(data)
         starts = np.empty(tokens.size, np.int64)
         at = 0
         for i, token in enumerate(tokens.tolist()):
@@ -58,8 +70,19 @@ class Vocabulary:
         outside = (tokens < 0) | (tokens >= self.n_vocab)
         if outside.any():
             raise ValueError(f"token {tokens[outside.argmax()]} is none of the {self.n_vocab} of {self.path}")
-        data: bytes = self._llm.detokenize(tokens.tolist(), special=True)
-        return data.decode("utf-8", "replace")
+        return b"".join(map(self._piece, tokens.tolist())).decode("utf-8", "replace")
+
+    def _tokens(self, data: bytes) -> npt.NDArray[np.int32]:
+        room = len(data) // 2 + 16
+        while True:
+            tokens = np.empty(room, np.int32)
+            pointer = tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+            n = llama_cpp.llama_tokenize(self._vocab, data, len(data), pointer, room, False, False)
+            if n >= 0:
+                return tokens[:n]
+            if n == -(2**31):
+                raise LzsError(f"llama.cpp cannot tokenize a text of {len(data):,} bytes: it is too long")
+            room = -n
 
     def _piece_of(self, token: int) -> bytes:
         buffer = ctypes.create_string_buffer(64)
@@ -72,8 +95,10 @@ class Vocabulary:
 
 @lru_cache(maxsize=1)
 def vocabulary(path: str | Path) -> Vocabulary:
-    """Return the vocabulary of a file, loaded once."""
-    return Vocabulary(path)
+    """Return the vocabulary of a file, loaded once, closed when Python ends."""
+    made = Vocabulary(path)
+    atexit.register(made.close)  # later it would find llama_cpp taken down already
+    return made
 
 
 def tokenizer(path: str | Path) -> Any:

@@ -4,15 +4,11 @@ Layout (little-endian): u32 magic 0x67677371, u32 version, u32 number of tokens,
 is not read (`llama_state_seq_save_file` of llama.cpp). What of it is the prompt the file does not say.
 """
 
-import atexit
-import functools
 import struct
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._check import LzsError
 from .sniff import SLOT_MAGIC
 
 NAME = "llama-slot"
@@ -36,26 +32,9 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
 
 def text(tokens: npt.NDArray[np.int32], tokenizer: str) -> str:
     """Return the text of tokens, special ones by their names. ValueError for one that the vocabulary does not have."""
-    vocabulary = _vocabulary(tokenizer)
-    outside = (tokens < 0) | (tokens >= vocabulary.n_vocab())
-    if outside.any():
-        raise ValueError(
-            f"token {tokens[outside.argmax()]} is none of {tokenizer}, which has {vocabulary.n_vocab()}: "
-            "give the model that wrote the slot"
-        )
-    data: bytes = vocabulary.detokenize(tokens.tolist(), special=True)
-    return data.decode("utf-8", "replace")
+    from ..llama.vocabulary import vocabulary
 
-
-@functools.lru_cache(maxsize=1)
-def _vocabulary(path: str) -> Any:
     try:
-        from ..llama import llama_cpp
-    except ImportError as error:
-        raise LzsError('llama-cpp-python is needed for --tokenizer: pip install "lzsampler[llama]"') from error
-    try:
-        vocabulary = llama_cpp.Llama(model_path=path, vocab_only=True, verbose=False)
-    except (ValueError, RuntimeError, OSError, AssertionError) as error:
-        raise LzsError(f"llama.cpp cannot load the vocabulary of {path}: {error}") from error
-    atexit.register(vocabulary.close)  # later it would find llama_cpp taken down already
-    return vocabulary
+        return vocabulary(tokenizer).detokenize(tokens)
+    except ValueError as error:
+        raise ValueError(f"{error}: give the model that wrote the slot") from error
