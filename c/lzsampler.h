@@ -22,7 +22,7 @@
  *
  * Conventions: functions return an lzs_status (0 or a negative error) and give results through pointers. Nothing
  * here prints, exits, aborts or keeps state but the choice of kernels for this CPU. Only *_new, *_clone, *_runs,
- * lzs_prime, lzs_accept, lzs_set_mask and lzs_lz_bits allocate: never lzs_sample, lzs_process, lzs_distribution or
+ * lzs_prime, lzs_accept, lzs_set_mask, lzs_lz_bits, lzs_intern and lzs_text_figures allocate: never lzs_sample, lzs_process, lzs_distribution or
  * lzs_edits.
  * Every free accepts NULL. Samplers take no locks: use one from one thread at a time. A call needs 80 KB of stack.
  */
@@ -232,6 +232,49 @@ LZS_API lzs_status lzs_byte_runs(const uint8_t *text, size_t n, uint64_t min_cop
                                  uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
 LZS_API lzs_status lzs_token_runs(const int32_t *tokens, size_t n, uint64_t min_copies, uint64_t min_length,
                                   uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
+
+/* A stretch of a text, in bytes. */
+typedef struct lzs_span {
+    uint32_t start, end;
+} lzs_span;
+
+/* The words of a text of UTF-8, what is between white space (that of Python's str.split), or its lines: what is between
+ * line feeds, without white space around it, and nothing after a last one. At most `capacity` are written; *n_spans is
+ * their number, n / 2 + 1 words or n lines at most. LZS_ESPACE when they do not fit. n is below 2^32. */
+typedef enum lzs_split_kind { LZS_SPLIT_WORDS = 0, LZS_SPLIT_LINES = 1 } lzs_split_kind;
+LZS_API lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_span *spans, size_t capacity,
+                             size_t *n_spans);
+
+/* Numbers of the spans: equal ones have equal numbers, from 0 in the order in which they first come. */
+LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size_t n_spans, int32_t *ids,
+                              size_t *n_distinct);
+
+/* What repeats in a text without being a run; lengths in characters. Over n-grams of words: how many there are and how
+ * many distinct ones, n = 1..4. And what Gopher's filters need (Rae et al. 2021, table A1), as datatrove counts it: the
+ * most frequent n-gram's length with a space between words, times its count, n = 2..4; the length, without spaces, of
+ * the n-grams that came before, not counting those that overlap one, n = 5..10; lines (split at line feeds) and
+ * paragraphs (split at two or more, white space around the text aside), those of them that came before and their length. */
+typedef struct lzs_figures {
+    uint64_t characters, words;
+    uint64_t ngrams[4], distinct[4];
+    uint64_t top_characters[3];
+    uint64_t duplicate_characters[6];
+    uint64_t lines, duplicate_lines, duplicate_line_characters;
+    uint64_t paragraphs, duplicate_paragraphs, duplicate_paragraph_characters;
+} lzs_figures;
+
+/* The figures of a text and its words, in order and without overlaps, with their numbers (lzs_split, lzs_intern). Exact:
+ * nothing is counted by its hash alone. A text of more than 4 MiB is cut after words into pieces of at most that (or one
+ * word), and their figures are added up, so scratch memory has a bound: 80 bytes a word of a piece. */
+LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids,
+                                    size_t n_words, lzs_figures *figures);
+
+/* A text of UTF-8 with its near repetitions made exact: character c becomes fold[c] (itself from n_fold on); then a stretch
+ * of spaces becomes one, and one of the digit 0 becomes one. Each fold[c] must take at most the bytes of c, so that
+ * n bytes are enough for `view`; *n_view is what it takes. `places` (ascending, in bytes of the view, at most *n_view; may
+ * be NULL) are replaced by the characters of the text at which what is there begins. */
+LZS_API lzs_status lzs_near_view(const uint8_t *text, size_t n, const uint32_t *fold, size_t n_fold, uint8_t *view,
+                                 size_t *n_view, uint64_t *places, size_t n_places);
 
 /* A link for llama.cpp's sampler chain: a `llama_sampler *` that holds a clone of `sampler`. `llama_sampler_init` is
  * the address of that function in the libllama that will own the link (it frees what its own `new` made). */

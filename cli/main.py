@@ -9,6 +9,7 @@ import click
 
 from lzsampler import LzsError, __version__
 
+from .audit import audit
 from .bench import bench
 from .demo import demo
 from .generate import generate
@@ -23,7 +24,7 @@ def lzs() -> None:
     """Run local GGUF models without loops: a sampler with the LZ penalty (arXiv 2504.20131)."""
 
 
-for command in (generate, info, bench, demo):
+for command in (generate, audit, info, bench, demo):
     lzs.add_command(command)
 
 

@@ -4,9 +4,16 @@ The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it,
 llama.cpp is in `lzsampler.llama` and `lzsampler.generate`; importing this package loads numpy and nothing heavier.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._check import LzsError
 from .params import STOP_ON_LOOP, Params, RepetitionDetection
 from .sampler import Loop, Sampler, lz_bits
+
+if TYPE_CHECKING:
+    from .batch import audit_files
+    from .findings import audit
 
 __version__ = "0.1.0"
 
@@ -18,5 +25,15 @@ __all__ = [
     "RepetitionDetection",
     "Sampler",
     "__version__",
+    "audit",
+    "audit_files",
     "lz_bits",
 ]
+
+_LATE = {"audit": "findings", "audit_files": "batch"}  # name: its module, loaded when it is asked for
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LATE[name]}", __name__), name)

@@ -22,6 +22,9 @@ class Runs(NamedTuple):
     period: npt.NDArray[np.int64]
 
 
+_NONE = Runs(*(np.empty(0, np.int64) for _ in range(3)))
+
+
 def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -> Runs:
     """Return all runs of ``data`` with at least ``min_copies`` copies and ``min_length`` units.
 
@@ -51,6 +54,8 @@ def runs(data: Text, *, min_copies: int, min_length: int, max_period: int = 0) -
             break
         room = n[0]
     check(status)
+    if n[0] == 0:
+        return _NONE
     return Runs(*(found[: n[0], i].copy() for i in range(3)))
 
 

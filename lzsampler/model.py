@@ -70,7 +70,7 @@ class Model:
         self._row_at = 0
 
     def _open(self) -> Any:
-        with _captured_log() as errors:
+        with captured_log() as errors:
             try:
                 llm = llama_cpp.Llama(
                     model_path=str(self.path),
@@ -83,7 +83,7 @@ class Model:
                     verbose=False,
                 )
             except (ValueError, RuntimeError, OSError, AssertionError) as error:
-                raise LzsError(f"llama.cpp cannot load {self.path}: {_reason(errors) or error}") from error
+                raise LzsError(f"llama.cpp cannot load {self.path}: {reason(errors) or error}") from error
         if not llama_cpp.llama_model_has_decoder(llm.model) or llama_cpp.llama_model_has_encoder(llm.model):
             llm.close()
             raise LzsError(f"{self.path} is an encoder ({self.header.architecture}): it does not continue a text")
@@ -237,7 +237,7 @@ def _refuse_without_weights(header: gguf.Header) -> None:
 
 
 @contextmanager
-def _captured_log() -> Iterator[list[str]]:
+def captured_log() -> Iterator[list[str]]:
     """Collect llama.cpp's error messages instead of printing them, for as long as a model loads."""
     errors: list[str] = []
     levels = [0]
@@ -262,7 +262,7 @@ def _captured_log() -> Iterator[list[str]]:
         llama_cpp.llama_log_set(callback, data)
 
 
-def _reason(errors: list[str]) -> str:
+def reason(errors: list[str]) -> str:
     """Return the first error that names a cause, without the name of the function that met it."""
     lines = [line.strip() for line in "".join(errors).splitlines() if line.strip()]
     for line in lines:

@@ -1,9 +1,24 @@
-"""The embedded model as a plain `llama_cpp.Llama`, for tests that attach to it; what needs llama_cpp comes late."""
+"""Fixtures of several files: the embedded model as a plain `llama_cpp.Llama`, and a writer of small files.
 
-from collections.abc import Iterator
+What needs llama_cpp comes late.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, bytes], Path]:
+    def written(name: str, data: bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    return written
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,66 @@
+"""The interface between a format and the machinery that reads files: rows in, messages out.
+
+A row is one JSON value: a line of JSONL, an element of a JSON array, the whole of another JSON file, or a row of a
+Parquet file. A format says whether a row is one of its own, and which messages of the model are in it. It may take a
+row apart as if it were well formed: what that raises becomes a `BadRecord`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+_NO_GROUPS: Mapping[str, str] = {}
+
+
+class Message(NamedTuple):
+    """One message that a model wrote, as a format finds it; None is a text that is not there.
+
+    ``reasoning`` None: it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` None: the row has
+    none. ``number`` replaces that of the row where the row is a whole file.
+    """
+
+    answer: str | None
+    reasoning: str | None = None
+    id: str | None = None
+    groups: Mapping[str, str] = _NO_GROUPS
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file that rows come from. ``head``: what its first row told (`Format.head`).
+
+    ``by``: names of further groups that are wanted of a row. ``state``: a format's own, for as long as the file lasts.
+    """
+
+    file: str
+    head: Mapping[str, str]
+    by: tuple[str, ...]
+    state: dict[str, Any] = field(default_factory=dict)
+
+
+def _no_head(file: str, row: Any) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format. ``name``: for `--format`. ``help``: one line.
+
+    ``matches``: whether a row is of this format, from its keys. ``messages``: what the model wrote in a row.
+    ``head``: what every shard must know of the file's name and first row; it raises `NoTextError` when nothing in
+    the file was generated. ``columns``: those of a Parquet file that are read, dots into structs. ``cut``: rows do not
+    depend on those before them, so that a file of lines may be cut into shards.
+    """
+
+    name: str
+    help: str
+    matches: Callable[[Any], bool]
+    messages: Callable[[Any, Source], Iterable[Message]]
+    head: Callable[[str, Any], dict[str, str]] = _no_head
+    columns: tuple[str, ...] = ()
+    cut: bool = True
+
+
+class NoTextError(ValueError):
+    """Nothing in this row or file was written by a model; the message says what it is instead."""

@@ -1,0 +1,189 @@
+"""What the formats share: texts of a content, messages of a conversation, groups and names of a row."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .format import Message, NoTextError
+
+# Who the model is, in `role` or `from`.
+MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai"}
+# Where reasoning stands beside the content, in the order of trust.
+_REASONING = ("reasoning_content", "reasoning", "reasoningContent", "thinking", "reasoning_text")
+_CALLS = ("tool_calls", "toolCalls", "function_call")
+NAME_KEYS = ("custom_id", "id", "conversation_id", "conversationId", "uuid", "question_id", "prompt_id", "doc_id")
+_ID = (str, int)
+_GROUPS = {
+    "model": ("model", "model_id", "model_name", "model_slug"),
+    "temperature": ("temperature",),
+    "task": ("task", "task_name"),
+    "finish_reason": ("finish_reason", "stop_reason", "done_reason"),
+    "seed": ("seed",),
+}
+SETTINGS_KEYS = (
+    "settings",
+    "sampling_params",
+    "generation_settings",
+    "generation_config",
+    "params",
+    "metadata",
+    "options",
+)
+_GROUP_OF = {key: group for group, keys in _GROUPS.items() for key in keys} | dict.fromkeys(SETTINGS_KEYS, "")
+GROUP_KEYS = tuple(_GROUP_OF)  # what is read of a row besides its messages, with NAME_KEYS
+# A finish reason in the words of its program: in those of OpenAI's interface.
+_FINISHED = {
+    "limit": "length",  # llama-server
+    "max_tokens": "length",
+    "model_length": "length",
+    "max_output_tokens": "length",
+    "maxPredictedTokensReached": "length",  # LM Studio
+    "contextLengthReached": "length",
+    "MAX_TOKENS": "length",
+    "eos": "stop",
+    "word": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "eosFound": "stop",
+    "stopStringFound": "stop",
+    "finished_successfully": "stop",
+}
+
+
+def text_of(value: Any) -> str | None:
+    """Return a text that may be a list of texts or of parts; None when there is none. TypeError for another thing."""
+    return content(value)[1]
+
+
+def content(value: Any) -> tuple[str | None, str | None]:
+    """Return (reasoning, answer) of a message's content: a text, or parts of several kinds, as all the APIs have them.
+
+    Images, tool calls and other parts that are no text are left out. TypeError for what is neither.
+    """
+    if value is None or isinstance(value, str):
+        return None, value
+    if isinstance(value, Mapping):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"the content is {_kind(value)}")
+    reasoning: list[str] = []
+    answer: list[str] = []
+    for part in value:
+        if isinstance(part, str):
+            answer.append(part)
+            continue
+        kind = part.get("type")
+        if kind in ("reasoning", "thinking", "reasoning_text", "summary_text"):
+            told = next((part[key] for key in ("reasoning", "thinking", "text", "content") if part.get(key)), None)
+            told = text_of(part.get("summary")) if told is None else text_of(told)
+            reasoning.extend([told] if told else [])
+        elif kind == "refusal":
+            answer.append(part["refusal"])
+        elif isinstance(part.get("text"), str):
+            answer.append(part["text"])
+    return "".join(reasoning) or None, "".join(answer) if answer else None
+
+
+def is_model(message: Any) -> bool:
+    """Return whether a message of a conversation, {"role", "content"} or {"from", "value"}, is the model's."""
+    role = message.get("role") or message.get("from")
+    return role == "assistant" or (role != "user" and str(role).lower() in MODEL)
+
+
+def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
+    """Return what the model wrote in one message; None when it is another's, or a call of tools without a word."""
+    return written(message, groups, id) if is_model(message) else None
+
+
+def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
+    """Return what stands in a message of the model, whatever role it names; None for a call of tools without a word."""
+    value = message["content"] if "content" in message else message.get("value")
+    inside, answer = (None, value) if isinstance(value, str) else content(value)
+    reasoning = None
+    for key in _REASONING:
+        if message.get(key):
+            told, plain = content(message[key])
+            reasoning = told or plain
+            break
+    reasoning = reasoning or inside
+    if not answer and not reasoning and any(message.get(key) for key in _CALLS):
+        return None
+    if answer is None and reasoning is None:
+        if isinstance(value, list) and value:  # calls of tools as parts, an image
+            return None
+        answer = ""
+    return Message(answer, reasoning, id, groups)
+
+
+def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Iterator[Message]:
+    """Return the messages of the model in a conversation. TypeError when it is none, NoTextError without any."""
+    if not isinstance(conversation, list):
+        raise TypeError(f"the conversation is {_kind(conversation)}")
+    silent = True
+    for message in conversation:
+        if is_model(message):
+            silent = False
+            made = written(message, groups, id)
+            if made is not None:
+                yield made
+    if silent:
+        raise NoTextError("no message of the model")
+
+
+def name(row: Mapping[str, Any]) -> str | None:
+    """Return the id that a row has of its own."""
+    for key in NAME_KEYS:
+        value = row.get(key)
+        if value is not None and isinstance(value, _ID) and value != "":
+            return str(value)
+    return None
+
+
+def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return the groups that a row names itself, at its top or, failing that, among its settings.
+
+    A key that is the group's own name goes before its other spellings.
+    """
+    found: dict[str, str] = {}
+    deeper: list[dict[str, Any]] = []
+    for key, value in row.items():
+        group = _GROUP_OF.get(key)
+        if group is None:
+            continue
+        if group == "":
+            if isinstance(value, dict):
+                deeper.append(value)
+        elif (key == group or group not in found) and (told := scalar(value)) is not None:
+            found[group] = told
+    if "finish_reason" in found:
+        found["finish_reason"] = finished(found["finish_reason"])
+    for settings in deeper:
+        inside = groups(settings)
+        found.update((group, inside[group]) for group in inside.keys() - found.keys())
+    for key in by:
+        for place in (row, *deeper):
+            if key not in found and (told := scalar(place.get(key))) is not None:
+                found[key] = told
+    return found
+
+
+def finished(reason: str) -> str:
+    """Return a finish reason in the words of OpenAI's interface where it has one."""
+    return _FINISHED.get(reason, reason)
+
+
+def scalar(value: Any) -> str | None:
+    """Return a value as a group's name; None for what is no scalar."""
+    if type(value) is str:  # before all else: this is called for every key of every row
+        return value or None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return None
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
+    return "null" if value is None else names.get(type(value), type(value).__name__)

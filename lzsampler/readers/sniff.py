@@ -1,0 +1,116 @@
+"""What a file is, from its first bytes: how its rows are kept, and of which format they are."""
+
+import codecs
+import json
+import re
+from typing import Any, Literal
+
+from .decode import JsonError, loads
+from .format import Format
+
+Container = Literal["lines", "document", "parquet", "zip", "text", "slot"]
+
+WINDOW = 1 << 18  # bytes that are looked at
+SLOT_MAGIC = b"qsgg"  # "ggsq" as a little-endian number
+_ROWS = 5  # first rows that are looked at
+_DEPTH = 500
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # one that is cut off
+
+
+class UnknownFormatError(ValueError):
+    """A file that cannot be read as any format; the message says why and what to do."""
+
+
+def container(head: bytes) -> Container | None:
+    """Return how a file keeps its rows, None where it may be text or nothing at all."""
+    if head.startswith(SLOT_MAGIC):
+        return "slot"
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "zip"
+    start = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    if start not in (b"{", b"["):
+        return None
+    return "lines" if _is_lines(head) else "document"
+
+
+def _is_lines(head: bytes) -> bool:
+    """Return whether every line is a row of its own, rather than all of them one JSON text."""
+    rows = [line.rstrip() for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()][: _ROWS + 1]
+    if rows[0].lstrip().startswith(b"["):
+        return len(rows) > 1 and _parses(rows[0]) and rows[1].startswith((b"[", b"{"))
+    if len(rows) == 1 or _parses(rows[0]):
+        return True
+    # The first row is damaged, or it is where an indented object begins: no line of that is an object by itself.
+    return any(row.startswith(b"{") and len(row) > 2 and _parses(row) for row in rows[1:])
+
+
+def _parses(line: bytes) -> bool:
+    try:
+        return isinstance(loads(line), dict | list)
+    except JsonError:
+        return False
+
+
+def first_rows(head: bytes, kept: Container) -> list[Any]:
+    """Return the first rows of a file of JSON, as much of them as there is in its first bytes."""
+    if kept == "document":
+        value = partial(head.decode("utf-8", "ignore").removeprefix("\ufeff"))
+        return value[:_ROWS] if isinstance(value, list) else [value]
+    rows = []
+    for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n")[: 4 * _ROWS]:
+        if line.strip():
+            try:
+                rows.append(loads(line))
+            except JsonError:
+                rows.append(partial(line.decode("utf-8", "ignore")))
+    return rows[:_ROWS]
+
+
+def partial(text: str) -> Any:
+    """Return the value that a JSON text has up to where it is cut off; None when it is no JSON so far."""
+    closing: list[str] = []
+    at = end = 0
+    before = ""
+    while at < len(text):
+        found = _TOKEN.search(text, at)
+        if found is None or '"' in text[at : found.start()]:  # a string that is cut off
+            quote = text.find('"', at)
+            if quote >= 0 and (before == ":" or closing[-1:] == ["]"]):
+                text = _ESCAPE.sub("", text) + '"'
+                end = len(text)
+            break
+        token, at = found[0], found.end()
+        if token in "{[":
+            closing.append("}" if token == "{" else "]")
+            end = at
+        elif token in "}]":
+            if not closing or closing.pop() != token:
+                return None
+            end = at
+        elif token == ",":
+            end = found.start()
+        if len(closing) > _DEPTH:
+            return None
+        if not closing:
+            break
+        before = token
+    try:
+        return json.loads(text[:end] + "".join(reversed(closing)), strict=False)
+    except ValueError:
+        return None
+
+
+def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Any]:
+    """Return the first format that knows one of the first rows, and that row. `UnknownFormatError` when none does."""
+    for row in rows:
+        for format in formats:
+            if format.matches(row):
+                return format, row
+    keys = next((", ".join(map(str, list(row)[:8])) for row in rows if isinstance(row, dict) and row), "")
+    seen = f" (its keys: {keys})" if keys else ""
+    raise UnknownFormatError(
+        f"no known format{seen}: give --field PATH, such as choices[*].message.content, or --format"
+    )

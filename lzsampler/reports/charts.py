@@ -1,0 +1,170 @@
+"""Charts of the HTML report as inline SVG.
+
+They stretch with the page: x is in percent of the width, y and the text in pixels, so that nothing gets too small on a
+phone. Colours are classes (report.css): a strict Content-Security-Policy allows no style attributes.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from html import escape
+
+from .text import count, percent
+
+BINS = 20  # of the histogram
+_HEIGHT = 220  # pixels, of the histogram and the scatter
+_AXIS = 24  # below them
+_CELLS = 48  # a side: points of the scatter that share a cell are one, larger
+
+
+def tag(name: str, *content: str, **attributes: object) -> str:
+    """Return an element; content is markup already, attributes are text (class_ for class, _ for -)."""
+    given = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{given}>{''.join(content)}</{name}>"
+
+
+def whisker(low: float, rate: float, high: float, top: float, kind: str) -> str:
+    """Return a rate as a dot with its interval, on a scale from 0 to ``top``."""
+    scale = 100 / top if top else 0.0
+    parts = [
+        _line(0, 11, 100, 11, "scale"),
+        _rect(low * scale, 6, max((high - low) * scale, 0.2), 10, f"interval {kind}", rx=5),
+        tag("circle", cx=_pc(rate * scale), cy=11, r=5, class_=f"dot {kind}"),
+    ]
+    label = f"{percent(rate)}, 95 % interval {percent(low)} to {percent(high)}"
+    return _svg(22, parts, label, "whisker")
+
+
+def bar(value: float, top: float, label: str, kind: str) -> str:
+    """Return a bar on a scale from 0 to ``top``."""
+    width = 100 * value / top if top else 0.0
+    return _svg(22, [_rect(0, 6, max(width, 0.3 if value else 0), 10, f"bar {kind}", rx=2)], label, "whisker")
+
+
+def histogram(starts: Sequence[float]) -> str:
+    """Return how many records begin to loop where, in 20 steps of their length."""
+    bins = [0] * BINS
+    for start in starts:
+        bins[min(int(start * BINS), BINS - 1)] += 1
+    top = _round_up(max(bins, default=0))
+    parts, width = [], 100 / BINS
+    for level in (top / 2, top):
+        y = _HEIGHT * (1 - level / top)
+        parts.append(_line(0, y, 100, y, "grid"))
+    for i, n in enumerate(bins):
+        height = _HEIGHT * n / top
+        title = f"{n:,} begin at {100 * i // BINS} to {100 * (i + 1) // BINS} % of the text"
+        if n:
+            rect = _rect(i * width + 0.35, _HEIGHT - max(height, 1.5), width - 0.7, max(height, 1.5), "column", title)
+            parts.append(rect)
+    parts.append(_line(0, _HEIGHT, 100, _HEIGHT, "axis"))
+    for at in (0, 25, 50, 75, 100):
+        parts.append(_text(at, _HEIGHT + 18, f"{at} %", _anchor(at)))
+    labels = [(0.0, "0"), (_HEIGHT / 2, _short(top / 2)), (float(_HEIGHT), _short(top))]
+    most = bins.index(max(bins)) if starts else 0
+    said = (
+        f"Histogram of where {len(starts):,} records begin to loop; most, {max(bins):,}, at {100 * most // BINS} to "
+        f"{100 * (most + 1) // BINS} % of their text"
+    )
+    return _plot(labels, parts, said)
+
+
+def scatter(points: Sequence[tuple[int, float]]) -> str:
+    """Return period and copies of loops on logarithmic scales; lines of equal length go through it."""
+    wide = _decades(max((period for period, _ in points), default=1))
+    high = _decades(max((copies for _, copies in points), default=1))
+    cells: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
+    for period, copies in points:
+        x, y = math.log10(max(period, 1)) / wide, math.log10(max(copies, 1)) / high
+        cells[round(x * _CELLS), round(y * _CELLS)].append((period, copies))
+    x_ticks, y_ticks = range(int(wide) + 1), range(int(high) + 1)  # powers of 10
+    parts = [_line(0, _HEIGHT * (1 - i / high), 100, _HEIGHT * (1 - i / high), "grid") for i in y_ticks[1:]]
+    parts += [_line(100 * i / wide, 0, 100 * i / wide, _HEIGHT, "grid") for i in x_ticks[1:]]
+    notes = []
+    for power in range(2, math.ceil(wide + high)):  # period * copies = 10 ** power
+        left, right = max(0, power - high), min(wide, power)
+        y1, y2 = (_HEIGHT * (1 - (power - x) / high) for x in (left, right))
+        parts.append(_line(100 * left / wide, y1, 100 * right / wide, y2, "equal"))
+        if power % 2 == 0:
+            notes.append(_text(100 * right / wide - 1, y2 - 6, f"{_short(10**power)} characters", "end", "note"))
+    # The larger ones first, or they would hide the small ones.
+    for cell in sorted(cells.values(), key=len, reverse=True):
+        x = sum(math.log10(max(p, 1)) for p, _ in cell) / len(cell) / wide
+        y = sum(math.log10(max(c, 1)) for _, c in cell) / len(cell) / high
+        period, copies = cell[0]
+        title = f"period {period:,}, {copies:,.4g} copies" if len(cell) == 1 else f"{len(cell):,} loops like this"
+        radius = min(3 + 1.2 * math.sqrt(len(cell) - 1), 14)
+        centre = {"cx": _pc(100 * x), "cy": _px(_HEIGHT * (1 - y)), "r": _px(radius)}
+        parts.append(tag("circle", tag("title", escape(title)), **centre, class_="point"))
+    parts += [*notes, _line(0, _HEIGHT, 100, _HEIGHT, "axis")]
+    parts += [_text(100 * i / wide, _HEIGHT + 18, _short(10**i), _anchor(100 * i / wide)) for i in x_ticks]
+    labels = [(_HEIGHT * i / high, _short(10**i)) for i in y_ticks]
+    return _plot(labels, parts, f"Period and copies of {len(points):,} loops on logarithmic scales")
+
+
+def stripes(bands: Sequence[tuple[float, float]]) -> str:
+    """Return texts as lines of equal length, with the part that loops, (start, end) in 0..1, in colour."""
+    pitch = 3 if len(bands) > 40 else 6
+    parts = []
+    for i, (start, end) in enumerate(bands):
+        parts.append(_rect(0, i * pitch, 100, pitch - 1, "text"))
+        parts.append(_rect(100 * start, i * pitch, max(100 * (end - start), 0.4), pitch - 1, "loop"))
+    said = f"{len(bands):,} looping texts as lines, the part that loops in colour"
+    return _svg(pitch * len(bands), parts, said, "stripes")
+
+
+def _plot(labels: list[tuple[float, str]], parts: list[str], said: str) -> str:
+    """Return a chart with the labels of its y axis, (pixels above the x axis, text), at the left."""
+    marks = [tag("text", escape(text), x=38, y=_px(_HEIGHT - above + 4), text_anchor="end") for above, text in labels]
+    y_axis = tag("svg", *marks, width=44, height=_HEIGHT + _AXIS, aria_hidden="true", class_="scale-y")
+    return tag("div", y_axis, _svg(_HEIGHT + _AXIS, parts, said, "plotted"), class_="plot")
+
+
+def _svg(height: int, parts: list[str], label: str, kind: str) -> str:
+    return tag("svg", *parts, width="100%", height=height, role="img", aria_label=label, class_=kind)
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str, title: str = "", rx: float = 0) -> str:
+    inside = tag("title", escape(title)) if title else ""
+    size = {"x": _pc(x), "y": _px(y), "width": _pc(width), "height": _px(height)}
+    return tag("rect", inside, **size, **({"rx": rx} if rx else {}), class_=kind)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return tag("line", x1=_pc(x1), y1=_px(y1), x2=_pc(x2), y2=_px(y2), class_=kind)
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick") -> str:
+    return tag("text", escape(text), x=_pc(x), y=_px(y), text_anchor=anchor, class_=kind)
+
+
+def _pc(value: float) -> str:
+    return f"{min(max(value, -10.0), 110.0):.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def _px(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def _anchor(at: float) -> str:
+    return "start" if at < 1 else "end" if at > 99 else "middle"
+
+
+def _decades(value: float) -> float:
+    """Return the length of a logarithmic axis from 1 to a little above ``value``, in powers of 10."""
+    return max(2.0, math.log10(max(value, 1)) + 0.15)
+
+
+def _round_up(n: int) -> int:
+    """Return a round number of at least ``n`` whose half is round too."""
+    if n <= 10:
+        return max(2, n + n % 2)
+    step = int(10 ** (len(str(n)) - 2))
+    return next(factor * step for factor in (10, 12, 16, 20, 24, 30, 40, 50, 60, 80, 100) if factor * step >= n)
+
+
+def _short(n: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if n >= size:
+            return f"{n / size:g}{letter}"
+    return count(n)

@@ -1,0 +1,179 @@
+"""Looping samples for the HTML report: the worst of them, each cut around its loops to a bounded size."""
+
+import heapq
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..records import Audited, Finding
+from ..summary import loops, values, wasted_tokens
+from .text import visible
+
+SAMPLES = 1000  # that a report holds
+CHARACTERS = 20_000  # of each
+_LOOPS = 4  # that are marked in a long field
+_FINDINGS = 40  # that are listed
+_COPIES = 400  # that are told apart
+_NAME = 200  # characters of ids, files, groups
+_ID = 60
+_SLICES = 64  # of the curve of what is new; of at least 32 characters, or there is none
+_FLUSH = 5  # bytes that a flush of zlib adds
+
+Piece = tuple[str, str | int]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """``row``: what the table shows, ``page``: the texts, both ready for JSON."""
+
+    row: dict[str, Any]
+    page: dict[str, Any]
+
+
+def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) -> list[Sample]:
+    """Return the ``most`` looping records that waste most tokens, the worst first, of equals the earlier.
+
+    Memory does not grow with the records or their texts: each is cut as it comes.
+    """
+    heap: list[tuple[int, int, Sample]] = []
+    for order, record in enumerate(audited):
+        if not record.looping or not loops(record):
+            continue
+        tokens = wasted_tokens(record)
+        if len(heap) < most:
+            heapq.heappush(heap, (tokens, -order, _sample(record, tokens, by)))
+        elif tokens > heap[0][0]:
+            heapq.heapreplace(heap, (tokens, -order, _sample(record, tokens, by)))
+    return [sample for _, _, sample in sorted(heap, key=lambda item: item[:2], reverse=True)]
+
+
+def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
+    found = loops(record)
+    main = found[0]
+    # Where a format has tokens only there is no text, and offsets count tokens.
+    lengths = {f.field: max(g.end for g in found if g.field == f.field) for f in found}
+    lengths.update((name, len(text)) for name, text in record.texts if text)
+    room = CHARACTERS // max(1, len(record.texts))
+    fields = []
+    for name, text in record.texts:
+        here = sorted((f for f in found if f.field == name), key=lambda f: f.start)
+        fields.append(
+            {
+                "name": name,
+                "length": len(text),
+                "bands": [_band(f, lengths[name]) for f in here[:_FINDINGS]],
+                "news": _news(text),
+                "pieces": pieces(text, here, room),
+            }
+        )
+    row = {
+        "id": visible(record.id, _ID),
+        "file": visible(record.file, _NAME),
+        "record": record.number,
+        "by": [visible(value, _NAME) for value in values(record, by)],
+        "groups": [[visible(key, _ID), visible(value, _NAME)] for key, value in list(record.groups.items())[:40]],
+        "wasted": tokens,
+        "field": main.field,
+        "rule": main.rule,
+        "rules": sorted({f.rule for f in record.findings}),
+        "period": main.period,
+        "copies": round(main.copies, 2),
+        "share": round(main.share, 4),
+        "tail": main.tail,
+        "unit": visible(main.unit, 120),
+        "band": _band(main, lengths[main.field]),
+    }
+    findings = sorted(record.findings, key=lambda f: (f.field != main.field, f.start, f.rule))
+    page = {
+        "fields": fields,
+        "findings": [_finding(f) for f in findings[:_FINDINGS]],
+        "more": max(0, len(findings) - _FINDINGS),
+    }
+    return Sample(row, page)
+
+
+def _finding(f: Finding) -> dict[str, Any]:
+    return {
+        "rule": f.rule, "field": f.field, "level": f.level, "start": f.start, "end": f.end, "period": f.period,
+        "copies": round(f.copies, 2), "wasted": f.wasted_tokens, "unit": visible(f.unit, 120),
+    }  # fmt: skip
+
+
+def pieces(text: str, found: list[Finding], room: int) -> list[Piece]:
+    """Return a text cut to about ``room`` characters around its loops, in pieces.
+
+    A piece is ("text", a text), ("first", the first copy), ("copy" or "other", further copies in turn) or ("cut", how
+    many characters are left out).
+    """
+    shown = _shown(text, found, room)
+    marks: list[tuple[int, int, str]] = []
+    end = 0
+    for f in found:
+        marks += [(end, f.start, "text"), *_copies(f)]
+        end = f.end
+    marks.append((end, len(text), "text"))
+    made: list[Piece] = []
+    at = 0
+    for low, high in shown:
+        if low > at:
+            made.append(("cut", low - at))
+        for start, stop, kind in marks:
+            if max(start, low) < min(stop, high):
+                made.append((kind, text[max(start, low) : min(stop, high)]))
+        at = high
+    if at < len(text):
+        made.append(("cut", len(text) - at))
+    return made
+
+
+def _copies(f: Finding) -> list[tuple[int, int, str]]:
+    """Return the copies of a loop as (start, end, kind)."""
+    first = min(f.start + max(f.period, 1), f.end)
+    # Copies have the same length only where characters are what repeats.
+    exact = f.level == "char" and f.rule != "LZR004" and f.end - f.start <= _COPIES * f.period
+    if not exact:
+        return [(f.start, first, "first"), (first, f.end, "copy")]
+    starts = range(first, f.end, f.period)
+    further = [(start, min(start + f.period, f.end), ("copy", "other")[i % 2]) for i, start in enumerate(starts)]
+    return [(f.start, first, "first"), *further]
+
+
+def _shown(text: str, found: list[Finding], room: int) -> list[tuple[int, int]]:
+    """Return the parts of a text that are shown, at most ``room`` characters, in order and apart from each other."""
+    if len(text) <= room:
+        return [(0, len(text))]
+    marked = sorted(sorted(found, key=lambda f: -f.wasted_tokens)[:_LOOPS], key=lambda f: f.start)
+    share = int(0.8 * room) // max(1, len(marked))
+    wanted = [(0, room // 10), (len(text) - room // 10, len(text))]
+    for f in marked:
+        wanted += [(f.start - share // 4, f.start + share // 2), (f.end - share // 8, f.end + share // 8)]
+    parts: list[tuple[int, int]] = []
+    for start, stop in sorted((max(0, low), min(len(text), high)) for low, high in wanted):
+        if parts and start <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], max(stop, parts[-1][1]))
+        else:
+            parts.append((start, stop))
+    return parts
+
+
+def _news(text: str) -> list[float]:
+    """Return for slices of a text how much of each is new to zlib, compressed bytes / bytes, knowing 32 KiB before it.
+
+    About 0.4 to 0.7 in prose, near 0 in a loop.
+    """
+    size = -(-len(text) // _SLICES)
+    if size < 32:
+        return []
+    # Level 1 is three times as fast as 6, and only the shape matters.
+    compressor, news = zlib.compressobj(1), []
+    for start in range(0, len(text), size):
+        data = text[start : start + size].encode("utf-8", "surrogatepass")
+        made = len(compressor.compress(data)) + len(compressor.flush(zlib.Z_SYNC_FLUSH))
+        news.append(round(min(1.0, max(0, made - _FLUSH) / len(data)), 3))
+    return news
+
+
+def _band(f: Finding, length: int) -> list[float]:
+    """Return where a loop begins and ends as shares of its field."""
+    return [round(f.start / length, 4), round(f.end / length, 4)]

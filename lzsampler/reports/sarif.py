@@ -1,0 +1,162 @@
+"""`write_sarif`: findings in the form that code scanners hand to editors and forges (SARIF 2.1.0, OASIS 2020)."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ..records import LOOPING, RULES, Audited, Finding, Rule
+from ..summary import Summary
+from .files import replacing
+from .text import count, json_html, scalar, visible, whole
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_PAPER = "https://arxiv.org/abs/2504.20131"
+_LINES = (".jsonl", ".ndjson")  # formats in which a record is a line
+_PLAIN = (".txt", ".md", ".text", ".log")  # formats in which a file is a text
+
+_HELP: dict[Rule, str] = {
+    "LZR001": "The text ends in copies of one unit: the model got stuck and did not come out. Decode with the LZ "
+    "penalty (lzs generate --lz-penalty 0.15) or stop on loops (--stop-on-loop).",
+    "LZR002": "Copies of one unit stand inside the text, and the model came out of them.",
+    "LZR003": "The same lines come again and again, white space at their ends aside.",
+    "LZR004": "Copies that differ in numbers, in case or in white space only: a counter that runs, for instance.",
+    "LZR005": "The same words come again and again, whatever white space is between them.",
+    "LZR006": "The same tokens come again and again.",
+    "LZR010": "Many 4-grams of words come again, without being a loop: the text goes in circles.",
+    "LZR020": "Any unit at least 20 times in a row, white space and rulers too (arXiv 2504.20131, footnote 7, read "
+    "literally). Ordinary source code and tables have such stretches; the other rules leave them out.",
+}
+
+
+def write_sarif(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
+    """Write a log with a result for each finding, in the order of the records; bad records are its notifications.
+
+    Where a record is a line of a file the region is that line; in a plain text it is the loop itself. Memory does not
+    grow with the number of findings. LzsError when it cannot be written.
+    """
+    # The list of results is the last thing in the log, so that it can be written as it comes.
+    head = json_html(_log(summary))
+    end = b"]}]}"
+    with replacing(path) as file:
+        file.write(head.removesuffix(end))
+        separator = b"\n"
+        for record in audited:
+            for finding in record.findings:
+                file.write(separator + json_html(_result(record, finding)))
+                separator = b",\n"
+        file.write(b"\n" + end + b"\n")
+
+
+def _log(summary: Summary) -> dict[str, Any]:
+    from .. import __version__
+
+    driver = {
+        "name": "lzs audit",
+        "semanticVersion": __version__,
+        "informationUri": _PAPER,
+        "rules": [_rule(code) for code in RULES],
+    }
+    notes = [
+        {
+            "level": "warning",
+            "message": {"text": f"{scalar(bad.reason)} (line {bad.line})" if bad.line else scalar(bad.reason)},
+            "locations": [{"physicalLocation": _place(bad.file, bad.line)}],
+        }
+        for bad in summary.bad
+    ]
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
+        "columnKind": "unicodeCodePoints",
+        "properties": {
+            "records": summary.total.records,
+            "looping": summary.total.looping,
+            "literal": summary.total.literal,
+            "bad_records": summary.bad_records,
+        },
+        "results": [],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: Rule) -> dict[str, Any]:
+    name = RULES[code]
+    return {
+        "id": code,
+        "name": name.title().replace(" ", "").replace("-", ""),
+        "shortDescription": {"text": name},
+        "fullDescription": {"text": _HELP[code]},
+        "help": {"text": _HELP[code]},
+        "defaultConfiguration": {"level": _level(code)},
+    }
+
+
+def _level(code: Rule) -> str:
+    return "warning" if code in LOOPING else "note"
+
+
+def _result(record: Audited, finding: Finding) -> dict[str, Any]:
+    where = _place(record.file, record.number + 1 if _of(record.file, _LINES) else 0)
+    # Of a plain text with reasoning in it the fields are parts, and where they begin is not known.
+    if _of(record.file, _PLAIN) and all(name == "answer" for name, _ in (*record.texts, (finding.field, ""))):
+        where["region"] = _region(record, finding)
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": list(RULES).index(finding.rule),
+        "level": _level(finding.rule),
+        "message": {"text": _message(record, finding)},
+        "locations": [
+            {
+                "physicalLocation": where,
+                "logicalLocations": [
+                    {"name": finding.field, "fullyQualifiedName": scalar(f"{record.id}/{finding.field}")}
+                ],
+            }
+        ],
+        "properties": {
+            "record": record.number,
+            "id": scalar(record.id),
+            "field": finding.field,
+            "level": finding.level,
+            "start": finding.start,
+            "end": finding.end,
+            "period": finding.period,
+            "copies": finding.copies,
+            "share": finding.share,
+            "wasted_tokens": finding.wasted_tokens,
+        },
+    }
+
+
+def _message(record: Audited, finding: Finding) -> str:
+    return (
+        f"{RULES[finding.rule]}: {visible(finding.unit, 80)!r} x {finding.copies:.4g} from {whole(finding.share)} of "
+        f"the {finding.field} of record {visible(record.id, 80)}, characters {finding.start} to {finding.end}, "
+        f"{count(finding.wasted_tokens)} tokens wasted"
+    )
+
+
+def _region(record: Audited, finding: Finding) -> dict[str, int]:
+    region = {"charOffset": finding.start, "charLength": finding.end - finding.start}
+    for _, text in record.texts:  # with the text lines can be counted, which is what editors jump to
+        for name, offset in (("start", finding.start), ("end", finding.end)):
+            region[f"{name}Line"] = text.count("\n", 0, offset) + 1
+            region[f"{name}Column"] = offset - text.rfind("\n", 0, offset)
+    return region
+
+
+def _place(file: str, line: int) -> dict[str, Any]:
+    try:
+        path = quote(os.fsencode(file))
+    except UnicodeEncodeError:  # no name of the file system
+        path = quote(scalar(file))
+    place: dict[str, Any] = {"artifactLocation": {"uri": f"file://{path}" if path.startswith("/") else path}}
+    if line:
+        place["region"] = {"startLine": line}
+    return place
+
+
+def _of(file: str, endings: tuple[str, ...]) -> bool:
+    return file.lower().endswith(endings)

@@ -1,0 +1,88 @@
+"""Text that somebody else wrote, made safe to show, and numbers in the form that people read."""
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+_SPACE = re.compile(r"\s+")
+_LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+_STEERING = frozenset(("Cc", "Cf", "Cs"))  # controls, invisible ones (direction, joiners, tags), halves of surrogates
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# What ends or opens something in HTML, and what line readers cut at though JSON lets it stand.
+_JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
+_JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
+
+
+def visible(text: str, longest: int = 300) -> str:
+    """Return the first ``longest`` characters of a text as one line in which nothing steers a terminal or a browser.
+
+    White space becomes one space, with a ⏎ where it has a line end; control characters become U+FFFD.
+    """
+    cut = text[: longest + 1]
+    line = _SPACE.sub(lambda space: " ⏎ " if _LINE_ENDS & set(space[0]) else " ", cut[:longest]).strip(" ")
+    shown = "".join("\ufffd" if unicodedata.category(c) in _STEERING else c for c in line)
+    return shown + "…" if len(cut) > longest else shown
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a visible text takes: 2 for wide characters, 0 for combining ones."""
+    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me") else _wide(c) for c in text)
+
+
+def _wide(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def fit(text: str, width: int) -> str:
+    """Return a visible text cut to ``width`` columns (1 or more), with … at its end where something was cut."""
+    if columns(text) <= width:
+        return text
+    end, used = 0, 0
+    while end < len(text) and used + columns(text[end]) <= width - 1:
+        used += columns(text[end])
+        end += 1
+    return text[:end].rstrip() + "…"
+
+
+def scalar(text: str) -> str:
+    """Return a text that UTF-8 can hold: lone surrogates become U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def json_html(value: Any) -> bytes:
+    """Return JSON in UTF-8 that a script element of an HTML page can hold, whatever text is in it."""
+    return _json(value, _JSON_HTML)
+
+
+def json_line(value: Any) -> bytes:
+    """Return JSON in UTF-8 without line ends of any kind. Lone surrogates stay, as escapes."""
+    return _json(value, _JSON_LINE)
+
+
+def _json(value: Any, escapes: dict[int, str]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(escapes).encode("utf-8", "backslashreplace")  # writes a surrogate as JSON does
+
+
+def count(n: float) -> str:
+    """Return a whole number as people read it: 12,345; from a million on 1.23 M."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if n >= size:
+            return f"{n / size:.3g} {letter}"
+    return f"{n:,.0f}"
+
+
+def percent(share: float) -> str:
+    """Return a share, 0..1, in percent to three digits, never rounded to 0 or 100 when it is not: 3.40 %, 0.0381 %."""
+    value = 100 * share
+    if 0 < value < 0.001:
+        return "<0.001 %"
+    if 99.9 < value < 100:
+        return ">99.9 %"
+    return f"{value:.0f} %" if value in (0, 100) else f"{value:#.3g} %"
+
+
+def whole(share: float) -> str:
+    """Return a share, 0..1, in whole percent: 38 %."""
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,113 @@
+"""What a rate measured on some records says about all of them: intervals, tests, and how many records are needed."""
+
+import math
+from collections.abc import Hashable, Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+CONFIDENCE = 0.95
+ROUNDS = 10_000  # resamples of a bootstrap
+_SEED = 20131  # of the bootstrap; fixed, so that a report comes out the same again
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+
+def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+    """Return Wilson's score interval (1927) of the rate ``count / n``, in 0..1; all of it for n = 0.
+
+    Unlike the normal one it holds for rare events: none in 100 still allows a rate of 0.037.
+    """
+    if not 0 <= count <= n:
+        raise ValueError(f"count must be from 0 to n, got {count} of {n}")
+    if n == 0:
+        return Interval(0.0, 1.0)
+    z2 = _z(confidence) ** 2
+    middle = (count + z2 / 2) / (n + z2)
+    half = math.sqrt(z2 * (count * (n - count) / n + z2 / 4)) / (n + z2)
+    low = 0.0 if count == 0 else max(0.0, middle - half)  # the formula's own value but for rounding
+    high = 1.0 if count == n else min(1.0, middle + half)
+    return Interval(low, high)
+
+
+def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) -> int | None:
+    """Return from how many records on the Wilson interval of an observed ``rate`` leaves ``limit`` out.
+
+    Both in 0..1. With rate = 0 it is how many clean records show that at most ``limit`` of all loop: 381 for 0.01.
+    None when the two are equal, which no number of records tells apart.
+    """
+    if rate == limit:
+        return None
+    n = _z(confidence) ** 2 * limit * (1 - limit) / (rate - limit) ** 2
+    return max(1, math.floor(n) + 1)
+
+
+def mcnemar(only_a: int, only_b: int) -> float:
+    """Return the two-sided exact p of McNemar's test (1947): that of a fair coin among the pairs that differ.
+
+    ``only_a``, ``only_b``: pairs in which only the one or the other loops. 1.0 when there are none.
+    """
+    if only_a < 0 or only_b < 0:
+        raise ValueError(f"counts must be 0 or more, got {only_a} and {only_b}")
+    n, k = only_a + only_b, min(only_a, only_b)
+    if 2 * k == n:
+        return 1.0
+    term = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+    share, total = 1.0, 0.0  # of the terms C(n, i) / C(n, k), i = k, k - 1, ...: each is smaller than the one before
+    for i in range(k, -1, -1):
+        total += share
+        share *= i / (n - i + 1)
+        if share < total * 1e-17:
+            break
+    return min(1.0, 2 * math.exp(term + math.log(total)))
+
+
+def bootstrap_mean(
+    values: npt.ArrayLike,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    rounds: int = ROUNDS,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Return the percentile bootstrap interval (Efron 1979) of the mean of ``values``, float[n].
+
+    ``clusters``: whom each value belongs to, n of them; whole clusters are then drawn, since answers to one prompt are
+    not independent. The same values give the same interval. NaN, twice, for no values.
+    """
+    array = np.asarray(values, np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"values must have one dimension, got shape {array.shape}")
+    if array.size == 0:
+        return Interval(math.nan, math.nan)
+    sums: npt.NDArray[np.float64] = array
+    sizes: npt.NDArray[np.float64] = np.ones(array.size)
+    if clusters is not None:
+        if len(clusters) != array.size:
+            raise ValueError(f"clusters must be as many as values, got {len(clusters)} and {array.size}")
+        numbers: dict[Hashable, int] = {}
+        member = np.fromiter((numbers.setdefault(cluster, len(numbers)) for cluster in clusters), np.int64, array.size)
+        sums, sizes = np.bincount(member, array).astype(np.float64), np.bincount(member).astype(np.float64)
+    # Clusters that are alike are drawn together: how often each kind comes is multinomial, and kinds are few.
+    kinds, counts = np.unique(np.stack([sums, sizes]), axis=1, return_counts=True)
+    rng = np.random.default_rng(_SEED)
+    chances = counts / counts.sum()
+    means = np.empty(rounds)
+    step = max(1, 4_000_000 // counts.size)  # rounds at once, 32 MB of counts
+    for start in range(0, rounds, step):
+        drawn = rng.multinomial(counts.sum(), chances, min(step, rounds - start)).astype(np.float64)
+        means[start : start + len(drawn)] = (drawn @ kinds[0]) / (drawn @ kinds[1])
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def _z(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+    return NormalDist().inv_cdf((1 + confidence) / 2)

@@ -1,0 +1,108 @@
+"""The twin of the audit: what counts as a loop and every metric, in slow and obvious Python. The oracle of the tests."""
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import reference
+
+
+class Loop(NamedTuple):
+    """A stretch in characters: ``copies`` of ``period`` from ``start`` to ``end``."""
+
+    start: int
+    end: int
+    period: int
+
+
+def significant_loops(text: str, copies: int, length: int, length_copies: int) -> list[Loop]:
+    """Every stretch that counts, by character; those inside others too."""
+    found = []
+    for run in reference.runs([ord(c) for c in text], min(copies, length_copies), 0):
+        many = run.length >= copies * run.period
+        long = run.length >= length_copies * run.period and run.length >= length
+        unit = text[run.start : run.start + run.period]
+        if (many or long) and len({c for c in unit if not c.isspace()}) >= 2:
+            found.append(Loop(run.start, run.start + run.length, run.period))
+    return found
+
+
+def literal_loops(text: str, copies: int) -> list[Loop]:
+    return [
+        Loop(run.start, run.start + run.length, run.period) for run in reference.runs([ord(c) for c in text], copies, 0)
+    ]
+
+
+def near_view(text: str) -> tuple[str, list[int]]:
+    """The near view and, for each of its characters and its end, where it begins in the text."""
+    made: list[str] = []
+    places: list[int] = []
+    for i, character in enumerate(text):
+        lower = character.lower()
+        shorter = len(lower) == 1 and len(_utf8(lower)) <= len(_utf8(character))
+        seen = " " if character.isspace() else "0" if character.isdecimal() else lower if shorter else character
+        if not (made and seen == made[-1] and seen in " 0"):
+            made.append(seen)
+            places.append(i)
+    return "".join(made), [*places, len(text)]
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def metrics(texts: Sequence[str], words_of: Sequence[Sequence[str]] | None = None) -> dict[str, float]:
+    """All metrics of the fields of a record; words are those of `str.split` unless they are given."""
+    words_of = [text.split() for text in texts] if words_of is None else words_of
+    characters = sum(map(len, texts))
+    made: dict[str, float] = {}
+    for n in (1, 2, 3, 4):
+        grams = [ngrams(words, n) for words in words_of]
+        total, distinct = sum(map(len, grams)), sum(len(set(g)) for g in grams)
+        made[f"rep{n}"] = share(total - distinct, total)
+        made[f"distinct{n}"] = share(distinct, sum(map(len, words_of)))
+    data = [_utf8(text) for text in texts if text]
+    made["zlib_ratio"] = share(sum(map(len, data)), sum(len(zlib.compress(d, 1)) for d in data))
+    tails = [d[-4096:] for d in data]
+    made["zlib_tail_ratio"] = share(sum(map(len, tails)), sum(len(zlib.compress(d, 1)) for d in tails))
+    parts = {"line": [re.split(r"\n+", text) for text in texts if text]}
+    parts["para"] = [re.split(r"\n{2,}", text.strip()) for text in texts if text]
+    for name, split in parts.items():
+        again = [repeated(elements) for elements in split]
+        made[f"gopher.dup_{name}_frac"] = share(sum(map(len, again)), sum(map(len, split)))
+        made[f"gopher.dup_{name}_char_frac"] = share(sum(len(element) for a in again for element in a), characters)
+    for n in (2, 3, 4):
+        tops = [Counter(" ".join(gram) for gram in ngrams(words, n)).most_common(1) for words in words_of]
+        made[f"gopher.top_{n}_gram"] = share(sum(len(gram) * count for top in tops for gram, count in top), characters)
+    for n in range(5, 11):
+        made[f"gopher.dup_{n}_gram"] = share(sum(duplicate_characters(words, n) for words in words_of), characters)
+    return made
+
+
+def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+def repeated(elements: list[str]) -> list[str]:
+    """Those that came before."""
+    return [element for i, element in enumerate(elements) if element in elements[:i]]
+
+
+def duplicate_characters(words: Sequence[str], n: int) -> int:
+    seen: list[str] = []
+    characters = at = 0
+    while at + n <= len(words):
+        gram = "".join(words[at : at + n])
+        if gram in seen:
+            characters += len(gram)
+            at += n
+        else:
+            seen.append(gram)
+            at += 1
+    return characters
+
+
+def share(part: int, of: int) -> float:
+    return part / of if of else 0.0

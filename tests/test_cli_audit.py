@@ -1,0 +1,351 @@
+"""`lzs audit` and `lzs audit diff`, run as a user runs them: what they print, write and refuse, and how they end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpora import PROSE, corpus, looping, transcript
+
+LZS = str(Path(sys.executable).with_name("lzs"))
+VOCABULARY = Path(__file__).with_name("vectors") / "ggml-vocab-llama-spm.gguf"
+
+
+def audit(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
+    settings.setdefault("stdin" if "input" not in settings else "input", settings.get("input", subprocess.DEVNULL))
+    command = [LZS, "audit", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, **settings)
+
+
+def summary(*arguments: str | Path, **settings: Any) -> dict[str, Any]:
+    done = audit("--json", *arguments, **settings)
+    assert done.stderr == ""
+    made = json.loads(done.stdout)
+    assert isinstance(made, dict)
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return corpus(tmp_path_factory.mktemp("in"), files=2)
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("clean") / "clean.jsonl"
+    file.write_text("".join(transcript(i, PROSE[1000 * i : 1000 * i + 900]) for i in range(30)))
+    return file
+
+
+# -- what it prints and writes --
+
+
+def test_it_prints_a_table(folder: Path) -> None:
+    done = audit(folder, "--by", "model")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{2 * looping(40)} of 80 records loop" in done.stdout
+    for part in ("loop rate", "m0", "m2", "Worst loops", "2 bad records"):
+        assert part in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_json_is_the_summary(folder: Path, tmp_path: Path) -> None:
+    made = summary(folder, "--by", "model,file", "-o", tmp_path / "summary.json")
+    assert made == json.loads((tmp_path / "summary.json").read_text("utf-8"))
+    assert {"version", "records", "looping", "loop_rate", "interval", "rules", "groups", "bad_records"} <= made.keys()
+    assert (made["version"], made["records"], made["looping"], made["bad_records"]) == (1, 80, 2 * looping(40), 2)
+    assert len(made["groups"]) == 6
+    assert made["groups"][0]["group"] == {"model": "m0", "file": str(folder / "0.jsonl")}
+
+
+def test_all_outputs_at_once(folder: Path, tmp_path: Path) -> None:
+    names = ["r.html", "l.csv", "l.jsonl", "s.json", "l.sarif"]
+    done = audit(folder, "-q", *(part for name in names for part in ("-o", tmp_path / name)))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sorted(os.listdir(tmp_path)) == sorted(names)
+    rows = [json.loads(line) for line in (tmp_path / "l.jsonl").read_text("utf-8").splitlines()]
+    assert {row["rule"] for row in rows} >= {"LZR001"}
+    assert len({(row["file"], row["id"]) for row in rows if row["rule"] == "LZR001"}) == 2 * looping(40)
+
+
+def test_stdin_a_pattern_and_compressed(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "0.jsonl").read_text()
+    assert summary("-", input=text)["looping"] == looping(40)
+    assert summary(str(folder / "*.jsonl"))["records"] == 80
+    (tmp_path / "x.jsonl").write_text(text)
+    subprocess.run(["gzip", tmp_path / "x.jsonl"], check=True)
+    assert summary(tmp_path / "x.jsonl.gz")["looping"] == looping(40)
+
+
+def test_rules_reach_the_audit(clean: Path) -> None:
+    flags = {
+        ("--copies", "7"): ("copies", 7),
+        ("--length", "250"): ("length", 250),
+        ("--length-copies", "4"): ("length_copies", 4),
+        ("--no-near",): ("near", False),
+        ("--level", "char,line"): ("levels", ["char", "line"]),
+        ("--select", "LZR001", "--select", "LZR004,LZR020"): ("select", ["LZR001", "LZR004", "LZR020"]),
+        ("--ignore", "LZR010"): ("ignore", ["LZR010"]),
+    }
+    for arguments, (name, value) in flags.items():
+        assert summary(clean, *arguments)["rules"][name] == value
+    rules = summary(clean, *(part for arguments in flags for part in arguments))["rules"]
+    assert {name: rules[name] for name, _ in flags.values()} == dict(flags.values())
+
+
+def test_no_text_of_a_field(tmp_path: Path) -> None:
+    file = tmp_path / "odd.jsonl"
+    file.write_text(json.dumps({"a": [{"b": "over and over " * 30}]}) + "\n")
+    assert summary(file, "--field", "a[*].b")["looping"] == 1
+
+
+def test_tokens_of_a_vocabulary(folder: Path) -> None:
+    pytest.importorskip("llama_cpp")
+    counted, guessed = (
+        summary(folder / "0.jsonl", *more, "--workers", "1")
+        for more in (("--tokenizer", VOCABULARY, "--level", "char,token"), ("--level", "char,token"))
+    )
+    assert counted["looping"] == guessed["looping"] == looping(40)
+    assert 0 < counted["wasted_tokens"] != guessed["wasted_tokens"]
+
+
+def test_help_states_the_definitions_and_the_rules() -> None:
+    text = " ".join(audit("--help").stdout.split())
+    for part in (
+        "two distinct characters",
+        "20 times in a row, or 3 times over 100 characters or more",
+        "arXiv 2504.20131, footnote 7",
+        "LZR001 tail loop",
+        "LZR020 literal loop",
+        "as measured",
+        "lzs audit diff A B",
+        "Exit status: 0; 1 where",
+    ):
+        assert part in text
+    assert "McNemar" in audit("diff", "--help").stdout
+
+
+def test_a_clean_result_says_how_much_it_says(clean: Path) -> None:
+    assert "No loop in 30 leaves room for 11 %: need n >= 381 to say less than 1 %." in audit(clean).stdout
+
+
+def test_a_key_that_no_record_has(clean: Path) -> None:
+    done = audit(clean, "--by", "modle,model", "-q")
+    assert (done.returncode, done.stderr) == (0, "lzs: no record has 'modle', which --by asks for\n")
+
+
+# -- how it ends --
+
+
+def test_fail_over(folder: Path) -> None:
+    rate = 2 * looping(40) / 80
+    for limit, status in ((f"loop_rate={rate}", 0), ("loop_rate=0.01", 1), ("loop_rate=1%", 1), ("bad_rate=0.02", 1)):
+        done = audit(folder, "-q", "--fail-over", limit)
+        assert (done.returncode, done.stdout) == (status, ""), limit
+    done = audit(
+        folder, "-q", "--fail-over", "loop_rate=0.01", "--fail-over", "bad_rate=0", "--fail-over", "bad_rate=1"
+    )
+    assert done.stderr == f"lzs: loop_rate {rate:.4g} is over 0.01\n"
+    assert audit(folder, "-q", "--fail-over", "loop_rate=0.01", "--exit-zero").returncode == 0
+
+
+def test_a_limit_within_the_interval_says_what_would_tell(folder: Path) -> None:
+    done = audit(folder, "--fail-over", "loop_rate=0.1")
+    assert done.returncode == 1
+    over, hint = done.stderr.splitlines()
+    assert over == "lzs: loop_rate 0.15 is over 0.1"
+    assert hint.startswith("lzs: loop_rate is 0.0")
+    assert hint.endswith(" (95 % interval): need n >= 139 to tell it from 0.1")
+
+
+@pytest.mark.parametrize("limit", ["loop_rate", "loop_rate=x", "loop_rate=2", "loop_rate=-1", "speed=1", "=0.1"])
+def test_limits_that_are_none(clean: Path, limit: str) -> None:
+    done = audit(clean, "--fail-over", limit)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"lzs: --fail-over {limit!r} is no limit: write it like loop_rate=0.01")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.jsonl").touch()
+    for arguments, status, said in (
+        ((), 2, "nothing to audit: lzs audit transcripts.jsonl"),
+        (("nosuch.jsonl",), 2, "there is no file or folder nosuch.jsonl"),
+        ((clean, "--format", "nosuch"), 2, "there is no format 'nosuch': it is one of text,"),
+        ((clean, "--field", "a["), 2, "field 'a[' is no path (at character 1)"),
+        ((clean, "--copies", "1"), 2, "--copies must be from 2 to 2147483647, got 1"),
+        ((clean, "--level", "chars"), 2, "--level must be of char, word, line, token; got 'chars'"),
+        ((clean, "--select", "LZR999"), 2, "--select must be of LZR001,"),
+        ((clean, "-o", tmp_path / "x.txt"), 2, f"{tmp_path}/x.txt cannot be written: its ending must be one of .html"),
+        ((clean, "-o", tmp_path / "no" / "x.csv"), 1, f"{tmp_path}/no/x.csv cannot be written: {tmp_path}/no is no"),
+        ((clean, "-o", clean), 2, f"-o {clean} would write over what is audited"),
+        ((clean, "--workers", "0"), 2, "Invalid value for '--workers'"),
+        ((clean, "--tokenizer", "nosuch.gguf"), 2, "nosuch.gguf does not exist"),
+        (("-", "--resume", tmp_path / "w"), 2, "stdin cannot be read again by resume: save it to a file first"),
+        ((clean, "--resume", clean), 1, f"{clean}: File exists"),
+        ((clean, "--resume", folder), 1, f"{folder} is no folder of an audit, and not empty: name a new one"),
+        ((tmp_path / "empty",), 1, "no record was audited: no text of a model was found"),
+        ((tmp_path / "empty.jsonl",), 1, f"no record was audited: {tmp_path}/empty.jsonl: it is empty"),
+        (("diff", clean), 2, "Missing argument 'B'"),
+        (("diff", clean, "nosuch"), 2, "there is no file or folder nosuch"),
+        (("diff", clean, clean, "--alpha", "2"), 2, "Invalid value for '--alpha'"),
+        (("diff", clean, tmp_path / "empty.jsonl"), 1, "no record was audited"),
+    ):
+        done = audit(*arguments, "-q")
+        assert done.stderr.startswith(f"lzs: {said}"), arguments
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (status, "", 1), arguments
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_is_read_only(clean: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    done = audit(clean, "--resume", tmp_path / "work")
+    assert (done.returncode, done.stderr) == (1, f"lzs: {tmp_path}/work: Permission denied\n")
+    done = audit(clean, "-o", tmp_path / "x.csv")
+    assert (done.returncode, done.stderr) == (1, f"lzs: {tmp_path}/x.csv cannot be written: permission denied\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder that even root cannot write")
+def test_a_folder_that_nobody_writes(clean: Path) -> None:
+    done = audit(clean, "--resume", "/proc/work", "-q")
+    assert (done.returncode, done.stderr) == (1, "lzs: /proc/work: No such file or directory\n")
+
+
+def limited(size: int) -> Callable[[], None]:
+    """Return what keeps a process from files above a size, as a full disk does, but for its signal."""
+    import resource
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits")
+def test_a_full_disk_is_one_line(folder: Path, tmp_path: Path) -> None:
+    done = audit(folder, preexec_fn=limited(2000))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("lzs: ")
+    assert done.stderr.endswith(": File too large\n")
+    assert len(done.stderr.splitlines()) == 1
+    done = audit(folder, "-o", tmp_path / "r.html", preexec_fn=limited(20_000), env={**os.environ, "TMPDIR": "/tmp"})
+    assert (done.returncode, os.listdir(tmp_path)) == (1, [])
+    assert done.stderr == f"lzs: cannot write {tmp_path}/r.html: File too large\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_behind_stdout(clean: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = [LZS, "audit", str(clean)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "lzs: stdout: No space left on device\n")
+
+
+def large(folder: Path) -> Path:
+    """A file of some seconds of work: 80 MB, five parts."""
+    file = folder / "large.jsonl"
+    lines = "".join(transcript(i, PROSE[500 * i : 500 * i + 20_000]) for i in range(200))
+    file.write_text(lines * (80_000_000 // len(lines)))
+    return file
+
+
+def test_ctrl_c_and_resume_give_the_same_bytes(tmp_path: Path) -> None:
+    """Ctrl-C reaches all processes of a terminal: no worker says a word, and the same command goes on."""
+    file, work = large(tmp_path), tmp_path / "work"
+    command = [LZS, "audit", str(file), "--resume", str(work), "-o", str(tmp_path / "a.json"), "-q", "--workers", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
+        while not list(work.glob("??????.json")):
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, (b"", b"lzs: interrupted: the same command goes on from here\n"))
+    done = set(work.glob("??????.json"))
+    assert 0 < len(done) < 5
+    before = {path: path.stat().st_mtime_ns for path in done}
+    subprocess.run(command, check=True)
+    assert {path: path.stat().st_mtime_ns for path in done} == before
+    assert audit(file, "-q", "-o", tmp_path / "b.json", "--workers", "1").returncode == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_progress_is_for_a_terminal(tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    file = large(tmp_path)
+    ours, theirs = pty.openpty()
+    command = [LZS, "audit", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while piece := read_some(ours):
+            shown += piece
+    os.close(ours)
+    assert process.returncode == 0
+    assert shown.count(b" MB/s, ") >= 5
+    assert b"100 % of 78 MB" in shown
+    assert shown.endswith(b"\r\x1b[K")
+
+
+def read_some(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # how Linux tells the end of a terminal
+        return b""
+
+
+# -- diff --
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Answers to 40 prompts: 2 loop on both sides, 2 in A only, 12 in B only."""
+    folder = tmp_path_factory.mktemp("sides")
+    for name, looping_ones in (("a", {0, 1, 2, 3}), ("b", {0, 1, *range(10, 22)})):
+        texts = [PROSE[900 * i : 900 * i + 700] + " and so on" * 40 * (i in looping_ones) for i in range(40)]
+        (folder / f"{name}.jsonl").write_text("".join(transcript(i, text) for i, text in enumerate(texts)))
+    return folder / "a.jsonl", folder / "b.jsonl"
+
+
+def test_diff(sides: tuple[Path, Path]) -> None:
+    a, b = sides
+    worse = audit("diff", a, b)
+    assert (worse.returncode, worse.stderr) == (1, "")
+    for part in ("4 of 40 records loop, 10.0 %", "14 of 40", "p = 0.013: worse", "newly looping: 12", "cured: 2\n"):
+        assert part in worse.stdout
+    better = audit("diff", b, a)
+    assert better.returncode == 0
+    assert "better" in better.stdout
+    assert audit("diff", a, b, "--alpha", "0.01", "-q").returncode == 0
+    assert audit("diff", a, b, "--exit-zero").returncode == 0
+    same = audit("diff", a, a, "--json")
+    assert (same.returncode, json.loads(same.stdout)["verdict"]) == (0, "no significant difference")
+
+
+def test_diff_of_audits_that_are_done(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = sides
+    assert audit(a, "--resume", tmp_path / "a", "-q").returncode == 0
+    fresh, kept = (json.loads(audit("diff", side, b, "--json").stdout) for side in (a, tmp_path / "a"))
+    assert fresh == kept
+    assert [pair["id"] for pair in fresh["cured"]] == ["r2", "r3"]
+    done = audit("diff", tmp_path / "a", b, "--copies", "9")
+    assert (done.returncode, done.stderr) == (1, "lzs: A and B were not audited alike: copies is 20 and 9\n")
+
+
+def test_diff_needs_pairs(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(transcript(999, "alone"))
+    done = audit("diff", sides[0], tmp_path / "x.jsonl")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "no record is in both: ids are 'r0', 'r1', ... in A and 'r999' in B" in done.stderr
+
+
+def test_a_file_named_diff(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "diff").write_bytes(sides[0].read_bytes())
+    assert summary("./diff", cwd=tmp_path)["records"] == 40

@@ -1,0 +1,81 @@
+"""Two audits of answers to the same prompts: who is paired with whom, and what is said about the pairs."""
+
+import json
+
+import pytest
+from scipy.stats import binomtest
+
+from lzsampler import LzsError
+from lzsampler.comparison import compare
+from lzsampler.work_folder import Outcome
+
+
+def side(text: str, file: str = "a.jsonl") -> list[Outcome]:
+    """Outcomes out of "x y! z": ids, those with ! loop."""
+    return [Outcome(file, word.rstrip("!"), word.endswith("!")) for word in text.split()]
+
+
+def test_newly_cured_still() -> None:
+    made = compare(side("a! b c! d! e x"), side("y! c a! b! e d", "b.jsonl"))
+    assert [pair.id for pair in made.newly] == ["b"]
+    assert [pair.id for pair in made.cured] == ["c", "d"]
+    assert made.still == (("a", "a.jsonl", "b.jsonl"),)
+    assert (made.records, made.only_a, made.only_b) == (5, 1, 1)
+    assert (made.rate_a, made.rate_b, made.difference) == (0.6, 0.4, -0.2)
+    assert made.p == binomtest(1, 3).pvalue
+    assert made.interval.low < made.difference < made.interval.high
+    assert made.verdict() == "no significant difference"
+    assert json.loads(json.dumps(made.to_json()))["cured"][0] == {"id": "c", "file_a": "a.jsonl", "file_b": "b.jsonl"}
+
+
+def test_significance_is_that_of_mcnemar() -> None:
+    before = side(" ".join(f"r{i}" for i in range(40)))
+    after = side(" ".join(f"r{i}{'!' if i < 6 else ''}" for i in range(40)))
+    worse = compare(before, after)
+    assert worse.p == pytest.approx(2 / 2**6)
+    assert worse.verdict() == "worse"
+    assert worse.verdict(alpha=0.01) == "no significant difference"
+    assert compare(after, before).verdict() == "better"
+    assert worse.interval.low > 0
+    assert compare(before, before).p == 1.0
+
+
+def test_files_of_the_same_name_are_partners() -> None:
+    a = side("0! 1", "runs/a/x.jsonl") + side("0 1", "runs/a/sub/y.jsonl")
+    b = side("0 1", "elsewhere/sub/y.jsonl") + side("0 1!", "elsewhere/x.jsonl")
+    made = compare(a, b)
+    assert made.cured == (("0", "runs/a/x.jsonl", "elsewhere/x.jsonl"),)
+    assert made.newly == (("1", "runs/a/x.jsonl", "elsewhere/x.jsonl"),)
+    assert made.records == 4
+
+
+def test_ids_alone_where_no_name_is_in_both() -> None:
+    a = side("p! q", "a/1.jsonl") + side("r s", "a/2.jsonl")
+    made = compare(a, side("p q! r s", "b/all.jsonl"))
+    assert (made.records, made.cured[0].id, made.newly[0].id) == (4, "p", "q")
+    repeated = side("p q", "a/1.jsonl") + side("p", "a/2.jsonl")
+    with pytest.raises(LzsError, match=r"id 'p' is in a/1.jsonl and in a/2.jsonl.*file by file"):
+        compare(repeated, side("p q", "b/all.jsonl"))
+
+
+def test_several_answers_to_a_prompt_are_paired_in_order() -> None:
+    made = compare(side("p p! p q"), side("p p p! p!"))
+    assert (len(made.cured), len(made.newly), made.only_a, made.only_b) == (1, 1, 1, 1)
+
+
+def test_a_conversation_is_drawn_whole_but_not_a_task_with_a_slash() -> None:
+    """HumanEval/1 and HumanEval/2 are independent, the messages c0, c0/2, c0/3 of a conversation are not."""
+    tasks = [Outcome("a", f"HumanEval/{i}", False) for i in range(30)]
+    looping = [outcome._replace(looping=i % 3 == 0) for i, outcome in enumerate(tasks)]
+    independent = compare(tasks, looping).interval
+    talks = [Outcome("a", f"c{i // 3}" + f"/{i % 3 + 1}" * (i % 3 > 0), False) for i in range(30)]
+    together = [outcome._replace(looping=i // 3 % 3 == 0) for i, outcome in enumerate(talks)]
+    clustered = compare(talks, together).interval
+    assert clustered.high - clustered.low > 1.4 * (independent.high - independent.low)
+
+
+def test_nothing_in_common() -> None:
+    with pytest.raises(LzsError, match=r"no record is in both: ids are 'a', 'b', \.\.\. in A and 'x' in B"):
+        compare(side("a b c"), side("x"))
+    with pytest.raises(LzsError, match="none in A"):
+        compare([], side("x"))

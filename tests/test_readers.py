@@ -1,0 +1,214 @@
+"""Readers: what each format gives, reasoning apart from answers, paths, and rows of any shape."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lzsampler.readers import FORMATS, decode, find
+from lzsampler.readers.format import Format, Source
+from lzsampler.readers.formats import ROW_FORMATS, by_name
+from lzsampler.readers.path import parse, values
+from lzsampler.readers.read import records_of
+from lzsampler.readers.reasoning import split
+from lzsampler.records import BadRecord, Record
+from transcripts import BAD, CASES, CHAT, RESPONSES, SHAREGPT, Text, Write, everything, jsonl, said, texts, told
+
+
+@pytest.mark.parametrize("fast", [True, False], ids=["orjson", "json"])
+@pytest.mark.parametrize(
+    ("format", "name", "data", "expected", "bad"), CASES, ids=[f"{c[0]}-{c[1][-6:]}" for c in CASES]
+)
+def test_a_format(
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    fast: bool,
+    format: str,
+    name: str,
+    data: bytes,
+    expected: list[Text],
+    bad: int,
+) -> None:
+    if not fast:
+        monkeypatch.setattr(decode, "_orjson", lambda: None)
+    path = write(name, data)
+    shards, unread = find(path)
+    assert [shard.format for shard in shards] == [format]
+    assert not unread
+    records, unread = everything(path)
+    assert [told(record) for record in records] == expected
+    assert len(unread) == bad
+    assert everything(path, format=format) == (records, unread)
+    assert {record.file for record in records} == {str(path)}
+    packed = write(name + ".gz", gzip.compress(data))
+    again, _ = everything(packed)
+    assert [told(record) for record in again] == expected
+
+
+def test_every_format_is_tested() -> None:
+    tested = {case[0] for case in CASES} | {"lighteval", "llama-slot"}
+    assert tested == set(FORMATS)
+    document = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in document for name in FORMATS)
+
+
+def test_bad_records_say_where_and_why(write: Write) -> None:
+    _, bad = everything(write("c.jsonl", CHAT))
+    assert [(record.line, record.reason) for record in bad] == [
+        (3, "not JSON: Expecting ':' delimiter at character 22 (it is cut off)"),
+        (4, "no message of the model"),
+    ]
+    _, bad = everything(write("s.json", json.dumps(SHAREGPT).encode()))
+    assert [(record.line, record.reason) for record in bad] == [
+        (0, "element 1: not as sharegpt has it: the conversation is a text")
+    ]
+    _, bad = everything(write("r.jsonl", RESPONSES))
+    assert bad[0].reason == "the request failed: boom"
+    _, bad = everything(write("v.json", json.dumps({"total_output_tokens": 1, "request_throughput": 2}).encode()))
+    assert "--save-detailed" in bad[0].reason
+    _, bad = everything(write("samples_x.jsonl", jsonl({"doc_id": 0, "doc": {}, "resps": [[[-1.5, True]]]})))
+    assert [record.reason for record in bad] == ["log-likelihoods of given answers: nothing was generated"]
+
+
+def test_by_adds_groups(write: Write) -> None:
+    path = write(
+        "c.jsonl", jsonl({"variant": "lz", "metadata": {"n": 3}, "messages": [said("a")]}, {"messages": [said("b")]})
+    )
+    records, _ = everything(path, by=["variant", "n", "nothing"])
+    assert [record.groups for record in records] == [{"variant": "lz", "n": "3"}, {}]
+
+
+# -- reasoning --
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", (None, "plain")),
+        ("<think>a</think>b", ("a", "b")),
+        (" \n<think>\na b ", ("\na b ", None)),
+        ("<think>\n\n</think>\n\nb", (None, "\n\nb")),
+        ("a</think>b", ("a", "b")),
+        ("about <think> and </think>", (None, "about <think> and </think>")),
+        ("<think>a</think>b<think>c", ("a", "b<think>c")),
+        ("[THINK]a[/THINK]b", ("a", "b")),
+        ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>", ("a", "b")),
+        ("<|channel|>analysis<|message|>a a a", ("a a a", None)),
+        ("<|channel|>final<|message|>b", (None, "b")),
+        ("analysisWe needassistantfinalb", ("We need", "b")),
+        ("analysis of it", (None, "analysis of it")),
+        ("<think>", ("", None)),
+        ("", (None, "")),
+    ],
+)
+def test_reasoning_is_split_off(text: str, expected: tuple[str | None, str | None]) -> None:
+    assert split(text) == expected
+
+
+MARKS = ["<think>", "</think>", "a", " ", "<|channel|>", "final", "<|message|>", "analysis", "assistantfinal"]
+
+
+@given(st.lists(st.sampled_from(MARKS)).map("".join))
+def test_nothing_is_invented(text: str) -> None:
+    reasoning, answer = split(text)
+    assert (reasoning or "") in text
+    assert (answer or "") in text
+
+
+# -- paths --
+
+
+def test_a_field_of_anything(write: Write) -> None:
+    rows = [{"id": "a", "out": [{"t": "x"}, {"t": "<think>y"}], "model": "m"}, {"out": []}, {"out": [{"t": 5}]}, 7]
+    for name, data in (("f.jsonl", jsonl(*rows)), ("f.json", json.dumps(rows).encode())):
+        records, bad = everything(write(name, data), field="out[*].t")
+        assert [told(record) for record in records] == [
+            ("a", 0, "x", {"model": "m"}),
+            ("a/2", 0, "y | -", {"model": "m"}),
+        ]
+        assert len(bad) == 3
+    records, _ = everything(write("g.json", json.dumps({"runs": [{"t": "a"}, {"t": "b"}]}).encode()), field="runs[*].t")
+    assert [told(record)[:3] for record in records] == [("0", 0, "a"), ("1", 1, "b")]
+    records, _ = everything(write("h.json", json.dumps([{"t": "a"}, {"t": "b"}], indent=1).encode()), field="[*].t")
+    assert texts(records) == ["a", "b"]
+
+
+def test_paths() -> None:
+    row = {"a": {"b c": [1, 2, {"d.e": 3}]}}
+    assert values(row, parse("a.b c[2]['d.e']")) == [3]
+    assert values(row, parse('["a"]["b c"][-3]')) == [1]
+    assert values(row, parse("a.b c[*]")) == [1, 2, {"d.e": 3}]
+    assert values(row, parse("a.x[0].y")) == []
+    for bad in ("", ".a", "a..b", "a[", "a[x]", "a]b", "a[*]b"):
+        with pytest.raises(ValueError, match="field"):
+            parse(bad)
+
+
+# -- rows of any shape --
+
+
+def rows_of(case: tuple[str, str, bytes, list[Text], int]) -> list[Any]:
+    try:
+        document = json.loads(case[2])
+        return document if isinstance(document, list) else [document]
+    except ValueError:
+        return [json.loads(line) for line in case[2].splitlines() if line not in BAD]
+
+
+def keys_of(value: Any) -> set[str]:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {key for child in inside for key in keys_of(child)} | (set(value) if isinstance(value, dict) else set())
+
+
+JSON_CASES = [case for case in CASES if case[0] != "text"]
+KEYS = sorted({key for case in JSON_CASES for row in rows_of(case) for key in keys_of(row)})
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-2, 3),
+        st.floats(),
+        st.sampled_from(["", "assistant", "x", "message", "text"]),
+    ),
+    lambda inside: st.one_of(st.lists(inside, max_size=3), st.dictionaries(st.sampled_from(KEYS), inside, max_size=5)),
+    max_leaves=25,
+)
+
+
+@given(VALUES, st.sampled_from(ROW_FORMATS))
+def test_rows_of_any_shape_never_raise(row: Any, format: Format) -> None:
+    format.matches(row)
+    for item in records_of(format, row, Source("f", {}, ("x",)), 0, 1, "", True):
+        assert isinstance(item, Record | BadRecord)
+        if isinstance(item, Record):
+            assert all(isinstance(field.text, str) for field in item.fields)
+            assert all(isinstance(value, str) for value in (item.id, *item.groups.values()))
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, child in inside for found in _paths(child, (*path, key)))]
+
+
+def _replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = _replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize("case", JSON_CASES, ids=lambda case: f"{case[0]}-{case[1][-6:]}")
+def test_any_value_of_a_record_may_be_another(case: tuple[str, str, bytes, list[Text], int]) -> None:
+    format = by_name(case[0])
+    for row in rows_of(case):
+        for path in _paths(row):
+            for new in (None, 5, "x", [], {}, [None], [5], {"a": None}, True):
+                changed = _replaced(row, path, new)
+                for source in (Source("f", {}, ()), Source("f", {}, (), {"asked": True})):
+                    for item in records_of(format, changed, source, 0, 1, "", False):
+                        assert isinstance(item, Record | BadRecord)

@@ -1,0 +1,75 @@
+"""Text to tokens with a vocabulary alone, for the audit: where each token starts, and back to text."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+from lzsampler import LzsError
+from lzsampler.llama.vocabulary import tokenizer
+from lzsampler.llama.vocabulary import vocabulary as opened
+from lzsampler.models import default_model
+
+SPM = Path(__file__).with_name("vectors") / "ggml-vocab-llama-spm.gguf"
+TEXTS = [
+    "",
+    "Once upon a time there was a cat.",
+    "  two spaces, a tab\tand a line\n\nend ",
+    "Größe, naïve, 東京, عربى, 🙂🙃👩‍👩‍👧",
+    "<s> is no BOS here, nor is </s> an end",
+    "NUL \0 and \x07",
+    "half a pair: \ud83d, and more",
+    "\u0300 a mark first",
+]
+
+
+@pytest.mark.parametrize("path", [SPM, default_model()], ids=["spm", "embedded"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_tokens_start_where_their_text_does(path: Path, text: str) -> None:
+    vocabulary = opened(path)
+    tokens, starts = vocabulary.tokenize(text)
+    assert tokens.dtype == np.int32
+    assert starts.dtype == np.int64
+    assert tokens.size == starts.size
+    if not text:
+        return
+    assert starts[0] == 0
+    assert (np.diff(starts) >= 0).all()
+    assert starts[-1] < len(text)
+    shown = text.encode("utf-8", "replace").decode()
+    for i, token in enumerate(tokens.tolist()):  # a piece that is whole characters stands in the text where it starts
+        piece = vocabulary._piece(token).decode("utf-8", "replace")
+        if "\ufffd" not in piece:
+            assert shown[starts[i] :].startswith((piece, piece.removeprefix(" ")))
+
+
+def test_special_tokens_are_text() -> None:
+    tokens, _ = opened(SPM).tokenize("<s></s>")
+    assert tokens.size > 2
+    assert not {1, 2} & set(tokens.tolist())
+
+
+def test_there_and_back() -> None:
+    vocabulary = opened(SPM)
+    text = "Größe, 東京 and 🙂"
+    assert vocabulary.detokenize(vocabulary.tokenize(text)[0]).strip() == text
+    with pytest.raises(ValueError, match=f"token 32000 is none of the 32000 of {SPM}"):
+        vocabulary.detokenize(np.array([1, 32000], np.int32))
+
+
+def test_it_is_loaded_once() -> None:
+    assert tokenizer(SPM) == tokenizer(SPM)
+
+
+def test_what_is_no_vocabulary(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"none\.gguf does not exist"):
+        tokenizer(tmp_path / "none.gguf")
+    (tmp_path / "text.gguf").write_text("hello")
+    with pytest.raises(LzsError, match="is not a GGUF file"):
+        tokenizer(tmp_path / "text.gguf")
+    (tmp_path / "empty.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    with pytest.raises(LzsError, match=r"llama\.cpp cannot load the vocabulary of"):
+        tokenizer(tmp_path / "empty.gguf")
