@@ -59,7 +59,7 @@ def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -
     with replacing(path) as file:
         file.write(head.encode())
         for i, sample in enumerate(samples):
-            file.write(b'<script type="application/json" id="t%d">' % i + json_html(sample.page) + b"</script>\n")
+            file.write(b'<script type="application/json" id="t%d">' % i + sample.page + b"</script>\n")
         file.write(tail.encode())
 
 
