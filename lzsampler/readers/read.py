@@ -88,15 +88,13 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 if not line.isspace() and line:
                     yield BadRecord(shard.file, number + 1, str(error))
                 continue
-            yield from records_of(
-                format, row, source, number, number + 1, "", number == 0 and _is_all(shard, line, stream)
-            )
+            yield from records_of(format, row, source, number, number + 1, "", number == 0 and _is_at_end(stream))
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, number + 2, decode.stream_reason(error))
 
 
-def _is_all(shard: Shard, line: bytes, stream: Any) -> bool:
-    """Return whether the first line is the whole file."""
+def _is_at_end(stream: Any) -> bool:
+    """Return whether nothing follows in the file: after the first line, that it is all of it."""
     try:
         return not stream.peek(1)
     except decode.STREAM_ERRORS:
