@@ -4,9 +4,14 @@ The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it,
 llama.cpp is in `lzsampler.llama` and `lzsampler.generate`; importing this package loads numpy and nothing heavier.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._check import LzsError
 from .params import STOP_ON_LOOP, Params, RepetitionDetection
 from .sampler import Loop, Sampler, lz_bits
+
+if TYPE_CHECKING:
+    from .findings import Report, Rules, audit
 
 __version__ = "0.1.0"
 
@@ -16,7 +21,20 @@ __all__ = [
     "LzsError",
     "Params",
     "RepetitionDetection",
+    "Report",
+    "Rules",
     "Sampler",
     "__version__",
+    "audit",
     "lz_bits",
 ]
+
+_LATE = {"Report": "findings", "Rules": "findings", "audit": "findings"}  # modules that a sampler does not need
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_LATE[name]}", __name__), name)
