@@ -13,7 +13,7 @@ from .sampler import Loop, Sampler, lz_bits
 
 if TYPE_CHECKING:
     from .batch import audit_files
-    from .findings import audit
+    from .findings import Report, Rules, audit
 
 __version__ = "0.1.0"
 
@@ -23,6 +23,8 @@ __all__ = [
     "LzsError",
     "Params",
     "RepetitionDetection",
+    "Report",
+    "Rules",
     "Sampler",
     "__version__",
     "audit",
@@ -30,7 +32,12 @@ __all__ = [
     "lz_bits",
 ]
 
-_LATE = {"audit": "findings", "audit_files": "batch"}  # name: its module, loaded when it is asked for
+_LATE = {  # name: its module, which a sampler does not need, loaded when it is asked for
+    "Report": "findings",
+    "Rules": "findings",
+    "audit": "findings",
+    "audit_files": "batch",
+}
 
 
 def __getattr__(name: str) -> Any:
