@@ -2,9 +2,9 @@
 
     python bench/loops.py [--model MODEL.gguf] [-n 512] [--tasks 120] [--json]
 
-Loops: greedy text for every prompt of data/prompts.jsonl; a loop is a unit with two distinct characters that are not
+Loops: greedy text for each of the package's 40 prompts; a loop is a unit with two distinct characters that are not
 white space, repeated at least 20 times in a row. No loss: with --tasks, the share of right answers to questions of
-data/tale_tasks.jsonl, as many of each kind (they suit the embedded model, which was trained on their kinds).
+its 300 tasks, as many of each kind (they suit the embedded model, which was trained on their kinds).
 """
 
 import argparse
@@ -19,11 +19,10 @@ from typing import Any
 from lzsampler import Params
 from lzsampler.generate import generate
 from lzsampler.model import Model
-from lzsampler.models import default_model
+from lzsampler.models import default_model, default_prompts, default_tasks
 from lzsampler.params import CHOICES
 from measure import machine
 
-DATA = Path(__file__).with_name("data")
 STRENGTH = 0.15
 ANSWER_TOKENS = 400  # more than any worked answer takes
 
@@ -33,8 +32,8 @@ def main() -> None:
     settings = {"none": Params(temperature=0.0)}
     for formula in CHOICES["lz_formula"]:
         settings[f"LZ {STRENGTH} {formula}"] = Params(temperature=0.0, lz_penalty=STRENGTH, lz_formula=formula)  # type: ignore[arg-type]
-    prompts = [row["prompt"] for row in read(DATA / "prompts.jsonl")[: arguments.prompts]]
-    tasks = balanced(read(DATA / "tale_tasks.jsonl"), arguments.tasks)
+    prompts = [row["prompt"] for row in read(default_prompts())[: arguments.prompts]]
+    tasks = balanced(read(default_tasks()), arguments.tasks)
     with Model(arguments.model, n_threads=arguments.threads) as model:
         rows = []
         for name, params in settings.items():

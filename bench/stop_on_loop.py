@@ -2,7 +2,7 @@
 
     python bench/stop_on_loop.py [--vocab VOCAB.gguf] [--files 2000] [--json] FOLDER_OR_FILE ...
 
-Texts that loop: greedy text of the embedded model without LZ for the prompts of data/prompts.jsonl, 512 tokens, where a
+Texts that loop: greedy text of the embedded model without LZ for the prompts of the package, 512 tokens, where a
 unit with two distinct characters comes 20 times in a row. Texts that should pass: the files given (code, documents,
 books), the first 60 KB and 8,000 tokens of each, through any GGUF's vocabulary. Every setting gets the same tokens.
 """
@@ -18,10 +18,10 @@ from lzsampler import STOP_ON_LOOP, Loop, Params, RepetitionDetection, Sampler
 from lzsampler.generate import generate
 from lzsampler.llama import llama_cpp
 from lzsampler.model import Model
-from lzsampler.models import default_model
+from lzsampler.models import default_model, default_prompts
 from measure import report
 
-PROMPTS = Path(__file__).with_name("data") / "prompts.jsonl"
+PROMPTS = default_prompts()
 N_PREDICT = 512
 SETTINGS = [
     STOP_ON_LOOP,

@@ -12,6 +12,7 @@ from lzsampler import LzsError, __version__
 from .audit import audit
 from .bench import bench
 from .demo import demo
+from .eval import evaluate_command
 from .generate import generate
 from .info import info
 
@@ -24,7 +25,7 @@ def lzs() -> None:
     """Run local GGUF models without loops: a sampler with the LZ penalty (arXiv 2504.20131)."""
 
 
-for command in (generate, audit, info, bench, demo):
+for command in (generate, audit, evaluate_command, info, bench, demo):
     lzs.add_command(command)
 
 

@@ -33,7 +33,7 @@ HEADER = (ROOT / "c" / "lzsampler.h").read_text(encoding="utf-8")
 PROGRAM = (ROOT / "c" / "llama_example.c").read_text(encoding="utf-8")
 LOOP = "\n".join(line[7:] for line in re.findall(r"^ \*(?:     .*)$", HEADER.partition(" */")[0], re.MULTILINE)) + "\n"
 
-LOOPING = "Still Sunday said nothing, but only"  # story-035 of bench/data/prompts.jsonl
+LOOPING = "Still Sunday said nothing, but only"  # story-035 of lzsampler/models/prompts.jsonl
 ENDING = "<|user|>What is 14 times 2?<|assistant|><think>"  # few tokens, then EOG
 N_PREDICT = 256
 

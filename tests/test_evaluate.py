@@ -19,10 +19,9 @@ from lzsampler.generate import generate  # noqa: E402
 from lzsampler.grid import DRY, Grid, Setting  # noqa: E402
 from lzsampler.llama.chain import ChainSampler  # noqa: E402
 from lzsampler.model import Model  # noqa: E402
-from lzsampler.models import default_model  # noqa: E402
+from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
 from lzsampler.transcript import TranscriptFile  # noqa: E402
 
-DATA = Path(__file__).parents[1] / "bench" / "data"
 GRID = Grid(
     "small",
     (
@@ -34,7 +33,7 @@ GRID = Grid(
     seeds=(1, 2),
     n_predict=40,
 )
-FILES: dict[str, Any] = {"tasks": DATA / "tale_tasks.jsonl", "prompts": DATA / "prompts.jsonl"}
+FILES: dict[str, Any] = {"tasks": default_tasks(), "prompts": default_prompts()}
 SETTINGS: dict[str, Any] = {**FILES, "grid": GRID, "limit": 3, "n_ctx": 256, "n_parallel": 4, "n_threads": 1}
 
 
@@ -56,8 +55,8 @@ def same(a: Path, b: Path) -> bool:
 def test_texts_and_counts(whole: Path) -> None:
     made = lines(whole)
     assert len(made) == 6 * (1 + 1 + 2 + 1)
-    tasks = {row["id"]: row for row in map(json.loads, (DATA / "tale_tasks.jsonl").read_text().splitlines())}
-    prompts = {row["id"]: row for row in map(json.loads, (DATA / "prompts.jsonl").read_text().splitlines())}
+    tasks = {row["id"]: row for row in map(json.loads, default_tasks().read_text().splitlines())}
+    prompts = {row["id"]: row for row in map(json.loads, default_prompts().read_text().splitlines())}
     params = {setting.name: setting.params for setting in GRID.settings}
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
         for transcript in made:

@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +12,10 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from lzsampler import LzsError, Params, parallel  # noqa: E402 (needs llama_cpp)
 from lzsampler.generate import Generation, generate  # noqa: E402
 from lzsampler.model import Model  # noqa: E402
-from lzsampler.models import default_model  # noqa: E402
+from lzsampler.models import default_model, default_prompts  # noqa: E402
 from lzsampler.parallel import Request, generate_many  # noqa: E402
 
-PROMPTS = [
-    json.loads(line)["prompt"]
-    for line in (Path(__file__).parents[1] / "bench" / "data" / "prompts.jsonl").read_text().splitlines()[:6]
-]
+PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]
 SETTINGS = [
     Params(temperature=0.0),
     Params(lz_penalty=0.15, temperature=0.0),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lzsampler import LzsError
+from lzsampler.models import default_prompts, default_tasks
 from lzsampler.tasks import BadRow, Task, comparison, read_tasks, task_of
 
 
@@ -125,10 +126,9 @@ def test_a_file_names_its_bad_rows(tmp_path: Path) -> None:
 
 
 def test_the_projects_own_tasks_are_all_read() -> None:
-    data = Path(__file__).parents[1] / "bench" / "data"
-    tasks, bad = read_tasks(data / "tale_tasks.jsonl")
+    tasks, bad = read_tasks(default_tasks())
     assert (len(tasks), bad) == (300, [])
     assert {task.kind for task in tasks} == {"add", "sum", "times", "sort", "reverse", "count"}
     assert all(task.right(str(task.answer)) for task in tasks)
-    prompts, bad = read_tasks(data / "prompts.jsonl")
+    prompts, bad = read_tasks(default_prompts())
     assert (len(prompts), bad) == (40, [])

@@ -1,4 +1,4 @@
-"""The embedded models: a target and a draft with one vocabulary, for demonstrations, tests and benchmarks."""
+"""The embedded models, a target and a draft with one vocabulary, and prompts and tasks that suit them."""
 
 from pathlib import Path
 
@@ -11,3 +11,13 @@ def default_model() -> Path:
 def default_draft() -> Path:
     """Return the path of the embedded draft model (GGUF, 1.1 M parameters, Q8_0, the target's vocabulary)."""
     return Path(__file__).with_name("tale-1m-q8_0.gguf")
+
+
+def default_prompts() -> Path:
+    """Return the path of 40 prompts, beginnings of paragraphs that the models were not trained on (JSON Lines)."""
+    return Path(__file__).with_name("prompts.jsonl")
+
+
+def default_tasks() -> Path:
+    """Return the path of 300 small tasks with answers, 50 of each kind the models were trained on (JSON Lines)."""
+    return Path(__file__).with_name("tale_tasks.jsonl")

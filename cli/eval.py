@@ -1,0 +1,164 @@
+"""`lzs eval`: loop rate and accuracy of a model over a grid of settings."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .help import GroupedCommand, option, options
+from .options import count
+
+if TYPE_CHECKING:
+    from lzsampler.evaluate import Counts, Results
+
+_WHAT, _HOW = "What to run", "How to run it"
+_FIGURES = ("loop_rate", "accuracy")
+_CONDITION = re.compile(r"\s*([\w.=-]+)\.(loop_rate|accuracy)\s*(<=|>=|<|>)\s*([0-9.eE+-]+)\s*")
+
+_options = options(
+    option(_WHAT, "-m", "--model", type=click.Path(path_type=Path), metavar="FILE", help="GGUF; default: the embedded"),
+    option(_WHAT, "--tasks", type=click.Path(path_type=Path), metavar="FILE", help="JSON Lines with answers"),
+    option(_WHAT, "--prompts", type=click.Path(path_type=Path), metavar="FILE", help="JSON Lines without"),
+    option(_WHAT, "--grid", default="quick", metavar="GRID", help="quick, paper, or a TOML file, default: quick"),
+    option(_WHAT, "--limit", **count(1), default=None, help="only the first rows of each file"),
+    option(_HOW, "-o", "--out", type=click.Path(path_type=Path), default=Path("lzs-eval"), metavar="FOLDER",
+           help="where transcripts and results go, default: lzs-eval"),
+    option(_HOW, "--resume", is_flag=True, help="go on with that folder"),
+    option(_HOW, "-c", "--ctx-size", "n_ctx", **count(0), default=None, help="context of a text, as of lzs generate"),
+    option(_HOW, "-np", "--parallel", "n_parallel", **count(1), default=16, help="texts at a time, default: 16"),
+    option(_HOW, "-t", "--threads", "n_threads", **count(1), default=None, help="default: one a physical core"),
+    option(_HOW, "--fail-if", "conditions", multiple=True, metavar="CONDITION",
+           help='exit 1 if it holds, e.g. "lz-rate.loop_rate > 0.01", over all settings of a kind'),
+    option(_HOW, "-q", "--quiet", is_flag=True, help="no progress"),
+    option(_HOW, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
+)  # fmt: skip
+
+
+@click.command("eval", cls=GroupedCommand, short_help="Loop rate and accuracy over a grid of settings.")
+@_options
+def evaluate_command(**flags: Any) -> None:
+    """Write a text for every setting of a grid and every task and prompt; print how many loop, how many are right.
+
+    Without --tasks and --prompts those of the embedded model. Every text is kept in FOLDER as it ends; --resume goes on
+    after whatever happened.
+    """
+    conditions = [_condition(text) for text in flags["conditions"]]
+
+    from lzsampler.evaluate import evaluate, to_json
+    from lzsampler.models import default_model, default_prompts, default_tasks
+
+    tasks, prompts = flags["tasks"], flags["prompts"]
+    if tasks is None and prompts is None:
+        tasks, prompts = default_tasks(), default_prompts()
+    names = ("grid", "limit", "n_ctx", "n_parallel", "n_threads", "resume")
+    shown = None if flags["quiet"] or not sys.stderr.isatty() else _Progress()
+    try:
+        results = evaluate(
+            flags["model"] or default_model(),
+            flags["out"],
+            tasks=tasks,
+            prompts=prompts,
+            on_text=shown,
+            **{name: flags[name] for name in names},
+        )
+    finally:
+        if shown is not None:
+            shown.end()
+    click.echo(json.dumps(to_json(results)) if flags["as_json"] else _table(results))
+    for name, rows in results.bad.items():
+        for row in rows[:5]:
+            click.echo(f"lzs: {name}, line {row.line}: {row.reason}", err=True)
+        if len(rows) > 5:
+            click.echo(f"lzs: {name}: {len(rows) - 5} more bad rows, all in {flags['out'] / 'results.json'}", err=True)
+    held = [text for text, holds in ((c[0], _holds(results, c)) for c in conditions) if holds]
+    if held:
+        raise click.exceptions.Exit(_failed(held))
+
+
+def _failed(held: list[str]) -> int:
+    click.echo(f"lzs: --fail-if {'; '.join(held)}", err=True)
+    return 1
+
+
+class _Progress:
+    """One line on stderr: texts done, all of them, time left."""
+
+    def __init__(self) -> None:
+        from time import monotonic
+
+        self._now = monotonic
+        self._start = monotonic()
+        self._before: int | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._before is None:
+            self._before = done - 1
+        elapsed = self._now() - self._start
+        left = elapsed / (done - self._before) * (total - done)
+        sys.stderr.write(f"\r{done}/{total} texts, {left:.0f} s left\x1b[K")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Clear the line."""
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+def _table(results: "Results") -> str:
+    """Return a Markdown table as lm-eval prints one; ± is half of the 95 % Wilson interval."""
+    lines = [
+        f"| {'setting':<44} | texts | loops | loop rate | ± | accuracy | ± | tokens |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for setting in results.grid.settings:
+        counts = results.counts[setting.name]
+        cells = [f"{setting.kind} {setting.name}", str(counts.texts), str(counts.looping)]
+        cells += [*_rate(counts.looping, counts.texts), *_rate(counts.right, counts.answered), str(counts.tokens)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _rate(n: int, of: int) -> tuple[str, str]:
+    from lzsampler.statistics import wilson
+
+    if not of:
+        return "", ""
+    low, high = wilson(n, of)
+    return f"{n / of:.3f}", f"{(high - low) / 2:.3f}"
+
+
+_Condition = tuple[str, str, str, str, float]
+
+
+def _condition(text: str) -> _Condition:
+    """Return (text, kind, figure, comparison, number) of a condition; a usage error when it is none."""
+    match = _CONDITION.fullmatch(text)
+    try:
+        if match is None:
+            raise ValueError
+        kind, figure, sign, number = match.groups()
+        return text, kind, figure, sign, float(number)
+    except ValueError:
+        raise click.UsageError(
+            f'--fail-if takes a condition like "lz-rate.loop_rate > 0.01" ({" or ".join(_FIGURES)}), got {text!r}'
+        ) from None
+
+
+def _holds(results: "Results", condition: _Condition) -> bool:
+    text, kind, figure, sign, number = condition
+    chosen: list[Counts] = [results.counts[s.name] for s in results.grid.settings if s.kind == kind]
+    if not chosen:
+        kinds = ", ".join(dict.fromkeys(s.kind for s in results.grid.settings))
+        raise click.UsageError(f"--fail-if {text}: the grid has no {kind}, only {kinds}")
+    n, of = (
+        (sum(c.looping for c in chosen), sum(c.texts for c in chosen))
+        if figure == "loop_rate"
+        else (sum(c.right for c in chosen), sum(c.answered for c in chosen))
+    )
+    if not of:
+        raise click.UsageError(f"--fail-if {text}: there are no tasks with answers")
+    rate = n / of
+    return {"<": rate < number, ">": rate > number, "<=": rate <= number, ">=": rate >= number}[sign]

@@ -1,0 +1,120 @@
+"""`lzs eval`, as a user runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+GRID = """
+n_predict = 30
+[[setting]]
+[[setting]]
+kind = "lz"
+lz_penalty = 0.15
+"""
+
+
+def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    code = "from lzsampler.cli.main import main; main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "grid.toml").write_text(GRID)
+    (tmp_path / "tasks.jsonl").write_text(
+        '{"id": "a", "messages": [{"role": "user", "content": "What is 70 + 479?"}], "answer": "549"}\n'
+        '{"id": "b", "prompt": "Between Barton and Delaford, there was that"}\n{"oops": 1}\n'
+    )
+    return tmp_path
+
+
+def test_a_table_and_what_is_kept(folder: Path) -> None:
+    done = lzs("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    head, rule, none, lz = done.stdout.splitlines()
+    assert head.split()[:2] == ["|", "setting"]
+    assert set(rule) == {"|", "-"}
+    assert none.startswith("| none T=0 | 2 | 0 | 0.000 |")
+    assert lz.startswith("| lz T=0 lz_penalty=0.15 | 2 |")
+    assert done.stderr == "lzs: tasks, line 3: no prompt: a row has messages, prompt, question, problem or Question\n"
+    assert len((folder / "lzs-eval" / "transcripts.jsonl").read_text().splitlines()) == 4
+    again = lzs("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "--resume", "--json", cwd=folder)
+    assert json.loads(again.stdout) == json.loads((folder / "lzs-eval" / "results.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [("lz.loop_rate > 0.01", 0), ("lz.loop_rate >= 0", 1), ("none.accuracy < 1.1", 1), ("lz.accuracy<=-1", 0)],
+)
+def test_fail_if(folder: Path, condition: str, status: int) -> None:
+    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q", "--fail-if", condition)
+    done = lzs(*arguments, cwd=folder)
+    assert done.returncode == status, done.stderr
+    assert (f"--fail-if {condition}" in done.stderr) == bool(status)
+    assert done.stdout.count("\n") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--tasks", "missing.jsonl"), 1, "cannot read missing.jsonl: No such file or directory"),
+        (("--grid", "missing.toml"), 1, "cannot read the grid missing.toml"),
+        (("--grid", "tasks.jsonl"), 2, "is not TOML"),
+        (("-m", "grid.toml"), 1, "is not a GGUF file"),
+        (("-m", "missing.gguf"), 2, "missing.gguf"),
+        (("--limit", "0"), 2, "--limit"),
+        (("--limit", "nan"), 2, "--limit"),
+        (("-np", "300"), 2, "n_parallel must be"),
+        (("--fail-if", "lz > 1"), 2, "--fail-if takes a condition like"),
+        (("--fail-if", "lz.loop_rate > x"), 2, "--fail-if takes a condition like"),
+        (("-o", "grid.toml"), 2, "is no folder of an evaluation"),
+        (("-o", "/proc/lzs"), 1, "cannot write to /proc/lzs"),
+        (("extra",), 2, "extra"),
+    ],
+)
+def test_wrong_input_is_one_line(folder: Path, arguments: tuple[str, ...], status: int, message: str) -> None:
+    given = {"--grid": "grid.toml", "--tasks": "tasks.jsonl", "-c": "256"}
+    given.update(zip(arguments[::2], arguments[1::2], strict=False))
+    rest = arguments if len(arguments) % 2 else ()
+    done = lzs("eval", *(part for pair in given.items() for part in pair), *rest, cwd=folder)
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("lzs: tasks, line 3")]
+    assert len(lines) == 1, done.stderr
+    assert message in lines[0]
+
+
+def test_an_unknown_kind_is_told_with_those_there_are(folder: Path) -> None:
+    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q")
+    done = lzs(*arguments, "--fail-if", "dry.loop_rate > 0.1", cwd=folder)
+    assert done.returncode == 2
+    assert "the grid has no dry, only none, lz" in done.stderr
+
+
+def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
+    code = "from lzsampler.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "eval", "-np", "2"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ),
+    )
+    file = folder / "lzs-eval" / "transcripts.jsonl"
+    until = time.monotonic() + 90
+    while time.monotonic() < until and not (file.exists() and file.read_bytes().count(b"\n") >= 3):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in errors
+    assert all(json.loads(line) for line in file.read_text().splitlines())
