@@ -4,7 +4,6 @@ The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it,
 llama.cpp is in `lzsampler.llama` and `lzsampler.generate`; importing this package loads numpy and nothing heavier.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._check import LzsError
@@ -13,7 +12,7 @@ from .sampler import Loop, Sampler, lz_bits
 
 if TYPE_CHECKING:
     from .batch import audit_files
-    from .findings import audit
+    from .findings import Report, Rules, audit
 
 __version__ = "0.1.0"
 
@@ -23,6 +22,8 @@ __all__ = [
     "LzsError",
     "Params",
     "RepetitionDetection",
+    "Report",
+    "Rules",
     "Sampler",
     "__version__",
     "audit",
@@ -30,10 +31,13 @@ __all__ = [
     "lz_bits",
 ]
 
-_LATE = {"audit": "findings", "audit_files": "batch"}  # name: its module, loaded when it is asked for
+# Modules that a sampler does not need.
+_LATE = {"Report": "findings", "Rules": "findings", "audit": "findings", "audit_files": "batch"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(f".{_LATE[name]}", __name__), name)

@@ -1,4 +1,4 @@
-"""The twin of the audit: what counts as a loop and every metric, in slow and obvious Python. The oracle of the tests."""
+"""The twin of the audit, the oracle of its tests: what counts as a loop, and every metric, in slow Python."""
 
 import re
 import zlib

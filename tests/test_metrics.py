@@ -87,7 +87,7 @@ def test_a_long_text_is_measured_in_pieces() -> None:
     """Cut after the word with which 4 MiB would be exceeded by the next one; the same as fields of their own."""
     rng = random.Random(3)
     text = " ".join(rng.choice(("one", "two", "three\n", "four")) for _ in range(1_900_000))
-    cuts = [0]
+    cuts, last = [0], 0
     for end in words(text.encode())[:, 1].tolist():
         if end - cuts[-1] > 4 << 20:
             cuts.append(last)
@@ -168,8 +168,7 @@ def test_gopher_fractions_are_datatroves(gopher: Any) -> None:
 
 def test_our_fractions_of_spacys_words_decide_as_datatroves_filter_does(gopher: Any) -> None:
     """Its filter as it is, spaCy and all: the same words to our core give the same verdict, with the same reason."""
-    from datatrove.data import Document
-
+    document = pytest.importorskip("datatrove.data").Document
     judge, reasons = gopher.GopherRepetitionFilter(), set()
     for text in documents():
         parts, at, spans = gopher.split_into_words(text, "en"), 0, []
@@ -179,7 +178,7 @@ def test_our_fractions_of_spacys_words_decide_as_datatroves_filter_does(gopher: 
             at += len(part)
         data, found, metrics = text.encode(), np.array(spans, np.uint32).reshape(-1, 2), Metrics()
         metrics.add(data, found, intern(data, found))
-        verdict = judge.filter(Document(text=text, id="0"))
+        verdict = judge.filter(document(text=text, id="0"))
         expected = reason(metrics.figures())
         assert verdict == (True if expected is None else (False, expected)), text
         reasons.add(expected)

@@ -1,0 +1,86 @@
+"""A text as the scanner reads it: bytes of UTF-8, or its near view; and back from there to characters of the text."""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ._check import check
+from ._ffi import ffi, lib
+
+Offsets = npt.NDArray[np.int64]
+
+_ASCII, _FOLDED = 128, 0x1FBFA  # from the latter on no character is a capital, a digit or white space (Unicode 14)
+
+
+def to_bytes(text: str) -> bytes:
+    """Return a text as UTF-8, lone surrogates as if they were characters."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def whole_characters(data: bytes, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
+    """Return stretches of UTF-8 without the parts of characters at their ends; maybe empty ones."""
+    if data.isascii() or not start.size:
+        return start, end
+    inside = np.append((np.frombuffer(data, np.uint8) & 0xC0) == 0x80, False)
+    for _ in range(3):  # a character has at most three bytes after its first
+        start, end = start + inside[start], end - inside[end]
+    return start, np.maximum(start, end)
+
+
+def characters_before(data: bytes, at: Offsets) -> Offsets:
+    """Return how many characters of UTF-8 begin before each offset in bytes, int64 of the same shape."""
+    if data.isascii() or not at.size:
+        return at
+    edges = np.unique(np.concatenate(([0], at.ravel())))
+    begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+    counts = np.add.reduceat(begins, edges[edges < len(data)], dtype=np.int64)  # from each edge to the next one
+    return np.concatenate(([0], np.cumsum(counts)))[np.searchsorted(edges, at)]
+
+
+@cache
+def _fold_table(size: int) -> npt.NDArray[np.uint32]:
+    """Return what each character becomes: white space ' ', decimal digits '0', others their lower case.
+
+    Lower case by `str.lower` where that is one character that takes no more bytes; others stay as they are.
+    """
+    table = np.arange(size, dtype=np.uint32)
+    for code in range(size):
+        character = chr(code)
+        if character.isspace():
+            table[code] = 0x20
+        elif character.isdecimal():
+            table[code] = 0x30
+        else:
+            lower = character.lower()
+            if lower != character and len(lower) == 1 and len(to_bytes(lower)) <= len(to_bytes(character)):
+                table[code] = ord(lower)
+    return table
+
+
+class NearView:
+    """A text of UTF-8 with digits masked, case folded and white space collapsed: ``data``, UTF-8.
+
+    A stretch of decimal digits is one '0' (a counter goes from 9 to 10), a stretch of white space one ' ', a letter its
+    lower case.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        room = np.empty(max(len(text), 1), np.uint8)
+        self.data = room[: self._make(room, np.empty(0, np.uint64))].tobytes()
+
+    def _make(self, room: npt.NDArray[np.uint8], places: npt.NDArray[np.uint64]) -> int:
+        fold, n_view = _fold_table(_ASCII if self._text.isascii() else _FOLDED), ffi.new("size_t *")
+        arrays = ffi.from_buffer("uint32_t[]", fold), ffi.from_buffer("uint8_t[]", room)
+        places_array = ffi.from_buffer("uint64_t[]", places)
+        text = ffi.from_buffer(self._text)
+        check(lib.lzs_near_view(text, len(text), arrays[0], len(fold), arrays[1], n_view, places_array, places.size))
+        return int(n_view[0])
+
+    def places(self, at: Offsets) -> Offsets:
+        """Return at which character of the text what is at these offsets of the view begins, int64 of their shape."""
+        order, back = np.unique(at, return_inverse=True)
+        found = order.astype(np.uint64)
+        self._make(np.empty(max(len(self._text), 1), np.uint8), found)
+        return found.astype(np.int64)[back.reshape(at.shape)]
