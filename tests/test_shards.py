@@ -173,31 +173,34 @@ def test_a_packed_file(write: Write, end: str, pack: Callable[[bytes], bytes]) -
     assert bad
 
 
-def test_a_zip(write: Write) -> None:
+def zipped(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("b.jsonl", WEBUI)
-        archive.writestr("a.json", json.dumps(CHATGPT))
-        archive.writestr("user.json", "{}")
-        archive.writestr("photo.png", b"\x89PNG")
-        archive.writestr("__MACOSX/a.json", b"")
-    path = write("w.zip", buffer.getvalue())
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def test_a_zip(write: Write) -> None:
+    files = {"b.jsonl": WEBUI, "a.json": json.dumps(CHATGPT).encode(), "user.json": b"{}"}
+    data = zipped({**files, "photo.png": b"\x89PNG", "__MACOSX/a.json": b""})
+    path = write("w.zip", data)
     records, bad = everything(path)
     assert texts(records) == ["t | -", "ø", "r | ô", "again"]
     assert [record.file for record in records] == [f"{path}/a.json"] * 2 + [f"{path}/b.jsonl"] * 2
     assert [os.path.basename(record.file) for record in bad] == ["a.json", "b.jsonl", "user.json"]
-    for cut in (10, len(buffer.getvalue()) // 2, len(buffer.getvalue()) - 5):
-        assert everything(write("cut.zip", buffer.getvalue()[:cut]))[1]
+    for cut in (10, len(data) // 2, len(data) - 5):
+        assert everything(write("cut.zip", data[:cut]))[1]
 
 
 def test_a_log_of_inspect(write: Write) -> None:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", json.dumps({key: INSPECT[key] for key in ("eval", "plan")}))
-        archive.writestr("samples/4_epoch_2.json", json.dumps(INSPECT_SAMPLE))
-        archive.writestr("samples/5_epoch_1.json", "{")
-        archive.writestr("summaries.json", "[]")
-    records, bad = everything(write("a.eval", buffer.getvalue()))
+    files = {
+        "header.json": json.dumps({key: INSPECT[key] for key in ("eval", "plan")}).encode(),
+        "samples/4_epoch_2.json": json.dumps(INSPECT_SAMPLE).encode(),
+        "samples/5_epoch_1.json": b"{",
+        "summaries.json": b"[]",
+    }
+    records, bad = everything(write("a.eval", zipped(files)))
     groups = {"task": "t", "model": "m", "temperature": "0.5", "finish_reason": "length"}
     assert [told(record) for record in records] == [("4, epoch 2", 0, "t | č", groups)]
     assert [record.reason.partition(":")[0] for record in bad] == ["samples/5_epoch_1.json"]
@@ -274,7 +277,13 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     column = pyarrow.array([b"a", b"\xff\xfe", b"c"]).view(pyarrow.string())
     pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"text": column}), path)
     records, bad = everything(path)
-    assert (texts(records), [record.reason for record in bad]) == (["a", "c"], ["row 1: not valid UTF-8"])
+    assert (texts(records), [record.reason for record in bad]) == (
+        ["a", "c"],
+        ["row 1: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"],
+    )
+    times = pyarrow.array([1], pyarrow.timestamp("ns"))
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"created": times, "text": ["a"]}), path)
+    assert texts(everything(path)[0]) == ["a"]
 
 
 # -- slots --
@@ -316,6 +325,29 @@ def test_slots(write: Write, tmp_path: Path) -> None:
 
 
 # -- hostile --
+
+
+def test_damaged_beginnings_and_ends(write: Write) -> None:
+    rows = [{"conversations": [{"from": "gpt", "value": f"ä{i}"}]} for i in range(5)]
+    for indent in (None, 0, 2):
+        for form in ({"a": 1}, rows):
+            data = json.dumps(form, indent=indent, ensure_ascii=False).replace("\n", "\r\n").encode()
+            records, bad = everything(write("a.json", data))
+            assert (len(records), len(bad)) == ((5, 0) if form is rows else (0, 1))
+    records, bad = everything(write("a.json", json.dumps(rows).encode()[:-30]))
+    assert texts(records) == ["ä0", "ä1", "ä2", "ä3"]
+    assert bad[0].reason.endswith("the 4 elements before it were read")
+    for first in (b"\0\0 garbage\n", b'{"messages": [{"ro\n', b"\xef\xbb\xbf\n\n"):
+        records, bad = everything(write("a.jsonl", first + CHAT))
+        assert (len(records), len(bad)) == (8, 2 + (first[0] != 0xEF))
+    reasons = {
+        b" \n": "there is nothing in it",
+        b"[]": "there is no row in it",
+        b"5": "it is no JSON, Parquet or zip file",
+    }
+    for data, reason in reasons.items():
+        assert [record.reason for record in everything(write("b.json", data))[1]] == [reason]
+    assert "UTF-16" in everything(write("b.json", CHAT.decode().encode("utf-16")))[1][0].reason
 
 
 def test_odd_json(write: Write) -> None:
@@ -368,7 +400,8 @@ SEEDS = [
     json.dumps(INSPECT).encode(),
     slot([1, 2, 3]),
     b"PAR1" + bytes(40) + b"PAR1",
-    b"PK\x03\x04" + bytes(40),
+    zipped({"a.json": json.dumps(CHATGPT).encode(), "b.jsonl": WEBUI, "c.txt": b"c"}),
+    zipped({"header.json": json.dumps(INSPECT).encode(), "samples/1.json": json.dumps(INSPECT_SAMPLE).encode()}),
     b"\x28\xb5\x2f\xfd" + bytes(20),
     b'{"a": [{"b": "',
     b"[[[{",

@@ -1,5 +1,6 @@
 """Bytes of a file: plain or compressed, line by line or all of it, and JSON out of them."""
 
+import contextlib
 import functools
 import gzip
 import io
@@ -7,7 +8,6 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 from .._check import LzsError
@@ -22,6 +22,7 @@ Stream = Any  # an io.BufferedReader, which is generic in some versions of types
 STREAM_ERRORS = (OSError, EOFError, zlib.error)
 
 _CHUNK = 4096  # compressed bytes: a text that loops becomes thousands of times as long
+_BETWEEN = re.compile(r"[\s,]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -54,6 +55,28 @@ def loads(data: bytes) -> Any:
         raise JsonError(f"not read: {error}") from None
 
 
+def elements(data: bytes) -> tuple[list[Any], str]:
+    """Return the elements of a JSON array up to where it is damaged, and what is wrong there, "" for nothing.
+
+    A text that is no array is its only element. `JsonError` when there is none.
+    """
+    try:
+        value = loads(data)
+        return value if isinstance(value, list) else [value], ""
+    except JsonError as error:
+        text = data.decode("utf-8", "replace").lstrip()
+        if not text.startswith("["):
+            raise
+        found: list[Any] = []
+        decoder, at = json.JSONDecoder(strict=False), 1
+        with contextlib.suppress(ValueError, RecursionError):
+            while at < len(text):
+                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
+                value, at = decoder.raw_decode(text, at)
+                found.append(_without_surrogates(value))
+        return found, f"{error}; the {len(found)} elements before it were read"
+
+
 @functools.cache
 def _orjson() -> Callable[[bytes], Any] | None:
     try:
@@ -79,7 +102,7 @@ def compression(data: bytes) -> str:
     return "gz" if data[:2] == b"\x1f\x8b" else "zst" if data[:4] == b"\x28\xb5\x2f\xfd" else ""
 
 
-@contextmanager
+@contextlib.contextmanager
 def opened(path: str, packed: str) -> Iterator[Stream]:
     """Open a file that is packed as `compression` says. LzsError when what unpacks it is not installed."""
     with open(path, "rb", BUFFER) as file:

@@ -32,7 +32,15 @@ def opening(path: str) -> tuple[list[tuple[int, int]], Any]:
         if not about.num_rows:
             raise OSError("it has no rows")
         batch = next(file.iter_batches(batch_size=1, use_threads=False))
-        return [(group.num_rows, group.total_byte_size) for group in groups], batch.to_pylist()[0]
+        row = {name: _value(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+        return [(group.num_rows, group.total_byte_size) for group in groups], row
+
+
+def _value(column: Any) -> Any:
+    try:
+        return column[0].as_py()
+    except (ValueError, OverflowError):  # text that is no UTF-8, a time that Python does not have
+        return None
 
 
 def rows(path: str, start: int, end: int, columns: list[str] | None) -> Iterator[Any]:
@@ -48,9 +56,9 @@ def rows(path: str, start: int, end: int, columns: list[str] | None) -> Iterator
         for batch in file.iter_batches(size, list(range(start, end)), columns, use_threads=False):
             try:
                 yield from batch.to_pylist()
-            except UnicodeDecodeError:
+            except (ValueError, OverflowError):
                 for i in range(batch.num_rows):
                     try:
                         yield from batch.slice(i, 1).to_pylist()
-                    except UnicodeDecodeError as error:
+                    except (ValueError, OverflowError) as error:
                         yield error

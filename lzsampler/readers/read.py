@@ -1,5 +1,6 @@
 """`read`: a shard to records."""
 
+import struct
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,18 @@ from .sniff import WINDOW, UnknownFormatError, container, first_rows
 
 Read = Record | BadRecord
 
-_ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, *decode.STREAM_ERRORS)
+# What zipfile raises for damaged names, sizes, offsets and methods besides its own error; RuntimeError: encrypted.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    RuntimeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    struct.error,
+    OverflowError,
+    MemoryError,
+    *decode.STREAM_ERRORS,
+)
 _MALFORMED = (TypeError, KeyError, AttributeError, IndexError, ValueError, RecursionError)
 
 
@@ -76,15 +88,13 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 if not line.isspace() and line:
                     yield BadRecord(shard.file, number + 1, str(error))
                 continue
-            yield from records_of(
-                format, row, source, number, number + 1, "", number == 0 and _is_all(shard, line, stream)
-            )
+            yield from records_of(format, row, source, number, number + 1, "", number == 0 and _is_at_end(stream))
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, number + 2, decode.stream_reason(error))
 
 
-def _is_all(shard: Shard, line: bytes, stream: Any) -> bool:
-    """Return whether the first line is the whole file."""
+def _is_at_end(stream: Any) -> bool:
+    """Return whether nothing follows in the file: after the first line, that it is all of it."""
     try:
         return not stream.peek(1)
     except decode.STREAM_ERRORS:
@@ -96,15 +106,19 @@ def _document(shard: Shard, stream: Any) -> Iterator[Read]:
     if ended:
         yield BadRecord(shard.file, 0, ended)
         return
+    data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    alone = not data.startswith(b"[")
     try:
-        value = loads(data.removeprefix(b"\xef\xbb\xbf"))
+        rows, ended = decode.elements(data)
     except JsonError as error:
         yield BadRecord(shard.file, 0, str(error))
         return
     del data
-    format, source, alone = shard.row_format, _source(shard), not isinstance(value, list)
-    for number, row in enumerate([value] if alone else value):
+    format, source = shard.row_format, _source(shard)
+    for number, row in enumerate(rows):
         yield from records_of(format, row, source, number, 0, "" if alone else f"element {number}: ", alone)
+    if ended:
+        yield BadRecord(shard.file, 0, ended)
 
 
 def _parquet(shard: Shard) -> Iterator[Read]:
@@ -116,7 +130,7 @@ def _parquet(shard: Shard) -> Iterator[Read]:
         for number, row in enumerate(rows, shard.first):  # read after the loop, where it ends early
             where = f"row {number}: "
             if isinstance(row, Exception):
-                yield BadRecord(shard.file, 0, f"{where}not valid UTF-8")
+                yield BadRecord(shard.file, 0, f"{where}{row}")
             else:
                 yield from records_of(format, row, source, number, 0, where, False)
     except OSError as error:

@@ -23,6 +23,7 @@ from .sniff import WINDOW, Container, UnknownFormatError, choose, container, fir
 # What is read of a folder, by the ends of names; files that are named themselves may have any.
 _TEXTS = (".txt", ".md")
 _DATA = (".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval")
+_LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst")
 
 
@@ -112,6 +113,11 @@ class _Asked:
                 raise ValueError("give a format or a field, not both")
         integer("shard_bytes", self.shard_bytes, 1, 1 << 62)
 
+    @property
+    def nothing(self) -> bool:
+        """Whether files are told apart by what they are."""
+        return self.format is None and self.field is None
+
     def formats(self) -> tuple[Format, ...]:
         """Return the formats that the rows of a file may have."""
         if self.field is not None:
@@ -197,7 +203,7 @@ def _is_wanted(path: str, name: str, asked: _Asked) -> bool:
         return inner.endswith(_TEXTS) and not name.startswith("readme")
     if inner.endswith(_DATA):
         return asked.format != SLOT
-    if asked.format is None and asked.field is None and inner.endswith(_TEXTS):
+    if asked.nothing and inner.endswith(_TEXTS):
         return not name.startswith("readme")
     if asked.format not in (None, SLOT) or asked.field is not None or not os.path.isfile(path):
         return False
@@ -299,20 +305,16 @@ def _is_text(file: _File) -> bool:
 
 
 def _container(file: _File, head: bytes, asked: _Asked) -> Container:
-    if asked.format == TEXT or (asked.format is None and asked.field is None and _is_text(file)):
+    if asked.format == TEXT or (asked.nothing and _is_text(file)):
         return "text"
     kept = container(head)
     if asked.format == SLOT and kept != "slot":
         raise UnknownFormatError("it is no slot of llama-server: it does not begin with its magic number")
     if kept is not None:
         return kept
-    if (
-        asked.format is None
-        and asked.field is None
-        and not file.name.lower().endswith(_DATA)
-        and head
-        and b"\0" not in head
-    ):
+    if b"\n{" in head and file.name.lower().endswith(_LINES):  # the first line is damaged
+        return "lines"
+    if asked.nothing and not file.name.lower().endswith(_DATA) and head.strip() and b"\0" not in head:
         return "text"
     raise UnknownFormatError("it is no JSON, Parquet or zip file" if head.strip() else "there is nothing in it")
 

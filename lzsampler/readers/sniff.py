@@ -109,6 +109,8 @@ def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Any]:
         for format in formats:
             if format.matches(row):
                 return format, row
+    if not rows:
+        raise UnknownFormatError("there is no row in it")
     keys = next((", ".join(map(str, list(row)[:8])) for row in rows if isinstance(row, dict) and row), "")
     seen = f" (its keys: {keys})" if keys else ""
     raise UnknownFormatError(
