@@ -215,9 +215,8 @@ def test_a_report_of_nothing(tmp_path: Path) -> None:
 
 
 def test_groups_are_in_natural_order_and_bounded() -> None:
-    groups: dict[tuple[str, ...], Group] = {
-        (name,): Group(records=1) for name in ("14b", "8b", "8b2", "0.6", "1", "-1", "", "a10", "a9")
-    }
+    names = ("14b", "8b", "8b2", "0.6", "1", "-1", "", "a10", "a9")
+    groups: dict[tuple[str, ...], Group] = {(name,): Group(records=1) for name in names}
     assert [key[0] for key, _ in ordered(groups)] == ["", "-1", "0.6", "1", "8b", "8b2", "14b", "a9", "a10"]
     many = Summary({}, ("file",), groups={(f"f{i}",): Group(records=1, wasted_tokens=i) for i in range(100)})
     assert [key[0] for key, _ in selected(many, 3)] == ["f97", "f98", "f99"]

@@ -179,6 +179,12 @@ def test_sarif_of_a_text_with_reasoning_has_no_offsets(tmp_path: Path) -> None:
     assert "region" not in result["locations"][0]["physicalLocation"]
 
 
+def test_sarif_messages_hold_no_links_and_no_arguments(tmp_path: Path) -> None:
+    evil = "[x](http://example.com) {0} \\ "
+    (result, _) = sarif_of(tmp_path, [looping(unit=evil)])["runs"][0]["results"]
+    assert r"\[x\](http://example.com) {{0}} \\" in result["message"]["text"].replace("\\\\", "\\")
+
+
 def test_sarif_without_findings(tmp_path: Path) -> None:
     assert sarif_of(tmp_path, [clean(0)])["runs"][0]["results"] == []
 

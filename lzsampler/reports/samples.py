@@ -8,13 +8,13 @@ from typing import Any
 
 from ..records import Audited, Finding
 from ..summary import loops, values, wasted_tokens
-from .text import visible
+from .text import json_html, visible
 
 SAMPLES = 1000  # that a report holds
 CHARACTERS = 20_000  # of each
 _LOOPS = 4  # that are marked in a long field
 _FINDINGS = 40  # that are listed
-_COPIES = 400  # that are told apart
+_COPIES = 2000  # that are told apart
 _NAME = 200  # characters of ids, files, groups
 _ID = 60
 _SLICES = 64  # of the curve of what is new; of at least 32 characters, or there is none
@@ -25,10 +25,10 @@ Piece = tuple[str, str | int]
 
 @dataclass(frozen=True)
 class Sample:
-    """``row``: what the table shows, ``page``: the texts, both ready for JSON."""
+    """``row``: what the table shows, ready for JSON; ``page``: its texts, as JSON already, which is smaller."""
 
     row: dict[str, Any]
-    page: dict[str, Any]
+    page: bytes
 
 
 def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) -> list[Sample]:
@@ -90,7 +90,7 @@ def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
         "findings": [_finding(f) for f in findings[:_FINDINGS]],
         "more": max(0, len(findings) - _FINDINGS),
     }
-    return Sample(row, page)
+    return Sample(row, json_html(page))
 
 
 def _finding(f: Finding) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`write_sarif`: findings in the form that code scanners hand to editors and forges (SARIF 2.1.0, OASIS 2020)."""
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def _log(summary: Summary) -> dict[str, Any]:
     notes = [
         {
             "level": "warning",
-            "message": {"text": f"{scalar(bad.reason)} (line {bad.line})" if bad.line else scalar(bad.reason)},
+            "message": {"text": _plain(f"{bad.reason} (line {bad.line})" if bad.line else bad.reason)},
             "locations": [{"physicalLocation": _place(bad.file, bad.line)}],
         }
         for bad in summary.bad
@@ -131,11 +132,16 @@ def _result(record: Audited, finding: Finding) -> dict[str, Any]:
 
 
 def _message(record: Audited, finding: Finding) -> str:
-    return (
+    return _plain(
         f"{RULES[finding.rule]}: {visible(finding.unit, 80)!r} x {finding.copies:.4g} from {whole(finding.share)} of "
         f"the {finding.field} of record {visible(record.id, 80)}, characters {finding.start} to {finding.end}, "
         f"{count(finding.wasted_tokens)} tokens wasted"
     )
+
+
+def _plain(text: str) -> str:
+    """Return a message in which nothing is a link, [text](address), or a place for an argument, {0}."""
+    return re.sub(r"[\\\[\]]", r"\\\g<0>", scalar(text)).replace("{", "{{").replace("}", "}}")
 
 
 def _region(record: Audited, finding: Finding) -> dict[str, int]:
