@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -347,11 +346,9 @@ def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_hundred_thousand_small_records(tmp_path: Path) -> None:
     file = tmp_path / "tiny.jsonl"
     file.write_text("".join(transcript(i, f"yes {i}") for i in range(100_000)))
-    begun = time.monotonic()
     with audit_files(file) as audit:
         assert audit.summary.total.records == 100_000
         assert sum(1 for _ in audit.outcomes()) == 100_000
-    assert time.monotonic() - begun < 60
 
 
 PEAK = """

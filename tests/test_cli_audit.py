@@ -192,7 +192,7 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
         (("-", "--resume", tmp_path / "w"), 2, "stdin cannot be read again by resume: save it to a file first"),
         ((clean, "--resume", clean), 1, f"{clean}: File exists"),
         ((clean, "--resume", folder), 1, f"{folder} is no folder of an audit, and not empty: name a new one"),
-        ((tmp_path / "empty",), 1, "no record was audited: no text of a model was found"),
+        ((tmp_path / "empty",), 1, f"no record was audited: {tmp_path}/empty: nothing in the folder"),
         ((tmp_path / "empty.jsonl",), 1, f"no record was audited: {tmp_path}/empty.jsonl: it is empty"),
         (("diff", clean), 2, "Missing argument 'B'"),
         (("diff", clean, "nosuch"), 2, "there is no file or folder nosuch"),

@@ -70,9 +70,7 @@ def test_closing_early_kills_the_workers(tmp_path: Path) -> None:
     assert next(running)[:2] == (0, [1])
     while len(list(tmp_path.glob("pid-*"))) < 2:
         time.sleep(0.01)
-    begun = time.monotonic()
     running.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - begun < 10
     for path in tmp_path.glob("pid-*"):
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.name.removeprefix("pid-")), 0)
