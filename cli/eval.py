@@ -29,7 +29,7 @@ _options = options(
     option(_HOW, "--resume", is_flag=True, help="go on with that folder"),
     option(_HOW, "-c", "--ctx-size", "n_ctx", **count(0), default=None, help="context of a text, as of lzs generate"),
     option(_HOW, "-np", "--parallel", "n_parallel", **count(1), default=16, help="texts at a time, default: 16"),
-    option(_HOW, "-t", "--threads", "n_threads", **count(1), default=None, help="default: one a physical core"),
+    option(_HOW, "-t", "--threads", "n_threads", **count(1), default=None, help="default: as of lzs generate"),
     option(_HOW, "--fail-if", "conditions", multiple=True, metavar="CONDITION",
            help='exit 1 if it holds, e.g. "lz-rate.loop_rate > 0.01", over all settings of a kind'),
     option(_HOW, "-q", "--quiet", is_flag=True, help="no progress"),

@@ -19,7 +19,7 @@ from ._check import LzsError, integer
 from .generate import Generation, Text
 from .llama import llama_cpp
 from .llama.chain import ChainSampler
-from .model import MAX_THREADS, Messages, Model, physical_cores
+from .model import MAX_THREADS, Messages, Model
 from .params import Params
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
@@ -49,13 +49,13 @@ def generate_many(
     """Yield each request with its text, as they end; which end first depends on their lengths only.
 
     ``n_parallel``: texts at a time, 1..256; each has a context of ``model.n_ctx`` tokens, in memory of its own.
-    ``n_threads``: None is one a physical core. Requests are taken one by one, when there is room. Timings of a text are
+    ``n_threads``: None is the model's. Requests are taken one by one, when there is room. Timings of a text are
     its share of the steps that it took part in.
 
     Raises as `generate`; what ended before was yielded. Closing the iterator frees the context.
     """
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
-    threads = physical_cores() if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
+    threads = model.n_threads if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
     batch = _Batch(model, n_parallel, threads)
     try:
         yield from _run(model, batch, iter(requests), n_parallel)

@@ -1,5 +1,6 @@
 """The Python blocks of the README and of the pages on applications run as printed; links lead somewhere."""
 
+import os
 import re
 import subprocess
 import sys
@@ -23,6 +24,31 @@ def test_python_block(block: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert ("print" in block) == bool(done.stdout.strip())
+
+
+SECTIONS = {  # heading: files that its block leaves
+    "Audit your transcripts": ["runs.jsonl", "report.html", "loops.jsonl", "summary.json"],
+    "Does it work on my model?": ["lzs-eval/run.json", "lzs-eval/transcripts.jsonl", "lzs-eval/results.json"],
+}
+
+
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_shell_block(heading: str, tmp_path: Path) -> None:
+    pytest.importorskip("llama_cpp")
+    section = README.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "loop" in done.stdout
+    assert all((tmp_path / name).stat().st_size for name in SECTIONS[heading])
 
 
 def test_there_are_blocks() -> None:
