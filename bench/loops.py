@@ -2,9 +2,9 @@
 
     python bench/loops.py [--model MODEL.gguf] [-n 512] [--tasks 120] [--json]
 
-Loops: greedy text for every prompt of data/prompts.jsonl; a loop is a unit with two distinct characters that are not
-white space, repeated at least 20 times in a row. No loss: with --tasks, the share of right answers to questions of
-data/tale_tasks.jsonl, as many of each kind (they suit the embedded model, which was trained on their kinds).
+Loops: greedy text for every prompt of data/prompts.jsonl; it loops when the audit finds a loop (docs/audit.md). No
+loss: with --tasks, the share of right answers to questions of data/tale_tasks.jsonl, as many of each kind (they suit the
+embedded model, which was trained on their kinds).
 """
 
 import argparse
