@@ -2,9 +2,9 @@
 
     python bench/loops.py [--model MODEL.gguf] [-n 512] [--tasks 120] [--json]
 
-Loops: greedy text for each of the package's 40 prompts; a loop is a unit with two distinct characters that are not
-white space, repeated at least 20 times in a row. No loss: with --tasks, the share of right answers to questions of
-its 300 tasks, as many of each kind (they suit the embedded model, which was trained on their kinds).
+Loops: greedy text for each of the package's 40 prompts; it loops when the audit finds a loop (docs/audit.md). No loss:
+with --tasks, the share of right answers to questions of its 300 tasks, as many of each kind (they suit the embedded
+model, which was trained on their kinds).
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python bench/stop_on_loop.py [--vocab VOCAB.gguf] [--files 2000] [--json] FOLDER_OR_FILE ...
 
-Texts that loop: greedy text of the embedded model without LZ for the prompts of the package, 512 tokens, where a
-unit with two distinct characters comes 20 times in a row. Texts that should pass: the files given (code, documents,
+Texts that loop: greedy text of the embedded model without LZ for the package's prompts, 512 tokens, in
+which the audit finds a loop (docs/audit.md). Texts that should pass: the files given (code, documents,
 books), the first 60 KB and 8,000 tokens of each, through any GGUF's vocabulary. Every setting gets the same tokens.
 """
 

@@ -361,6 +361,10 @@ static lzs_status scan_all(scan *s, uint64_t max_period) {
         if (s->min_length > period && s->min_length - period > look.shortest) look.shortest = s->min_length - period;
         look.window = look.shortest >= 2 * WORD ? WORD : s->width;
         look.step = look.shortest - look.window + s->width;
+        if (!s->known.n) { /* in ordinary texts this is nearly all there is to do */
+            uint64_t end = s->size - period - look.window + 1;
+            if (next_match(s, &look, look.step - s->width, end) >= end) continue;
+        }
         lzs_status status = scan_period(s, &look);
         if (status != LZS_OK) return status;
     }

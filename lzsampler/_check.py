@@ -31,6 +31,8 @@ def check(status: int) -> None:
 
 def integer(name: str, value: object, low: int, high: int) -> int:
     """Return ``value`` as an int of low..high (numpy integers too); ValueError otherwise."""
+    if type(value) is int and low <= value <= high:
+        return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     if not low <= int(value) <= high:

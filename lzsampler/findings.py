@@ -229,12 +229,15 @@ class _FieldAudit:
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-def _repeating(text: Text, rules: Rules, copies: int, least_period: int = 1) -> Runs:
-    """Return the runs of ``copies`` copies and those that are long enough with fewer; some of them twice."""
-    many = runs(text, min_copies=copies, min_length=copies * least_period)
-    long = runs(text, min_copies=rules.length_copies, min_length=max(rules.length, rules.length_copies * least_period))
-    if not long.start.size:
-        return many
+def _repeating(text: Text, rules: Rules, copies: int) -> Runs:
+    """Return the runs of ``copies`` copies, and those that are long enough with fewer."""
+    long = runs(text, min_copies=min(copies, rules.length_copies), min_length=rules.length)
+    longest = (rules.length - 1) // copies  # period of those that are not among the long ones
+    if not longest:
+        return long
+    many = runs(text, min_copies=copies, min_length=0, max_period=longest)
+    if not many.start.size:
+        return long
     return Runs(*(np.concatenate(pair) for pair in zip(many, long, strict=True)))
 
 
@@ -273,7 +276,7 @@ class _TextAudit(_FieldAudit):
         if rules.near and not self.all_claimed:
             self._near()
         loops = len(self.found)
-        self.take("char", "LZR020", literal, lambda _: True, most=1)
+        self._literal(literal)
         half_free = 2 * int(np.count_nonzero(self._claimed)) < self.size
         if not loops and half_free and rep4 >= rules.rep4 and self.size >= rules.length:
             each = 1 / (1 - rep4)  # times that a 4-gram comes
@@ -312,6 +315,14 @@ class _TextAudit(_FieldAudit):
             self.take("char", "LZR001", significant, self._unit_test(significant))
         return literal
 
+    def _literal(self, found: _Stretches) -> None:
+        """Report the longest stretch that only the literal definition counts."""
+        if found.start.size:
+            length, loops = found.end - found.start, len(self.found)
+            for least in (int(length.max()), 0):  # an indented text has thousands of them to sort
+                if len(self.found) == loops:
+                    self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
+
     def _spans(self, level: Level, rule: Rule, spans: Spans, ids: Ids) -> None:
         """Report what repeats as words or lines, given their spans in bytes."""
         found = runs(ids, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
@@ -341,7 +352,7 @@ class _TextAudit(_FieldAudit):
     def _near(self) -> None:
         """Report what repeats in the near view; lengths and copies count there, and units have two letters."""
         view = NearView(self.data)
-        repeating = _repeating(view.data, self.rules, self.rules.copies, least_period=2)
+        repeating = _repeating(view.data, self.rules, self.rules.copies)
         if not repeating.start.size:
             return
         found = _of_bytes(view.data, repeating)

@@ -23,7 +23,7 @@ RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a loo
     "LZR005": "word loop",  # words, whatever white space is between them
     "LZR006": "token loop",  # tokens of --tokenizer
     "LZR010": "high rep-4",  # many 4-grams of words come again, with no loop
-    "LZR020": "literal loop",  # any unit, 20 copies: arXiv 2504.20131, footnote 7, read literally
+    "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), that is no significant loop
 }
 LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006")
 
@@ -67,7 +67,9 @@ class Finding:
     """One stretch that repeats: ``start``, ``end``, ``period`` in characters of the field's text; ``copies`` >= 2.0.
 
     For levels other than "char" the offsets are those of the characters that the units cover, and the period is the
-    length of the first copy. ``unit``: the first copy's text, at most 200 characters. ``share``: start / length of the
+    length of the first copy. Of a field that has tokens only, offsets and period count tokens, and the unit is their
+    ids. LZR010 covers its field; its copies are the times that a 4-gram comes, on average. ``unit``: the first copy's
+    text, at most 200 characters. ``share``: start / length of the
     field, 0..1. ``tail``: it reaches the end of the field, white space aside. ``wasted_tokens``: all copies but the
     first, in tokens (of the tokenizer, or characters / 4).
     """
@@ -89,8 +91,9 @@ class Finding:
 class Audited:
     """A record after the audit.
 
-    ``looping``: it has a finding of a rule in `LOOPING` that was asked for; ``literal``: one of LZR020. ``characters``:
-    of all fields. ``metrics``: figures of all fields together, by name (docs/audit.md). ``texts``: (name, text) of the
+    ``looping``: it has a finding of a rule in `LOOPING` that was asked for; ``literal``: some unit stands 20 times in a
+    row, whether that is reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: of all
+    fields. ``metrics``: figures of all fields together, by name (docs/audit.md). ``texts``: (name, text) of the
     fields of looping records, for reports that show them; empty for others.
     """
 

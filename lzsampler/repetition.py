@@ -1,18 +1,16 @@
-"""How much a text repeats itself: its largest run, whether it loops, rep-4 and zlib's ratio.
+"""How much a text repeats itself, in a line: its largest run, and from `audit` whether it loops, rep-4, zlib's ratio.
 
 A run is a stretch that repeats with a period: every character equals the one a period before it, over at least two
 periods, and it can be extended on neither side. Only runs whose unit has two distinct characters that are not white
 space count, or else every indentation and every ruler of dashes would be one.
 """
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from ._scan import runs
-
-LOOP_COUNT = 20  # copies that make a loop, as in arXiv 2504.20131 (footnote 7)
+from .findings import audit
 
 _LONG = 64  # characters; runs as long as this are found faster than all
 
@@ -33,9 +31,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Repetition:
-    """Figures of one text. ``run``: its largest run, None when nothing repeats; ``loops``: 20 copies or more somewhere.
+    """Figures of one text. ``run``: its largest run, None when nothing repeats; ``loops``: `audit` finds a loop.
 
-    ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: UTF-8 bytes a compressed byte.
+    ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: UTF-8 bytes a compressed byte
+    (docs/audit.md).
     """
 
     run: Run | None
@@ -46,8 +45,8 @@ class Repetition:
 
 def repetition(text: str) -> Repetition:
     """Return all figures of a text."""
-    run = largest_run(text)
-    return Repetition(run, run is not None and loops(text), rep_n(text, 4), zlib_ratio(text))
+    found = audit(text)
+    return Repetition(largest_run(text), found.looping, found.metrics["rep4"], found.metrics["zlib_ratio"])
 
 
 def largest_run(text: str, min_count: int = 2) -> Run | None:
@@ -66,26 +65,3 @@ def largest_run(text: str, min_count: int = 2) -> Run | None:
             if len(set("".join(unit.split()))) >= 2:
                 return Run(int(start[i]), int(period[i]), int(length[i] // period[i]), int(length[i]), unit)
     return None
-
-
-def loops(text: str, min_count: int = LOOP_COUNT) -> bool:
-    """Return whether a unit is repeated at least ``min_count`` times without a break, at the end or before it."""
-    return largest_run(text, min_count) is not None
-
-
-def rep_n(text: str, n: int = 4) -> float:
-    """Return 1 - distinct / total over the n-grams of white-space separated words, 0..1; 0 for under n words.
-
-    seq-rep-n of Welleck et al. 2019 (arXiv 1908.04319), there over a model's tokens.
-    """
-    words = text.split()
-    total = len(words) - n + 1
-    if total < 1:
-        return 0.0
-    return 1.0 - len(set(zip(*(words[i:] for i in range(n)), strict=False))) / total
-
-
-def zlib_ratio(text: str) -> float:
-    """Return UTF-8 bytes of the text divided by those that zlib (level 6) makes of it; 0 for an empty text."""
-    data = text.encode("utf-8", "surrogatepass")
-    return len(data) / len(zlib.compress(data, 6))

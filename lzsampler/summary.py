@@ -164,8 +164,10 @@ class Summary:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
             self.worst.append(replace(item, texts=()))
-            if len(self.worst) > 2 * WORST or len(self.points) > 2 * POINTS:  # not each time: it sorts
-                self._trim()
+            if len(self.worst) > 2 * WORST:  # not each time: it sorts
+                self._trim_worst()
+            if len(self.points) > 2 * POINTS:
+                self._trim_points()
 
     def merge(self, other: "Summary") -> None:
         """Add a summary of records that come after those of this one, under the same rules."""
@@ -181,10 +183,13 @@ class Summary:
         self.worst += other.worst
         self.bad_records += other.bad_records
         self.bad += other.bad[: LISTED - len(self.bad)]
-        self._trim()
+        self._trim_worst()
+        self._trim_points()
 
-    def _trim(self) -> None:
+    def _trim_worst(self) -> None:
         self.worst = sorted(self.worst, key=lambda audited: -wasted_tokens(audited))[:WORST]
+
+    def _trim_points(self) -> None:
         if len(self.points) > POINTS:
             kept = sorted(sorted(range(len(self.points)), key=self.point_keys.__getitem__)[:POINTS])
             self.points = [self.points[i] for i in kept]

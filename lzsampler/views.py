@@ -32,10 +32,11 @@ def characters_before(data: bytes, at: Offsets) -> Offsets:
     """Return how many characters of UTF-8 begin before each offset in bytes, int64 of the same shape."""
     if data.isascii() or not at.size:
         return at
-    edges = np.unique(np.concatenate(([0], at.ravel())))
     begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+    edges = np.sort(np.append(at, 0))
+    edges = edges[np.append(True, edges[1:] != edges[:-1])]
     counts = np.add.reduceat(begins, edges[edges < len(data)], dtype=np.int64)  # from each edge to the next one
-    return np.concatenate(([0], np.cumsum(counts)))[np.searchsorted(edges, at)]
+    return np.append(0, np.cumsum(counts))[np.searchsorted(edges, at)]
 
 
 @cache
@@ -80,7 +81,7 @@ class NearView:
 
     def places(self, at: Offsets) -> Offsets:
         """Return at which character of the text what is at these offsets of the view begins, int64 of their shape."""
-        order, back = np.unique(at, return_inverse=True)
+        order = np.sort(at, axis=None)
         found = order.astype(np.uint64)
         self._make(np.empty(max(len(self._text), 1), np.uint8), found)
-        return found.astype(np.int64)[back.reshape(at.shape)]
+        return found.astype(np.int64)[np.searchsorted(order, at)]

@@ -64,6 +64,18 @@ def test_small_texts(text: str) -> None:
     assert pieces(to_bytes(text), words(to_bytes(text))) == text.split()
 
 
+def test_by_hand() -> None:
+    assert measured(["a b c d"])["rep4"] == 0.0
+    assert measured(["a b c"])["rep4"] == 0.0
+    assert measured(["a b c d a b c d"])["rep4"] == 1 / 5  # abcd bcda cdab dabc abcd
+    assert measured(["a b a b a"])["rep2"] == 2 / 4
+    assert measured(["a b a b a"])["distinct2"] == 2 / 5
+    assert measured(["ab cd ab cd"])["gopher.top_2_gram"] == 2 * 5 / 11
+    assert measured(["a b c d e a b c d e"])["gopher.dup_5_gram"] == 5 / 19
+    assert measured(["x\nx\n\ny\n"])["gopher.dup_line_frac"] == 1 / 4
+    assert measured(["I will not go. " * 100])["zlib_ratio"] > 20
+
+
 @given(st.text(st.sampled_from(["a", "b", "é", "\U0001f600", *SPACES]), max_size=200))
 def test_words_are_those_of_str_split(text: str) -> None:
     data = to_bytes(text)

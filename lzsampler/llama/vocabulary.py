@@ -5,7 +5,7 @@ import ctypes
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ import numpy.typing as npt
 from .. import gguf
 from .._check import LzsError
 from .links import llama_cpp
+
+if TYPE_CHECKING:
+    from ..findings import Tokenizer
 
 
 class Vocabulary:
@@ -101,6 +104,6 @@ def vocabulary(path: str | Path) -> Vocabulary:
     return made
 
 
-def tokenizer(path: str | Path) -> Any:
+def tokenizer(path: str | Path) -> "Tokenizer":
     """Return what `lzsampler.audit` takes as a tokenizer."""
     return vocabulary(path).tokenize

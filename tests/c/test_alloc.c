@@ -305,6 +305,31 @@ static void test_runs_failures(void) {
     }
 }
 
+/* Words, lines and figures of a text whose tables grow. */
+static void test_figures_failures(void) {
+    enum { N = 6000 };
+    static uint8_t text[N];
+    static lzs_span words[N];
+    static int32_t ids[N];
+    size_t n_words, n_distinct;
+    uint64_t state = 5;
+    for (size_t i = 0; i < N; i++) text[i] = (uint8_t)"abcde \n"[random_below(&state, 7)];
+    CHECK(lzs_split(text, N, LZS_SPLIT_WORDS, words, N, &n_words) == LZS_OK);
+    lzs_status status = LZS_ENOMEM;
+    lzs_figures figures;
+    for (int fail = 0; status != LZS_OK; fail++) {
+        long before = n_allocations;
+        fail_after = fail;
+        status = lzs_intern(text, N, words, n_words, ids, &n_distinct);
+        if (status == LZS_OK) status = lzs_text_figures(text, N, words, ids, n_words, &figures);
+        bool failed = fail_after < 0;
+        fail_after = -1;
+        CHECK(status == (failed ? LZS_ENOMEM : LZS_OK));
+        CHECK(n_live == 0);
+        CHECK(failed || n_allocations - before >= 15);
+    }
+}
+
 int main(void) {
     uint64_t state = 3;
     for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
@@ -321,5 +346,6 @@ int main(void) {
     test_link_clone_failures(LZS_LINK_SAMPLER);
     test_link_apply_never_allocates();
     test_runs_failures();
+    test_figures_failures();
     return 0;
 }
