@@ -31,6 +31,7 @@ _FLAGS = {
     "length": "--length",
     "length_copies": "--length-copies",
     "near": "--near",
+    "near_copies": "--near-copies",
     "select": "--select",
     "ignore": "--ignore",
 }
@@ -76,6 +77,7 @@ _count_options = options(
     option(_COUNTS, "--length", type=int, metavar="N", help="characters that make a loop ...; default: 100"),
     option(_COUNTS, "--length-copies", type=int, metavar="N", help="... of this many copies; default: 3"),
     option(_COUNTS, "--near/--no-near", default=None, help="loops but for digits, case and white space, too"),
+    option(_COUNTS, "--near-copies", type=int, metavar="N", help="copies over --length of these; default: 8"),
     option(_COUNTS, "--select", multiple=True, callback=_listed, metavar="CODES", help="look for these rules only"),
     option(_COUNTS, "--ignore", multiple=True, callback=_listed, metavar="CODES", help="look for all but these"),
     option(

@@ -30,8 +30,9 @@ class Rules:
     Literal: any unit, ``literal_copies`` times in a row. Significant: a unit with at least two distinct characters that
     are not white space, ``copies`` times in a row, or ``length_copies`` times where all of them together have at least
     ``length`` characters. ``levels``: units that are compared: "char", "word", "line", and "token" where there are
-    tokens. ``near``: also loops that digits, case or white space keep from being exact. ``rep4``: rep-4 from which a
-    field without loops is LZR010. ``select`` and ``ignore``: codes of `RULES` that are reported; all, but the ignored.
+    tokens. ``near``: also loops that digits, case or white space keep from being exact, which need ``near_copies`` in the
+    place of ``length_copies``: a few lines of one form with other numbers are a list. ``rep4``: rep-4 from which a field
+    without loops is LZR010. ``select`` and ``ignore``: codes of `RULES` that are reported; all, but the ignored.
 
     Copies are 2 or more, ``length`` is 1 or more, ``rep4`` in (0, 1]; ValueError otherwise.
     """
@@ -40,6 +41,7 @@ class Rules:
     copies: int = 20
     length: int = 100
     length_copies: int = 3
+    near_copies: int = 8
     levels: tuple[Level, ...] = get_args(Level)
     near: bool = True
     rep4: float = 0.5
@@ -47,7 +49,13 @@ class Rules:
     ignore: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, low in (("literal_copies", 2), ("copies", 2), ("length", 1), ("length_copies", 2)):
+        for name, low in (
+            ("literal_copies", 2),
+            ("copies", 2),
+            ("length", 1),
+            ("length_copies", 2),
+            ("near_copies", 2),
+        ):
             object.__setattr__(self, name, integer(name, getattr(self, name), low, INT32_MAX))
         for name, choices in (("levels", get_args(Level)), ("select", tuple(RULES)), ("ignore", tuple(RULES))):
             object.__setattr__(self, name, _choices(name, getattr(self, name), choices))
@@ -170,11 +178,13 @@ class _FieldAudit:
         """Return the tokens of a stretch with so many characters, or tokens, that nobody claimed."""
         raise NotImplementedError
 
-    def enough(self, copies_of: Offsets, length: Offsets, period: Offsets) -> npt.NDArray[np.bool_]:
+    def enough(
+        self, copies_of: Offsets, length: Offsets, period: Offsets, *, near: bool = False
+    ) -> npt.NDArray[np.bool_]:
         """Return which runs are long enough to be significant; ``copies_of`` is their length in units of ``period``."""
         rules = self.rules
-        many = copies_of >= rules.copies * period
-        return many | ((copies_of >= rules.length_copies * period) & (length >= rules.length))
+        few = rules.near_copies if near else rules.length_copies
+        return (copies_of >= rules.copies * period) | ((copies_of >= few * period) & (length >= rules.length))
 
     @property
     def all_claimed(self) -> bool:
@@ -229,9 +239,9 @@ class _FieldAudit:
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-def _repeating(text: Text, rules: Rules, copies: int) -> Runs:
-    """Return the runs of ``copies`` copies, and those that are long enough with fewer."""
-    long = runs(text, min_copies=min(copies, rules.length_copies), min_length=rules.length)
+def _repeating(text: Text, rules: Rules, copies: int, length_copies: int) -> Runs:
+    """Return the runs of ``copies`` copies, and those that are long enough with ``length_copies``."""
+    long = runs(text, min_copies=min(copies, length_copies), min_length=rules.length)
     longest = (rules.length - 1) // copies  # period of those that are not among the long ones
     if not longest:
         return long
@@ -302,7 +312,7 @@ class _TextAudit(_FieldAudit):
     def _exact(self) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
         rules = self.rules
-        found = _repeating(self.data, rules, min(rules.copies, rules.literal_copies))
+        found = _repeating(self.data, rules, min(rules.copies, rules.literal_copies), rules.length_copies)
         if not found.start.size:
             return _NONE
         in_characters = _in_characters(self.data, _of_bytes(self.data, found))
@@ -351,13 +361,13 @@ class _TextAudit(_FieldAudit):
     def _near(self) -> None:
         """Report what repeats in the near view; lengths and copies count there, and units have two letters."""
         view = NearView(self.data)
-        repeating = _repeating(view.data, self.rules, self.rules.copies)
+        repeating = _repeating(view.data, self.rules, self.rules.copies, self.rules.near_copies)
         if not repeating.start.size:
             return
         found = _of_bytes(view.data, repeating)
         in_characters = _in_characters(view.data, found)
         length = in_characters.end - in_characters.start
-        mask = self.enough(length, length, in_characters.period)
+        mask = self.enough(length, length, in_characters.period, near=True)
         in_view = found.where(mask)
         if not in_view.start.size:
             return

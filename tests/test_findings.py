@@ -84,10 +84,10 @@ def test_near_loops_are_those_of_the_twin(seed: int) -> None:
         view, places = twin.near_view(text)
         expected = {
             (places[loop.start], places[loop.end], places[loop.start + loop.period] - places[loop.start])
-            for loop in twin.significant_loops(view, 5, 30, 3)
+            for loop in twin.significant_loops(view, 5, 30, 4)
             if len({c for c in view[loop.start : loop.start + loop.period] if c.isalpha()}) >= 2
         }
-        made = audit(text, copies=5, length=30, levels=())
+        made = audit(text, copies=5, length=30, near_copies=4, levels=())
         found = stretches(made.findings, "LZR004")
         assert set(found) <= expected
         assert made.looping == bool(expected)
@@ -330,3 +330,13 @@ def test_the_package_exports_it() -> None:
     assert isinstance(lzsampler.audit("text"), lzsampler.Report)
     with pytest.raises(AttributeError, match="no_such_name"):
         lzsampler.no_such_name  # noqa: B018
+
+
+def test_a_list_of_one_form_is_no_near_loop_but_a_long_one_is() -> None:
+    """Other numbers in a few lines of one form are a list, or a sum that is worked out."""
+    line = "{0} + 7 = {1}, write {1}, carry 0. "
+    for n, looping in ((7, False), (9, True)):
+        text = "".join(line.format(i, i + 7) for i in range(n))
+        assert audit(text).looping is looping
+        assert audit(text, near_copies=3).looping
+        assert not audit(text, near=False).looping
