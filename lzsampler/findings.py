@@ -30,9 +30,9 @@ class Rules:
     Literal: any unit, ``literal_copies`` times in a row. Significant: a unit with at least two distinct characters that
     are not white space, ``copies`` times in a row, or ``length_copies`` times where all of them together have at least
     ``length`` characters. ``levels``: units that are compared: "char", "word", "line", and "token" where there are
-    tokens. ``near``: also loops that digits, case or white space keep from being exact, which need ``near_copies`` in the
-    place of ``length_copies``: a few lines of one form with other numbers are a list. ``rep4``: rep-4 from which a field
-    without loops is LZR010. ``select`` and ``ignore``: codes of `RULES` that are reported; all, but the ignored.
+    tokens. ``near``: also loops that digits, case or white space keep from being exact, with ``near_copies`` in the
+    place of ``length_copies``, as a few lines of one form with other numbers are a list. ``rep4``: rep-4 from which a
+    field without loops is LZR010. ``select`` and ``ignore``: codes of `RULES` that are reported; all, but the ignored.
 
     Copies are 2 or more, ``length`` is 1 or more, ``rep4`` in (0, 1]; ValueError otherwise.
     """
