@@ -48,7 +48,7 @@ def rates(name: str, texts: list[str]) -> dict[str, Any]:
 
 
 def share(reports: list[Report], name: str) -> float:
-    return 100 * sum(getattr(made, name) for made in reports) / len(reports)
+    return 100 * sum(bool(getattr(made, name)) for made in reports) / len(reports)
 
 
 def recall(n: int) -> dict[str, Any]:

@@ -5,8 +5,8 @@
  * is the pair of its first n - 1 words and its last one, as ids: exact without a hash of its own.
  *
  * Datatrove's duplicate 5- to 10-grams are compared without the spaces between their words ("ab c" is "a bc"), so they
- * are stretches of the joined words. Two such of HEAD bytes or more can be equal only where HEAD bytes come twice from
- * the beginning of a word on; in ordinary text that is one place in twenty, and only those are looked up.
+ * are stretches of the joined words. Two such can be equal only where their first 16 bytes come twice from a word on, or
+ * 24 and 32 for the longer ones; in ordinary text that is one place in twenty, and only those are looked up.
  *
  * Memory: 16 bytes a distinct word to find it again, and for the figures about 80 bytes a word and 1 a byte, of at most
  * PIECE bytes of text at once. Time: linear, whatever the text: each word is hashed and compared in at most 45 n-grams.
@@ -18,7 +18,6 @@
 
 #define PIECE ((size_t)4 << 20)
 #define LEAST_SLOTS 64
-#define HEAD 16
 
 /* ---- characters ---- */
 
@@ -282,7 +281,7 @@ typedef struct piece {
     uint64_t *bits;                /* (n_bits / 32) two sets of hashes */
     uint8_t *joined;               /* the words without anything between them */
     uint32_t *joined_at;           /* (n + 1) where they start in it */
-    uint32_t *heads;               /* (n) hash of the HEAD bytes of it that start with each word */
+    uint32_t *heads;               /* (n) hash of some bytes of it that start with each word */
     uint32_t *listed;              /* (n_listed) words from which on n-grams may come more than once */
     size_t n_ids, n_listed, n_bits; /* n_bits: a power of two, at least 8 a word */
     table table; /* of n-grams */
@@ -433,33 +432,44 @@ static uint64_t top_characters(const piece *p, size_t n, size_t n_distinct) {
     return characters * p->counts[top];
 }
 
-/* Joins the words and lists those from which on n-grams, n >= 5, may come more than once. A first pass notes the hashes
- * of HEAD bytes that come in `seen`, and those that come again in `twice`, a bit each. */
+/* Joins the words and lists all of them. */
 static void join_words(piece *p) {
     uint32_t at = 0;
     for (size_t i = 0; i < p->n; i++) {
         lzs_span word = p->words[i];
         memcpy(p->joined + at, p->text + word.start, word.end - word.start);
         p->joined_at[i] = at;
+        p->listed[i] = (uint32_t)i;
         at += word.end - word.start;
     }
     p->joined_at[p->n] = at;
+    p->n_listed = p->n;
+}
+
+/* Keeps in the list the words at which an n-gram, or a longer one, may begin that comes more than once: those with less
+ * than `head` bytes, and those whose first `head` bytes may come from another listed word on. A first pass notes the
+ * hashes that come in `seen`, and those that come again in `twice`, a bit each. */
+static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
-    size_t n_long = 0; /* words with HEAD bytes from them on */
-    for (; n_long < p->n && at - p->joined_at[n_long] >= HEAD; n_long++) {
-        uint64_t hash = hash_bytes(p->joined + p->joined_at[n_long], HEAD, p->table.seed) & (p->n_bits - 1);
+    while (p->n_listed && p->listed[p->n_listed - 1] + n > p->n) p->n_listed--;
+    for (size_t k = 0; k < p->n_listed; k++) {
+        size_t i = p->listed[k];
+        if (p->joined_at[i + n] - p->joined_at[i] < head) continue;
+        uint64_t hash = hash_bytes(p->joined + p->joined_at[i], head, p->table.seed) & (p->n_bits - 1);
         uint64_t bit = UINT64_C(1) << hash % 64;
-        p->heads[n_long] = (uint32_t)hash;
+        p->heads[i] = (uint32_t)hash;
         twice[hash / 64] |= seen[hash / 64] & bit;
         seen[hash / 64] |= bit;
     }
-    p->n_listed = 0;
-    for (size_t i = 0; i + 5 <= p->n; i++) {
-        bool is_short = p->joined_at[i + 5] - p->joined_at[i] < HEAD;
-        p->listed[p->n_listed] = (uint32_t)i;
-        p->n_listed += is_short || (twice[p->heads[i] / 64] >> p->heads[i] % 64 & 1);
+    size_t kept = 0;
+    for (size_t k = 0; k < p->n_listed; k++) {
+        size_t i = p->listed[k];
+        bool is_short = p->joined_at[i + n] - p->joined_at[i] < head;
+        p->listed[kept] = (uint32_t)i;
+        kept += is_short || (twice[p->heads[i] / 64] >> p->heads[i] % 64 & 1);
     }
+    p->n_listed = kept;
 }
 
 /* Characters of the n-grams, n >= 5, that came before, none of which overlap. */
@@ -509,6 +519,7 @@ static lzs_status word_figures(piece *p, lzs_figures *figures) {
     free(p->table.slots); /* few n-grams are looked up from here on: a small table is quickly emptied */
     lzs_status status = table_init(&p->table);
     for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
+        if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);
         status = duplicate_characters(p, n, &figures->duplicate_characters[n - 5]);
     }
     return status;

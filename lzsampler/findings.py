@@ -328,11 +328,10 @@ class _TextAudit(_FieldAudit):
         found = runs(ids, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
         if not found.start.size:
             return
-        starts, ends = spans[:, 0].astype(np.int64), spans[:, 1].astype(np.int64)
-        last, second = found.start + found.length - 1, found.start + found.period
-        in_bytes = _Stretches(
-            starts[found.start], ends[last], starts[second] - starts[found.start], found.length / found.period
-        )
+        start = spans[found.start, 0].astype(np.int64)
+        end = spans[found.start + found.length - 1, 1].astype(np.int64)
+        second = spans[found.start + found.period, 0].astype(np.int64)
+        in_bytes = _Stretches(start, end, second - start, found.length / found.period)
         length = in_bytes.end - in_bytes.start  # of bytes: not less than of characters
         maybe = self.enough(found.length, length, found.period)
         in_characters = _in_characters(self.data, in_bytes.where(maybe))
