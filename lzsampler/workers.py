@@ -139,8 +139,7 @@ class _Pool:
                 [sys.executable, "-c", _SERVE.format(path=sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the caller, who kills the workers
+                stderr=subprocess.DEVNULL,  # Ctrl-C reaches the workers too, and they say so at length
             )
             self._processes.add(process)
         with suppress(OSError):  # it died at once: the first task tells

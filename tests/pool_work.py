@@ -35,6 +35,7 @@ def work(shared: Path, task: tuple[int, list[Any]], skipped: Mapping[int, str], 
         elif piece == "sleep":
             (shared / f"pid-{os.getpid()}").touch()
             time.sleep(60)
+            (shared / "slept").touch()
         elif piece == "full":
             raise OSError(28, "No space left on device", "part")
         elif piece == "lzs":

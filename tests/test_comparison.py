@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 
 from lzsampler import LzsError
 from lzsampler.comparison import compare
+from lzsampler.statistics import bootstrap_mean
 from lzsampler.work_folder import Outcome
 
 
@@ -68,6 +69,7 @@ def test_a_conversation_is_drawn_whole_but_not_a_task_with_a_slash() -> None:
     tasks = [Outcome("a", f"HumanEval/{i}", False) for i in range(30)]
     looping = [outcome._replace(looping=i % 3 == 0) for i, outcome in enumerate(tasks)]
     independent = compare(tasks, looping).interval
+    assert independent == bootstrap_mean([i % 3 == 0 for i in range(30)])
     talks = [Outcome("a", f"c{i // 3}" + f"/{i % 3 + 1}" * (i % 3 > 0), False) for i in range(30)]
     together = [outcome._replace(looping=i // 3 % 3 == 0) for i, outcome in enumerate(talks)]
     clustered = compare(talks, together).interval

@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -145,3 +146,10 @@ def test_parts_merge_to_the_whole() -> None:
         assert whole.metrics == pytest.approx(made[0].metrics, rel=1e-12)
     quarters = [sum(4 * i // 9000 == quarter for i, _ in made[0].points) for quarter in range(4)]
     assert min(quarters) > POINTS / 4 * 0.9  # of all records, not of the first
+
+
+def test_every_key_is_documented() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "audit_summary.md").read_text("utf-8")
+    made = summary_of([audited(0, finding()), BadRecord("a", 1, "b")], by=("model",)).to_json()
+    keys = {*made, *made["groups"][0], *made["bad"][0]}
+    assert {key for key in keys if f"`{key}`" not in text} == set()

@@ -71,6 +71,7 @@ def test_closing_early_kills_the_workers(tmp_path: Path) -> None:
     while len(list(tmp_path.glob("pid-*"))) < 2:
         time.sleep(0.01)
     running.close()  # type: ignore[attr-defined]
+    assert not (tmp_path / "slept").exists()
     for path in tmp_path.glob("pid-*"):
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.name.removeprefix("pid-")), 0)
