@@ -63,7 +63,10 @@ bench: $(VENV)/.ready
 	$(BIN)/python bench/sampler.py
 	$(BIN)/python bench/lz.py
 	$(BIN)/python bench/link.py
+	$(BIN)/python bench/dropin.py
+	$(BIN)/python bench/grammar.py
 	$(BIN)/python bench/scan.py
+	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/loops.py --tasks 120
 
 wheel: $(VENV)/.ready
