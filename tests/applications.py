@@ -52,3 +52,18 @@ def penalty_arguments(n_vocab: int, window: int, repeat: float, frequency: float
     """Return what llama.cpp's penalties take: without n_vocab before llama-cpp-python 0.3.35."""
     names = inspect.signature(LlamaSampler.add_penalties).parameters
     return (*((n_vocab,) if "n_vocab" in names else ()), window, repeat, frequency, presence)
+
+
+def by_chain(llm: Any, prompt: list[int], links: list[Any], n: int) -> list[int]:
+    """Return n tokens that a chain of these links picks after a prompt; it is freed."""
+    chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+    for link in links:
+        llama_cpp.llama_sampler_chain_add(chain, link)
+    llm.reset()
+    llm.eval(prompt)
+    made: list[int] = []
+    while len(made) < n:
+        made.append(llama_cpp.llama_sampler_sample(chain, llm.ctx, -1))  # accepts what it picks
+        llm.eval(made[-1:])
+    llama_cpp.llama_sampler_free(chain)
+    return made

@@ -13,7 +13,7 @@ from lzsampler.repetition import repetition
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from applications import CHAT, LOOPING, LZ, PROMPT, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
+from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler.llama import LZLlama, attach  # noqa: E402
 
@@ -144,20 +144,6 @@ def test_four_ways_give_the_same_tokens(llm: Any, history: Any, formula: Any) ->
 def primed(sampler: Sampler, prompt: list[int]) -> Sampler:
     sampler.prime(prompt)
     return sampler
-
-
-def by_chain(llm: Any, prompt: list[int], links: list[Any], n: int) -> list[int]:
-    chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    for link in links:
-        llama_cpp.llama_sampler_chain_add(chain, link)
-    llm.reset()
-    llm.eval(prompt)
-    made: list[int] = []
-    while len(made) < n:
-        made.append(llama_cpp.llama_sampler_sample(chain, llm.ctx, -1))
-        llm.eval(made[-1:])
-    llama_cpp.llama_sampler_free(chain)
-    return made
 
 
 # ---- settings ----

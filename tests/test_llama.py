@@ -14,7 +14,7 @@ from lzsampler import LzsError, Params, Sampler
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from applications import penalty_arguments  # noqa: E402 (needs llama_cpp)
+from applications import by_chain, penalty_arguments  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler.llama import links  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
@@ -428,20 +428,6 @@ def fast_path(llm: Any, prompt: list[int], params: Params, n: int) -> list[int]:
     return tokens
 
 
-def chain_path(llm: Any, prompt: list[int], links: list[Any], n: int) -> list[int]:
-    chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    for one in links:
-        llama_cpp.llama_sampler_chain_add(chain, one)
-    llm.reset()
-    llm.eval(prompt)
-    tokens: list[int] = []
-    while len(tokens) < n:
-        tokens.append(llama_cpp.llama_sampler_sample(chain, llm.ctx, -1))  # accepts what it picks
-        llm.eval(tokens[-1:])
-    llama_cpp.llama_sampler_free(chain)
-    return tokens
-
-
 def test_a_chain_with_our_link_gives_the_fast_path(llm: Any) -> None:
     prompt = llm.tokenize(b"The children, full of pity, at once took", add_bos=False)
     for params in (
@@ -454,15 +440,15 @@ def test_a_chain_with_our_link_gives_the_fast_path(llm: Any) -> None:
         fast = fast_path(llm, prompt, params, 100)
         source = Sampler(llm.n_vocab(), params)
         source.prime(prompt)
-        assert chain_path(llm, prompt, [llama.sampler(source)], 100) == fast
+        assert by_chain(llm, prompt, [llama.sampler(source)], 100) == fast
         if params.temperature == 0:
             links = [llama.penalties(source), llama_cpp.llama_sampler_init_greedy()]
-            assert chain_path(llm, prompt, links, 100) == fast
+            assert by_chain(llm, prompt, links, 100) == fast
 
 
 def test_without_penalties_greedy_is_llamas(llm: Any) -> None:
     prompt = llm.tokenize(b"Now the old lady was sick,", add_bos=False)
-    untouched = chain_path(llm, prompt, [llama_cpp.llama_sampler_init_greedy()], 100)
+    untouched = by_chain(llm, prompt, [llama_cpp.llama_sampler_init_greedy()], 100)
     assert fast_path(llm, prompt, Params(temperature=0.0), 100) == untouched
 
 
