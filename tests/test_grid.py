@@ -82,3 +82,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="is not TOML"):
         read_grid(tmp_path / "binary.toml")
+
+
+def test_the_grid_of_the_docs_is_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "evaluate.md").read_text(encoding="utf-8")
+    (tmp_path / "docs.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    grid = read_grid(tmp_path / "docs.toml")
+    assert {setting.kind for setting in grid.settings} == {"none", "lz", "dry"}
+    assert len(grid.settings) == 2 + 6 + 1
