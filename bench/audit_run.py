@@ -4,12 +4,14 @@
 
 The file: chat JSONL, answers of 500 to 8,000 characters of prose (the corpus of the embedded model), every fiftieth
 with a loop at its end, 20 to 60 copies of 5 to 60 characters. All metrics, all levels but tokens, no output but the
-summary. The runs with different numbers of workers take turns. Memory: the peaks of all processes of a run, added up.
+summary. The runs with different numbers of workers take turns. CPU: seconds of all processes of a run; where there is
+other work on the machine it says more than the speed-up. Memory: the peaks of all processes of a run, added up.
 """
 
 import argparse
 import json
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -55,11 +57,20 @@ def peaks(pid: int, seen: dict[int, int]) -> None:
         return
 
 
-def run(path: Path, workers: int) -> tuple[float, float, dict[str, Any]]:
-    """Return seconds, MB of memory and the summary of one run."""
+Run = tuple[float, float, float, dict[str, Any]]
+
+
+def cpu() -> float:
+    """Return the seconds of processor time of all processes that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(path: Path, workers: int) -> Run:
+    """Return seconds, seconds of processor time, MB of memory and the summary of one run."""
     seen: dict[int, int] = {}
     command = [str(LZS), "audit", str(path), "--json", "--workers", str(workers)]
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), cpu()
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         while process.poll() is None:
             peaks(process.pid, seen)
@@ -67,7 +78,7 @@ def run(path: Path, workers: int) -> tuple[float, float, dict[str, Any]]:
         seconds = time.perf_counter() - begun
         assert process.stdout is not None
         summary: dict[str, Any] = json.load(process.stdout)
-    return seconds, sum(seen.values()) / 1024, summary
+    return seconds, cpu() - before, sum(seen.values()) / 1024, summary
 
 
 def main() -> None:
@@ -83,23 +94,24 @@ def main() -> None:
         if arguments.file is None:
             write(path, arguments.megabytes)
         size = path.stat().st_size / 1e6
-        runs: dict[int, list[tuple[float, float, dict[str, Any]]]] = {workers: [] for workers in arguments.workers}
+        runs: dict[int, list[Run]] = {workers: [] for workers in arguments.workers}
         for _ in range(arguments.rounds):
             for workers in arguments.workers:
                 runs[workers].append(run(path, workers))
     results = []
     for workers, made in runs.items():
-        seconds = np.array([taken for taken, _, _ in made])
+        seconds = np.array([one[0] for one in made])
         results.append(
             {
                 "workers": workers,
                 "MB": size,
-                "records": made[0][2]["records"],
-                "looping": made[0][2]["looping"],
+                "records": made[0][3]["records"],
+                "looping": made[0][3]["looping"],
                 "MB/s": float(size / np.median(seconds)),
                 "slowest": float(size / seconds.max()),
                 "fastest": float(size / seconds.min()),
-                "memory, MB": max(memory for _, memory, _ in made),
+                "CPU, s": float(np.median([one[1] for one in made])),
+                "memory, MB": max(one[2] for one in made),
                 "speed-up": float(np.median([base[0] for base in runs[arguments.workers[0]]]) / np.median(seconds)),
             }
         )
