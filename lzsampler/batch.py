@@ -1,6 +1,6 @@
 """`audit_files`: the audit of files of any size, shared out to processes, in memory that does not grow with them.
 
-Shards of files are put together to tasks of about 16 MB. A task's result is a part in a work folder; the summary is
+Shards of files are put together to tasks of about 4 MB. A task's result is a part in a work folder; the summary is
 merged from the parts in the order of the files, so that it does not depend on who did what, or when, or in which run.
 """
 
@@ -28,7 +28,7 @@ from .work_folder import Outcome, WorkFolder, unpack_bad
 from .workers import Work, run
 
 ENDINGS = (".html", ".parquet", ".csv", ".jsonl", ".json", ".sarif")  # of reports
-TASK_BYTES = 16 << 20
+SHARD_BYTES = TASK_BYTES = 4 << 20  # small enough for workers to end at about the same time
 _TASK_SHARDS = 1000  # small files in a task
 _MAX_WORKERS = 1024
 
@@ -114,7 +114,7 @@ def audit_files(
     Parquet of another form, as a path. ``by``: keys that group the summary: "file", and what the format has ("model",
     "temperature", ...). ``workers``: processes, None for one a core. ``tokenizer``: a GGUF file (its vocabulary is
     enough) for the level "token". ``resume``: a folder that keeps what is done; the same call goes on from there.
-    ``progress`` is called after each part, some 16 MB. ``without``: files and folders to leave out, such as reports.
+    ``progress`` is called after each part, some 4 MB. ``without``: files and folders to leave out, such as reports.
     ``rules``: settings, as those of `lzsampler.audit`.
 
     What cannot be read is counted and listed in the summary. ValueError for bad arguments, LzsError for a ``resume``
@@ -127,7 +127,14 @@ def audit_files(
     if resume is not None and "-" in names:
         raise ValueError("stdin cannot be read again by resume: save it to a file first")
     vocabulary(settings.tokenizer)  # whether it loads, before the work begins
-    shards, bad = find(names, format=format, field=field, by=settings.by, tokenizer=settings.tokenizer)
+    shards, bad = find(
+        names,
+        format=format,
+        field=field,
+        by=settings.by,
+        tokenizer=settings.tokenizer,
+        shard_bytes=SHARD_BYTES,
+    )
     left_out = [os.path.realpath(path) for path in (*without, *([] if resume is None else [resume]))]
     shards = [shard for shard in shards if not _is_in(shard.file, left_out)]
     bad = [record for record in bad if not _is_in(record.file, left_out)]

@@ -101,6 +101,18 @@ def test_small_files_share_a_task_and_give_the_same(tmp_path: Path, monkeypatch:
             assert alone.summary.total == together.summary.total
 
 
+def test_files_that_are_cut_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = corpus(tmp_path / "in", files=3)
+    with audit_files(folder, workers=1) as whole:
+        monkeypatch.setattr(batch, "SHARD_BYTES", 5000)
+        with audit_files(folder, workers=2, resume=tmp_path / "work") as cut:
+            assert len(list((tmp_path / "work").glob("*.gz"))) > 9
+            assert list(cut) == list(whole)
+            assert cut.summary.bad == whole.summary.bad
+            assert cut.summary.total == whole.summary.total
+            assert cut.summary.metrics == pytest.approx(whole.summary.metrics, rel=1e-12)
+
+
 def test_the_temporary_folder_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus(tmp_path / "in", files=2)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))

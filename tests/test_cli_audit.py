@@ -251,7 +251,7 @@ def test_a_full_disk_behind_stdout(clean: Path) -> None:
 
 
 def large(folder: Path) -> Path:
-    """A file of some seconds of work: 80 MB, five parts."""
+    """A file of some seconds of work: 80 MB, some twenty parts."""
     file = folder / "large.jsonl"
     lines = "".join(transcript(i, PROSE[500 * i : 500 * i + 20_000]) for i in range(200))
     file.write_text(lines * (80_000_000 // len(lines)))
@@ -269,7 +269,7 @@ def test_ctrl_c_and_resume_give_the_same_bytes(tmp_path: Path) -> None:
         said = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, (b"", b"lzs: interrupted: the same command goes on from here\n"))
     done = set(work.glob("??????.json"))
-    assert 0 < len(done) < 5
+    assert 0 < len(done) < 19
     before = {path: path.stat().st_mtime_ns for path in done}
     subprocess.run(command, check=True)
     assert {path: path.stat().st_mtime_ns for path in done} == before
