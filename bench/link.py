@@ -9,7 +9,7 @@ round: the second of two on one row would find the branch predictor trained. `wi
 - `presence`: a link whose penalties are off, so that of calling it at all;
 - `other logits`: the chain without a link on logits that were penalised beforehand, so what the other links pay for
   finding other candidates;
-- `edits`: the rest, our own work: accept, a few hundred edits, and as many 12-byte records at random places of the array
+- `edits`: the rest, our own work: accept, a few hundred edits, as many 12-byte records at random places of the array
   of candidates, 1.8 MB at V = 151,936. In a loop of C with nothing else in the caches it takes 0.2 + 0.4 + 1.0 us; here
   the other chains' rows, and in a program the model's weights, have gone through them since the last token.
 """
