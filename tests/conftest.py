@@ -3,11 +3,17 @@
 What needs llama_cpp comes late.
 """
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as in a job of the background: Ctrl-C would not reach the children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
