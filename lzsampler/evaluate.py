@@ -19,6 +19,7 @@ from .grid import Grid, Setting, read_grid
 from .llama.chain import ChainSampler
 from .model import Model
 from .parallel import Request, generate_many
+from .reports.files import replacing
 from .tasks import BadRow, Task, read_tasks
 from .transcript import TranscriptFile, record, to_line
 
@@ -243,9 +244,10 @@ class _Folder:
         if not self._exists:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                _write(file, json.dumps(manifest, indent=1) + "\n")
             except OSError as error:
                 raise LzsError(f"cannot write to {self.path}: {error.strerror}") from error
+            with replacing(file) as out:
+                out.write(_json(manifest))
             return
         try:
             there = json.loads(file.read_text(encoding="utf-8"))
@@ -279,18 +281,11 @@ class _Folder:
 
     def finish(self, transcripts: list[dict[str, Any]], results: dict[str, Any]) -> None:
         """Put the transcripts into the grid's order, so that two runs give the same files, and write the results."""
-        try:
-            _write(self.path / "transcripts.jsonl", "".join(to_line(transcript) + "\n" for transcript in transcripts))
-            _write(self.path / "results.json", json.dumps(results, indent=1) + "\n")
-        except OSError as error:
-            raise LzsError(f"cannot write to {self.path}: {error.strerror}") from error
+        with replacing(self.path / "transcripts.jsonl") as out:
+            out.writelines((to_line(transcript) + "\n").encode("utf-8") for transcript in transcripts)
+        with replacing(self.path / "results.json") as out:
+            out.write(_json(results))
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a file, all of it or none."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+def _json(value: dict[str, Any]) -> bytes:
+    return (json.dumps(value, indent=1) + "\n").encode("utf-8")

@@ -142,7 +142,7 @@ class Attachment:
 
     def run(self, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call a method of `Llama` without the keywords that are ours, which hold for that call, streamed or not."""
-        ours = {name: keywords.pop(name) for name in _OURS if name in keywords}
+        ours = _taken(keywords)
         if not ours:
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
@@ -171,6 +171,11 @@ class Attachment:
             yield
         finally:
             self.text = before
+
+
+def _taken(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Take those of `_OURS` out of a call's keywords, and return them."""
+    return {name: keywords.pop(name) for name in _OURS if name in keywords}
 
 
 def merged(llm: Any, settings: _Settings, ours: Mapping[str, Any]) -> _Settings:
@@ -299,7 +304,7 @@ class _Hooks:
 
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.generate`, with the keywords of `LZLlama`."""
-        ours = {name: keywords.pop(name) for name in _OURS if name in keywords}
+        ours = _taken(keywords)
         with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
             return self._generate(*arguments, **keywords)
 
@@ -431,7 +436,7 @@ class LZLlama(_Hooks, llama_cpp.Llama):
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        ours = {name: keywords.pop(name) for name in _OURS if name in keywords}
+        ours = _taken(keywords)
         exempt = ours.pop("exempt", None)  # strings become ids when there is a vocabulary; all else is checked at once
         settings = merged(None, _Settings(Params(lz_penalty=0.15), fast_grammar=False, trim=False), ours)
         super().__init__(*arguments, **keywords)
