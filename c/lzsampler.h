@@ -22,8 +22,8 @@
  *
  * Conventions: functions return an lzs_status (0 or a negative error) and give results through pointers. Nothing
  * here prints, exits, aborts or keeps state but the choice of kernels for this CPU. Only *_new, *_clone, *_runs,
- * lzs_prime, lzs_accept, lzs_set_mask, lzs_lz_bits, lzs_intern and lzs_text_figures allocate: never lzs_sample, lzs_process, lzs_distribution or
- * lzs_edits.
+ * lzs_prime, lzs_accept, lzs_set_mask, lzs_lz_bits, lzs_intern, lzs_text_figures and lzs_screen allocate: never lzs_sample,
+ * lzs_process, lzs_distribution or lzs_edits.
  * Every free accepts NULL. Samplers take no locks: use one from one thread at a time. A call needs 80 KB of stack.
  */
 #ifndef LZSAMPLER_H
@@ -275,6 +275,28 @@ LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_spa
  * be NULL) are replaced by the characters of the text at which what is there begins. */
 LZS_API lzs_status lzs_near_view(const uint8_t *text, size_t n, const uint32_t *fold, size_t n_fold, uint8_t *view,
                                  size_t *n_view, uint64_t *places, size_t n_places);
+
+/* What an audit counts as a loop: `copies` copies, or `length_copies` of them where they have `length` (>= 1) bytes together;
+ * `any_copies` and `near_copies` stand for the one in a text as it is, and for the other in its near view. All >= 2. */
+typedef struct lzs_screen_rules {
+    uint64_t copies, length, length_copies, any_copies, near_copies;
+} lzs_screen_rules;
+
+/* Where loops may be. Runs of bytes: with `length_copies` (or `any_copies`) and `length` bytes; shorter ones with
+ * `any_copies`. Runs of lines and of words: those that count. Runs of bytes of the near view, as of the text, with
+ * `near_copies` and `copies`. The scan for what has no bit finds nothing; for what has one, it may. */
+typedef enum lzs_may {
+    LZS_MAY_LONG = 1,
+    LZS_MAY_MANY = 2,
+    LZS_MAY_LINES = 4,
+    LZS_MAY_WORDS = 8,
+    LZS_MAY_NEAR_LONG = 16,
+    LZS_MAY_NEAR_MANY = 32
+} lzs_may;
+
+/* The figures of a text of UTF-8, n < 2^32 (lzs_text_figures), and *found, a sum of lzs_may. `fold` as of lzs_near_view. */
+LZS_API lzs_status lzs_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rules, const uint32_t *fold,
+                              size_t n_fold, lzs_figures *figures, int32_t *found);
 
 /* A link for llama.cpp's sampler chain: a `llama_sampler *` that holds a clone of `sampler`. `llama_sampler_init` is
  * the address of that function in the libllama that will own the link (it frees what its own `new` made). */

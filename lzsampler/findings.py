@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy.typing as npt
 
 from ._check import INT32_MAX, integer, token_array
 from ._scan import Runs, Text, runs
-from .metrics import Ids, Metrics, Spans, intern, lines, words
+from ._screen import LINES, LONG, MANY, NEAR_LONG, NEAR_MANY, WORDS, Screen
+from .metrics import Metrics, Spans, intern, lines, words
 from .records import LOOPING, RULES, Audited, Field, FieldName, Finding, Level, Record, Rule
 from .views import NearView, Offsets, characters_before, to_bytes, whole_characters
 
@@ -239,16 +241,26 @@ class _FieldAudit:
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-def _repeating(text: Text, rules: Rules, copies: int, length_copies: int) -> Runs:
-    """Return the runs of ``copies`` copies, and those that are long enough with ``length_copies``."""
-    long = runs(text, min_copies=min(copies, length_copies), min_length=rules.length)
+@lru_cache(maxsize=8)
+def _screen(rules: Rules) -> Screen:
+    return Screen(
+        copies=rules.copies,
+        length=rules.length,
+        length_copies=rules.length_copies,
+        any_copies=min(rules.copies, rules.literal_copies),
+        near_copies=rules.near_copies,
+    )
+
+
+def _repeating(text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, many: bool) -> Runs:
+    """Return the runs that are long enough with ``length_copies``, and shorter ones of ``copies`` copies."""
+    found = []
     longest = (rules.length - 1) // copies  # period of those that are not among the long ones
-    if not longest:
-        return long
-    many = runs(text, min_copies=copies, min_length=0, max_period=longest)
-    if not many.start.size:
-        return long
-    return Runs(*(np.concatenate(pair) for pair in zip(many, long, strict=True)))
+    if many:
+        found.append(runs(text, min_copies=copies, min_length=0, max_period=longest))
+    if long:
+        found.append(runs(text, min_copies=min(copies, length_copies), min_length=rules.length))
+    return found[0] if len(found) == 1 else Runs(*(np.concatenate(pair) for pair in zip(*found, strict=True)))
 
 
 def _of_bytes(data: bytes, found: Runs) -> _Stretches:
@@ -272,19 +284,17 @@ class _TextAudit(_FieldAudit):
         self.text, self.data = field.text, to_bytes(field.text)
         self.end = len(field.text.rstrip())
         self._tokens = None if tokenizer is None else tokenizer(field.text)
-        spans = words(self.data)
-        ids = intern(self.data, spans)
-        rep4 = metrics.add(self.data, spans, ids)
-        literal = self._exact()
-        if "line" in rules.levels and not self.all_claimed:
-            line_spans = lines(self.data)
-            self._spans("line", "LZR003", line_spans, intern(self.data, line_spans))
-        if "word" in rules.levels and not self.all_claimed:
-            self._spans("word", "LZR005", spans, ids)
+        counts, may = _screen(rules)(self.data)
+        rep4 = metrics.add(self.data, counts)
+        literal = self._exact(bool(may & LONG), bool(may & MANY))
+        if may & LINES and "line" in rules.levels and not self.all_claimed:
+            self._spans("line", "LZR003", lines(self.data))
+        if may & WORDS and "word" in rules.levels and not self.all_claimed:
+            self._spans("word", "LZR005", words(self.data))
         if "token" in rules.levels and self._tokens is not None and not self.all_claimed:
             self._of_tokens(*self._tokens)
-        if rules.near and not self.all_claimed:
-            self._near()
+        if may & (NEAR_LONG | NEAR_MANY) and rules.near and not self.all_claimed:
+            self._near(bool(may & NEAR_LONG), bool(may & NEAR_MANY))
         loops = len(self.found)
         self._literal(literal)
         half_free = 2 * int(np.count_nonzero(self._claimed)) < self.size
@@ -309,12 +319,13 @@ class _TextAudit(_FieldAudit):
 
         return test
 
-    def _exact(self) -> _Stretches:
+    def _exact(self, long: bool, many: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
-        rules = self.rules
-        found = _repeating(self.data, rules, min(rules.copies, rules.literal_copies), rules.length_copies)
-        if not found.start.size:
+        if not (long or many):
             return _NONE
+        rules = self.rules
+        copies = min(rules.copies, rules.literal_copies)
+        found = _repeating(self.data, rules, copies, rules.length_copies, long=long, many=many)
         in_characters = _in_characters(self.data, _of_bytes(self.data, found))
         length = in_characters.end - in_characters.start
         literal = in_characters.where(length >= rules.literal_copies * in_characters.period)
@@ -333,9 +344,11 @@ class _TextAudit(_FieldAudit):
                 if len(self.found) == loops:
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
-    def _spans(self, level: Level, rule: Rule, spans: Spans, ids: Ids) -> None:
+    def _spans(self, level: Level, rule: Rule, spans: Spans) -> None:
         """Report what repeats as words or lines, given their spans in bytes."""
-        found = runs(ids, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
+        found = runs(
+            intern(self.data, spans), min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0
+        )
         if not found.start.size:
             return
         start = spans[found.start, 0].astype(np.int64)
@@ -358,12 +371,11 @@ class _TextAudit(_FieldAudit):
         significant = stretches.where(self.enough(found.length, end - start, found.period) & (stretches.period > 0))
         self.take("token", "LZR006", significant, self._unit_test(significant))
 
-    def _near(self) -> None:
+    def _near(self, long: bool, many: bool) -> None:
         """Report what repeats in the near view; lengths and copies count there, and units have two letters."""
         view = NearView(self.data)
-        repeating = _repeating(view.data, self.rules, self.rules.copies, self.rules.near_copies)
-        if not repeating.start.size:
-            return
+        rules = self.rules
+        repeating = _repeating(view.data, rules, rules.copies, rules.near_copies, long=long, many=many)
         found = _of_bytes(view.data, repeating)
         in_characters = _in_characters(view.data, found)
         length = in_characters.end - in_characters.start

@@ -1,6 +1,7 @@
 """Figures of repetition that need no runs: rep-n, distinct-n, Gopher's fractions, zlib's ratio (docs/audit.md)."""
 
 import zlib
+from operator import add
 
 import numpy as np
 import numpy.typing as npt
@@ -9,10 +10,10 @@ from ._check import LzsError, check
 from ._ffi import ffi, lib
 
 TAIL = 4096  # bytes at the end of a field
+MAX_BYTES = 2**32 - 1  # of a field
 _LEVEL = 1  # of zlib; 6 takes three times as long
-_MAX_BYTES = 2**32 - 1
-_NGRAMS, _DISTINCT = 2, 6  # where they start in lzs_figures, whose members these are:
-_NAMES = (
+_NGRAMS4, _DISTINCT4 = 5, 9  # places in lzs_figures, whose members these are:
+MEMBERS = (
     *("characters", "words"),
     *(f"ngrams{n}" for n in (1, 2, 3, 4)),
     *(f"distinct{n}" for n in (1, 2, 3, 4)),
@@ -37,7 +38,7 @@ def lines(data: bytes) -> Spans:
 
 
 def _split(data: bytes, kind: int, room: int) -> Spans:
-    if len(data) > _MAX_BYTES:
+    if len(data) > MAX_BYTES:
         raise LzsError(f"a text of {len(data)} bytes is too long: words and lines are found in texts below 4 GiB")
     spans, n = np.empty((room, 2), np.uint32), ffi.new("size_t *")
     check(lib.lzs_split(ffi.from_buffer(data), len(data), kind, ffi.from_buffer("lzs_span[]", spans), room, n))
@@ -59,42 +60,45 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        self._sums = np.zeros(len(_NAMES), np.uint64)
+        self._sums = [0] * len(MEMBERS)
         self._bytes = [0, 0, 0, 0]  # of the fields, compressed, of their tails, compressed
 
-    def add(self, data: bytes, spans: Spans, ids: Ids) -> float:
-        """Add a text of UTF-8 with its words and their numbers; return its own rep-4, 0..1."""
-        found = np.empty(len(_NAMES), np.uint64)
-        span_array, id_array = ffi.from_buffer("lzs_span[]", spans), ffi.from_buffer("int32_t[]", ids)
-        figures = ffi.cast("lzs_figures *", ffi.from_buffer(found))
-        check(lib.lzs_text_figures(ffi.from_buffer(data), len(data), span_array, id_array, len(spans), figures))
-        self._sums += found
-        tail, compressed = data[-TAIL:], len(zlib.compress(data, _LEVEL))
-        compressed_tail = compressed if len(tail) == len(data) else len(zlib.compress(tail, _LEVEL))
-        sizes = (len(data), compressed, len(tail), compressed_tail) if data else (0, 0, 0, 0)
-        self._bytes = [a + b for a, b in zip(self._bytes, sizes, strict=True)]
-        return _share(int(found[_NGRAMS + 3] - found[_DISTINCT + 3]), int(found[_NGRAMS + 3]))
+    def add(self, data: bytes, counts: list[int]) -> float:
+        """Add a text of UTF-8 and what lzs_figures says of it, a number for each of `MEMBERS`; return its rep-4."""
+        self._sums = list(map(add, self._sums, counts))
+        if data:
+            tail, compressed = data[-TAIL:], len(zlib.compress(data, _LEVEL))
+            compressed_tail = compressed if len(tail) == len(data) else len(zlib.compress(tail, _LEVEL))
+            self._bytes = list(map(add, self._bytes, (len(data), compressed, len(tail), compressed_tail)))
+        return _share(counts[_NGRAMS4] - counts[_DISTINCT4], counts[_NGRAMS4])
 
     def figures(self) -> dict[str, float]:
         """Return all metrics by name (docs/audit.md); 0 where there is nothing to count."""
-        sums = dict(zip(_NAMES, self._sums.tolist(), strict=True))
-        characters, words = sums["characters"], sums["words"]
-        made: dict[str, float] = {}
-        for n in (1, 2, 3, 4):
-            made[f"rep{n}"] = _share(sums[f"ngrams{n}"] - sums[f"distinct{n}"], sums[f"ngrams{n}"])
-        for n in (1, 2, 3, 4):
-            made[f"distinct{n}"] = _share(sums[f"distinct{n}"], words)
-        size, compressed, tail, compressed_tail = self._bytes
-        made["zlib_ratio"], made["zlib_tail_ratio"] = _share(size, compressed), _share(tail, compressed_tail)
-        for name, kind in (("line", "lines"), ("para", "paragraphs")):
-            made[f"gopher.dup_{name}_frac"] = _share(sums[f"duplicate_{kind}"], sums[kind])
-            made[f"gopher.dup_{name}_char_frac"] = _share(sums[f"duplicate_{kind}_characters"], characters)
-        for n in (2, 3, 4):
-            made[f"gopher.top_{n}_gram"] = _share(sums[f"top{n}"], characters)
-        for n in range(5, 11):
-            made[f"gopher.dup_{n}_gram"] = _share(sums[f"duplicate{n}"], characters)
+        sums, sizes = self._sums, self._bytes
+        made = {name: (sums[a] - sums[b]) / sums[of] if sums[of] else 0.0 for name, a, b, of in _DIFFERENCES}
+        for name, a, of in _SHARES:
+            made[name] = sums[a] / sums[of] if sums[of] else 0.0
+        made["zlib_ratio"], made["zlib_tail_ratio"] = _share(sizes[0], sizes[1]), _share(sizes[2], sizes[3])
         return made
 
 
 def _share(part: int, of: int) -> float:
     return part / of if of else 0.0
+
+
+_place = MEMBERS.index
+
+
+_DIFFERENCES: list[tuple[str, int, int, int]] = [
+    (f"rep{n}", _place(f"ngrams{n}"), _place(f"distinct{n}"), _place(f"ngrams{n}")) for n in (1, 2, 3, 4)
+]
+_SHARES: list[tuple[str, int, int]] = [
+    *((f"distinct{n}", _place(f"distinct{n}"), _place("words")) for n in (1, 2, 3, 4)),
+    *(
+        (f"gopher.dup_{name}{what}_frac", _place(f"duplicate_{kind}{members}"), _place(of))
+        for name, kind in (("line", "lines"), ("para", "paragraphs"))
+        for what, members, of in (("", "", kind), ("_char", "_characters", "characters"))
+    ),
+    *((f"gopher.top_{n}_gram", _place(f"top{n}"), _place("characters")) for n in (2, 3, 4)),
+    *((f"gopher.dup_{n}_gram", _place(f"duplicate{n}"), _place("characters")) for n in range(5, 11)),
+]

@@ -1,6 +1,7 @@
 """A text as the scanner reads it: bytes of UTF-8, or its near view; and back from there to characters of the text."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +40,17 @@ def characters_before(data: bytes, at: Offsets) -> Offsets:
     return np.append(0, np.cumsum(counts))[np.searchsorted(edges, at)]
 
 
-@cache
-def _fold_table(size: int) -> npt.NDArray[np.uint32]:
-    """Return what each character becomes: white space ' ', decimal digits '0', others their lower case.
+def fold_table(data: bytes) -> tuple[Any, int]:
+    """Return what the characters of a text of UTF-8 become, a uint32_t array for C and its length, made once.
 
-    Lower case by `str.lower` where that is one character that takes no more bytes; others stay as they are.
+    White space becomes ' ', decimal digits '0', others their lower case by `str.lower` where that is one character that
+    takes no more bytes.
     """
+    return _fold_table(_ASCII if data.isascii() else _FOLDED)
+
+
+@cache
+def _fold_table(size: int) -> tuple[Any, int]:
     table = np.arange(size, dtype=np.uint32)
     for code in range(size):
         character = chr(code)
@@ -56,7 +62,7 @@ def _fold_table(size: int) -> npt.NDArray[np.uint32]:
             lower = character.lower()
             if lower != character and len(lower) == 1 and len(to_bytes(lower)) <= len(to_bytes(character)):
                 table[code] = ord(lower)
-    return table
+    return ffi.from_buffer("uint32_t[]", table), size
 
 
 class NearView:
@@ -72,11 +78,10 @@ class NearView:
         self.data = room[: self._make(room, np.empty(0, np.uint64))].tobytes()
 
     def _make(self, room: npt.NDArray[np.uint8], places: npt.NDArray[np.uint64]) -> int:
-        fold, n_view = _fold_table(_ASCII if self._text.isascii() else _FOLDED), ffi.new("size_t *")
-        arrays = ffi.from_buffer("uint32_t[]", fold), ffi.from_buffer("uint8_t[]", room)
-        places_array = ffi.from_buffer("uint64_t[]", places)
+        fold, n_view = fold_table(self._text), ffi.new("size_t *")
+        view, places_array = ffi.from_buffer("uint8_t[]", room), ffi.from_buffer("uint64_t[]", places)
         text = ffi.from_buffer(self._text)
-        check(lib.lzs_near_view(text, len(text), arrays[0], len(fold), arrays[1], n_view, places_array, places.size))
+        check(lib.lzs_near_view(text, len(text), *fold, view, n_view, places_array, places.size))
         return int(n_view[0])
 
     def places(self, at: Offsets) -> Offsets:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import reference_audit as twin
 from lzsampler._ffi import ffi, lib
-from lzsampler.metrics import Metrics, intern, lines, words
+from lzsampler._screen import Screen
+from lzsampler.metrics import MEMBERS, Metrics, intern, lines, words
 from lzsampler.views import to_bytes
 
 PROSE = Path(__file__).parents[1] / "bench" / "train_embedded" / "corpus"
@@ -21,11 +22,10 @@ SPACES = [chr(code) for code in range(0x110000) if chr(code).isspace()]
 
 
 def measured(texts: list[str]) -> dict[str, float]:
-    metrics = Metrics()
+    metrics, screen = Metrics(), Screen(copies=20, length=100, length_copies=3, any_copies=20, near_copies=8)
     for text in texts:
         data = to_bytes(text)
-        spans = words(data)
-        metrics.add(data, spans, intern(data, spans))
+        metrics.add(data, screen(data)[0])
     return metrics.figures()
 
 
@@ -189,12 +189,20 @@ def test_our_fractions_of_spacys_words_decide_as_datatroves_filter_does(gopher: 
             spans.append((len(text[:at].encode()), len(text[: at + len(part)].encode())))
             at += len(part)
         data, found, metrics = text.encode(), np.array(spans, np.uint32).reshape(-1, 2), Metrics()
-        metrics.add(data, found, intern(data, found))
+        metrics.add(data, counts_of(data, found))
         verdict = judge.filter(document(text=text, id="0"))
         expected = reason(metrics.figures())
         assert verdict == (True if expected is None else (False, expected)), text
         reasons.add(expected)
     assert len(reasons) >= 6
+
+
+def counts_of(data: bytes, spans: Any) -> list[int]:
+    """Return the members of lzs_figures of a text with these words."""
+    figures, ids = ffi.new("lzs_figures *"), intern(data, spans)
+    arrays = ffi.from_buffer("lzs_span[]", spans), ffi.from_buffer("int32_t[]", ids)
+    assert lib.lzs_text_figures(data, len(data), *arrays, len(spans), figures) == lib.LZS_OK
+    return list(ffi.cast("uint64_t *", figures)[0 : len(MEMBERS)])
 
 
 def reason(figures: dict[str, float]) -> str | None:
