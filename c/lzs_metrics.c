@@ -168,8 +168,11 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 32;
 }
 
-static lzs_status table_init(table *t) {
-    *t = (table){.n_slots = LEAST_SLOTS, .slots = calloc(LEAST_SLOTS, sizeof *t->slots)};
+/* An empty table that need not grow for half of `expected` indices, as many as are distinct in ordinary texts. */
+static lzs_status table_init(table *t, size_t expected) {
+    *t = (table){.n_slots = LEAST_SLOTS};
+    while (t->n_slots < expected) t->n_slots *= 2;
+    t->slots = calloc(t->n_slots, sizeof *t->slots);
     uint64_t heap = (uint64_t)(uintptr_t)t->slots, stack = (uint64_t)(uintptr_t)&t;
     t->seed = mix(heap, stack << 17);
     return t->slots ? LZS_OK : LZS_ENOMEM;
@@ -237,7 +240,7 @@ lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size
     if ((!text && n) || ((!spans || !ids) && n_spans) || !n_distinct || n_spans > INT32_MAX) return LZS_EINVAL;
     *n_distinct = 0;
     table t;
-    lzs_status status = table_init(&t);
+    lzs_status status = table_init(&t, n_spans);
     for (size_t i = 0; i < n_spans && status == LZS_OK; i++) {
         lzs_span span = spans[i];
         if (span.start > span.end || span.end > n) {
@@ -317,7 +320,7 @@ static lzs_status piece_init(piece *p) {
     p->heads = (uint32_t *)p->gram_of + p->n_ids;
     p->listed = p->heads + n;
     p->joined = (uint8_t *)(p->listed + n);
-    return table_init(&p->table);
+    return table_init(&p->table, n);
 }
 
 /* Elements of what is left between stretches of `least` line ends or more (re.split), and those that came before. */
@@ -517,7 +520,7 @@ static lzs_status word_figures(piece *p, lzs_figures *figures) {
     }
     join_words(p);
     free(p->table.slots); /* few n-grams are looked up from here on: a small table is quickly emptied */
-    lzs_status status = table_init(&p->table);
+    lzs_status status = table_init(&p->table, 0);
     for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
         if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);
         status = duplicate_characters(p, n, &figures->duplicate_characters[n - 5]);

@@ -37,13 +37,36 @@ static bool collapses(uint32_t c, uint32_t last) {
     return c == last && (c == ' ' || c == '0');
 }
 
+/* ASCII from text[*at] on, as far as it goes; nearly all of most texts. */
+static size_t view_ascii(const uint8_t *text, size_t n, const uint8_t *fold, uint8_t *view, size_t made, size_t *at,
+                         uint32_t *last) {
+    size_t i = *at;
+    uint32_t before = *last;
+    for (; i < n && text[i] < 0x80; i++) {
+        uint32_t c = fold[text[i]];
+        view[made] = (uint8_t)c; /* made <= i: a byte that collapses is written over */
+        made += !collapses(c, before);
+        before = c;
+    }
+    *at = i;
+    *last = before;
+    return made;
+}
+
 lzs_status lzs_near_view(const uint8_t *text, size_t n, const uint32_t *fold, size_t n_fold, uint8_t *view,
                          size_t *n_view, uint64_t *places, size_t n_places) {
     if ((!text && n) || (!fold && n_fold) || (!view && n) || !n_view || (!places && n_places)) return LZS_EINVAL;
+    uint8_t ascii[0x80];
+    for (uint32_t c = 0; c < 0x80; c++) {
+        if (c < n_fold && fold[c] >= 0x80) return LZS_EINVAL;
+        ascii[c] = (uint8_t)(c < n_fold ? fold[c] : c);
+    }
     size_t made = 0, place = 0;
     uint64_t character = 0; /* of the text, at `at` */
     uint32_t last = UINT32_MAX;
     for (size_t at = 0; at < n;) {
+        if (!n_places) made = view_ascii(text, n, ascii, view, made, &at, &last);
+        if (at == n) break;
         uint32_t c = text[at];
         size_t width = 1;
         if (c >= 0x80) width = decode(text + at, n - at, &c);
@@ -55,8 +78,8 @@ lzs_status lzs_near_view(const uint8_t *text, size_t n, const uint32_t *fold, si
             while (place < n_places && places[place] <= made) places[place++] = character;
             if (c == UINT32_MAX) view[made++] = text[at];
             else made += encode(c, view + made);
-            last = c;
         }
+        last = c;
         at += width;
         character++;
     }

@@ -66,11 +66,81 @@ static void check_text(const uint8_t *text, size_t n) {
     free(view);
 }
 
+/* Whether spans of a text have runs that count. */
+static bool spans_repeat(const uint8_t *text, size_t n, int32_t kind, const lzs_screen_rules *rules) {
+    lzs_span *spans = malloc((n + 1) * sizeof *spans);
+    int32_t *ids = malloc((n + 1) * sizeof *ids);
+    lzs_repetition *runs = malloc((n + 1) * sizeof *runs);
+    size_t n_spans, n_distinct, n_runs;
+    bool found = false;
+    CHECK(spans && ids && runs);
+    CHECK(lzs_split(text, n, kind, spans, n + 1, &n_spans) == LZS_OK);
+    CHECK(lzs_intern(text, n, spans, n_spans, ids, &n_distinct) == LZS_OK);
+    CHECK(lzs_token_runs(ids, n_spans, 2, 0, 0, runs, n + 1, &n_runs) == LZS_OK);
+    for (size_t i = 0; i < n_runs; i++) {
+        uint32_t n_bytes = spans[runs[i].start + runs[i].length - 1].end - spans[runs[i].start].start;
+        if (runs[i].length >= rules->copies * runs[i].period) found = true;
+        if (runs[i].length >= rules->length_copies * runs[i].period && n_bytes >= rules->length) found = true;
+    }
+    free(spans);
+    free(ids);
+    free(runs);
+    return found;
+}
+
+/* Runs of bytes, those of the lengths and those of the copies. */
+static void bytes_repeat(const uint8_t *text, size_t n, uint64_t copies, uint64_t few, uint64_t length, bool found[2]) {
+    lzs_repetition *runs = malloc((n + 1) * sizeof *runs);
+    size_t n_runs;
+    CHECK(runs && lzs_byte_runs(text, n, 2, 0, 0, runs, n + 1, &n_runs) == LZS_OK);
+    found[0] = found[1] = false;
+    for (size_t i = 0; i < n_runs; i++) {
+        uint64_t n_copies = runs[i].length / runs[i].period;
+        if (n_copies >= (few < copies ? few : copies) && runs[i].length >= length) found[0] = true;
+        if (n_copies >= copies && runs[i].period <= (length - 1) / copies) found[1] = true;
+    }
+    free(runs);
+}
+
+/* A screen says what the scans would find, or that it did not look since half of the text is a run. */
+static void check_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rules, int *n_seen) {
+    uint32_t fold[256];
+    for (uint32_t c = 0; c < 256; c++) fold[c] = c == 'b' ? 'a' : c == '\n' ? ' ' : c;
+    lzs_figures figures, alone;
+    int32_t may;
+    CHECK(lzs_screen(text, n, rules, fold, 256, &figures, &may) == LZS_OK);
+    size_t n_words, n_distinct, n_view;
+    lzs_span *words = malloc((n + 1) * sizeof *words);
+    int32_t *ids = malloc((n + 1) * sizeof *ids);
+    uint8_t *view = malloc(n + 1);
+    CHECK(words && ids && view);
+    CHECK(lzs_split(text, n, LZS_SPLIT_WORDS, words, n, &n_words) == LZS_OK);
+    CHECK(lzs_intern(text, n, words, n_words, ids, &n_distinct) == LZS_OK);
+    CHECK(lzs_text_figures(text, n, words, ids, n_words, &alone) == LZS_OK);
+    CHECK(!memcmp(&figures, &alone, sizeof figures));
+    CHECK(lzs_near_view(text, n, fold, 256, view, &n_view, NULL, 0) == LZS_OK);
+    bool exact[2], near[2];
+    bytes_repeat(text, n, rules->any_copies, rules->length_copies, rules->length, exact);
+    bytes_repeat(view, n_view, rules->copies, rules->near_copies, rules->length, near);
+    int32_t expected = (exact[0] ? LZS_MAY_LONG : 0) | (exact[1] ? LZS_MAY_MANY : 0) |
+                       (spans_repeat(text, n, LZS_SPLIT_LINES, rules) ? LZS_MAY_LINES : 0) |
+                       (spans_repeat(text, n, LZS_SPLIT_WORDS, rules) ? LZS_MAY_WORDS : 0) |
+                       (near[0] ? LZS_MAY_NEAR_LONG : 0) | (near[1] ? LZS_MAY_NEAR_MANY : 0);
+    CHECK((expected & ~may) == 0);
+    CHECK(expected == may || exact[0]);
+    for (int bit = 0; bit < 6; bit++) n_seen[bit] += expected >> bit & 1;
+    n_seen[6] += expected == 0;
+    free(words);
+    free(ids);
+    free(view);
+}
+
 /* Letters, white space of one to three bytes, and what is cut off in the middle of a character. */
 static void test_random(void) {
     static const char *const parts[] = {"a", "b", "ab", "abababab", "abcdefghi", " ", "\n", "\n\n", "\xC2\xA0", "\xE2\x80\x89",
                                         "\xE3\x80\x80", "\xC3\xA9", "\xF0\x9F\x98\x80", "\xE2", "\x80", "\xED\xA0\x80", "0"};
     uint64_t state = 7;
+    int n_seen[7] = {0};
     for (int round = 0; round < 4000; round++) {
         uint8_t text[MOST + 16];
         size_t n = 0, most = (size_t)random_below(&state, MOST);
@@ -85,8 +155,14 @@ static void test_random(void) {
         CHECK(exact);
         memcpy(exact, text, n);
         check_text(exact, n);
+        lzs_screen_rules rules = {.copies = (uint64_t)(2 + random_below(&state, 20)), .length = (uint64_t)(1 + random_below(&state, 100)),
+                                  .length_copies = (uint64_t)(2 + random_below(&state, 4)),
+                                  .any_copies = (uint64_t)(2 + random_below(&state, 20)),
+                                  .near_copies = (uint64_t)(2 + random_below(&state, 8))};
+        check_screen(exact, n, &rules, n_seen);
         free(exact);
     }
+    for (int i = 0; i < 7; i++) CHECK(n_seen[i] > 50);
 }
 
 static void test_arguments(void) {
@@ -103,6 +179,14 @@ static void test_arguments(void) {
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL); /* no id of two words */
     ids[1] = 1;
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_OK && figures.characters == 3);
+    int32_t may;
+    uint32_t fold[1] = {0x80}; /* wider than what it stands for */
+    lzs_screen_rules rules = {.copies = 20, .length = 100, .length_copies = 3, .any_copies = 20, .near_copies = 8};
+    CHECK(lzs_screen(NULL, 0, &rules, NULL, 0, &figures, &may) == LZS_OK && may == 0);
+    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, fold, 1, &figures, &may) == LZS_EINVAL);
+    CHECK(lzs_screen((const uint8_t *)"abc", 3, NULL, NULL, 0, &figures, &may) == LZS_EINVAL);
+    rules.near_copies = 1;
+    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, NULL, 0, &figures, &may) == LZS_EINVAL);
 }
 
 int main(void) {
