@@ -8,7 +8,7 @@
 
 #include "lzs_internal.h"
 
-#define ROOM 32 /* runs looked at one by one; a text with more may have loops */
+enum { ROOM = LZS_SCREEN_RUNS }; /* runs looked at one by one; a text with more may have loops */
 
 static lzs_status tolerate_space(lzs_status status) {
     return status == LZS_ESPACE ? LZS_OK : status;
@@ -107,22 +107,22 @@ static lzs_status screen_view(const uint8_t *text, size_t n, const lzs_screen_ru
 }
 
 lzs_status lzs_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rules, const uint32_t *fold, size_t n_fold,
-                      lzs_figures *figures, int32_t *found) {
-    if ((!text && n) || !rules || (!fold && n_fold) || !figures || !found || n > UINT32_MAX) return LZS_EINVAL;
+                      lzs_screening *found) {
+    if ((!text && n) || !rules || (!fold && n_fold) || !found || n > UINT32_MAX) return LZS_EINVAL;
     if (rules->copies < 2 || rules->any_copies < 2 || rules->length_copies < 2 || rules->near_copies < 2 || !rules->length) {
         return LZS_EINVAL;
     }
-    lzs_repetition runs[ROOM];
+    lzs_repetition *runs = found->long_runs;
     size_t n_long = 0, n_near = 1;
     bool many = false, words = false, lines = true, near_many = rules->length > rules->copies;
     lzs_status status = byte_runs(text, n, rules->any_copies, rules->length_copies, rules->length, runs, &n_long, &many);
-    if (status == LZS_OK) status = screen_words(text, n, rules, figures, &words);
+    if (status == LZS_OK) status = screen_words(text, n, rules, &found->figures, &words);
     if (status == LZS_OK && !cover(runs, n_long, n)) {
         status = screen_lines(text, n, rules, &lines);
         if (status == LZS_OK) status = screen_view(text, n, rules, fold, n_fold, &n_near, &near_many);
     }
-    if (status != LZS_OK) return status;
-    *found = (n_long ? LZS_MAY_LONG : 0) | (many ? LZS_MAY_MANY : 0) | (lines ? LZS_MAY_LINES : 0) |
-             (words ? LZS_MAY_WORDS : 0) | (n_near ? LZS_MAY_NEAR_LONG : 0) | (near_many ? LZS_MAY_NEAR_MANY : 0);
-    return LZS_OK;
+    found->n_long_runs = n_long;
+    found->may = (n_long ? LZS_MAY_LONG : 0) | (many ? LZS_MAY_MANY : 0) | (lines ? LZS_MAY_LINES : 0) |
+                 (words ? LZS_MAY_WORDS : 0) | (n_near ? LZS_MAY_NEAR_LONG : 0) | (near_many ? LZS_MAY_NEAR_MANY : 0);
+    return status;
 }

@@ -294,9 +294,19 @@ typedef enum lzs_may {
     LZS_MAY_NEAR_MANY = 32
 } lzs_may;
 
-/* The figures of a text of UTF-8, n < 2^32 (lzs_text_figures), and *found, a sum of lzs_may. `fold` as of lzs_near_view. */
+/* What `lzs_screen` finds: figures, a sum of lzs_may, and the runs behind LZS_MAY_LONG, so that nobody looks for them twice:
+ * the first LZS_SCREEN_RUNS of them, by period, then start. */
+enum { LZS_SCREEN_RUNS = 32 };
+typedef struct lzs_screening {
+    lzs_figures figures;
+    uint64_t n_long_runs;
+    lzs_repetition long_runs[LZS_SCREEN_RUNS];
+    int32_t may;
+} lzs_screening;
+
+/* Screens a text of UTF-8, n < 2^32. `fold` as of lzs_near_view. */
 LZS_API lzs_status lzs_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rules, const uint32_t *fold,
-                              size_t n_fold, lzs_figures *figures, int32_t *found);
+                              size_t n_fold, lzs_screening *found);
 
 /* A link for llama.cpp's sampler chain: a `llama_sampler *` that holds a clone of `sampler`. `llama_sampler_init` is
  * the address of that function in the libllama that will own the link (it frees what its own `new` made). */

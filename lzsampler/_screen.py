@@ -1,7 +1,12 @@
 """`Screen`: the figures of a text and which kinds of loops it may have, in one call of the C core (c/lzs_screen.c)."""
 
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from ._check import LzsError, check
 from ._ffi import ffi, lib
+from ._scan import Runs
 from .metrics import MAX_BYTES, MEMBERS
 from .views import fold_table
 
@@ -22,11 +27,28 @@ class Screen:
     def __init__(self, *, copies: int, length: int, length_copies: int, any_copies: int, near_copies: int) -> None:
         self._rules = ffi.new("lzs_screen_rules *", (copies, length, length_copies, any_copies, near_copies))
 
-    def __call__(self, data: bytes) -> tuple[list[int], int]:
-        """Return the `MEMBERS` of a text of UTF-8, and what it may have, a sum. LzsError when it has 4 GiB or more."""
+    def __call__(self, data: bytes) -> "Screened":
+        """Return what there is in a text of UTF-8. LzsError when it has 4 GiB or more."""
         if len(data) > MAX_BYTES:
             raise LzsError(f"a text of {len(data)} bytes is too long: texts are audited up to 4 GiB")
         fold, n_fold = fold_table(data)
-        figures, may = ffi.new("lzs_figures *"), ffi.new("int32_t *")
-        check(lib.lzs_screen(ffi.from_buffer(data), len(data), self._rules, fold, n_fold, figures, may))
-        return ffi.unpack(ffi.cast("uint64_t *", figures), len(MEMBERS)), may[0]
+        found = ffi.new("lzs_screening *")
+        check(lib.lzs_screen(ffi.from_buffer(data), len(data), self._rules, fold, n_fold, found))
+        counts = ffi.unpack(ffi.cast("uint64_t *", found), len(MEMBERS))  # figures come first
+        return Screened(counts, found.may, _runs(found) if found.may & LONG else None)
+
+
+class Screened(NamedTuple):
+    """What a screen found: the `MEMBERS` of a text, what it may have, and its long runs when they are few."""
+
+    counts: list[int]
+    may: int
+    long_runs: Runs | None
+
+
+def _runs(found: Any) -> Runs | None:
+    n = found.n_long_runs
+    if n > lib.LZS_SCREEN_RUNS:
+        return None
+    rows = np.frombuffer(ffi.buffer(found.long_runs), np.int64).reshape(-1, 3)[:n]
+    return Runs(*(rows[:, i].copy() for i in range(3)))

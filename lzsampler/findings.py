@@ -252,14 +252,16 @@ def _screen(rules: Rules) -> Screen:
     )
 
 
-def _repeating(text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, many: bool) -> Runs:
-    """Return the runs that are long enough with ``length_copies``, and shorter ones of ``copies`` copies."""
+def _repeating(
+    text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, many: bool, known: Runs | None = None
+) -> Runs:
+    """Return the runs long enough with ``length_copies``, maybe known ones, and shorter ones of ``copies`` copies."""
     found = []
     longest = (rules.length - 1) // copies  # period of those that are not among the long ones
     if many:
         found.append(runs(text, min_copies=copies, min_length=0, max_period=longest))
     if long:
-        found.append(runs(text, min_copies=min(copies, length_copies), min_length=rules.length))
+        found.append(known or runs(text, min_copies=min(copies, length_copies), min_length=rules.length))
     return found[0] if len(found) == 1 else Runs(*(np.concatenate(pair) for pair in zip(*found, strict=True)))
 
 
@@ -284,9 +286,9 @@ class _TextAudit(_FieldAudit):
         self.text, self.data = field.text, to_bytes(field.text)
         self.end = len(field.text.rstrip())
         self._tokens = None if tokenizer is None else tokenizer(field.text)
-        counts, may = _screen(rules)(self.data)
+        counts, may, long_runs = _screen(rules)(self.data)
         rep4 = metrics.add(self.data, counts)
-        literal = self._exact(bool(may & LONG), bool(may & MANY))
+        literal = self._exact(long_runs, bool(may & LONG), bool(may & MANY))
         if may & LINES and "line" in rules.levels and not self.all_claimed:
             self._spans("line", "LZR003", lines(self.data))
         if may & WORDS and "word" in rules.levels and not self.all_claimed:
@@ -319,13 +321,13 @@ class _TextAudit(_FieldAudit):
 
         return test
 
-    def _exact(self, long: bool, many: bool) -> _Stretches:
+    def _exact(self, known: Runs | None, long: bool, many: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
         if not (long or many):
             return _NONE
         rules = self.rules
         copies = min(rules.copies, rules.literal_copies)
-        found = _repeating(self.data, rules, copies, rules.length_copies, long=long, many=many)
+        found = _repeating(self.data, rules, copies, rules.length_copies, long=long, many=many, known=known)
         in_characters = _in_characters(self.data, _of_bytes(self.data, found))
         length = in_characters.end - in_characters.start
         literal = in_characters.where(length >= rules.literal_copies * in_characters.period)

@@ -25,7 +25,7 @@ def measured(texts: list[str]) -> dict[str, float]:
     metrics, screen = Metrics(), Screen(copies=20, length=100, length_copies=3, any_copies=20, near_copies=8)
     for text in texts:
         data = to_bytes(text)
-        metrics.add(data, screen(data)[0])
+        metrics.add(data, screen(data).counts)
     return metrics.figures()
 
 

@@ -318,13 +318,13 @@ static void test_figures_failures(void) {
     lzs_status status = LZS_ENOMEM;
     lzs_figures figures;
     const lzs_screen_rules rules = {.copies = 20, .length = 100, .length_copies = 3, .any_copies = 20, .near_copies = 8};
-    int32_t may;
+    lzs_screening found;
     for (int fail = 0; status != LZS_OK; fail++) {
         long before = n_allocations;
         fail_after = fail;
         status = lzs_intern(text, N, words, n_words, ids, &n_distinct);
         if (status == LZS_OK) status = lzs_text_figures(text, N, words, ids, n_words, &figures);
-        if (status == LZS_OK) status = lzs_screen(text, N, &rules, NULL, 0, &figures, &may);
+        if (status == LZS_OK) status = lzs_screen(text, N, &rules, NULL, 0, &found);
         bool failed = fail_after < 0;
         fail_after = -1;
         CHECK(status == (failed ? LZS_ENOMEM : LZS_OK));

@@ -106,9 +106,10 @@ static void bytes_repeat(const uint8_t *text, size_t n, uint64_t copies, uint64_
 static void check_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rules, int *n_seen) {
     uint32_t fold[256];
     for (uint32_t c = 0; c < 256; c++) fold[c] = c == 'b' ? 'a' : c == '\n' ? ' ' : c;
-    lzs_figures figures, alone;
-    int32_t may;
-    CHECK(lzs_screen(text, n, rules, fold, 256, &figures, &may) == LZS_OK);
+    lzs_screening found;
+    CHECK(lzs_screen(text, n, rules, fold, 256, &found) == LZS_OK);
+    int32_t may = found.may;
+    lzs_figures alone;
     size_t n_words, n_distinct, n_view;
     lzs_span *words = malloc((n + 1) * sizeof *words);
     int32_t *ids = malloc((n + 1) * sizeof *ids);
@@ -117,7 +118,14 @@ static void check_screen(const uint8_t *text, size_t n, const lzs_screen_rules *
     CHECK(lzs_split(text, n, LZS_SPLIT_WORDS, words, n, &n_words) == LZS_OK);
     CHECK(lzs_intern(text, n, words, n_words, ids, &n_distinct) == LZS_OK);
     CHECK(lzs_text_figures(text, n, words, ids, n_words, &alone) == LZS_OK);
-    CHECK(!memcmp(&figures, &alone, sizeof figures));
+    CHECK(!memcmp(&found.figures, &alone, sizeof alone));
+    lzs_repetition runs[LZS_SCREEN_RUNS];
+    size_t n_runs;
+    uint64_t few = rules->length_copies < rules->any_copies ? rules->length_copies : rules->any_copies;
+    (void)lzs_byte_runs(text, n, few, rules->length, 0, runs, LZS_SCREEN_RUNS, &n_runs);
+    CHECK(found.n_long_runs == n_runs);
+    size_t n_kept = n_runs < LZS_SCREEN_RUNS ? n_runs : LZS_SCREEN_RUNS;
+    CHECK(!memcmp(found.long_runs, runs, n_kept * sizeof *runs));
     CHECK(lzs_near_view(text, n, fold, 256, view, &n_view, NULL, 0) == LZS_OK);
     bool exact[2], near[2];
     bytes_repeat(text, n, rules->any_copies, rules->length_copies, rules->length, exact);
@@ -179,14 +187,14 @@ static void test_arguments(void) {
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL); /* no id of two words */
     ids[1] = 1;
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_OK && figures.characters == 3);
-    int32_t may;
+    lzs_screening found;
     uint32_t fold[1] = {0x80}; /* wider than what it stands for */
     lzs_screen_rules rules = {.copies = 20, .length = 100, .length_copies = 3, .any_copies = 20, .near_copies = 8};
-    CHECK(lzs_screen(NULL, 0, &rules, NULL, 0, &figures, &may) == LZS_OK && may == 0);
-    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, fold, 1, &figures, &may) == LZS_EINVAL);
-    CHECK(lzs_screen((const uint8_t *)"abc", 3, NULL, NULL, 0, &figures, &may) == LZS_EINVAL);
+    CHECK(lzs_screen(NULL, 0, &rules, NULL, 0, &found) == LZS_OK && found.may == 0);
+    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, fold, 1, &found) == LZS_EINVAL);
+    CHECK(lzs_screen((const uint8_t *)"abc", 3, NULL, NULL, 0, &found) == LZS_EINVAL);
     rules.near_copies = 1;
-    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, NULL, 0, &figures, &may) == LZS_EINVAL);
+    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, NULL, 0, &found) == LZS_EINVAL);
 }
 
 int main(void) {
