@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..reasoning import split
 from ..records import BadRecord, Field, Record
 from . import decode, parquet, slot, text
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
 from .formats import ROW_FORMATS, TEXT, by_name
 from .messages import GROUP_KEYS, NAME_KEYS
-from .reasoning import split
 from .shard import Shard, recognised
 from .sniff import WINDOW, UnknownFormatError, container, first_rows
 
