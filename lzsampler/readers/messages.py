@@ -1,5 +1,6 @@
 """What the formats share: texts of a content, messages of a conversation, groups and names of a row."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -81,6 +82,23 @@ def content(value: Any) -> tuple[str | None, str | None]:
         elif isinstance(part.get("text"), str):
             answer.append(part["text"])
     return "".join(reasoning) or None, "".join(answer) if answer else None
+
+
+def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str]]) -> tuple[str, dict[str, list[str]]]:
+    """Return a text without its blocks, and those by kind: from a match of ``begin`` to one of its kind in ``ends``.
+
+    The kind is the first group of the match. A block without an end goes on to the end of the text.
+    """
+    left: list[str] = []
+    blocks: dict[str, list[str]] = {kind: [] for kind in ends}
+    at = 0
+    while block := begin.search(text, at):
+        left.append(text[at : block.start()])
+        end = ends[block[1]].search(text, block.end())
+        blocks[block[1]].append(text[block.end() : end.start() if end else None])
+        at = end.end() if end else len(text)
+    left.append(text[at:])
+    return "".join(left), blocks
 
 
 def is_model(message: Any) -> bool:

@@ -164,16 +164,16 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
     file = f"{shard.file}/{name}"
     try:
         if head is not None:
-            with archive.open(name) as stream:
+            with decode.member(archive, name) as stream:
                 data, ended = decode.whole(stream)
             if ended:
                 raise UnknownFormatError(ended)
             yield from records_of(head.row_format, loads(data), _source(head), number, 0, f"{name}: ", False)
             return
-        with archive.open(name) as stream:
+        with decode.member(archive, name) as stream:
             inner = _recognised_member(shard, file, stream.read(WINDOW))
-        with archive.open(name) as stream, decode.buffered(stream) as plain:
-            yield from _stream(inner, plain)
+        with decode.member(archive, name) as stream:
+            yield from _stream(inner, stream)
     except (UnknownFormatError, NoTextError, JsonError) as error:
         yield BadRecord(file if head is None else shard.file, 0, str(error) if head is None else f"{name}: {error}")
     except _ZIP_ERRORS as error:
@@ -198,7 +198,8 @@ def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard
     for name in ("header.json", "_journal/start.json"):
         if name in names:
             try:
-                about = loads(archive.read(name))
+                with decode.member(archive, name) as stream:
+                    about = loads(stream.read())
                 break
             except JsonError:
                 continue
