@@ -228,7 +228,7 @@ def test_a_damaged_file_in_a_zip_of_zstd(write: Write) -> None:
     assert texts(good) == [f"text {n}" for n in range(30)]
     assert not bad
     data = range(whole.index(b"\xfe\xca\0\0") + 4, whole.index(b"PK\1\2"))
-    for at in data:
+    for at in data[::3]:
         records, bad = everything(write("w.zip", whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :]))
         assert bad or texts(records) == texts(good)  # some bits of a frame mean nothing
     for size in range(0, len(whole), 7):

@@ -74,6 +74,7 @@ def _stream(shard: Shard, stream: Any) -> Iterator[Read]:
 def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
     format, source, number = shard.row_format, _source(shard), shard.first - 1
     lines = decode.lines(stream, None if shard.packed else shard.end - shard.start)
+    named_lines = shard.file.lower().removesuffix(".gz").removesuffix(".zst").endswith((".jsonl", ".ndjson"))
     try:
         for line in lines:
             number += 1
@@ -88,7 +89,8 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 if not line.isspace() and line:
                     yield BadRecord(shard.file, number + 1, str(error))
                 continue
-            yield from records_of(format, row, source, number, number + 1, "", number == 0 and _is_at_end(stream))
+            alone = number == 0 and not named_lines and _is_at_end(stream)
+            yield from records_of(format, row, source, number, number + 1, "", alone)
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, number + 2, decode.stream_reason(error))
 
