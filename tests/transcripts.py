@@ -154,6 +154,12 @@ OPEN_WEBUI = [
         "2": {"id": "2", "role": "assistant", "model": "m", "content": DETAILS.format("&gt; a &lt; b\n&gt; c") + "đ"},
         "3": {"id": "3", "role": "assistant", "content": DETAILS.split("</details>")[0].format("> loop")},
         "4": {"id": "4", "role": "assistant", "content": DETAILS.format("&gt; x") + "y\n" + TOOLS + "z"},
+        "5": {"id": "5", "role": "assistant", "content": "so", "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "t1"}]},
+            {"type": "function_call", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "output": [{"type": "input_text", "text": "r"}]},
+            {"type": "reasoning", "content": [{"type": "output_text", "text": "t2"}]},
+            {"type": "message", "content": [{"type": "output_text", "text": "so"}]}]},
     }}}},
     {"chat": {"history": {"messages": {"1": 5}}}},
     {"id": "old", "history": {"messages": {"1": said("x")}}},
@@ -264,7 +270,7 @@ CASES: list[tuple[str, str, bytes, list[Text], int]] = [
         ("0/3", 0, "", {"model": "s"})], 0),
     ("open-webui", "o.json", json.dumps(OPEN_WEBUI).encode(), [
         ("w", 0, "a < b\nc | đ", {"model": "m"}), ("w/2", 0, "loop\n | -", {}),
-        ("w/3", 0, "x | y\nz", {}), ("old", 2, "x", {})], 1),
+        ("w/3", 0, "x | y\nz", {}), ("w/4", 0, "t1\nt2 | so", {}), ("old", 2, "x", {})], 1),
     ("chatgpt", "conversations.json", json.dumps(CHATGPT).encode(), [
         ("g", 0, "t | -", {"model": "m"}), ("g/2", 0, "ø", {"finish_reason": "length"})], 1),
     ("textgen-webui", "t.json", json.dumps(TEXTGEN, indent=4).encode(), [

@@ -84,6 +84,20 @@ def content(value: Any) -> tuple[str | None, str | None]:
     return "".join(reasoning) or None, "".join(answer) if answer else None
 
 
+def items(output: Any) -> tuple[list[str], list[str]]:
+    """Return (reasonings, answers) of the items that Responses have for an output; calls of tools are left out."""
+    reasoning: list[str] = []
+    answer: list[str] = []
+    for item in output:
+        if item.get("type") == "reasoning":
+            told, plain = content([{"type": "reasoning", **part} for part in item.get("content") or ()])
+            summary = content(item.get("summary"))[0]
+            reasoning.append(told or plain or summary or "")
+        elif item.get("type") == "message":
+            answer.append(content(item.get("content"))[1] or "")
+    return reasoning, answer
+
+
 def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str]]) -> tuple[str, dict[str, list[str]]]:
     """Return a text without its blocks, and those by kind: from a match of ``begin`` to one of its kind in ``ends``.
 

@@ -1,6 +1,7 @@
 """Exports of Open WebUI: chats with a tree of messages.
 
-Its `<details type="reasoning">` is reasoning; those of tools and of the code interpreter are left out.
+Newer ones keep what the model wrote as items of an `output`, and in `content` only the answer. In older ones
+`<details type="reasoning">` is reasoning; those of tools and of the code interpreter are left out.
 """
 
 import html
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .format import Format, Message, Source
-from .messages import cut_out, groups, name, turn
+from .messages import cut_out, groups, items, name, turn
 
 # As its middleware writes them: the lines quoted, in newer versions escaped; without an end while it still thinks.
 # Results of tools stand in the attributes, escaped.
@@ -37,6 +38,11 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     for message in _history(row)["messages"].values():
         made = turn(message, {**found, **groups(message, source.by)}, id)
         if made is not None:
+            reasoning, answer = items(message.get("output") or ())
+            if any(answer):
+                made = made._replace(answer="\n".join(answer))
+            if any(reasoning):
+                made = made._replace(reasoning="\n".join(reasoning))
             yield _without_details(made)
 
 
