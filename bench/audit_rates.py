@@ -1,10 +1,11 @@
 """How often the audit calls a clean text a looping one, and whether it finds the loops that were planted.
 
-    python bench/audit_rates.py [--folder FOLDER] [--planted 2000] [--json]
+    python bench/audit_rates.py [--folder FOLDER] [--markdown FOLDER ...] [--show] [--planted 2000] [--json]
 
 Clean texts: pieces of 4,000 characters of prose (the corpus of the embedded model, or the .txt files of a folder), of
-source code (Python's standard library) and of Markdown (files of this repository, and the READMEs of what is installed,
-as the wheels' METADATA holds them).
+source code (Python's standard library) and of Markdown (files of this repository, the READMEs of what is installed,
+as the wheels' METADATA holds them, and all .md files below the folders given). A text that is there twice counts once.
+--show prints every significant loop that is found in them.
 Planted: tests/planted.py; found is a loop that starts within one unit of the planted one and has its very period.
 """
 
@@ -19,26 +20,32 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))
 
 from lzsampler import Report, audit  # noqa: E402
-from lzsampler.records import RULES  # noqa: E402
+from lzsampler.records import LOOPING, RULES  # noqa: E402
 from measure import report  # noqa: E402
 from planted import CORPUS, planted  # noqa: E402
 
 PIECE = 4000
 
 
-def pieces(paths: list[Path]) -> list[str]:
-    made = []
+def pieces(paths: list[Path]) -> dict[str, str]:
+    """Return pieces of the files, and where each of them is from."""
+    made: dict[str, str] = {}
     for path in sorted(paths):
         text = path.read_text(encoding="utf-8", errors="replace")
         if path.name == "METADATA":
             text = text.partition("\n\n")[2]  # headers come before it
-        made += [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+        for at in range(0, len(text), PIECE):
+            made.setdefault(text[at : at + PIECE], f"{path.parent.name}/{path.name}, {at}")
     return made
 
 
-def rates(name: str, texts: list[str]) -> dict[str, Any]:
+def rates(name: str, texts: dict[str, str], show: bool) -> dict[str, Any]:
     """Return the share of texts that each definition, and each rule, finds something in, in per cent."""
     reports = [audit(text) for text in texts]
+    for place, made in zip(texts.values(), reports, strict=True):
+        for f in made.findings:
+            if show and f.rule in LOOPING:
+                print(f"{name}: {place} + {f.start}: {f.rule}, {f.copies:.1f} x {f.unit!r}", file=sys.stderr)
     counts = Counter(rule for made in reports for rule in {f.rule for f in made.findings})
     row: dict[str, Any] = {"texts": name, "n": len(texts), "literal, %": share(reports, "literal")}
     row["significant, %"] = share(reports, "looping")
@@ -69,6 +76,8 @@ def recall(n: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=CORPUS, help="of .txt files with clean prose")
+    parser.add_argument("--markdown", type=Path, nargs="*", default=[], help="folders with more Markdown")
+    parser.add_argument("--show", action="store_true", help="print the significant loops of clean texts to stderr")
     parser.add_argument("--planted", type=int, default=2000)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
@@ -76,10 +85,11 @@ def main() -> None:
     installed = Path(sysconfig.get_path("purelib"))
     readmes = [path for path in installed.glob("*.dist-info/METADATA") if b"text/markdown" in path.read_bytes()]
     markdown = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *installed.rglob("*.md"), *readmes]
+    markdown += [path for folder in arguments.markdown for path in folder.rglob("*.[mM][dD]")]
     results = [
-        rates("prose", pieces(list(arguments.folder.glob("*.txt")))),
-        rates("Python source", pieces(list(library.glob("*.py")))),
-        rates("Markdown", pieces(markdown)),
+        rates("prose", pieces(list(arguments.folder.glob("*.txt"))), arguments.show),
+        rates("Python source", pieces(list(library.glob("*.py"))), arguments.show),
+        rates("Markdown", pieces(markdown), arguments.show),
         recall(arguments.planted),
     ]
     report(results, arguments.json)

@@ -13,12 +13,11 @@ from ._check import INT32_MAX, LzsError, integer
 from .llama.chain import ChainSampler
 from .model import Messages, Model
 from .params import Params
+from .reasoning import opened, split
 from .repetition import Repetition, repetition
 from .sampler import Loop, Sampler
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
-
-THINK, END_THINK = "<think>", "</think>"
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,9 @@ class Timings:
 class Generation:
     """What `generate` made.
 
-    ``text``: everything written; ``reasoning`` and ``content``: the same, split at `<think>` and `</think>` (reasoning
-    is None without such a block; one that was never closed reaches to the end). ``tokens``: the ids, without the EOG
+    ``text``: everything written; ``reasoning`` and ``content``: the same, split at `<think>` and `</think>`, or what
+    the model has in their place (reasoning is None without such a block, or with an empty one; one that was never
+    closed reaches to the end). ``tokens``: the ids, without the EOG
     token and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``), "repetition" (``loop``),
     "length" (``n_predict``), "context" (it is full), "interrupted" (Ctrl-C, or ``on_text`` asked for it). ``loop``:
     the loop that ended it, in tokens; with ``trim_loop`` only its first copy is in ``tokens`` and ``text``.
@@ -161,7 +161,7 @@ class Text:
         self.finish_reason: FinishReason = "interrupted"
         self.loop: Loop | None = None
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
-        self._reasons = text.rstrip().endswith(THINK)
+        self._opened = opened(text)
         self._stream = _TextStream(stop)
 
     def take(self, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
@@ -205,7 +205,7 @@ class Text:
         tokens, text = tuple(self.tokens), "".join(self.written)
         if self.trim_loop and self.loop is not None:
             tokens, text = _first_copy(tokens, self.loop, self.model)
-        reasoning, content = split_reasoning(text, opened=self._reasons)
+        reasoning, content = split_reasoning(text, self._opened)
         return Generation(
             text=text,
             reasoning=reasoning,
@@ -288,15 +288,7 @@ def _overlap(text: str, string: str) -> int:
     return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)
 
 
-def split_reasoning(text: str, *, opened: bool = False) -> tuple[str | None, str]:
-    """Return (reasoning, content) of a model's text, both without white space around them.
-
-    Reasoning is what stands between `<think>` and `</think>`, or, with ``opened`` (the prompt ended in `<think>`),
-    before `</think>`. A block that is not closed, the usual shape of a loop, is reasoning to its end. None if no block.
-    """
-    if not opened:
-        if not text.lstrip().startswith(THINK):
-            return None, text.strip()
-        text = text.lstrip().removeprefix(THINK)
-    reasoning, _, content = text.partition(END_THINK)
-    return reasoning.strip(), content.strip()
+def split_reasoning(text: str, opened: str = "") -> tuple[str | None, str]:
+    """Return (reasoning, content) as `reasoning.split` tells them, both without white space around them."""
+    reasoning, answer = split(text, opened)
+    return None if reasoning is None else reasoning.strip(), (answer or "").strip()

@@ -39,11 +39,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One generated message: ``number`` counts from 0 in its file, ``id`` is its own name there (or the number).
+    """One generated message: ``number`` counts lines, rows or elements of its file from 0, ``id`` is its own name.
 
-    Where a conversation has several messages of the model each is a record, with ``/2`` and so on after the id from the
-    second on. ``groups``: what `--by` may ask for, as strings: model, temperature, task, finish_reason and the like.
-    ``finish_reason`` is also there when the format has it ("length" is what a loop usually ends by).
+    Where a conversation has several messages of the model each is a record of the same number, with ``/2`` and so on
+    after the id from the second on. The id is that of the row, which several rows may have, or else the number. So it
+    is the file, the number and the id together that identify a record. ``groups``: what `--by` may ask for, as strings:
+    model, temperature, task, finish_reason and the like. ``finish_reason`` is also there when the format has it
+    ("length" is what a loop usually ends by).
     """
 
     file: str

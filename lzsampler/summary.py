@@ -226,5 +226,5 @@ def _median(numbers: MutableSequence[Any]) -> float | None:
 
 def _point_key(audited: Audited) -> int:
     """Return a number by which a sample of records is drawn: as good as random, but the record's own."""
-    name = f"{audited.file}\0{audited.number}".encode("utf-8", "surrogatepass")
+    name = f"{audited.file}\0{audited.number}\0{audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

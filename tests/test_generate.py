@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lzsampler import STOP_ON_LOOP, Loop, LzsError, Params, Sampler
 from lzsampler.models import default_model
+from lzsampler.reasoning import opened
 from reference import first_loop
 
 llama_cpp = pytest.importorskip("llama_cpp")
@@ -305,21 +306,24 @@ def test_a_stream_holds_back_only_what_may_be_a_stop_string() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "opened", "reasoning", "content"),
+    ("text", "prompt", "reasoning", "content"),
     [
-        ("plain", False, None, "plain"),
-        ("<think>a</think>b", False, "a", "b"),
-        ("\n<think>\na\n</think>\n\nb\n", False, "a", "b"),
-        ("<think>and so on and so on", False, "and so on and so on", ""),
-        ("a</think>b", True, "a", "b"),
-        ("never closed", True, "never closed", ""),
-        ("a</think>b</think>c", True, "a", "b</think>c"),
-        ("what is <think>?", False, None, "what is <think>?"),
-        ("", True, "", ""),
+        ("plain", "Hello", None, "plain"),
+        ("<think>a</think>b", "Hello", "a", "b"),
+        ("\n<think>\na\n</think>\n\nb\n", "Hello", "a", "b"),
+        ("<think>and so on and so on", "Hello", "and so on and so on", ""),
+        ("<think>\n\n</think>\n\nb", "Hello", None, "b"),
+        ("a</think>b", "<|im_start|>assistant\n<think>\n", "a", "b"),
+        ("never closed", "<think>", "never closed", ""),
+        ("a</think>b</think>c", "<think>", "a", "b</think>c"),
+        ("what is <think>?", "a <think> before", None, "what is <think>?"),
+        ("", "<think>", "", ""),
+        ("[THINK]a[/THINK]b", "Hello", "a", "b"),
+        ("a</think>[/THINK]b", "[THINK]", "a</think>", "b"),
     ],
 )
-def test_reasoning_is_split_off(text: str, opened: bool, reasoning: str | None, content: str) -> None:
-    assert split_reasoning(text, opened=opened) == (reasoning, content)
+def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, content: str) -> None:
+    assert split_reasoning(text, opened(prompt)) == (reasoning, content)
 
 
 # -- what is refused --

@@ -14,7 +14,7 @@ from lzsampler.readers.format import Format, Source
 from lzsampler.readers.formats import ROW_FORMATS, by_name
 from lzsampler.readers.path import parse, values
 from lzsampler.readers.read import records_of
-from lzsampler.readers.reasoning import split
+from lzsampler.reasoning import split
 from lzsampler.records import BadRecord, Record
 from transcripts import BAD, CASES, CHAT, RESPONSES, SHAREGPT, Text, Write, everything, jsonl, said, texts, told
 

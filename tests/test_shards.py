@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,10 +201,43 @@ def test_a_log_of_inspect(write: Write) -> None:
         "samples/5_epoch_1.json": b"{",
         "summaries.json": b"[]",
     }
-    records, bad = everything(write("a.eval", zipped(files)))
     groups = {"task": "t", "model": "m", "temperature": "0.5", "finish_reason": "length"}
-    assert [told(record) for record in records] == [("4, epoch 2", 0, "t | č", groups)]
-    assert [record.reason.partition(":")[0] for record in bad] == ["samples/5_epoch_1.json"]
+    for archive in (zipped(files), zipped_by_zstd(files)):
+        records, bad = everything(write("a.eval", archive))
+        assert [told(record) for record in records] == [("4, epoch 2", 0, "t | č", groups)]
+        assert [record.reason.partition(":")[0] for record in bad] == ["samples/5_epoch_1.json"]
+
+
+def zipped_by_zstd(files: dict[str, bytes]) -> bytes:
+    """What inspect-ai writes: zstd frames, of which a large file has several."""
+    local, central = b"", b""
+    for name, data in files.items():
+        packed = b"".join(zstd(data[at : at + 100]) for at in range(0, len(data), 100))
+        about = struct.pack("<5HIIIHH", 63, 0, 93, 0, 33, zlib.crc32(data), len(packed), len(data), len(name), 4)
+        central += b"PK\1\2" + struct.pack("<H", 63) + about + struct.pack("<3HII", 0, 0, 0, 0, len(local))
+        central += name.encode() + b"\xfe\xca\0\0"
+        local += b"PK\3\4" + about + name.encode() + b"\xfe\xca\0\0" + packed
+    end = struct.pack("<4HIIH", 0, 0, len(files), len(files), len(central), len(local), 0)
+    return local + central + b"PK\5\6" + end
+
+
+def test_a_damaged_file_in_a_zip_of_zstd(write: Write) -> None:
+    rows = jsonl(*({"messages": [said(f"text {n}")]} for n in range(30)))
+    whole = zipped_by_zstd({"a.jsonl": rows})
+    good, bad = everything(write("w.zip", whole))
+    assert texts(good) == [f"text {n}" for n in range(30)]
+    assert not bad
+    data = range(whole.index(b"\xfe\xca\0\0") + 4, whole.index(b"PK\1\2"))
+    for at in data[::3]:
+        records, bad = everything(write("w.zip", whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :]))
+        assert bad or texts(records) == texts(good)  # some bits of a frame mean nothing
+    for size in range(0, len(whole), 7):
+        assert everything(write("w.zip", whole[:size]))[1]
+    flags = bytearray(zipped_by_zstd({"a.json": json.dumps(CHATGPT).encode()}))
+    flags[flags.index(b"PK\1\2") + 8] |= 1
+    assert [record.reason for record in everything(write("e.zip", bytes(flags)))[1]] == [
+        "damaged or encrypted: File 'a.json' is encrypted"
+    ]
 
 
 # -- Parquet --
@@ -461,5 +495,5 @@ for path in ("a.parquet", "a.jsonl.zst"):
     assert done.stdout.splitlines() == [
         "10",
         'pyarrow is needed for Parquet files: pip install "lzsampler[audit]"',
-        'zstandard is needed for .zst files: pip install "lzsampler[audit]"',
+        'zstandard is needed for what zstd has packed: pip install "lzsampler[audit]"',
     ]

@@ -95,7 +95,11 @@ WEBUI = jsonl(
     BAD,
     {"type": "message", "message": {"id": "3", "role": "assistant", "content": "again"}},
 )
-WEBUI_OLD = {"conv": {"id": "c"}, "messages": [USER, said("é", thinking="t", model="m"), said("b")]}
+MARKED = (
+    "<<<reasoning_content_start>>>t1<<<reasoning_content_end>>>a1\n\n<<<AGENTIC_TOOL_CALL_START>>>\n<<<TOOL_NAME:f>>>\n"
+    "<<<TOOL_ARGS_START>>>{}<<<TOOL_ARGS_END>>>\nresult\n<<<AGENTIC_TOOL_CALL_END>>>\n<<<reasoning_content_start>>>t2"
+)
+WEBUI_OLD = {"conv": {"id": "c"}, "messages": [USER, said("é", thinking="t", model="m"), said("b"), said(MARKED)]}
 SERVER = jsonl(
     {"content": "ü", "stop_type": "limit", "model": "m", "generation_settings": {"temperature": 0.8, "seed": 42}},
     BAD,
@@ -120,14 +124,17 @@ LM_STUDIO = {
         {"versions": [{"type": "singleStep", "role": "user", "content": [{"type": "text", "text": "q"}]}]},
         {
             "versions": [
-                {"type": "multiStep", "role": "assistant", "steps": [
+                {"type": "multiStep", "role": "assistant", "senderInfo": {"senderName": "s"}, "steps": [
                     {"type": "contentBlock", "style": {"type": "thinking"}, "content": [{"type": "text", "text": "t"}]},
-                    {"type": "status"},
+                    {"type": "debugInfoBlock", "debugInfo": "d"},
+                    {"type": "contentBlock", "content": [{"type": "toolCallRequest", "name": "f", "parameters": {}},
+                                                         {"type": "toolCallResult", "content": "[]"}]},
                     {"type": "contentBlock", "content": [{"type": "text", "text": "ß"}],
                      "genInfo": {"identifier": "m", "stats": {"stopReason": "maxPredictedTokensReached"},
                                  "predictionConfig": {"fields": [{"key": "llm.temperature", "value": 0.1}]}}},
                 ]},
                 {"type": "singleStep", "role": "assistant", "content": [{"type": "text", "text": "b"}]},
+                {"type": "multiStep", "role": "assistant", "senderInfo": {"senderName": "s"}, "steps": []},
             ]
         },
     ],
@@ -135,11 +142,24 @@ LM_STUDIO = {
 DETAILS = (
     '<details type="reasoning" done="true" duration="3">\n<summary>Thought for 3 seconds</summary>\n{}\n</details>\n'
 )
+TOOLS = (
+    '<details type="tool_calls" done="true" id="i" name="f" arguments="&quot;{}&quot;" result="&quot;r&gt;&quot;">\n'
+    "<summary>Tool Executed</summary>\n</details>\n"
+    '<details type="code_interpreter" done="true" duration="1" output="{}">\n<summary>Analyzed</summary>\n'
+    "```python\n1\n```\n</details>\n"
+)
 OPEN_WEBUI = [
     {"id": "w", "chat": {"title": "t", "history": {"currentId": "2", "messages": {
         "1": {"id": "1", "role": "user", "content": "q"},
         "2": {"id": "2", "role": "assistant", "model": "m", "content": DETAILS.format("&gt; a &lt; b\n&gt; c") + "đ"},
         "3": {"id": "3", "role": "assistant", "content": DETAILS.split("</details>")[0].format("> loop")},
+        "4": {"id": "4", "role": "assistant", "content": DETAILS.format("&gt; x") + "y\n" + TOOLS + "z"},
+        "5": {"id": "5", "role": "assistant", "content": "so", "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "t1"}]},
+            {"type": "function_call", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "output": [{"type": "input_text", "text": "r"}]},
+            {"type": "reasoning", "content": [{"type": "output_text", "text": "t2"}]},
+            {"type": "message", "content": [{"type": "output_text", "text": "so"}]}]},
     }}}},
     {"chat": {"history": {"messages": {"1": 5}}}},
     {"id": "old", "history": {"messages": {"1": said("x")}}},
@@ -151,7 +171,15 @@ CHATGPT = [
         "c": {"message": {"author": {"role": "assistant"}, "metadata": {"model_slug": "m"},
                           "content": {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "t"}]}}},
         "d": {"message": {"author": {"role": "assistant"}, "content": {"content_type": "code", "text": "1"}}},
-        "e": {"message": {"author": {"role": "assistant"}, "metadata": {"finish_details": {"type": "max_tokens"}},
+        "f": {"message": {"author": {"role": "assistant"}, "recipient": "canmore.create_textdoc",
+                          "content": {"content_type": "text", "parts": ["{}"]}}},
+        "h": {"message": {"author": {"role": "assistant"}, "recipient": "all",
+                          "metadata": {"is_visually_hidden_from_conversation": True},
+                          "content": {"content_type": "text", "parts": [""]}}},
+        "r": {"message": {"author": {"role": "assistant"}, "recipient": "all",
+                          "content": {"content_type": "reasoning_recap", "content": "Thought for 6s"}}},
+        "e": {"message": {"author": {"role": "assistant"}, "recipient": "all",
+                          "metadata": {"finish_details": {"type": "max_tokens"}},
                           "content": {"content_type": "text", "parts": ["ø"]}}},
     }},
     {"mapping": {"a": 3}},
@@ -170,6 +198,10 @@ SILLYTAVERN = jsonl(
     {"name": "c", "is_user": False, "mes": "s1!", "swipes": ["s0", "s1"], "swipe_id": 1,
      "swipe_info": [{"extra": {"reasoning": "r0"}}, {}]},
     {"name": "n", "is_user": False, "is_system": True, "mes": "a note"},
+    {"name": "c", "is_user": False, "is_system": True, "mes": "hidden", "extra": {"api": "openai", "model": "m"}},
+    {"name": "n", "is_user": False, "mes": "/sys", "extra": {"api": "manual", "model": "slash command"}},
+    {"name": "c", "is_user": False, "mes": "/addswipe", "swipes": ["s0", "/addswipe"], "swipe_id": 1,
+     "extra": {"api": "manual"}, "swipe_info": [{"extra": {"api": "openai"}}, {"extra": {"api": "manual"}}]},
 )  # fmt: skip
 INSPECT_SAMPLE = {
     "id": 4, "epoch": 2, "input": "q", "messages": [USER, said("shot", source="input"), said([
@@ -219,8 +251,8 @@ CASES: list[tuple[str, str, bytes, list[Text], int]] = [
         ("s", 0, "Ω", {}), ("2", 2, "t | b", {}), ("3", 3, "c", {})], 1),
     ("llama-webui", "w.jsonl", WEBUI, [("2", 2, "r | ô", {"model": "m"}), ("3", 4, "again", {})], 1),
     ("llama-webui", "w.json", json.dumps([WEBUI_OLD, {"conv": 0}, WEBUI_OLD]).encode(), [
-        ("c", 0, "t | é", {"model": "m"}), ("c/2", 0, "b", {}),
-        ("c", 2, "t | é", {"model": "m"}), ("c/2", 2, "b", {})], 1),
+        ("c", 0, "t | é", {"model": "m"}), ("c/2", 0, "b", {}), ("c/3", 0, "t1t2 | a1\n\n\n", {}),
+        ("c", 2, "t | é", {"model": "m"}), ("c/2", 2, "b", {}), ("c/3", 2, "t1t2 | a1\n\n\n", {})], 1),
     ("llama-server", "l.jsonl", SERVER, [
         ("0", 0, "ü", {"model": "m", "temperature": "0.8", "seed": "42", "finish_reason": "length"}),
         ("2", 2, "x | y", {"finish_reason": "stop"})], 1),
@@ -234,15 +266,18 @@ CASES: list[tuple[str, str, bytes, list[Text], int]] = [
         ("0", 0, "a", {"model": "m"}), ("0/2", 0, "b", {"model": "m"}), ("2", 2, "å", {"model": "m"}),
         ("2/2", 2, "b | -", {"model": "m"})], 2),
     ("lm-studio", "1.conversation.json", json.dumps(LM_STUDIO, indent=2).encode(), [
-        ("0", 0, "t | ß", {"model": "m", "finish_reason": "length", "temperature": "0.1"}), ("0/2", 0, "b", {})], 0),
+        ("0", 0, "t | ß", {"model": "m", "finish_reason": "length", "temperature": "0.1"}), ("0/2", 0, "b", {}),
+        ("0/3", 0, "", {"model": "s"})], 0),
     ("open-webui", "o.json", json.dumps(OPEN_WEBUI).encode(), [
-        ("w", 0, "a < b\nc | đ", {"model": "m"}), ("w/2", 0, "loop\n | -", {}), ("old", 2, "x", {})], 1),
+        ("w", 0, "a < b\nc | đ", {"model": "m"}), ("w/2", 0, "loop\n | -", {}),
+        ("w/3", 0, "x | y\nz", {}), ("w/4", 0, "t1\nt2 | so", {}), ("old", 2, "x", {})], 1),
     ("chatgpt", "conversations.json", json.dumps(CHATGPT).encode(), [
         ("g", 0, "t | -", {"model": "m"}), ("g/2", 0, "ø", {"finish_reason": "length"})], 1),
     ("textgen-webui", "t.json", json.dumps(TEXTGEN, indent=4).encode(), [
         ("1", 1, "t | ž", {}), ("2", 2, "b0", {}), ("2/2", 2, "b", {})], 0),
     ("sillytavern", "st.jsonl", SILLYTAVERN, [
-        ("3", 3, "r | ł", {"model": "m"}), ("5", 5, "r0 | s0", {}), ("5/2", 5, "s1!", {})], 1),
+        ("3", 3, "r | ł", {"model": "m"}), ("5", 5, "r0 | s0", {}), ("5/2", 5, "s1!", {}),
+        ("7", 7, "hidden", {"model": "m"}), ("9", 9, "s0", {})], 1),
     ("inspect", "i.json", json.dumps(INSPECT).encode(), [
         ("4, epoch 2", 0, "t | č", {"model": "m", "task": "t", "temperature": "0.5", "finish_reason": "length"}),
         ("5", 1, "b", {"model": "m", "task": "t", "temperature": "0.5"})], 0),

@@ -13,11 +13,13 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every text and every chain of thought of the assistant; code for tools is left out."""
+    """Yield every text and every chain of thought of the assistant; what it said to tools is left out."""
     found, id = groups(row, source.by), name(row)
     for node in row["mapping"].values():
         message = node.get("message")
         if message is None or message["author"]["role"] != "assistant":
+            continue
+        if message.get("recipient") not in (None, "all"):
             continue
         content, about = message["content"], message.get("metadata") or {}
         told = {**found, **groups(about)}
@@ -25,7 +27,9 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         if isinstance(details, dict):
             told.update(groups({"finish_reason": details.get("type")}))
         if content["content_type"] in ("text", "multimodal_text"):
-            yield Message(text_of(content.get("parts")) or "", None, id, told)
+            text = text_of(content.get("parts")) or ""
+            if text or not about.get("is_visually_hidden_from_conversation"):  # empty ones come before calls of tools
+                yield Message(text, None, id, told)
         elif content["content_type"] == "thoughts":
             thoughts = [thought.get("content") or "" for thought in content.get("thoughts") or ()]
             if any(thoughts):

@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import re
+import struct
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
@@ -21,6 +23,7 @@ Stream = Any  # an io.BufferedReader, which is generic in some versions of types
 # What reading a damaged stream raises.
 STREAM_ERRORS = (OSError, EOFError, zlib.error)
 
+_ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
 _CHUNK = 4096  # compressed bytes: a text that loops becomes thousands of times as long
 _BETWEEN = re.compile(r"[\s,]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -116,6 +119,29 @@ def opened(path: str, packed: str) -> Iterator[Stream]:
                 yield stream
 
 
+@contextlib.contextmanager
+def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
+    """Open a file of a zip; raises as zipfile does.
+
+    In logs of inspect-ai they are packed by zstd, which zipfile knows from Python 3.14 on, and in several frames.
+    """
+    info = archive.getinfo(name)
+    if info.compress_type != _ZIP_ZSTD:
+        with archive.open(info) as unpacked, buffered(unpacked) as stream:
+            yield stream
+    elif info.flag_bits & _ENCRYPTED:
+        raise RuntimeError(f"File {name!r} is encrypted")
+    else:
+        with open(str(archive.filename), "rb") as file:
+            file.seek(info.header_offset)
+            header = file.read(_ZIP_HEADER)
+            if len(header) < _ZIP_HEADER or not header.startswith(b"PK\x03\x04"):
+                raise zipfile.BadZipFile(f"Bad magic number for file header of {name!r}")
+            file.seek(sum(struct.unpack("<HH", header[-4:])), io.SEEK_CUR)  # name and extra field
+            with io.BufferedReader(_ZstdMember(_Part(file, info.compress_size), info), BUFFER) as stream:
+                yield stream
+
+
 def buffered(stream: Any) -> Stream:
     """Return a stream of gzip or zipfile with a buffer that is read in C."""
     return io.BufferedReader(_Piecewise(stream), BUFFER)
@@ -139,11 +165,11 @@ class _Piecewise(io.RawIOBase):
 class _Zstd(io.RawIOBase):
     """The bytes of zstd frames. Unlike zstandard's own reader it raises EOFError where the last one is cut off."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: Any) -> None:
         try:
             import zstandard
         except ImportError as error:
-            raise LzsError('zstandard is needed for .zst files: pip install "lzsampler[audit]"') from error
+            raise LzsError('zstandard is needed for what zstd has packed: pip install "lzsampler[audit]"') from error
         self._file, self._error = file, zstandard.ZstdError
         self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._frame: Any = None
@@ -176,6 +202,33 @@ class _Zstd(io.RawIOBase):
             raise OSError(f"damaged zstd stream: {error}") from None
         if self._frame.eof:
             self._packed, self._frame = self._frame.unused_data, None
+
+
+class _Part:
+    """The next ``size`` bytes of a file."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._left = file, size
+
+    def read(self, n: int) -> bytes:
+        piece = self._file.read(min(n, self._left))
+        self._left -= len(piece)
+        return piece
+
+
+class _ZstdMember(_Zstd):
+    """The same of a file in a zip, which has a checksum of its own."""
+
+    def __init__(self, file: Any, info: zipfile.ZipInfo) -> None:
+        super().__init__(file)
+        self._info, self._crc = info, 0
+
+    def readinto(self, buffer: Any) -> int:
+        n = super().readinto(buffer)
+        self._crc = zlib.crc32(memoryview(buffer).cast("B")[:n], self._crc)
+        if n == 0 and self._crc != self._info.CRC:
+            raise zipfile.BadZipFile(f"Bad CRC-32 for file {self._info.filename!r}")
+        return n
 
 
 def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:

@@ -3,11 +3,19 @@
 A session's messages form a tree: every answer in it was written by the model, the ones that were tried again as well.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from .format import Format, Message, Source
-from .messages import groups, name, turn
+from .messages import cut_out, groups, name, turn
+
+# What it put into a text itself for some months of 2026: reasoning, and calls of tools with their results.
+_MARK = re.compile("<<<(reasoning_content_start|AGENTIC_TOOL_CALL_START)>>>")
+_ENDS = {
+    "reasoning_content_start": re.compile("<<<reasoning_content_end>>>"),
+    "AGENTIC_TOOL_CALL_START": re.compile("<<<AGENTIC_TOOL_CALL_END>>>"),
+}
 
 
 def matches(row: Any) -> bool:
@@ -25,7 +33,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         for message in row["messages"]:
             made = turn(message, groups(message, source.by), name(row["conv"]))
             if made is not None:
-                yield made
+                yield _without_marks(made)
         return
     if row["type"] == "session":
         source.state["session"] = groups(row, source.by)
@@ -35,6 +43,15 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         made = turn(message, found, name(message) or name(row))
         if made is not None:
             yield made
+
+
+def _without_marks(message: Message) -> Message:
+    if message.answer is None or "<<<" not in message.answer:
+        return message
+    answer, blocks = cut_out(message.answer, _MARK, _ENDS)
+    return message._replace(
+        reasoning=message.reasoning or "".join(blocks["reasoning_content_start"]) or None, answer=answer
+    )
 
 
 FORMAT = Format(

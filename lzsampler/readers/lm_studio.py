@@ -31,7 +31,7 @@ def _version(version: Any, found: dict[str, str]) -> Message:
         reasoning, answer = content(version["content"])
         return Message(answer or "", reasoning, None, found)
     parts: dict[bool, list[str]] = {True: [], False: []}
-    told = dict(found)
+    told = {**found, **groups({"model": (version.get("senderInfo") or {}).get("senderName")})}
     for step in version["steps"]:
         if step.get("type") != "contentBlock":  # statuses, calls of tools
             continue

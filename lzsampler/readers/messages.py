@@ -1,5 +1,6 @@
 """What the formats share: texts of a content, messages of a conversation, groups and names of a row."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -81,6 +82,37 @@ def content(value: Any) -> tuple[str | None, str | None]:
         elif isinstance(part.get("text"), str):
             answer.append(part["text"])
     return "".join(reasoning) or None, "".join(answer) if answer else None
+
+
+def items(output: Any) -> tuple[list[str], list[str]]:
+    """Return (reasonings, answers) of the items that Responses have for an output; calls of tools are left out."""
+    reasoning: list[str] = []
+    answer: list[str] = []
+    for item in output:
+        if item.get("type") == "reasoning":
+            told, plain = content([{"type": "reasoning", **part} for part in item.get("content") or ()])
+            summary = content(item.get("summary"))[0]
+            reasoning.append(told or plain or summary or "")
+        elif item.get("type") == "message":
+            answer.append(content(item.get("content"))[1] or "")
+    return reasoning, answer
+
+
+def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str]]) -> tuple[str, dict[str, list[str]]]:
+    """Return a text without its blocks, and those by kind: from a match of ``begin`` to one of its kind in ``ends``.
+
+    The kind is the first group of the match. A block without an end goes on to the end of the text.
+    """
+    left: list[str] = []
+    blocks: dict[str, list[str]] = {kind: [] for kind in ends}
+    at = 0
+    while block := begin.search(text, at):
+        left.append(text[at : block.start()])
+        end = ends[block[1]].search(text, block.end())
+        blocks[block[1]].append(text[block.end() : end.start() if end else None])
+        at = end.end() if end else len(text)
+    left.append(text[at:])
+    return "".join(left), blocks
 
 
 def is_model(message: Any) -> bool:

@@ -1,4 +1,8 @@
-"""Exports of Open WebUI: chats with a tree of messages. Its `<details type="reasoning">` is reasoning."""
+"""Exports of Open WebUI: chats with a tree of messages.
+
+Newer ones keep what the model wrote as items of an `output`, and in `content` only the answer. In older ones
+`<details type="reasoning">` is reasoning; those of tools and of the code interpreter are left out.
+"""
 
 import html
 import re
@@ -6,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from .format import Format, Message, Source
-from .messages import groups, name, turn
+from .messages import cut_out, groups, items, name, turn
 
 # As its middleware writes them: the lines quoted, in newer versions escaped; without an end while it still thinks.
-_DETAILS = re.compile(
-    r'<details type="reasoning"[^>]{0,200}>\s{0,9}<summary>[^<]{0,200}</summary>\n?(.*?)(?:\n?</details>\n?|\Z)', re.S
-)
+# Results of tools stand in the attributes, escaped.
+_DETAILS = re.compile(r'<details type="(reasoning|tool_calls|code_interpreter)"[^<>]*>\s*<summary>[^<>]*</summary>\n?')
+_ENDS = dict.fromkeys(("reasoning", "tool_calls", "code_interpreter"), re.compile("\n?</details>\n?"))
 _QUOTE = re.compile(r"^> ?", re.M)
 
 
@@ -34,17 +38,20 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     for message in _history(row)["messages"].values():
         made = turn(message, {**found, **groups(message, source.by)}, id)
         if made is not None:
+            reasoning, answer = items(message.get("output") or ())
+            if any(answer):
+                made = made._replace(answer="\n".join(answer))
+            if any(reasoning):
+                made = made._replace(reasoning="\n".join(reasoning))
             yield _without_details(made)
 
 
 def _without_details(message: Message) -> Message:
-    text = message.answer
-    if message.reasoning is not None or text is None or "<details" not in text:
+    if message.answer is None or "<details" not in message.answer:
         return message
-    thoughts = [_QUOTE.sub("", html.unescape(thought)) for thought in _DETAILS.findall(text)]
-    if not thoughts:
-        return message
-    return message._replace(reasoning="\n".join(thoughts), answer=_DETAILS.sub("", text))
+    answer, blocks = cut_out(message.answer, _DETAILS, _ENDS)
+    thoughts = [_QUOTE.sub("", html.unescape(thought)) for thought in blocks["reasoning"]]
+    return message._replace(reasoning=message.reasoning or "\n".join(thoughts) or None, answer=answer)
 
 
 FORMAT = Format("open-webui", "chats exported from Open WebUI", matches, messages)

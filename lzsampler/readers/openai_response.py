@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .format import Format, Message, NoTextError, Source
-from .messages import content, groups, name, written
+from .messages import groups, items, name, written
 
 
 def _body(row: dict[str, Any]) -> Any:
@@ -53,14 +53,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
 
 def _response(body: dict[str, Any], found: dict[str, str], id: str | None) -> Message:
-    reasoning, answer = [], []
-    for item in body["output"]:
-        if item.get("type") == "reasoning":
-            told, plain = content([{"type": "reasoning", **part} for part in item.get("content") or ()])
-            summary = content(item.get("summary"))[0]
-            reasoning.append(told or plain or summary or "")
-        elif item.get("type") == "message":
-            answer.append(content(item.get("content"))[1] or "")
+    reasoning, answer = items(body["output"])
     why = body.get("incomplete_details") or {}
     if body.get("status") == "incomplete" and why.get("reason"):
         found.update(groups({"finish_reason": why["reason"]}))

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..reasoning import split
 from ..records import BadRecord, Field, Record
 from . import decode, parquet, slot, text
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
 from .formats import ROW_FORMATS, TEXT, by_name
 from .messages import GROUP_KEYS, NAME_KEYS
-from .reasoning import split
 from .shard import Shard, recognised
 from .sniff import WINDOW, UnknownFormatError, container, first_rows
 
@@ -74,6 +74,7 @@ def _stream(shard: Shard, stream: Any) -> Iterator[Read]:
 def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
     format, source, number = shard.row_format, _source(shard), shard.first - 1
     lines = decode.lines(stream, None if shard.packed else shard.end - shard.start)
+    named_lines = shard.file.lower().removesuffix(".gz").removesuffix(".zst").endswith((".jsonl", ".ndjson"))
     try:
         for line in lines:
             number += 1
@@ -88,7 +89,8 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 if not line.isspace() and line:
                     yield BadRecord(shard.file, number + 1, str(error))
                 continue
-            yield from records_of(format, row, source, number, number + 1, "", number == 0 and _is_at_end(stream))
+            alone = number == 0 and not named_lines and _is_at_end(stream)
+            yield from records_of(format, row, source, number, number + 1, "", alone)
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, number + 2, decode.stream_reason(error))
 
@@ -164,16 +166,16 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
     file = f"{shard.file}/{name}"
     try:
         if head is not None:
-            with archive.open(name) as stream:
+            with decode.member(archive, name) as stream:
                 data, ended = decode.whole(stream)
             if ended:
                 raise UnknownFormatError(ended)
             yield from records_of(head.row_format, loads(data), _source(head), number, 0, f"{name}: ", False)
             return
-        with archive.open(name) as stream:
+        with decode.member(archive, name) as stream:
             inner = _recognised_member(shard, file, stream.read(WINDOW))
-        with archive.open(name) as stream, decode.buffered(stream) as plain:
-            yield from _stream(inner, plain)
+        with decode.member(archive, name) as stream:
+            yield from _stream(inner, stream)
     except (UnknownFormatError, NoTextError, JsonError) as error:
         yield BadRecord(file if head is None else shard.file, 0, str(error) if head is None else f"{name}: {error}")
     except _ZIP_ERRORS as error:
@@ -198,7 +200,8 @@ def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard
     for name in ("header.json", "_journal/start.json"):
         if name in names:
             try:
-                about = loads(archive.read(name))
+                with decode.member(archive, name) as stream:
+                    about = loads(stream.read())
                 break
             except JsonError:
                 continue

@@ -3,10 +3,12 @@
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..readers.sniff import WINDOW, container
 from ..records import LOOPING, RULES, Audited, Finding, Rule
 from ..summary import Summary
 from .files import replacing
@@ -34,8 +36,9 @@ _HELP: dict[Rule, str] = {
 def write_sarif(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
     """Write a log with a result for each finding, in the order of the records; bad records are its notifications.
 
-    Where a record is a line of a file the region is that line; in a plain text it is the loop itself. Memory does not
-    grow with the number of findings. LzsError when it cannot be written.
+    Where a record is a line of a file the region is that line; in a plain text it is the loop itself. There is none
+    where that is not certain: in files of other kinds, or which are no longer there. Memory does not grow with the
+    number of findings. LzsError when it cannot be written.
     """
     # The list of results is the last thing in the log, so that it can be written as it comes.
     head = json_html(_log(summary))
@@ -99,10 +102,9 @@ def _level(code: Rule) -> str:
 
 
 def _result(record: Audited, finding: Finding) -> dict[str, Any]:
-    where = _place(record.file, record.number + 1 if _of(record.file, _LINES) else 0)
-    # Of a plain text with reasoning in it the fields are parts, and where they begin is not known.
-    if _of(record.file, _PLAIN) and all(name == "answer" for name, _ in (*record.texts, (finding.field, ""))):
-        where["region"] = _region(record, finding)
+    where = _place(record.file, record.number + 1 if _of(record.file, _LINES) and _has_lines(record.file) else 0)
+    if _of(record.file, _PLAIN) and len(record.texts) == 1 and _is_all_of(record.file, record.texts[0][1]):
+        where["region"] = _region(record.texts[0][1], finding)
     return {
         "ruleId": finding.rule,
         "ruleIndex": list(RULES).index(finding.rule),
@@ -144,18 +146,37 @@ def _plain(text: str) -> str:
     return re.sub(r"[\\\[\]]", r"\\\g<0>", scalar(text)).replace("{", "{{").replace("}", "}}")
 
 
-def _region(record: Audited, finding: Finding) -> dict[str, int]:
+def _region(text: str, finding: Finding) -> dict[str, int]:
     region = {"charOffset": finding.start, "charLength": finding.end - finding.start}
-    for _, text in record.texts:  # with the text lines can be counted, which is what editors jump to
-        for name, offset in (("start", finding.start), ("end", finding.end)):
-            region[f"{name}Line"] = text.count("\n", 0, offset) + 1
-            region[f"{name}Column"] = offset - text.rfind("\n", 0, offset)
+    for name, offset in (("start", finding.start), ("end", finding.end)):
+        region[f"{name}Line"] = text.count("\n", 0, offset) + 1
+        region[f"{name}Column"] = offset - text.rfind("\n", 0, offset)
     return region
+
+
+@lru_cache(maxsize=1)
+def _has_lines(file: str) -> bool:
+    """Return whether a record is a line of it: it may be one JSON text, whatever its name, or part of a zip."""
+    try:
+        if not os.path.isfile(file):
+            return False
+        with open(file, "rb") as opened:
+            return container(opened.read(WINDOW)) == "lines"
+    except (OSError, ValueError):
+        return False
+
+
+def _is_all_of(file: str, text: str) -> bool:
+    """Return whether a text is all of a file, byte by byte: with reasoning in it, or in UTF-16, it is only a part."""
+    try:
+        return os.path.getsize(file) == len(text.encode("utf-8", "surrogatepass"))
+    except (OSError, ValueError):
+        return False
 
 
 def _place(file: str, line: int) -> dict[str, Any]:
     try:
-        path = quote(os.fsencode(file))
+        path = quote(os.fsencode(file.removeprefix("./")))
     except UnicodeEncodeError:  # no name of the file system
         path = quote(scalar(file))
     place: dict[str, Any] = {"artifactLocation": {"uri": f"file://{path}" if path.startswith("/") else path}}

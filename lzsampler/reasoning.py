@@ -21,23 +21,33 @@ _FINAL = re.compile(r"(?:<\|end\|>|<\|return\|>)?(?:<\|start\|>assistant)?<\|cha
 _FINAL_END = re.compile(r"(?:<\|return\|>|<\|end\|>)\s*\Z")
 
 
-def split(text: str) -> tuple[str | None, str | None]:
+def opened(prompt: str) -> str:
+    """Return the opening mark that a prompt ends in, so that what follows is reasoning; "" when there is none."""
+    end = prompt[-200:].rstrip()
+    return next((mark for mark in _OPENING if end.endswith(mark)), "")
+
+
+def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of what a model wrote, each as it stands, None for what is not there.
 
-    A block that is not closed, the usual shape of a loop, is reasoning to its end. A text with `</think>` and no
-    `<think>` before it was opened by the prompt: reasoning up to there. Only the first block is reasoning: a model that
-    loops over whole blocks shows it in the answer. Empty reasoning, as a model writes it that was told not to, is none.
+    ``opened``: the mark that the prompt ended in. A block that is not closed, the usual shape of a loop, is reasoning
+    to its end. A text with `</think>` and no `<think>` before it was opened by a prompt that is not known: reasoning up
+    to there. Only the first block is reasoning: a model that loops over whole blocks shows it in the answer. Empty
+    reasoning, as a model writes it that was told not to, is none.
     """
+    if opened:
+        reasoning, closed, answer = text.partition(_MARKS[opened])
+        return _told(reasoning, answer if closed else None)
     begin = text[:200].lstrip()
     if begin.startswith(_OPENING):
         mark = next(mark for mark in _OPENING if begin.startswith(mark))
         reasoning, closed, answer = text[text.index(mark) + len(mark) :].partition(_MARKS[mark])
         return _told(reasoning, answer if closed else None)
     if begin.startswith(("<|channel|>", "<|start|>")):
-        opened = _ANALYSIS.match(text)
+        analysis = _ANALYSIS.match(text)
         final = _FINAL.search(text)
-        reasoning = text[opened.end() : final.start() if final else None] if opened else ""
-        if opened or final:
+        reasoning = text[analysis.end() : final.start() if final else None] if analysis else ""
+        if analysis or final:
             return _told(reasoning, _FINAL_END.sub("", text[final.end() :]) if final else None)
     if begin.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, its marks lost in detokenising
         reasoning, _, answer = text[text.index("analysis") + len("analysis") :].partition("assistantfinal")
