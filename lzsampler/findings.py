@@ -348,20 +348,23 @@ class _TextAudit(_FieldAudit):
 
     def _spans(self, level: Level, rule: Rule, spans: Spans) -> None:
         """Report what repeats as words or lines, given their spans in bytes."""
-        found = runs(
-            intern(self.data, spans), min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0
-        )
+        copies = min(self.rules.copies, self.rules.length_copies)
+        found = runs(intern(self.data, spans), min_copies=copies, min_length=0)
         if not found.start.size:
             return
         start = spans[found.start, 0].astype(np.int64)
         end = spans[found.start + found.length - 1, 1].astype(np.int64)
         second = spans[found.start + found.period, 0].astype(np.int64)
         in_bytes = _Stretches(start, end, second - start, found.length / found.period)
-        length = in_bytes.end - in_bytes.start  # of bytes: not less than of characters
-        maybe = self.enough(found.length, length, found.period)
-        in_characters = _in_characters(self.data, in_bytes.where(maybe))
-        length = in_characters.end - in_characters.start
-        significant = in_characters.where(self.enough(found.length[maybe], length, found.period[maybe]))
+        maybe = self.enough(found.length, end - start, found.period)  # bytes are not fewer than characters
+        if not maybe.any():
+            return
+        # White space does not count here, so it does not make a loop long either: one character between two units.
+        edges = characters_before(self.data, spans.astype(np.int64))
+        before = np.append(0, np.cumsum(edges[:, 1] - edges[:, 0] + 1))
+        length = before[found.start + found.length] - before[found.start] - 1
+        enough = maybe & self.enough(found.length, length, found.period)
+        significant = _in_characters(self.data, in_bytes.where(enough))
         self.take(level, rule, significant, self._unit_test(significant))
 
     def _of_tokens(self, tokens: npt.NDArray[np.int32], offsets: Offsets) -> None:

@@ -154,6 +154,20 @@ def test_rulers_and_indentation_are_literal_loops_only(text: str) -> None:
     assert only(made.findings).rule == "LZR020"
 
 
+@pytest.mark.parametrize(("letters", "looping"), [(15, False), (16, True)])
+@pytest.mark.parametrize(
+    ("level", "gaps"), [("word", (" ", "   ", "\t \t ", "\n  ", "\u3000\u3000", "      ")), ("line", None)]
+)
+def test_white_space_between_units_makes_no_loop_long(
+    letters: int, looping: bool, level: str, gaps: tuple[str, ...] | None
+) -> None:
+    """Three copies of two units of 15 or 16 letters, one character between two: 95 or 101 characters."""
+    units = ["é" * (letters - 2) + "xy", "\U0001f600" * (letters - 3) + "abc"] * 3
+    between = gaps or ("\n", "  \n  ", "\n" + " " * 40, " \n", "\n ", "")
+    text = "".join(unit + gap for unit, gap in zip(units, between, strict=True))
+    assert audit(text, levels=level, near=False).looping == looping
+
+
 def test_one_literal_finding_a_field_the_longest() -> None:
     found = only(audit("a\n" + "-" * 30 + "\nb\n" + "=" * 90 + "\nc").findings)
     assert (found.rule, found.start, found.end, found.unit) == ("LZR020", 35, 125, "=")
