@@ -12,7 +12,7 @@ from .help import GroupedCommand, option, options
 from .options import count
 
 if TYPE_CHECKING:
-    from lzsampler.evaluate import Counts, Results
+    from lzsampler.evaluation import Counts, Results
 
 _WHAT, _HOW = "What to run", "How to run it"
 _FIGURES = ("loop_rate", "accuracy")
@@ -47,7 +47,7 @@ def evaluate_command(**flags: Any) -> None:
     """
     conditions = [_condition(text) for text in flags["conditions"]]
 
-    from lzsampler.evaluate import evaluate, to_json
+    from lzsampler.evaluation import evaluate, to_json
     from lzsampler.models import default_model, default_prompts, default_tasks
 
     tasks, prompts = flags["tasks"], flags["prompts"]

@@ -14,7 +14,7 @@ import pytest
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params  # noqa: E402 (needs llama_cpp)
-from lzsampler.evaluate import evaluate  # noqa: E402
+from lzsampler.evaluation import evaluate  # noqa: E402
 from lzsampler.generate import generate  # noqa: E402
 from lzsampler.grid import DRY, Grid, Setting  # noqa: E402
 from lzsampler.llama.chain import ChainSampler  # noqa: E402
@@ -90,7 +90,7 @@ def test_a_kill_loses_what_was_in_hand_and_nothing_else(whole: Path, tmp_path: P
     out = tmp_path / "killed"
     code = f"""
 import test_evaluate
-from lzsampler.evaluate import evaluate
+from lzsampler.evaluation import evaluate
 from lzsampler.models import default_model
 evaluate(default_model(), {str(out)!r}, **test_evaluate.SETTINGS)
 """
