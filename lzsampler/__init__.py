@@ -13,8 +13,9 @@ from .sampler import Loop, Sampler, lz_bits
 
 if TYPE_CHECKING:
     from .batch import audit_files
-    from .evaluation import Results, evaluate
+    from .evaluation import evaluate
     from .findings import Report, Rules, audit
+    from .results import Results
 
 __version__ = "0.1.0"
 
@@ -37,7 +38,7 @@ __all__ = [
 
 _LATE = {  # name: its module, which a sampler does not need, loaded when it is asked for
     "Report": "findings",
-    "Results": "evaluation",
+    "Results": "results",
     "Rules": "findings",
     "audit": "findings",
     "audit_files": "batch",

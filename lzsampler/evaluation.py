@@ -1,58 +1,27 @@
 """`evaluate`: a grid of settings over tasks and prompts, one transcript each, and the figures of it all.
 
-A work folder holds `run.json` (what was asked for), `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key; a
-line as each text ends) and, when all are there, `results.json`. Going on with a folder does what is missing, no more.
+Every text is kept in a work folder (`RunFolder`) as it ends, and `Results` are made of that folder. Going on with one
+does what is missing, no more; two runs of one grid give the same files, but for `timings.jsonl`.
 """
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from . import __version__
-from ._check import LzsError
 from .generate import Generation
 from .grid import Grid, Setting, read_grid
 from .llama.chain import ChainSampler
 from .model import Model
 from .parallel import Request, generate_many
-from .reports.files import replacing
+from .results import Results
+from .run_folder import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
 from .tasks import BadRow, Task, read_tasks
-from .transcript import TranscriptFile, record, to_line
+from .transcript import TranscriptFile, record
 
-VERSION = 1  # of run.json and results.json
 _NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
-
-
-@dataclass
-class Counts:
-    """Texts of one setting: ``answered`` of them are tasks, ``right`` of these; ``looping`` of all of them."""
-
-    texts: int = 0
-    looping: int = 0
-    answered: int = 0
-    right: int = 0
-    tokens: int = 0
-    kinds: dict[str, list[int]] = field(default_factory=dict)  # kind of task: [right, answered]
-
-
-@dataclass(frozen=True)
-class Results:
-    """What `evaluate` found. ``counts``: by the settings' names, in the grid's order; ``bad``: rows that were no tasks.
-
-    ``outcomes``: of each text, by (setting, prompt, seed): (it loops, it is right; None where there is no answer).
-    """
-
-    grid: Grid
-    counts: Mapping[str, Counts]
-    outcomes: Mapping[tuple[str, str, int], tuple[bool, bool | None]]
-    bad: Mapping[str, Sequence[BadRow]]
-
-
-Key = tuple[str, str, int]  # name of the setting, id of the prompt or task, seed
 
 
 def evaluate(
@@ -71,56 +40,45 @@ def evaluate(
 ) -> Results:
     """Write a text for every setting, prompt and seed of a grid, and return what became of them.
 
-    ``out``: the work folder; it must not exist, or with ``resume`` be one of the same model, grid, tasks and prompts.
-    ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each. ``n_parallel``: texts
-    decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each. Settings that draw have a
-    text a seed, greedy ones one text. Every text is on the disk when it ends; a damaged line of a folder that is
-    resumed is named in the results, and its text made anew.
+    ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
+    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each.
+    ``n_parallel``: texts decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each.
+    Settings that draw have a text a seed, greedy ones one text. Every text is on the disk when it ends; a damaged line
+    of a folder that is resumed is named in the results, and its text made anew. In the end results.json and report.html
+    are in the folder.
 
     Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
-    folder = _Folder(Path(out), resume=resume)
+    folder = RunFolder(out)
+    folder.check(resume=resume)
     with Model(model, n_ctx=n_ctx) as opened:
-        folder.claim(_manifest(opened, chosen, rows))
-        done, damaged = folder.transcripts()
-        if damaged:
-            bad["transcripts"] = damaged
-        keys = [key for key in _keys(chosen, rows) if key not in done]
-        total = len(keys) + len(done)
+        folder.claim(_manifest(opened, chosen, rows), resume=resume)
+        done = set()
+        for line in folder.lines(TRANSCRIPTS):
+            if line.key is None:
+                bad.setdefault("transcripts", []).append(BadRow(line.number, "damaged: made anew"))
+            else:
+                done.add(line.key)
+        keys = list(_keys(chosen, rows))
         settings = {setting.name: setting for setting in chosen.settings}
-        requests = (_request(opened, key, settings[key[0]], rows[key[1]], chosen.n_predict) for key in keys)
-        with TranscriptFile(folder.path / "transcripts.jsonl") as file:
+        missing = (key for key in keys if key not in done)
+        n_done = sum(key in done for key in keys)
+        requests = (_request(opened, key, settings[key[0]], rows[key[1]], chosen.n_predict) for key in missing)
+        with TranscriptFile(folder.path / TRANSCRIPTS) as transcripts, TranscriptFile(folder.path / TIMINGS) as timings:
             for request, generation in generate_many(opened, requests, n_parallel=n_parallel, n_threads=n_threads):
-                transcript = _transcript(opened, request, settings[request.id[0]], rows[request.id[1]], generation)
-                file.append(transcript)
-                done[request.id] = transcript
+                setting, task = settings[request.id[0]], rows[request.id[1]]
+                transcripts.append(_transcript(opened, request, setting, task, generation))
+                timings.append(_timing(request.id, generation))
+                n_done += 1
                 if on_text is not None:
-                    on_text(len(done), total)
-    results = _results(chosen, rows, done, bad)
-    folder.finish([done[key] for key in _keys(chosen, rows)], to_json(results))
+                    on_text(n_done, len(keys))
+    folder.sort(keys)
+    results = Results.read(folder.path, bad)
+    results.save(folder.path / "results.json")
+    results.save(folder.path / "report.html")
     return results
-
-
-def to_json(results: Results) -> dict[str, Any]:
-    """Return results.json: ``version``, ``grid``, ``settings`` (name, kind, strength, temperature and the counts)."""
-    return {
-        "version": VERSION,
-        "lzsampler": __version__,
-        "grid": results.grid.name,
-        "settings": [
-            {
-                "name": setting.name,
-                "kind": setting.kind,
-                "strength": setting.strength,
-                "temperature": setting.params.temperature,
-                **asdict(results.counts[setting.name]),
-            }
-            for setting in results.grid.settings
-        ],
-        "bad_rows": {name: [asdict(row) for row in rows] for name, rows in results.bad.items()},
-    }
 
 
 # ---- what there is to do ----
@@ -128,9 +86,9 @@ def to_json(results: Results) -> dict[str, Any]:
 
 def _rows(
     files: Mapping[str, str | Path | None], limit: int | None
-) -> tuple[dict[str, Task], dict[str, Sequence[BadRow]]]:
+) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
     rows: dict[str, Task] = {}
-    bad: dict[str, Sequence[BadRow]] = {}
+    bad: dict[str, list[BadRow]] = {}
     for name, path in files.items():
         if path is None:
             continue
@@ -177,33 +135,18 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
     return {"eval": ours, **{name: value for name, value in whole.items() if name not in _NOT_THE_SAME_TWICE}}
 
 
-def _key(transcript: Mapping[str, Any]) -> Key:
-    ours = transcript["eval"]
-    return str(ours["setting"]), str(ours["prompt"]), int(ours["seed"])
-
-
-def _results(
-    grid: Grid, rows: Mapping[str, Task], done: Mapping[Key, Mapping[str, Any]], bad: Mapping[str, Sequence[BadRow]]
-) -> Results:
-    counts = {setting.name: Counts() for setting in grid.settings}
-    outcomes: dict[Key, tuple[bool, bool | None]] = {}
-    for key in _keys(grid, rows):
-        transcript, task, count = done[key], rows[key[1]], counts[key[0]]
-        looping, right = bool(transcript["repetition"]["loops"]), transcript["eval"]["right"]
-        outcomes[key] = looping, right
-        count.texts += 1
-        count.looping += looping
-        count.tokens += transcript["usage"]["completion_tokens"]
-        if right is not None:
-            count.answered += 1
-            count.right += right
-            kind = count.kinds.setdefault(task.kind, [0, 0])
-            kind[0] += right
-            kind[1] += 1
-    return Results(grid, counts, outcomes, bad)
-
-
-# ---- the work folder ----
+def _timing(key: Key, generation: Generation) -> dict[str, Any]:
+    """Return what a text took: its share of the steps that it was decoded in, and its picks."""
+    timings = generation.timings
+    return {
+        "setting": key[0],
+        "prompt": key[1],
+        "seed": key[2],
+        "tokens": generation.completion_tokens,
+        "prompt_seconds": round(timings.prompt, 6),
+        "decode_seconds": round(timings.decode, 6),
+        "sampling_seconds": round(timings.sampling, 6),
+    }
 
 
 def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task]) -> dict[str, Any]:
@@ -224,68 +167,3 @@ def _sha256(path: Path) -> str:
         for part in iter(lambda: file.read(1 << 20), b""):
             digest.update(part)
     return digest.hexdigest()
-
-
-class _Folder:
-    """A work folder, which is one run's alone."""
-
-    def __init__(self, path: Path, *, resume: bool) -> None:
-        self.path = path
-        exists = (path / "run.json").exists()
-        if exists and not resume:
-            raise ValueError(f"{path} is there already: --resume goes on with it, another folder begins anew")
-        if not exists and path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise ValueError(f"{path} is there already and is no folder of an evaluation: give another one")
-        self._exists = exists
-
-    def claim(self, manifest: dict[str, Any]) -> None:
-        """Make the folder this run's, or see that it is; ValueError that names what has changed."""
-        file = self.path / "run.json"
-        if not self._exists:
-            try:
-                self.path.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise LzsError(f"cannot write to {self.path}: {error.strerror}") from error
-            with replacing(file) as out:
-                out.write(_json(manifest))
-            return
-        try:
-            there = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise LzsError(f"cannot read {file}: {error}") from error
-        names = {"model": "model", "n_ctx": "context", "grid": "grid", "rows": "tasks or prompts", "version": "format"}
-        changed = [names[name] for name in manifest if there.get(name) != manifest[name]]
-        if changed:
-            raise ValueError(f"{self.path} was begun with another {' and '.join(changed)}: results are never mixed")
-
-    def transcripts(self) -> tuple[dict[Key, dict[str, Any]], list[BadRow]]:
-        """Return what is done, and the damaged lines; a last one that was cut off is taken away without a word."""
-        file = self.path / "transcripts.jsonl"
-        if not file.exists():
-            return {}, []
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise LzsError(f"cannot read {file}: {error.strerror}") from error
-        *lines, rest = data.split(b"\n")
-        if rest:
-            os.truncate(file, len(data) - len(rest))
-        done, damaged = {}, []
-        for number, line in enumerate(lines, 1):
-            try:
-                transcript = json.loads(line)
-                done[_key(transcript)] = transcript
-            except (ValueError, KeyError, TypeError, RecursionError):
-                damaged.append(BadRow(number, "damaged: made anew"))
-        return done, damaged
-
-    def finish(self, transcripts: list[dict[str, Any]], results: dict[str, Any]) -> None:
-        """Put the transcripts into the grid's order, so that two runs give the same files, and write the results."""
-        with replacing(self.path / "transcripts.jsonl") as out:
-            out.writelines((to_line(transcript) + "\n").encode("utf-8") for transcript in transcripts)
-        with replacing(self.path / "results.json") as out:
-            out.write(_json(results))
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    return (json.dumps(value, indent=1) + "\n").encode("utf-8")
