@@ -6,7 +6,7 @@ does what is missing, no more; two runs of one grid give the same files, but for
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -84,9 +84,7 @@ def evaluate(
 # ---- what there is to do ----
 
 
-def _rows(
-    files: Mapping[str, str | Path | None], limit: int | None
-) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
+def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
     rows: dict[str, Task] = {}
     bad: dict[str, list[BadRow]] = {}
     for name, path in files.items():

@@ -433,8 +433,9 @@ def _grid(data: Mapping[str, Any]) -> Grid:
 
 
 def _outcome(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mapping[str, Any] | None) -> Outcome:
-    times = None if timing is None else [timing.get(f"{part}_seconds") for part in ("prompt", "decode", "sampling")]
-    known = times is not None and all(isinstance(time, int | float) for time in times)
+    times = [] if timing is None else [timing.get(f"{part}_seconds") for part in ("sampling", "prompt", "decode")]
+    seconds = [float(time) for time in times if isinstance(time, int | float)]
+    known = len(seconds) == 3
     return Outcome(
         *key,
         task=str(row["eval"]["task"]),
@@ -442,8 +443,8 @@ def _outcome(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mapping
         right=row["eval"]["right"],
         tokens=row["usage"]["completion_tokens"],
         wasted_tokens=min(wasted_tokens(audited), row["usage"]["completion_tokens"]),
-        seconds=sum(times) if known and times is not None else None,
-        sampling_seconds=times[2] if known and times is not None else None,
+        seconds=sum(seconds) if known else None,
+        sampling_seconds=seconds[0] if known else None,
     )
 
 

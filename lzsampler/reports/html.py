@@ -98,9 +98,7 @@ def _figures(summary: Summary, samples: list[Sample]) -> str:
     made = [figure("Where loops begin", "share of the text before the first loop", histogram(total.starts))]
     if summary.points:
         shown = f"{len(summary.points):,} of {total.looping:,} " if len(summary.points) < total.looping else ""
-        made.append(
-            figure("How they look", f"{shown}loops by period, characters, and copies", scatter(summary.points))
-        )
+        made.append(figure("How they look", f"{shown}loops by period, characters, and copies", scatter(summary.points)))
     if samples:
         bands = sorted((sample.row["band"][0], sample.row["band"][1]) for sample in samples)
         step = max(1.0, len(bands) / _STRIPES)
