@@ -266,7 +266,7 @@ def _comparisons(results: "Results") -> str:
     what = (
         "Texts of the same prompt and seed, with the penalty and without, at the same temperature and truncation. "
         "Newly: loop only with it; cured: only without. p: McNemar's exact test. Differences in points of percent, "
-        "with the 95 % bootstrap interval in which whole prompts are drawn, since seeds of one prompt are not independent."
+        "with the 95 % bootstrap interval in which whole prompts are drawn: seeds of one prompt are not independent."
     )
     several = (
         f"{n:,} settings are compared: even if no penalty did anything, about {max(1, round(_ALPHA * n)):,} of these p "
