@@ -24,7 +24,7 @@ from .tasks import BadRow
 
 NONE = "none"  # the kind that others are compared with
 LOOPING_SAMPLES, OTHER_SAMPLES = 300, 100  # texts that are kept to be shown
-_OF_A_SETTING = 25  # looping ones among them
+_OF_A_SETTING = 25  # of each
 _RULES = Rules(levels=("char", "word", "line"))
 
 
@@ -481,40 +481,47 @@ def _even(tokens_per_character: float) -> Tokenizer:
     return tokenize
 
 
+_Heap = list[tuple[int, int, Sample]]  # rank, -number of the line, text; the number keeps texts from being compared
+
+
 class _Samples:
     """The texts of a run that are shown, chosen as they come, in memory that does not grow with their number."""
 
     def __init__(self) -> None:
-        self._looping: dict[str, list[tuple[int, int, Sample]]] = {}  # by setting, heaps: (waste, -order, text)
-        self._others: dict[str, tuple[bytes, Sample]] = {}
+        self._looping: dict[str, _Heap] = {}  # by setting
+        self._others: dict[str, _Heap] = {}
 
     def add(self, key: Key, audited: Audited, row: Mapping[str, Any]) -> None:
         """Keep a text if it is among those to show."""
-        if row["repetition"]["loops"] and not audited.looping:
+        if audited.looping:
+            heap, rank = self._looping.setdefault(key[0], []), wasted_tokens(audited)
+        elif row["repetition"]["loops"]:
             return  # it repeats from the reasoning on into the answer, and there is nothing to mark in either
-        if not audited.looping:
-            # As good as random, but the same in every run.
-            draw = blake2b("\0".join(map(str, key)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            if key[0] not in self._others or draw < self._others[key[0]][0]:
-                self._others[key[0]] = draw, Sample(audited, _prompt(row))
-            return
-        heap = self._looping.setdefault(key[0], [])
-        item = wasted_tokens(audited), -audited.number, Sample(audited, _prompt(row))
+        else:  # as good as drawn by chance, but the same in every run
+            name = "\0".join(map(str, key)).encode("utf-8", "surrogatepass")
+            heap, rank = (
+                self._others.setdefault(key[0], []),
+                int.from_bytes(blake2b(name, digest_size=8).digest(), "big"),
+            )
         if len(heap) < _OF_A_SETTING:
-            heapq.heappush(heap, item)
-        elif item[:2] > heap[0][:2]:
-            heapq.heapreplace(heap, item)
+            heapq.heappush(heap, (rank, -audited.number, Sample(audited, _prompt(row))))
+        elif (rank, -audited.number) > heap[0][:2]:
+            heapq.heapreplace(heap, (rank, -audited.number, Sample(audited, _prompt(row))))
 
     def chosen(self) -> tuple[Sample, ...]:
-        """Return looping ones, of every setting the worst before of any the second, then some that do not loop."""
-        ranked = [
-            (rank, -waste, -order, sample)
-            for heap in self._looping.values()
-            for rank, (waste, order, sample) in enumerate(sorted(heap, key=lambda item: item[:2], reverse=True))
-        ]
-        worst = sorted(ranked, key=lambda item: item[:3])[:LOOPING_SAMPLES]
-        others = sorted(self._others.values(), key=lambda item: item[0])[:OTHER_SAMPLES]
-        return (*(sample for *_, sample in sorted(worst, key=lambda item: item[1:3])), *(s for _, s in others))
+        """Return looping texts, then others."""
+        return (*_best(self._looping, LOOPING_SAMPLES), *_best(self._others, OTHER_SAMPLES))
+
+
+def _best(heaps: Mapping[str, _Heap], most: int) -> list[Sample]:
+    """Return the first of every setting before the second of any, at most ``most``, in the order of their rank."""
+    placed = [
+        (place, -rank, -order, sample)
+        for heap in heaps.values()
+        for place, (rank, order, sample) in enumerate(sorted(heap, key=lambda item: item[:2], reverse=True))
+    ]
+    kept = sorted(placed, key=lambda item: item[:3])[:most]
+    return [sample for *_, sample in sorted(kept, key=lambda item: item[1:3])]
 
 
 def _prompt(row: Mapping[str, Any]) -> str:

@@ -66,7 +66,9 @@ class RunFolder:
         file = self.path / RUN
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise LzsError(f"cannot read {file}: {error.strerror}") from error
+        except ValueError as error:
             raise LzsError(f"cannot read {file}: {error}") from error
         if not isinstance(found, dict):
             raise LzsError(f"cannot read {file}: it is no object")

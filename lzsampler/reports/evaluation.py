@@ -268,14 +268,15 @@ def _comparisons(results: "Results") -> str:
         "Newly: loop only with it; cured: only without. p: McNemar's exact test. Differences in points of percent, "
         "with the 95 % bootstrap interval in which whole prompts are drawn: seeds of one prompt are not independent."
     )
-    several = (
-        f"{n:,} settings are compared: even if no penalty did anything, about {max(1, round(_ALPHA * n)):,} of these p "
-        f"would be below {_ALPHA:g}. Below {_ALPHA / n:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) they are in bold."
-    )
-    notes = tag("p", what, class_="soft") + (tag("p", several, class_="soft") if n > 1 else "")
-    if not n:
-        notes = tag("p", "The grid has no setting without a penalty to compare with.", class_="soft")
-    return tag("section", tag("h2", "Setting by setting, next to no penalty"), notes, *kinds, id="settings")
+    notes = [what if n else "The grid has no setting without a penalty to compare with."]
+    if n > 1:
+        chance, least = max(1, round(_ALPHA * n)), _ALPHA / n
+        notes.append(
+            f"{n:,} settings are compared: even if no penalty did anything, about {chance:,} of these p would be below "
+            f"{_ALPHA:g}. Below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) they are in bold."
+        )
+    said = "".join(tag("p", note, class_="soft") for note in notes)
+    return tag("section", tag("h2", "Setting by setting, next to no penalty"), said, *kinds, id="settings")
 
 
 def _summary(results: "Results", kind: str) -> list[str]:
