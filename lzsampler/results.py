@@ -201,7 +201,7 @@ class Results:
             if line.key is None or line.row is None or line.key[0] not in names:
                 damaged.append(BadRow(line.number, "damaged"))
                 continue
-            audited = _audited(line.row, line.number - 1, str(there.path / TRANSCRIPTS))
+            audited = _audited(line.row, line.number - 1)
             outcomes[line.key] = _outcome(line.key, line.row, audited, timings.get(line.key))
             samples.add(line.key, audited, line.row)
         bad_rows = {**(bad or {}), **({"transcripts": damaged} if damaged else {})}
@@ -448,7 +448,7 @@ def _outcome(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mapping
     )
 
 
-def _audited(row: Mapping[str, Any], number: int, file: str) -> Audited:
+def _audited(row: Mapping[str, Any], number: int) -> Audited:
     """Return a text with what `audit` finds in it; `generate` has told already whether it loops."""
     ours, answer = row["eval"], row["messages"][-1]
     texts = (("reasoning", answer.get("reasoning_content") or ""), ("answer", answer["content"]))
@@ -458,7 +458,7 @@ def _audited(row: Mapping[str, Any], number: int, file: str) -> Audited:
         "finish reason": row.get("finish_reason"), "tokens": row["usage"]["completion_tokens"],
     }  # fmt: skip
     record = Record(
-        file=file,
+        file=TRANSCRIPTS,
         number=number,
         id=str(ours["prompt"]),
         fields=tuple(Field("reasoning" if name == "reasoning" else "answer", text) for name, text in texts if text),
@@ -467,7 +467,7 @@ def _audited(row: Mapping[str, Any], number: int, file: str) -> Audited:
     size = sum(len(field.text) for field in record.fields)
     if row["repetition"]["loops"]:
         return audit_record(record, _RULES, _even(row["usage"]["completion_tokens"] / max(size, 1)))
-    return Audited(file, number, record.id, record.groups, False, False, size, (), {},
+    return Audited(record.file, number, record.id, record.groups, False, False, size, (), {},
                    tuple((field.name, field.text) for field in record.fields))  # fmt: skip
 
 

@@ -147,7 +147,7 @@ def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) 
     parts = [_line(0, height(level), 100, height(level), "grid") for level in (top / 2, top)]
     parts.append(_line(0, _PANEL, 100, _PANEL, "axis"))
     for i, (kind, points) in enumerate(series):
-        shift = 1.5 * (2 * i - len(series) + 1)  # so that intervals of the same x stand side by side
+        shift = 2 * (2 * i - len(series) + 1)  # so that intervals of the same x stand side by side
         at = [(place(x) + shift, low, rate, high) for x, low, rate, high in points]
         parts += [_line(x, height(low), x, height(high), f"range {kind}") for x, low, _, high in at]
         parts += [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..statistics import Interval
 from ..summary import wasted_tokens
@@ -15,12 +15,11 @@ from .samples import CHARACTERS, Sample, sample
 from .text import count, percent, visible, whole
 
 if TYPE_CHECKING:
-    from ..grid import Setting
     from ..records import Audited
     from ..results import Counts, Paired, Results
 
 LOOP, RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
-_BY = ("kind", "strength", "T", "result")  # of samples
+_BY = ("kind", "strength", "temperature", "result")  # of samples
 _TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # ends of scales that halve well
 _FAINT = 0.1  # loop rate that the full colour is at least
 _FULL = 0.2  # difference of accuracy that has the full colour
@@ -260,17 +259,19 @@ def _task_cells(results: "Results", kind: str, strength: float) -> list[Cell]:
 
 def _comparisons(results: "Results") -> str:
     n = len(results.comparisons)
+    least = _ALPHA / max(n, 1)
     extra = more(results.grid.settings)
-    kinds = [tag("details", tag("summary", *_summary(results, kind)), _settings(results, kind, extra, n))
+    kinds = [tag("details", tag("summary", *_summary(results, kind)), _settings(results, kind, extra, least))
              for kind in results.kinds]  # fmt: skip
     what = (
         "Texts of the same prompt and seed, with the penalty and without, at the same temperature and truncation. "
-        "Newly: loop only with it; cured: only without. p: McNemar's exact test. Differences in points of percent, "
-        "with the 95 % bootstrap interval in which whole prompts are drawn: seeds of one prompt are not independent."
+        "Newly: loop only with it; cured: only without. Gained: right only with it; lost: only without. p: McNemar's "
+        "exact test. Differences in points of percent, with the 95 % bootstrap interval in which whole prompts are "
+        "drawn: texts of one prompt are not independent, and where temperatures are together only the interval holds."
     )
     notes = [what if n else "The grid has no setting without a penalty to compare with."]
     if n > 1:
-        chance, least = max(1, round(_ALPHA * n)), _ALPHA / n
+        chance = max(1, round(_ALPHA * n))
         notes.append(
             f"{n:,} settings are compared: even if no penalty did anything, about {chance:,} of these p would be below "
             f"{_ALPHA:g}. Below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) they are in bold."
@@ -288,12 +289,21 @@ def _summary(results: "Results", kind: str) -> list[str]:
     return [tag("b", escape(visible(kind))), " ", tag("span", escape(what), class_="soft")]
 
 
-def _settings(results: "Results", kind: str, extra: dict[str, str], n: int) -> str:
+def _settings(results: "Results", kind: str, extra: dict[str, str], least: float) -> str:
     tasks = bool(results.tasks)
     heads = ["strength", "T", "texts", "loop rate", "wasted", "newly", "cured", "p", "difference, interval"]
     heads += ["accuracy", "gained", "lost", "p", "difference, interval"] if tasks else []
-    ordered = sorted(results.settings(kind=kind), key=lambda s: (s.strength, s.params.temperature))
-    rows = [tag("tr", *_setting(results, setting, extra[setting.name], tasks, n)) for setting in ordered]
+    rows = []
+    for strength in results.strengths(kind):
+        settings = sorted(results.settings(kind=kind, strength=strength), key=lambda s: s.params.temperature)
+        for setting in settings:
+            counts, paired = results.counts(name=setting.name), results.comparisons.get(setting.name)
+            name = _strength(strength, extra[setting.name])
+            rows.append(tag("tr", name, *_setting(f"{setting.params.temperature:g}", counts, paired, tasks, least)))
+        if len(settings) > 1:
+            which: dict[str, Any] = {"kind": kind, "strength": strength}
+            cells = _setting("all", results.counts(**which), results.compare(**which), tasks, 0.0)
+            rows.append(tag("tr", _strength(strength, ""), *cells, class_="all"))
     head = tag("tr", *(tag("th", name, scope="col", class_="number") for name in heads))
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
     strengths = results.strengths(kind)
@@ -304,12 +314,14 @@ def _settings(results: "Results", kind: str, extra: dict[str, str], n: int) -> s
     return _scroll(table, f"settings of {visible(kind)}") + heats
 
 
-def _setting(results: "Results", setting: "Setting", extra: str, tasks: bool, n: int) -> list[str]:
-    counts, paired = results.counts(name=setting.name), results.comparisons.get(setting.name)
+def _strength(strength: float, extra: str) -> str:
     more_ = " " + tag("span", escape(visible(extra)), class_="soft") if extra else ""
+    return tag("th", f"{strength:g}", more_, scope="row", class_="number")
+
+
+def _setting(temperature: str, counts: "Counts", paired: "Paired | None", tasks: bool, least: float) -> list[str]:
     cells = [
-        tag("th", f"{setting.strength:g}", more_, scope="row", class_="number"),
-        _number(f"{setting.params.temperature:g}"),
+        _number(temperature),
         _number(f"{counts.texts:,}"),
         _number(percent(counts.loop_rate) if counts.texts else "–"),
         _number(percent(counts.wasted_share)),
@@ -317,28 +329,33 @@ def _setting(results: "Results", setting: "Setting", extra: str, tasks: bool, n:
     if paired is None:
         cells += [_number("–")] * 4
     else:
-        cells += [_number(f"{paired.newly:,}"), _number(f"{paired.cured:,}"), _p(paired.loop_p, n)]
+        cells += [_number(f"{paired.newly:,}"), _number(f"{paired.cured:,}"), _p(paired.loop_p, least)]
         cells.append(_number(_difference(paired.loop_difference, paired.loop_interval)))
     if tasks:
-        cells += [_number("–" if counts.accuracy is None else percent(counts.accuracy)), *_accuracy(paired, n)]
+        cells += [_number("–" if counts.accuracy is None else percent(counts.accuracy)), *_accuracy(paired, least)]
     return cells
 
 
-def _accuracy(paired: "Paired | None", n: int) -> list[str]:
+def _accuracy(paired: "Paired | None", least: float) -> list[str]:
     if paired is None or paired.accuracy_difference is None or paired.accuracy_interval is None:
         return [_number("–")] * 4
     difference = _difference(paired.accuracy_difference, paired.accuracy_interval)
-    return [_number(f"{paired.gained:,}"), _number(f"{paired.lost:,}"), _p(paired.accuracy_p, n), _number(difference)]
+    return [
+        _number(f"{paired.gained:,}"),
+        _number(f"{paired.lost:,}"),
+        _p(paired.accuracy_p, least),
+        _number(difference),
+    ]
 
 
 def _number(text: str) -> str:
     return tag("td", escape(text), class_="number")
 
 
-def _p(p: float, n: int) -> str:
+def _p(p: float, least: float) -> str:
     text = "<0.0001" if p < 0.0001 else f"{p:.2g}"
     shown = escape(text)
-    return tag("td", tag("b", shown) if p < _ALPHA / n else shown, class_="number")
+    return tag("td", tag("b", shown) if p < least else shown, class_="number")
 
 
 def _difference(difference: float, interval: Interval) -> str:
@@ -359,7 +376,7 @@ def _sample(results: "Results", record: "Audited", prompt: str) -> Sample:
     setting = results.settings(name=record.groups["setting"])[0]
     right = {"yes": "right", "no": "wrong"}.get(record.groups.get("right", ""))
     result = ", ".join(word for word in ("loops" if record.looping else "", right) if word) or "no loop"
-    groups = {"strength": f"{setting.strength:g}", "T": f"{setting.params.temperature:g}", "result": result}
+    groups = {"strength": f"{setting.strength:g}", "temperature": f"{setting.params.temperature:g}", "result": result}
     record = replace(record, groups={"kind": record.groups["kind"], **groups, **record.groups})
     return sample(record, wasted_tokens(record), _BY, prompt)
 
