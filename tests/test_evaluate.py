@@ -157,6 +157,16 @@ evaluate(default_model(), {str(out)!r}, **test_evaluate.SETTINGS)
     assert same(whole, out)
 
 
+def test_the_block_of_the_docs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "evaluate.md").read_text(encoding="utf-8")
+    block = page.split("```python\n")[1].split("```")[0]
+    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("| kind ")
+    assert "Paired(pairs=4" in done.stdout
+    assert (tmp_path / "report.html").read_bytes() == (tmp_path / "lzs-eval" / "report.html").read_bytes()
+
+
 def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is there already: --resume goes on with it"):
         evaluate(default_model(), whole, **SETTINGS)

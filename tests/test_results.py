@@ -1,6 +1,7 @@
 """`Results`: rates, comparisons with no penalty, the strengths that are chosen, timings, samples, what is written."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,15 @@ def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) ->
         small.save(tmp_path / "r.csv")
     with pytest.raises(LzsError, match="cannot write"):
         small.save(tmp_path / "missing" / "r.html")
+
+
+def test_every_key_is_in_the_docs(small: Results) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "evaluate.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(\w+)`", page.split("## results.json")[1]))
+    written = small.to_json()
+    setting = written["settings"][1]
+    keys = {*written, *setting, *setting["against_none"], *written["chosen"][0], *written["kinds"]["lz"]}
+    assert keys <= told
 
 
 def test_overhead_is_that_of_the_texts_with_timings() -> None:

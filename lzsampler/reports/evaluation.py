@@ -120,7 +120,8 @@ def _kinds(results: "Results") -> str:
         "All temperatures together. Of each kind the strength with fewest loops among those that do not lose accuracy "
         "next to no penalty; it is chosen on these same texts, which flatters it."
     )
-    return tag("section", tag("h2", "Each kind at its best strength"), tag("p", what, class_="soft"), table)
+    return tag("section", tag("h2", "Each kind at its best strength"), tag("p", what, class_="soft"),
+               _scroll(table, "kinds of penalties"))  # fmt: skip
 
 
 def _overhead(counts: "Counts") -> str:
