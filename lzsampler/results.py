@@ -176,7 +176,7 @@ class Results:
     """
 
     grid: Grid
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[Outcome] = field(repr=False)
     model: str = ""
     bad: Mapping[str, Sequence[BadRow]] = field(default_factory=dict)
     samples: Sequence[Sample] = field(default=(), repr=False)
