@@ -33,7 +33,7 @@ _options = options(
     option(_HOW, "-t", "--threads", "n_threads", **count(1), default=None, help="default: as of lzs generate"),
     option(_HOW, "--fail-if", "conditions", multiple=True, metavar="CONDITION",
            help='exit 1 if it holds, e.g. "lz-rate.loop_rate > 0.01", over all settings of a kind'),
-    option(_HOW, "-q", "--quiet", is_flag=True, help="no progress"),
+    option(_HOW, "-q", "--quiet", is_flag=True, help="only the table and what went wrong"),
     option(_HOW, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
 )  # fmt: skip
 
