@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params, Results, evaluate  # noqa: E402 (needs llama_cpp)
+from lzsampler import LzsError, Params, Results, audit, evaluate  # noqa: E402 (needs llama_cpp)
 from lzsampler.generate import generate  # noqa: E402
 from lzsampler.grid import DRY, Grid, Setting  # noqa: E402
 from lzsampler.llama.chain import ChainSampler  # noqa: E402
 from lzsampler.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
+from lzsampler.parallel import Request, generate_many  # noqa: E402
 from lzsampler.transcript import TranscriptFile  # noqa: E402
 
 GRID = Grid(
@@ -249,6 +252,20 @@ def test_a_full_disk_loses_no_text_that_was_written(
             evaluate(default_model(), out / "deeper", **SETTINGS)
 
 
+def test_dry_ends_a_greedy_loop() -> None:
+    """Where -1 is handed on to a llama.cpp that knows it no more, nothing is penalised and nobody says so."""
+    params = Params(temperature=0.0)
+    with Model(default_model(), n_ctx=512) as model:
+        prompt = "Between Barton and Delaford, there was that"
+        requests = [
+            Request(name, prompt, params, n_predict=300, sampler=partial(ChainSampler, model.llm, params, dry))
+            for name, dry in (("dry", DRY), ("off", {**DRY, "dry_multiplier": 0.0}))
+        ]
+        texts = {request.id: made.text for request, made in generate_many(model, requests)}
+    assert audit(texts["off"]).looping
+    assert not audit(texts["dry"]).looping
+
+
 def test_dry_is_llama_cpps(whole: Path) -> None:
     """The baseline's picks are those of a chain of llama.cpp made by hand over the same logits."""
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
@@ -256,7 +273,15 @@ def test_dry_is_llama_cpps(whole: Path) -> None:
             params = Params(temperature=0.8, top_k=40, top_p=0.95, seed=seed)
             sampler = ChainSampler(model.llm, params, DRY)
             by_hand = llama_cpp._internals.LlamaSampler()
-            by_hand.add_dry(model.llm._model, 0.8, 1.75, 2, -1, ["\n", ":", '"', "*"])
+            numbers = (0.8, 1.75, 2, 256)  # llama.cpp does not know what a context holds, so -1 is not for it
+            names = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n")
+            more = {"n_ctx_train": 256} if "n_ctx_train" in signature(by_hand.add_dry).parameters else {}
+            by_hand.add_dry(
+                model=model.llm._model,
+                **dict(zip(names, numbers, strict=True)),
+                **more,
+                seq_breakers=["\n", ":", '"', "*"],
+            )
             by_hand.add_top_k(40)
             by_hand.add_top_p(0.95)
             by_hand.add_min_p(0.0)

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,16 @@ class ChainSampler:
         self.n_vocab = int(llm.n_vocab())
         make: Any = llama_cpp._internals.LlamaSampler
         self._chain = make()
-        self._chain.add_dry(
-            llm._model,
-            float(dry["dry_multiplier"]),
-            float(dry["dry_base"]),
-            int(dry["dry_allowed_length"]),
-            int(dry["dry_penalty_last_n"]),
-            _SEQUENCE_BREAKERS,
-        )
+        last_n, n_ctx = int(dry["dry_penalty_last_n"]), int(llm.n_ctx())
+        numbers: dict[str, float] = {
+            "dry_multiplier": float(dry["dry_multiplier"]),
+            "dry_base": float(dry["dry_base"]),
+            "dry_allowed_length": int(dry["dry_allowed_length"]),
+            "dry_penalty_last_n": n_ctx if last_n == -1 else last_n,  # for llama.cpp itself -1 is no penalty by now
+        }
+        if "n_ctx_train" in signature(self._chain.add_dry).parameters:  # llama-cpp-python up to 0.3.26 at least
+            numbers["n_ctx_train"] = n_ctx
+        self._chain.add_dry(model=llm._model, **numbers, seq_breakers=_SEQUENCE_BREAKERS)
         if params.temperature == 0:
             self._chain.add_greedy()
         else:
