@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lzsampler.generate import Generation
@@ -42,15 +42,18 @@ class Output:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait, so that what is printed is also counted; not on Windows."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Let Ctrl-C wait, so that what is printed is also counted.
+
+    A mask would not do: the signal goes to any thread of the process, llama.cpp's too, and Python then raises here.
+    """
+    waiting: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda *signal_and_frame: waiting.append(signal_and_frame))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
+        if waiting and callable(before):
+            before(*waiting[0])
 
 
 def loop_line(loop: "Loop", *, trimmed: bool) -> str:

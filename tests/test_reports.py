@@ -27,7 +27,7 @@ from lzsampler.reports.terminal import colored
 from lzsampler.reports.text import columns, count, fit, percent, visible
 from lzsampler.summary import Group, Summary
 
-FIXED = ["file", "record", "id", "field", "level", "rule", "start", "end", "period", "copies", "unit"]  # of issue 5
+FIXED = ["file", "record", "id", "field", "level", "rule", "start", "end", "period", "copies", "unit"]  #
 
 
 # A row a loop
