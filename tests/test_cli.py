@@ -33,7 +33,8 @@ def generate(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[st
 
 
 def started(*arguments: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([LZS, "generate", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # Without a buffer, whose content communicate() would leave out.
+    return subprocess.Popen([LZS, "generate", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
