@@ -1,13 +1,18 @@
-"""`generate_many`: many texts in one llama.cpp context, a sampler each, decoded in one batch a step.
+"""`generate_many`: many texts in few llama.cpp contexts, a sampler each, decoded in one batch a step.
 
-Every sequence has a cache of its own (``kv_unified`` off), so a text is that of `generate` wherever llama.cpp computes
-the same logits in batches of any size: with Q8_0 weights it does, bit for bit; with F16 weights it does not, and a text
-may turn at a token that was almost a tie. When a text ends the next one takes its place, and a prompt begins with what
-some cache already holds of it.
+Every text is that of `generate` wherever llama.cpp computes the same logits in batches of any size: with Q8_0 weights it
+does, bit for bit; with F16 weights it does not, and a text may turn at a token that was almost a tie. Three things see
+to that: every sequence has a cache of its own (``kv_unified`` off), a prompt is decoded by itself in the pieces in
+which `generate` decodes it, and no token of it is computed alone that is not alone there (`_reusable`).
+
+When a text ends the next one takes its place, and a prompt begins with what some cache already holds of it. Where
+llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
 """
 
 import ctypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -19,11 +24,11 @@ from ._check import LzsError, integer
 from .generate import Generation, Text
 from .llama import llama_cpp
 from .llama.chain import ChainSampler
-from .model import MAX_THREADS, Messages, Model
+from .model import MAX_THREADS, MAX_UBATCH, Messages, Model, physical_cores
 from .params import Params
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
-_WORTH_WAITING = 8  # tokens of a prompt that another slot is about to decode
+_WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
 _FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from those of `generate`
 
 
@@ -44,76 +49,54 @@ class Request:
 
 
 def generate_many(
-    model: Model, requests: Iterable[Request], *, n_parallel: int = 16, n_threads: int | None = None
+    model: Model,
+    requests: Iterable[Request],
+    *,
+    n_parallel: int = 16,
+    n_threads: int | None = None,
+    n_contexts: int | None = None,
 ) -> Iterator[tuple[Request, Generation]]:
     """Yield each request with its text, as they end; which end first depends on their lengths only.
 
-    ``n_parallel``: texts at a time, 1..256; each has a context of ``model.n_ctx`` tokens, in memory of its own.
-    ``n_threads``: None is the model's. Requests are taken one by one, when there is room. Timings of a text are
-    its share of the steps that it took part in.
+    ``n_parallel``: texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, in memory of its own.
+    ``n_threads``: of llama.cpp, for each context; None is the model's. ``n_contexts``: how many decode at the same
+    time, each a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU. Requests are taken one
+    by one, when there is room. Timings of a text are its prompt's, and its share of the steps that it took part in.
 
-    Raises as `generate`; what ended before was yielded. Closing the iterator frees the context.
+    Raises as `generate`; what ended before was yielded. Closing the iterator frees the contexts.
     """
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
     threads = model.n_threads if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
-    batch = _Batch(model, n_parallel, threads)
-    try:
-        yield from _run(model, batch, iter(requests), n_parallel)
-    finally:
-        batch.close()
-
-
-class _Slot:
-    """A place in the batch: what its cache holds, and the text that is written there."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.cached: list[int] = []
-        self.waiting: list[int] = []  # tokens to decode
-        self.request: Request | None = None
-        self.text: Text | None = None
+    if n_contexts is None:
+        on_gpu = model.n_gpu_layers != 0 and llama_cpp.llama_supports_gpu_offload()
+        n_contexts = 1 if on_gpu else max(1, physical_cores() // threads)
+    n_contexts = min(integer("n_contexts", n_contexts, 1, MAX_PARALLEL), n_parallel)
+    with ExitStack() as stack:
+        contexts = []
+        for i in range(n_contexts):
+            contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads))
+            stack.callback(contexts[-1].close)
+        pool = stack.enter_context(ThreadPoolExecutor(n_contexts))  # left before the contexts are freed
+        yield from _run(model, contexts, pool, iter(requests))
 
 
 def _run(
-    model: Model, batch: "_Batch", requests: Iterator[Request], n_parallel: int
+    model: Model, contexts: Sequence["_Context"], pool: ThreadPoolExecutor, requests: Iterator[Request]
 ) -> Iterator[tuple[Request, Generation]]:
-    slots = [_Slot(i) for i in range(n_parallel)]
-    first: tuple[Request, Text] | None = None
-    more = True
+    each = pool.map if len(contexts) > 1 else map
     while True:
-        for slot in slots:
-            if slot.text is not None:
-                continue
-            if first is None and more:
-                request = next(requests, None)
-                more = request is not None
-                first = None if request is None else (request, _text(model, request))
-            if first is None or not _begin(batch, slots, slot, *first):
-                break  # no more; or its prompt is being decoded in another slot, to be copied a step later
-            first = None
-        active = [slot for slot in slots if slot.text is not None]
-        if not active:
+        while (roomy := max(contexts, key=lambda context: context.room)).room:
+            request = next(requests, None)
+            if request is None:
+                break
+            roomy.add(request, _text(model, request))
+        working = [context for context in contexts if not context.idle]
+        if not working:
             return
-        start = perf_counter()
-        ready = batch.decode(active)
-        share = (perf_counter() - start) / len(active)
-        for slot in active:
-            assert slot.text is not None
-            if slot.text.tokens:
-                slot.text.decode_s += share
-            else:
-                slot.text.prompt_s += share
-        for slot, logits in ready:
-            assert slot.text is not None
-            assert slot.request is not None
-            token = slot.text.take(logits, room=len(slot.cached) < model.n_ctx)
-            if token is not None:
-                slot.waiting = [token]
-                continue
-            text, finished = slot.text, slot.request
-            slot.text = slot.request = None
-            text.total_s = text.prompt_s + text.decode_s + text.sampling_s
-            yield finished, text.generation()
+        for ended in each(_Context.step, working):
+            for request, text in ended:
+                text.total_s = text.prompt_s + text.decode_s + text.sampling_s
+                yield request, text.generation()
 
 
 def _text(model: Model, request: Request) -> Text:
@@ -128,100 +111,187 @@ def _text(model: Model, request: Request) -> Text:
     )
 
 
-def _begin(batch: "_Batch", slots: list[_Slot], slot: _Slot, request: Request, text: Text) -> bool:
-    """Give a request a slot, with as much of its prompt as some cache holds; its last token is always decoded.
+class _Cache:
+    """What llama.cpp holds of one sequence: a prompt, the logits after it, and tokens of a text up to ``n_past``."""
 
-    False, with nothing done, when more of its prompt waits in another slot to be decoded.
-    """
-    prompt = text.prompt
-    source = max(slots, key=lambda other: (_common(other.cached, prompt), other is slot))
-    keep = min(_common(source.cached, prompt), len(prompt) - 1)
-    coming = max(_common(other.cached + other.waiting, prompt) for other in slots)
-    if min(coming, len(prompt) - 1) > keep + _WORTH_WAITING:
-        return False
-    if not batch.share(source, slot, keep):
-        keep = 0
-    slot.cached = prompt[:keep]
-    slot.waiting = prompt[keep:]
-    slot.request, slot.text = request, text
-    return True
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.prompt: list[int] = []
+        self.row: npt.NDArray[np.float32] = np.empty(0, np.float32)
+        self.n_past = 0
 
 
-def _common(a: list[int], b: list[int]) -> int:
-    """Return the length of the common beginning."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+@dataclass
+class _Writing:
+    """A text while it is written; ``token`` is the one to decode next."""
+
+    request: Request
+    text: Text
+    cache: _Cache
+    token: int = -1
 
 
-class _Batch:
-    """A llama.cpp context of its own over the model's weights, with one cache a slot, and the batch of a step."""
+class _Context:
+    """A llama.cpp context over the model's weights with some caches; for one thread at a time."""
 
-    def __init__(self, model: Model, n_parallel: int, n_threads: int) -> None:
+    def __init__(self, model: Model, n_caches: int, n_threads: int) -> None:
         if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
             raise LzsError(f"llama-cpp-python {llama_cpp.__version__} has no caches by sequence: use a newer one")
-        self.n_vocab, self.n_batch = model.n_vocab, max(model.n_batch, n_parallel)
+        self._model = model
+        capacity = max(model.n_batch, n_caches)
         params = llama_cpp.llama_context_default_params()
-        params.n_ctx = n_parallel * -(-model.n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
-        params.n_seq_max = n_parallel
-        params.n_batch = params.n_ubatch = self.n_batch
+        params.n_ctx = n_caches * -(-model.n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
+        params.n_seq_max = n_caches
+        params.n_batch = capacity
+        params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_caches)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
         params.flash_attn_type = _FLASH_OFF
         self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
         if not self._context:
             raise LzsError(
-                f"llama.cpp has no memory for {n_parallel} contexts of {model.n_ctx} tokens: "
+                f"llama.cpp has no memory for {n_caches} caches of {model.n_ctx} tokens: "
                 "fewer texts at a time, or a smaller context"
             )
         self._memory = llama_cpp.llama_get_memory(self._context)
-        self._batch = llama_cpp.llama_batch_init(self.n_batch, 0, 1)
-        self._tokens = np.ctypeslib.as_array(self._batch.token, (self.n_batch,))
-        self._places = np.ctypeslib.as_array(self._batch.pos, (self.n_batch,))
-        self._wanted = np.ctypeslib.as_array(self._batch.logits, (self.n_batch,))
-        np.ctypeslib.as_array(self._batch.n_seq_id, (self.n_batch,))[:] = 1
-        self._slots = [self._batch.seq_id[i] for i in range(self.n_batch)]
+        self._batch = llama_cpp.llama_batch_init(capacity, 0, 1)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, (capacity,))
+        self._places = np.ctypeslib.as_array(self._batch.pos, (capacity,))
+        self._wanted = np.ctypeslib.as_array(self._batch.logits, (capacity,))
+        np.ctypeslib.as_array(self._batch.n_seq_id, (capacity,))[:] = 1
+        self._sequences = [self._batch.seq_id[i] for i in range(capacity)]
+        self._caches = [_Cache(i) for i in range(n_caches)]
+        self._free = list(self._caches)
+        self._begun: list[_Writing] = []  # the prompt is not decoded yet
+        self._running: list[_Writing] = []  # in the order of their caches
 
     def close(self) -> None:
+        """Free it."""
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
 
-    def share(self, source: _Slot, slot: _Slot, keep: int) -> bool:
-        """Let a slot's cache be the first ``keep`` tokens of another's; False when that cannot be, and it is empty."""
-        if source is not slot:
-            llama_cpp.llama_memory_seq_rm(self._memory, slot.number, -1, -1)
-            if keep:  # between caches of their own llama.cpp copies whole sequences only
-                llama_cpp.llama_memory_seq_cp(self._memory, source.number, slot.number, -1, -1)
-        if keep and llama_cpp.llama_memory_seq_rm(self._memory, slot.number, keep, -1):
-            return True
-        llama_cpp.llama_memory_seq_rm(self._memory, slot.number, -1, -1)
-        return False
+    @property
+    def room(self) -> int:
+        """Number of texts that it has room for."""
+        return len(self._free)
 
-    def decode(self, slots: list[_Slot]) -> list[tuple[_Slot, npt.NDArray[np.float32]]]:
-        """Decode what waits, as much as fits, slots with a single token first; those that are through, with logits."""
-        n, ready = 0, []
-        for slot in sorted(slots, key=lambda slot: len(slot.waiting) > 1):
-            part = slot.waiting[: self.n_batch - n]
-            if not part:
-                continue
-            end = n + len(part)
-            self._tokens[n:end] = part
-            self._places[n:end] = range(len(slot.cached), len(slot.cached) + len(part))
-            self._wanted[n:end] = 0
-            for i in range(n, end):
-                self._slots[i][0] = slot.number
-            slot.cached += part
-            slot.waiting = slot.waiting[len(part) :]
-            if not slot.waiting:
-                self._wanted[end - 1] = 1
-                ready.append(slot)
-            n = end
+    @property
+    def idle(self) -> bool:
+        """Whether there is no text to write."""
+        return not self._begun and not self._running
+
+    def add(self, request: Request, text: Text) -> None:
+        """Begin a text, where most of its prompt is."""
+        cache = max(self._free, key=lambda cache: self._reusable(cache, text.prompt))
+        self._free.remove(cache)
+        self._begun.append(_Writing(request, text, cache))
+
+    def step(self) -> list[tuple[Request, Text]]:
+        """Write a token of every text, after its prompt the first as well, and return the texts that end."""
+        ended: list[tuple[Request, Text]] = []
+        for writing in self._begun:
+            start = perf_counter()
+            row = self._prompt(writing.cache, writing.text.prompt)
+            writing.text.prompt_s = perf_counter() - start
+            self._take(writing, row, ended)
+        self._begun = []
+        self._close_up()
+        if self._running:
+            start = perf_counter()
+            running, self._running = self._running, []
+            rows = self._decode([(w.token, w.cache.n_past, w.cache.number) for w in running], wanted=len(running))
+            share = (perf_counter() - start) / len(running)
+            for writing, row in zip(running, rows, strict=True):
+                writing.cache.n_past += 1
+                writing.text.decode_s += share
+                self._take(writing, row, ended)
+        return ended
+
+    def _take(self, writing: _Writing, row: npt.NDArray[np.float32], ended: list[tuple[Request, Text]]) -> None:
+        token = writing.text.take(row, room=writing.cache.n_past < self._model.n_ctx)
+        if token is None:
+            self._free.append(writing.cache)
+            ended.append((writing.request, writing.text))
+        else:
+            writing.token = token
+            self._running.append(writing)
+
+    def _prompt(self, cache: _Cache, prompt: list[int]) -> npt.NDArray[np.float32]:
+        """Have a prompt in a cache, as much of it as can be from another one, and return the logits after it."""
+        source = max(self._caches, key=lambda other: (self._reusable(other, prompt), other is cache))
+        keep = self._reusable(source, prompt)
+        if source is not cache:
+            keep = keep if keep >= _WORTH_COPYING else 0
+            if keep:
+                self._copy(source, cache)
+        if not keep or not llama_cpp.llama_memory_seq_rm(self._memory, cache.number, keep, -1):
+            keep = 0  # a recurrent model cannot go back part of the way
+            llama_cpp.llama_memory_seq_rm(self._memory, cache.number, -1, -1)
+        cache.n_past = keep
+        n_batch = self._model.n_batch
+        while cache.n_past < len(prompt):
+            end = min(len(prompt), (cache.n_past // n_batch + 1) * n_batch)
+            part = [(prompt[place], place, cache.number) for place in range(cache.n_past, end)]
+            (row,) = self._decode(part, wanted=1)
+            cache.row = row.copy()
+            cache.n_past = end
+        cache.prompt = prompt
+        return cache.row
+
+    def _reusable(self, cache: _Cache, prompt: list[int]) -> int:
+        """Return how many tokens of a prompt a cache holds as `generate` would compute them.
+
+        llama.cpp computes a token that it gets alone by other kernels than several, with other rounding. `generate`
+        gives it whole batches, so a token is alone if it is the last one and the first one of a batch.
+        """
+        if cache.prompt == prompt:
+            return len(prompt)
+        n, n_batch = min(_common(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
+        if n_batch > 1:
+            if n == len(cache.prompt) and n % n_batch == 1:  # the last one there was alone, and would not be here
+                n -= 1
+            elif n % n_batch and min(len(prompt), (n // n_batch + 1) * n_batch) - n == 1:  # the next would be alone
+                n -= 1
+        return n
+
+    def _close_up(self) -> None:
+        """Move texts into the first caches: llama.cpp computes together only those that lie side by side.
+
+        There are gaps when the requests have run out.
+        """
+        n = len(self._running)
+        gaps = [cache for cache in self._caches[:n] if cache in self._free]
+        beyond = [writing for writing in self._running if writing.cache.number >= n]
+        for cache, writing in zip(gaps, beyond, strict=True):
+            self._copy(writing.cache, cache)
+            self._free.remove(cache)
+            self._free.append(writing.cache)
+            writing.cache = cache
+        self._running.sort(key=lambda writing: writing.cache.number)
+
+    def _copy(self, source: _Cache, target: _Cache) -> None:
+        llama_cpp.llama_memory_seq_rm(self._memory, target.number, -1, -1)
+        llama_cpp.llama_memory_seq_cp(self._memory, source.number, target.number, -1, -1)
+        target.prompt, target.row, target.n_past = source.prompt, source.row, source.n_past
+
+    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> npt.NDArray[np.float32]:
+        """Decode (token, place, number of the cache) each; return logits of the last ones, float32[wanted, n_vocab]."""
+        n = len(batch)
+        self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)
+        for i, number in enumerate(numbers):
+            self._sequences[i][0] = number
+        self._wanted[: n - wanted] = 0
+        self._wanted[n - wanted : n] = 1
         self._batch.n_tokens = n
         status = llama_cpp.llama_decode(self._context, self._batch)
         if status != 0:
             raise LzsError(
-                f"llama_decode returned {status} for {len(slots)} texts: fewer at a time, or a smaller context"
+                f"llama_decode returned {status} for {n} tokens: fewer texts at a time, or a smaller context"
             )
-        if not ready:
-            return []
-        pointer = llama_cpp.llama_get_logits(self._context)  # a row for each that is wanted, in their order
-        rows = np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float)), (len(ready), self.n_vocab))
-        return list(zip(ready, rows, strict=True))
+        pointer = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.POINTER(ctypes.c_float))
+        return np.ctypeslib.as_array(pointer, (wanted, self._model.n_vocab))
+
+
+def _common(a: list[int], b: list[int]) -> int:
+    """Return the length of the common beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -1,0 +1,142 @@
+"""Tokens a second of `lzs eval`'s batches, next to llama-cpp-python and `generate`, which write one text after the other.
+
+    python bench/evaluation.py [--model MODEL.gguf] [--prompts 8] [-n 256] [--rounds 5] [--json]
+
+The same requests for all: the embedded model's prompts, each greedy, greedy with a repetition penalty, and drawn at
+temperature 0.8. The runs take turns within a round. `create_completion` and the others are called with their defaults;
+it makes its text anew for each token, so `Llama.generate`, with the text made once, is here too. "n x m": n texts at a time
+in m contexts. A busy machine lengthens the time a run takes more than its CPU time, all threads together; the ratios (of
+tokens a second to those of `create_completion`, median and range over the rounds) are given for both. The greedy texts
+without a penalty must be those of `generate`, however many are written at a time; how many of `create_completion`'s are
+is shown.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from lzsampler import Params
+from lzsampler.generate import generate
+from lzsampler.llama import llama_cpp
+from lzsampler.model import Model
+from lzsampler.models import default_model, default_prompts
+from lzsampler.parallel import Request, generate_many
+from measure import report
+
+N_CTX = 512
+BASELINE = "create_completion"
+SETTINGS: dict[str, tuple[Params, dict[str, float]]] = {  # ours, and the arguments of create_completion
+    "greedy": (Params(temperature=0.0), {"temperature": 0.0}),
+    "repetition": (
+        Params(temperature=0.0, repetition_penalty=1.2, penalty_window=64),
+        {"temperature": 0.0, "repeat_penalty": 1.2},
+    ),
+    "drawn": (
+        Params(temperature=0.8, top_k=40, top_p=0.95, min_p=0.05, temperature_last=True),
+        {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05},
+    ),
+}
+Run = Callable[[], dict[Any, tuple[int, str]]]  # -> of each request its tokens and its text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--prompts", type=int, default=8)
+    parser.add_argument("-n", type=int, default=256, help="new tokens of a text, at most")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    prompts = [json.loads(line)["prompt"] for line in default_prompts().read_text("utf-8").splitlines()]
+    requests = [
+        Request((name, prompt), prompt, params, n_predict=arguments.n)
+        for prompt in prompts[: arguments.prompts]
+        for name, (params, _) in SETTINGS.items()
+    ]
+    llm = llama_cpp.Llama(str(arguments.model), n_ctx=N_CTX, verbose=False)
+    with Model(arguments.model, n_ctx=N_CTX) as model:
+        runs: dict[str, Run] = {
+            BASELINE: lambda: {request.id: _completion(llm, request) for request in requests},
+            "Llama.generate": lambda: {request.id: _tokens(llm, request) for request in requests},
+            "generate": lambda: {request.id: _alone(model, request) for request in requests},
+        }
+        for n_parallel, n_contexts in ((8, 1), (16, 1), (32, 1), (16, 2), (32, 2)):
+            runs[f"generate_many {n_parallel} x {n_contexts}"] = _many(model, requests, n_parallel, n_contexts)
+        runs["generate_many"] = _many(model, requests)
+        results = _measured(runs, arguments.rounds)
+    llm.close()
+    report(results, arguments.json)
+
+
+def _completion(llm: Any, request: Request) -> tuple[int, str]:
+    made = llm.create_completion(request.prompt, max_tokens=request.n_predict, **SETTINGS[request.id[0]][1])
+    return made["usage"]["completion_tokens"], made["choices"][0]["text"]
+
+
+def _tokens(llm: Any, request: Request) -> tuple[int, str]:
+    fields = dict(SETTINGS[request.id[0]][1])
+    made: list[int] = []
+    for token in llm.generate(llm.tokenize(request.prompt.encode()), temp=fields.pop("temperature"), **fields):
+        if token == llm.token_eos():
+            break
+        made.append(token)
+        if len(made) == request.n_predict:
+            break
+    return len(made), llm.detokenize(made).decode("utf-8", "replace")
+
+
+def _alone(model: Model, request: Request) -> tuple[int, str]:
+    made = generate(model, request.prompt, request.params, n_predict=request.n_predict)
+    return len(made.tokens), made.text
+
+
+def _many(model: Model, requests: list[Request], n_parallel: int = 16, n_contexts: int | None = None) -> Run:
+    def run() -> dict[Any, tuple[int, str]]:
+        made = generate_many(model, requests, n_parallel=n_parallel, n_contexts=n_contexts)
+        return {request.id: (len(generation.tokens), generation.text) for request, generation in made}
+
+    return run
+
+
+def _measured(runs: dict[str, Run], rounds: int) -> list[dict[str, Any]]:
+    """Return a row a run: time and CPU time a token, the ratios, and how many greedy texts are those of `generate`."""
+    wall = {name: np.empty(rounds) for name in runs}  # milliseconds a token
+    cpu = {name: np.empty(rounds) for name in runs}
+    texts: dict[str, dict[Any, tuple[int, str]]] = {}
+    for i in range(rounds):
+        for name in list(runs)[:: 1 if i % 2 else -1]:
+            start, start_cpu = perf_counter(), process_time()
+            texts[name] = runs[name]()
+            elapsed, elapsed_cpu = perf_counter() - start, process_time() - start_cpu
+            n = sum(tokens for tokens, _ in texts[name].values())
+            wall[name][i], cpu[name][i] = 1e3 * elapsed / n, 1e3 * elapsed_cpu / n
+    results = []
+    for name in runs:
+        greedy = [key for key in texts[name] if key[0] == "greedy"]
+        same = sum(texts[name][key] == texts["generate"][key] for key in greedy)
+        if name.startswith("generate_many") and same < len(greedy):
+            raise SystemExit(f"{name}: {len(greedy) - same} texts are not those of generate")
+        results.append(
+            {
+                "run": name,
+                "ms/token": float(np.median(wall[name])),
+                "CPU ms/token": float(np.median(cpu[name])),
+                "times faster": _ratio(wall[BASELINE] / wall[name]),
+                "times less CPU": _ratio(cpu[BASELINE] / cpu[name]),
+                "texts of generate": f"{same} of {len(greedy)}",
+            }
+        )
+    return results
+
+
+def _ratio(values: Any) -> str:
+    return f"{np.median(values):.2f} ({values.min():.2f} to {values.max():.2f})"
+
+
+if __name__ == "__main__":
+    main()
