@@ -1,14 +1,13 @@
-"""Tokens a second of `lzs eval`'s batches, next to llama-cpp-python and `generate`, which write one text after the other.
+"""Tokens a second of the batches of `lzs eval`, next to llama-cpp-python and `generate`, a text after the other.
 
     python bench/evaluation.py [--model MODEL.gguf] [--prompts 8] [-n 256] [--rounds 5] [--json]
 
 The same requests for all: the embedded model's prompts, each greedy, greedy with a repetition penalty, and drawn at
-temperature 0.8. The runs take turns within a round. `create_completion` and the others are called with their defaults;
-it makes its text anew for each token, so `Llama.generate`, with the text made once, is here too. "n x m": n texts at a time
-in m contexts. A busy machine lengthens the time a run takes more than its CPU time, all threads together; the ratios (of
-tokens a second to those of `create_completion`, median and range over the rounds) are given for both. The greedy texts
-without a penalty must be those of `generate`, however many are written at a time; how many of `create_completion`'s are
-is shown.
+temperature 0.8. The runs take turns within a round, with the defaults of each. `create_completion` makes its text anew
+for each token, so `Llama.generate`, with the text made once, is here too. "n x m": n texts at a time in m contexts.
+On a busy machine the time of a run is more than its CPU time (of all threads together), so the ratios to
+`create_completion` (of tokens a second: median and range over the rounds) are given for both. The greedy texts without
+a penalty must be those of `generate`, however many are written at a time; how many of llama-cpp-python's are is shown.
 """
 
 import argparse
@@ -81,7 +80,8 @@ def _completion(llm: Any, request: Request) -> tuple[int, str]:
 def _tokens(llm: Any, request: Request) -> tuple[int, str]:
     fields = dict(SETTINGS[request.id[0]][1])
     made: list[int] = []
-    for token in llm.generate(llm.tokenize(request.prompt.encode()), temp=fields.pop("temperature"), **fields):
+    prompt = llm.tokenize(str(request.prompt).encode())
+    for token in llm.generate(prompt, temp=fields.pop("temperature"), **fields):
         if token == llm.token_eos():
             break
         made.append(token)

@@ -1,9 +1,9 @@
 """`generate_many`: many texts in few llama.cpp contexts, a sampler each, decoded in one batch a step.
 
-Every text is that of `generate` wherever llama.cpp computes the same logits in batches of any size: with Q8_0 weights it
-does, bit for bit; with F16 weights it does not, and a text may turn at a token that was almost a tie. Three things see
-to that: every sequence has a cache of its own (``kv_unified`` off), a prompt is decoded by itself in the pieces in
-which `generate` decodes it, and no token of it is computed alone that is not alone there (`_reusable`).
+Every text is that of `generate` wherever llama.cpp computes the same logits for one sequence and for several: with Q8_0
+weights it does, bit for bit; with F16 weights it does not, and a text may turn at a token that was almost a tie. For it
+every sequence has a cache of its own (``kv_unified`` off), a prompt is decoded by itself in the batches of `generate`,
+and none of its tokens is computed alone that is not alone there (`_reusable`).
 
 When a text ends the next one takes its place, and a prompt begins with what some cache already holds of it. Where
 llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
@@ -228,9 +228,8 @@ class _Context:
             keep = 0  # a recurrent model cannot go back part of the way
             llama_cpp.llama_memory_seq_rm(self._memory, cache.number, -1, -1)
         cache.n_past = keep
-        n_batch = self._model.n_batch
         while cache.n_past < len(prompt):
-            end = min(len(prompt), (cache.n_past // n_batch + 1) * n_batch)
+            end = self._end(cache.n_past, prompt)
             part = [(prompt[place], place, cache.number) for place in range(cache.n_past, end)]
             (row,) = self._decode(part, wanted=1)
             cache.row = row.copy()
@@ -247,12 +246,14 @@ class _Context:
         if cache.prompt == prompt:
             return len(prompt)
         n, n_batch = min(_common(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
-        if n_batch > 1:
-            if n == len(cache.prompt) and n % n_batch == 1:  # the last one there was alone, and would not be here
-                n -= 1
-            elif n % n_batch and min(len(prompt), (n // n_batch + 1) * n_batch) - n == 1:  # the next would be alone
-                n -= 1
-        return n
+        last_was_alone = n == len(cache.prompt) and n % n_batch == 1
+        next_is_alone = n % n_batch > 0 and self._end(n, prompt) == n + 1
+        return n - 1 if last_was_alone or next_is_alone else n
+
+    def _end(self, place: int, prompt: list[int]) -> int:
+        """Return where the batch of a prompt's token ends."""
+        n_batch = self._model.n_batch
+        return min(len(prompt), (place // n_batch + 1) * n_batch)
 
     def _close_up(self) -> None:
         """Move texts into the first caches: llama.cpp computes together only those that lie side by side.
