@@ -12,7 +12,7 @@ from .help import GroupedCommand, option, options
 from .options import count
 
 if TYPE_CHECKING:
-    from lzsampler.evaluate import Counts, Results
+    from lzsampler import Results
 
 _WHAT, _HOW = "What to run", "How to run it"
 _FIGURES = ("loop_rate", "accuracy")
@@ -27,12 +27,13 @@ _options = options(
     option(_HOW, "-o", "--out", type=click.Path(path_type=Path), default=Path("lzs-eval"), metavar="FOLDER",
            help="where transcripts and results go, default: lzs-eval"),
     option(_HOW, "--resume", is_flag=True, help="go on with that folder"),
+    option(_HOW, "--so-far", is_flag=True, help="no new text: print and report what that folder has by now"),
     option(_HOW, "-c", "--ctx-size", "n_ctx", **count(0), default=None, help="context of a text, as of lzs generate"),
     option(_HOW, "-np", "--parallel", "n_parallel", **count(1), default=16, help="texts at a time, default: 16"),
     option(_HOW, "-t", "--threads", "n_threads", **count(1), default=None, help="default: as of lzs generate"),
     option(_HOW, "--fail-if", "conditions", multiple=True, metavar="CONDITION",
            help='exit 1 if it holds, e.g. "lz-rate.loop_rate > 0.01", over all settings of a kind'),
-    option(_HOW, "-q", "--quiet", is_flag=True, help="no progress"),
+    option(_HOW, "-q", "--quiet", is_flag=True, help="only the table and what went wrong"),
     option(_HOW, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
 )  # fmt: skip
 
@@ -43,11 +44,33 @@ def evaluate_command(**flags: Any) -> None:
     """Write a text for every setting of a grid and every task and prompt; print how many loop, how many are right.
 
     Without --tasks and --prompts those of the embedded model. Every text is kept in FOLDER as it ends; --resume goes on
-    after whatever happened.
+    after whatever happened. In the end FOLDER/report.html shows all of it.
     """
     conditions = [_condition(text) for text in flags["conditions"]]
+    results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
+    click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
+    for name, rows in results.bad.items():
+        for row in rows[:5]:
+            click.echo(f"lzs: {name}, line {row.line}: {row.reason}", err=True)
+        if len(rows) > 5:
+            click.echo(f"lzs: {name}: {len(rows) - 5} more bad rows, all in {flags['out'] / 'results.json'}", err=True)
+    if not flags["quiet"]:
+        click.echo(f"report: {flags['out'] / 'report.html'}", err=True)
+    held = [text for text, holds in ((c[0], _holds(results, c)) for c in conditions) if holds]
+    if held:
+        raise click.exceptions.Exit(_failed(held))
 
-    from lzsampler.evaluate import evaluate, to_json
+
+def _so_far(folder: Path) -> "Results":
+    from lzsampler import Results
+
+    results = Results.read(folder)
+    results.save(folder / "report.html")
+    return results
+
+
+def _run(flags: dict[str, Any]) -> "Results":
+    from lzsampler import evaluate
     from lzsampler.models import default_model, default_prompts, default_tasks
 
     tasks, prompts = flags["tasks"], flags["prompts"]
@@ -56,7 +79,7 @@ def evaluate_command(**flags: Any) -> None:
     names = ("grid", "limit", "n_ctx", "n_parallel", "n_threads", "resume")
     shown = None if flags["quiet"] or not sys.stderr.isatty() else _Progress()
     try:
-        results = evaluate(
+        return evaluate(
             flags["model"] or default_model(),
             flags["out"],
             tasks=tasks,
@@ -67,15 +90,6 @@ def evaluate_command(**flags: Any) -> None:
     finally:
         if shown is not None:
             shown.end()
-    click.echo(json.dumps(to_json(results)) if flags["as_json"] else _table(results))
-    for name, rows in results.bad.items():
-        for row in rows[:5]:
-            click.echo(f"lzs: {name}, line {row.line}: {row.reason}", err=True)
-        if len(rows) > 5:
-            click.echo(f"lzs: {name}: {len(rows) - 5} more bad rows, all in {flags['out'] / 'results.json'}", err=True)
-    held = [text for text, holds in ((c[0], _holds(results, c)) for c in conditions) if holds]
-    if held:
-        raise click.exceptions.Exit(_failed(held))
 
 
 def _failed(held: list[str]) -> int:
@@ -107,29 +121,6 @@ class _Progress:
         sys.stderr.flush()
 
 
-def _table(results: "Results") -> str:
-    """Return a Markdown table as lm-eval prints one; ± is half of the 95 % Wilson interval."""
-    lines = [
-        f"| {'setting':<44} | texts | loops | loop rate | ± | accuracy | ± | tokens |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for setting in results.grid.settings:
-        counts = results.counts[setting.name]
-        cells = [f"{setting.kind} {setting.name}", str(counts.texts), str(counts.looping)]
-        cells += [*_rate(counts.looping, counts.texts), *_rate(counts.right, counts.answered), str(counts.tokens)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _rate(n: int, of: int) -> tuple[str, str]:
-    from lzsampler.statistics import wilson
-
-    if not of:
-        return "", ""
-    low, high = wilson(n, of)
-    return f"{n / of:.3f}", f"{(high - low) / 2:.3f}"
-
-
 _Condition = tuple[str, str, str, str, float]
 
 
@@ -149,16 +140,11 @@ def _condition(text: str) -> _Condition:
 
 def _holds(results: "Results", condition: _Condition) -> bool:
     text, kind, figure, sign, number = condition
-    chosen: list[Counts] = [results.counts[s.name] for s in results.grid.settings if s.kind == kind]
-    if not chosen:
-        kinds = ", ".join(dict.fromkeys(s.kind for s in results.grid.settings))
-        raise click.UsageError(f"--fail-if {text}: the grid has no {kind}, only {kinds}")
-    n, of = (
-        (sum(c.looping for c in chosen), sum(c.texts for c in chosen))
-        if figure == "loop_rate"
-        else (sum(c.right for c in chosen), sum(c.answered for c in chosen))
-    )
-    if not of:
+    try:
+        counts = results.counts(kind=kind)
+    except ValueError as error:
+        raise click.UsageError(f"--fail-if {text}: {error}") from error
+    rate = counts.loop_rate if figure == "loop_rate" else counts.accuracy
+    if rate is None:
         raise click.UsageError(f"--fail-if {text}: there are no tasks with answers")
-    rate = n / of
     return {"<": rate < number, ">": rate > number, "<=": rate <= number, ">=": rate >= number}[sign]

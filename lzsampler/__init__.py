@@ -13,7 +13,9 @@ from .sampler import Loop, Sampler, lz_bits
 
 if TYPE_CHECKING:
     from .batch import audit_files
+    from .evaluation import evaluate
     from .findings import Report, Rules, audit
+    from .results import Results
 
 __version__ = "0.1.0"
 
@@ -24,19 +26,23 @@ __all__ = [
     "Params",
     "RepetitionDetection",
     "Report",
+    "Results",
     "Rules",
     "Sampler",
     "__version__",
     "audit",
     "audit_files",
+    "evaluate",
     "lz_bits",
 ]
 
 _LATE = {  # name: its module, which a sampler does not need, loaded when it is asked for
     "Report": "findings",
+    "Results": "results",
     "Rules": "findings",
     "audit": "findings",
     "audit_files": "batch",
+    "evaluate": "evaluation",
 }
 
 

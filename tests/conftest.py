@@ -1,8 +1,9 @@
-"""Fixtures of several files: the embedded model as a plain `llama_cpp.Llama`, and a writer of small files.
+"""Fixtures of several files: the embedded model as a plain `llama_cpp.Llama`, Chromium, and a writer of small files.
 
 What needs llama_cpp comes late.
 """
 
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,14 @@ def write(tmp_path: Path) -> Callable[[str, bytes], Path]:
         return path
 
     return written
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("needs Chromium")
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -41,14 +41,22 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     done = lzs("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, cwd=folder)
     assert done.returncode == 0, done.stderr
     head, rule, none, lz = done.stdout.splitlines()
-    assert head.split()[:2] == ["|", "setting"]
-    assert set(rule) == {"|", "-"}
-    assert none.startswith("| none T=0 | 2 | 0 | 0.000 |")
-    assert lz.startswith("| lz T=0 lz_penalty=0.15 | 2 |")
-    assert done.stderr == "lzs: tasks, line 3: no prompt: a row has messages, prompt, question, problem or Question\n"
+    assert head.split()[:4] == ["|", "kind", "|", "strength"]
+    assert set(rule) == {"|", "-", ":"}
+    assert none.split()[1::2][:6] == ["none", "0", "0", "2", "0", "0.000"]
+    assert lz.split()[1::2][:4] == ["lz", "0.15", "0", "2"]
+    assert done.stderr.splitlines() == [
+        "lzs: tasks, line 3: no prompt: a row has messages, prompt, question, problem or Question",
+        f"report: {Path('lzs-eval', 'report.html')}",
+    ]
     assert len((folder / "lzs-eval" / "transcripts.jsonl").read_text().splitlines()) == 4
     again = lzs("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "--resume", "--json", cwd=folder)
     assert json.loads(again.stdout) == json.loads((folder / "lzs-eval" / "results.json").read_text())
+    (folder / "lzs-eval" / "report.html").unlink()
+    now = lzs("eval", "--so-far", cwd=folder)
+    assert now.stdout == done.stdout
+    assert now.stderr == done.stderr.splitlines(keepends=True)[1]
+    assert (folder / "lzs-eval" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +86,7 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
         (("--fail-if", "lz.loop_rate > x"), 2, "--fail-if takes a condition like"),
         (("-o", "grid.toml"), 2, "is no folder of an evaluation"),
         (("-o", "/proc/lzs"), 1, "cannot write to /proc/lzs"),
+        (("--so-far",), 1, "run.json: No such file or directory"),
         (("extra",), 2, "extra"),
     ],
 )

@@ -13,8 +13,7 @@ import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params  # noqa: E402 (needs llama_cpp)
-from lzsampler.evaluate import evaluate  # noqa: E402
+from lzsampler import LzsError, Params, Results, evaluate  # noqa: E402 (needs llama_cpp)
 from lzsampler.generate import generate  # noqa: E402
 from lzsampler.grid import DRY, Grid, Setting  # noqa: E402
 from lzsampler.llama.chain import ChainSampler  # noqa: E402
@@ -78,7 +77,48 @@ def test_texts_and_counts(whole: Path) -> None:
         assert setting["right"] == sum(t["eval"]["right"] is True for t in mine)
         assert setting["answered"] == sum(t["eval"]["right"] is not None for t in mine)
         assert setting["tokens"] == sum(len(t["tokens"]) for t in mine)
+        answered = [t["eval"]["task"] for t in mine if t["eval"]["answer"] is not None]
+        assert setting["tasks"][answered[0]]["answered"] == len(answered)
     assert {s["name"] for s in results["settings"]} == {"none", "lz", "warm", "dry"}
+
+
+def test_timings_are_in_a_file_of_their_own(whole: Path) -> None:
+    rows = [json.loads(line) for line in (whole / "timings.jsonl").read_text(encoding="utf-8").splitlines()]
+    keys = {(row["setting"], row["prompt"], row["seed"]): row for row in rows}
+    assert len(rows) == len(keys) == 30
+    for transcript in lines(whole):
+        assert not {"id", "created", "timings"} & set(transcript)
+        row = keys[transcript["eval"]["setting"], transcript["eval"]["prompt"], transcript["eval"]["seed"]]
+        assert row["tokens"] == len(transcript["tokens"])
+        assert min(row["prompt_seconds"], row["decode_seconds"], row["sampling_seconds"]) > 0
+    counts = Results.read(whole).counts()
+    assert counts.timed_tokens == counts.tokens
+    assert 0 < (counts.sampling_share or 0) < 1
+
+
+def test_a_folder_made_without_timings_goes_on(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "older"
+    out.mkdir()
+    (out / "run.json").write_bytes((whole / "run.json").read_bytes())
+    some = (whole / "transcripts.jsonl").read_bytes().splitlines(keepends=True)[:20]
+    (out / "transcripts.jsonl").write_bytes(b"".join(some))
+    results = evaluate(default_model(), out, **SETTINGS, resume=True)
+    assert same(whole, out)
+    assert len((out / "timings.jsonl").read_bytes().splitlines()) == 10
+    assert 0 < results.counts().timed_tokens < results.counts().tokens
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "of the 10 texts with timings (33 % of all)" in page
+    (out / "timings.jsonl").unlink()
+    evaluate(default_model(), out, **SETTINGS, resume=True)
+    assert not (out / "timings.jsonl").exists()
+    assert "in the sampler" not in (out / "report.html").read_text(encoding="utf-8").split("</style>")[1]
+
+
+def test_the_object_is_what_the_folder_holds(whole: Path) -> None:
+    nothing: dict[str, Any] = {"tasks": (), "prompts": ()}
+    found = json.loads(json.dumps(Results.read(whole, nothing).to_json()))
+    assert found == json.loads((whole / "results.json").read_text(encoding="utf-8"))
+    assert "<title>lzs eval: 30 texts of" in (whole / "report.html").read_text(encoding="utf-8")
 
 
 def test_two_runs_give_the_same_files(whole: Path, tmp_path: Path) -> None:
@@ -90,7 +130,7 @@ def test_a_kill_loses_what_was_in_hand_and_nothing_else(whole: Path, tmp_path: P
     out = tmp_path / "killed"
     code = f"""
 import test_evaluate
-from lzsampler.evaluate import evaluate
+from lzsampler import evaluate
 from lzsampler.models import default_model
 evaluate(default_model(), {str(out)!r}, **test_evaluate.SETTINGS)
 """
@@ -105,12 +145,26 @@ evaluate(default_model(), {str(out)!r}, **test_evaluate.SETTINGS)
     assert 5 <= len(kept) < 30
     with file.open("ab") as half:
         half.write(b'{"eval": {"setting"')  # what a kill in the middle of a write leaves
+    with (out / "timings.jsonl").open("ab") as half:
+        half.write(b'{"setting')
     counted: list[tuple[int, int]] = []
     evaluate(default_model(), out, **SETTINGS, resume=True, on_text=lambda *n: counted.append(n))
     assert counted == [(n, 30) for n in range(len(kept) + 1, 31)]  # none of those that were there
     assert same(whole, out)
+    timings = [json.loads(line) for line in (out / "timings.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert 29 <= len(timings) <= 30  # the kill may have come between a transcript and its timing
     evaluate(default_model(), out, **SETTINGS, resume=True, on_text=lambda *_: pytest.fail("all was done"))
     assert same(whole, out)
+
+
+def test_the_block_of_the_docs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "evaluate.md").read_text(encoding="utf-8")
+    block = page.split("```python\n")[1].split("```")[0]
+    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("| kind ")
+    assert "Paired(pairs=4" in done.stdout
+    assert (tmp_path / "report.html").read_bytes() == (tmp_path / "lzs-eval" / "report.html").read_bytes()
 
 
 def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
@@ -178,7 +232,8 @@ def test_a_full_disk_loses_no_text_that_was_written(
     def fills_up(self: Any, transcript: Any) -> None:
         if len(written) == 7:
             raise LzsError("cannot save the transcript: No space left on device")
-        written.append(transcript)
+        if "eval" in transcript:
+            written.append(transcript)
         append(self, transcript)
 
     monkeypatch.setattr(TranscriptFile, "append", fills_up)

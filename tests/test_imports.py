@@ -38,8 +38,9 @@ def test_import_loads_numpy_and_nothing_heavier() -> None:
 
 
 def test_exports_are_pinned() -> None:
-    names = ["STOP_ON_LOOP", "Loop", "LzsError", "Params", "RepetitionDetection", "Report", "Rules", "Sampler"]
-    assert lzsampler.__all__ == [*names, "__version__", "audit", "audit_files", "lz_bits"]
+    classes = ["STOP_ON_LOOP", "Loop", "LzsError", "Params", "RepetitionDetection", "Report", "Results", "Rules"]
+    functions = ["audit", "audit_files", "evaluate", "lz_bits"]
+    assert lzsampler.__all__ == [*classes, "Sampler", "__version__", *functions]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert issubclass(lzsampler.LzsError, RuntimeError)
     with pytest.raises(AttributeError, match="module 'lzsampler' has no attribute 'audits'"):

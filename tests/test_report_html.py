@@ -3,14 +3,7 @@
 import html
 import json
 import re
-import shutil
-import socketserver
-import subprocess
-import threading
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, summary_of
+from browsing import attacks, counting_server, dom
 from lzsampler.records import RULES, BadRecord, Finding, Level
 from lzsampler.reports import write_html
 from lzsampler.reports.charts import histogram, scatter, stripes
@@ -223,60 +217,6 @@ def test_groups_are_in_natural_order_and_bounded() -> None:
 
 
 # In a browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("needs Chromium")
-    return found
-
-
-@contextmanager
-def counting_server() -> Iterator[tuple[str, list[str]]]:
-    """A server that anything may be asked of; yields its address and what was."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-        server.shutdown()
-
-
-def dom(browser: str, address: str, profile: Path) -> str:
-    command = [
-        browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
-        f"--user-data-dir={profile}", "--virtual-time-budget=3000", "--dump-dom", address,
-    ]  # fmt: skip
-    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
-    return done.stdout.decode("utf-8", "replace")
-
-
-def attacks(server: str) -> list[str]:
-    run = "document.documentElement.dataset.pwned=1;document.title='pwned'"
-    return [
-        f"</script><script>{run}</script>",
-        f"<script src={server}/a.js></script>",
-        f'<img src="{server}/b.png" onerror="{run}" onload="{run}">',
-        f"<svg onload=\"{run}\"><image href='{server}/c.png'/></svg>",
-        f"<style>@import url({server}/d.css); body {{ background: url({server}/e.png) }}</style>",
-        f'<link rel=stylesheet href="{server}/f.css"><link rel=prefetch href="{server}/g"><base href="{server}/">',
-        f'<iframe src="{server}/h" srcdoc="<script>{run}</script>"></iframe>',
-        f'<meta http-equiv=refresh content="0;{server}/i">',
-        f"<!--<script>\u2028{run}//--></script></dialog></body></html><script>{run}</script>",
-        f'<a href="javascript:{run}" autofocus onfocus="{run}">x</a><video poster={server}/j src={server}/k autoplay>',
-    ]
 
 
 def test_browser_runs_and_fetches_nothing_of_a_transcript(tmp_path: Path, browser: str) -> None:

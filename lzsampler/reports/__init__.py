@@ -1,4 +1,5 @@
-"""Reports of an audit: a page for the browser, a row a loop, SARIF, a table for the terminal."""
+"""Reports: of an audit a page for the browser, a row a loop, SARIF, a table for the terminal; of an evaluation a page
+and a table."""
 
 from .html import write_html
 from .sarif import write_sarif

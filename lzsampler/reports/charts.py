@@ -1,4 +1,4 @@
-"""Charts of the HTML report as inline SVG.
+"""Charts of the HTML reports as inline SVG, and heat maps as tables.
 
 They stretch with the page: x is in percent of the width, y and the text in pixels, so that nothing gets too small on a
 phone. Colours are classes (report.css): a strict Content-Security-Policy allows no style attributes.
@@ -8,13 +8,30 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
+from typing import NamedTuple
 
 from .text import count, percent
 
 BINS = 20  # of the histogram
 _HEIGHT = 220  # pixels, of the histogram and the scatter
 _AXIS = 24  # below them
+_PANEL = 112  # of a trend
+_STEPS = 10  # shades of a heat map
 _CELLS = 48  # a side: points of the scatter that share a cell are one, larger
+
+
+Point = tuple[float, float, float, float]
+"""x, and a rate as (low, rate, high)."""
+
+
+class Cell(NamedTuple):
+    """A cell of a heat map: ``shade``, 0..1, of the colour of ``kind`` behind a text, with more in a ``title``."""
+
+    text: str
+    title: str
+    kind: str
+    shade: float
 
 
 def tag(name: str, *content: str, **attributes: object) -> str:
@@ -113,11 +130,69 @@ def stripes(bands: Sequence[tuple[float, float]]) -> str:
     return _svg(pitch * len(bands), parts, said, "stripes")
 
 
-def _plot(labels: list[tuple[float, str]], parts: list[str], said: str) -> str:
+def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) -> str:
+    """Return rates with their intervals over a number; ``series``: (kind, points), the first behind the others.
+
+    ``top``: the end of the scale. Points are joined in their order.
+    """
+    xs = sorted({x for _, points in series for x, *_ in points})
+    span = xs[-1] - xs[0] if len(xs) > 1 else 0.0
+
+    def place(x: float) -> float:
+        return 7 + 86 * (x - xs[0]) / span if span else 50.0
+
+    def height(rate: float) -> float:
+        return _PANEL * (1 - rate / top)
+
+    parts = [_line(0, height(level), 100, height(level), "grid") for level in (top / 2, top)]
+    parts.append(_line(0, _PANEL, 100, _PANEL, "axis"))
+    for i, (kind, points) in enumerate(series):
+        shift = 2 * (2 * i - len(series) + 1)  # so that intervals of the same x stand side by side
+        at = [(place(x) + shift, low, rate, high) for x, low, rate, high in points]
+        parts += [_line(x, height(low), x, height(high), f"range {kind}") for x, low, _, high in at]
+        parts += [
+            _line(x1, height(rate1), x2, height(rate2), f"trend {kind}")
+            for (x1, _, rate1, _), (x2, _, rate2, _) in pairwise(at)
+        ]
+        parts += [tag("circle", cx=_pc(x), cy=_px(height(rate)), r=4, class_=f"dot {kind}") for x, _, rate, _ in at]
+    parts += [_text(place(x), _PANEL + 18, f"{x:g}", "middle") for x in xs]
+    labels = [(0.0, "0"), (_PANEL / 2, f"{50 * top:g} %"), (float(_PANEL), f"{100 * top:g} %")]
+    return _plot(labels, parts, said, _PANEL)
+
+
+def heat(heads: Sequence[tuple[str, Sequence[str]]], corner: str, rows: Sequence[tuple[str, Sequence[Cell]]]) -> str:
+    """Return a heat map as a table. ``heads``: (title, its columns); ``rows``: (title, a cell for each column)."""
+    over = [tag("th", escape(title), scope="colgroup", colspan=len(columns)) for title, columns in heads]
+    starts = {sum(len(columns) for _, columns in heads[:i]) for i in range(1, len(heads))}
+    below = [
+        tag("th", escape(column), scope="col", **_gap(i in starts))
+        for i, column in enumerate(column for _, columns in heads for column in columns)
+    ]
+    body = [
+        tag("tr", tag("th", escape(title), scope="row"),
+            *(tag("td", escape(cell.text), title=cell.title, class_=_shade(cell, i in starts))
+              for i, cell in enumerate(cells)))
+        for title, cells in rows
+    ]  # fmt: skip
+    named = tag("th", escape(corner), scope="col", rowspan=2 if any(title for title, _ in heads) else 1)
+    lines = [tag("tr", named, *over), tag("tr", *below)] if any(t for t, _ in heads) else [tag("tr", named, *below)]
+    return tag("div", tag("table", tag("thead", *lines), tag("tbody", *body), class_="heat"), class_="scroll")
+
+
+def _gap(yes: bool) -> dict[str, object]:
+    return {"class_": "gap"} if yes else {}
+
+
+def _shade(cell: Cell, gap: bool) -> str:
+    step = round(_STEPS * min(max(cell.shade, 0.0), 1.0))
+    return f"{cell.kind} s{step}" + (" gap" if gap else "")
+
+
+def _plot(labels: list[tuple[float, str]], parts: list[str], said: str, height: int = _HEIGHT) -> str:
     """Return a chart with the labels of its y axis, (pixels above the x axis, text), at the left."""
-    marks = [tag("text", escape(text), x=38, y=_px(_HEIGHT - above + 4), text_anchor="end") for above, text in labels]
-    y_axis = tag("svg", *marks, width=44, height=_HEIGHT + _AXIS, aria_hidden="true", class_="scale-y")
-    return tag("div", y_axis, _svg(_HEIGHT + _AXIS, parts, said, "plotted"), class_="plot")
+    marks = [tag("text", escape(text), x=38, y=_px(height - above + 4), text_anchor="end") for above, text in labels]
+    y_axis = tag("svg", *marks, width=44, height=height + _AXIS, aria_hidden="true", class_="scale-y")
+    return tag("div", y_axis, _svg(height + _AXIS, parts, said, "plotted"), class_="plot")
 
 
 def _svg(height: int, parts: list[str], label: str, kind: str) -> str:

@@ -1,28 +1,19 @@
-"""`write_html`: one page for the browser that holds everything it shows and fetches nothing.
+"""`write_html`: the report of an audit as a page for the browser."""
 
-Figures and charts are markup made here; the table of samples and their texts are JSON that report.js shows as text
-(textContent), never as markup. The Content-Security-Policy lets that one script and that one style sheet run, by their
-hashes, and forbids everything else.
-"""
-
-import base64
-import hashlib
 from collections.abc import Iterable
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from statistics import median
-from string import Template
 from typing import Any
 
 from ..records import LOOPING, RULES, Audited
 from ..statistics import wilson
 from ..summary import Group, Summary
 from .charts import bar, histogram, scatter, stripes, tag, whisker
-from .files import replacing
 from .groups import literal_rule, selected
+from .page import bad_rows, figure, samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, SAMPLES, Sample, worst
-from .text import count, json_html, percent, visible, whole
+from .text import count, percent, visible, whole
 
 GROUPS = 60  # that are listed
 _STRIPES = 100  # lines of the picture of looping texts
@@ -37,43 +28,17 @@ def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -
     from .. import __version__
 
     samples = worst(audited, summary.by)
-    style, script = _resource("report.css"), _resource("report.js")
-    data = {"by": [visible(key) for key in summary.by], "rules": RULES, "samples": [sample.row for sample in samples]}
-    page = Template(_resource("report.html")).substitute(
-        policy=_policy(style, script),
-        style=style,
-        script=script,
-        title=escape(_title(summary)),
-        headline=_headline(summary),
-        figures=_figures(summary, samples),
-        groups=_groups(summary),
-        samples=_about_samples(summary, samples),
-        rules=_rules(summary),
-        literal=literal_rule(summary),
-        bad=_bad(summary),
-        version=escape(__version__),
-        data=json_html(data).decode(),
-        texts="\0",  # the one place where the file is cut; escape() and JSON leave none
-    )
-    head, tail = page.split("\0")
-    with replacing(path) as file:
-        file.write(head.encode())
-        for i, sample in enumerate(samples):
-            file.write(b'<script type="application/json" id="t%d">' % i + sample.page + b"</script>\n")
-        file.write(tail.encode())
-
-
-def _resource(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    def source(text: str) -> str:
-        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-    return (
-        f"default-src 'none'; script-src {source(script)}; style-src {source(style)}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+    main = [_figures(summary, samples), _groups(summary), samples_section(_about_samples(summary, samples))]
+    main += [_bad(summary), _rules(summary)]
+    write_page(
+        path,
+        command="lzs audit",
+        title=_title(summary),
+        header=_headline(summary),
+        main="\n".join(main),
+        footer=_footer(summary, __version__),
+        by=summary.by,
+        samples=samples,
     )
 
 
@@ -93,7 +58,7 @@ def _headline(summary: Summary) -> str:
         ("literal", "A literal loop", total.literal, literal_rule(summary)),
     ]
     ends = [wilson(n, total.records) for _, _, n, _ in rates]
-    top = _scale(high for _, high in ends)
+    top = scale(high for _, high in ends)
     rows = [
         tag(
             "div",
@@ -107,7 +72,7 @@ def _headline(summary: Summary) -> str:
     big = tag("span", escape(percent(total.looping / total.records)), class_="big")
     of = f"of {total.records:,} {'record loops' if total.records == 1 else 'records loop'}"
     interval = f"{total.looping:,} of them; 95 % interval {percent(low)} to {percent(high)} (Wilson)"
-    tiles = [
+    figures = [
         (count(total.wasted_tokens), "tokens wasted, all copies but the first"),
         (whole(median(total.starts)) if total.starts else "–", "of the text before a loop begins, median"),
         (f"{median(total.periods):,.0f}" if total.periods else "–", "characters in a copy, median"),
@@ -115,7 +80,7 @@ def _headline(summary: Summary) -> str:
     ]
     return (
         tag("div", big, tag("p", of, class_="lead"), tag("p", escape(interval), class_="soft"), class_="hero")
-        + tag("dl", *(tag("div", tag("dt", label), tag("dd", value)) for value, label in tiles), class_="tiles")
+        + tiles(figures)
         + tag("div", *rows, class_="rates")
     )
 
@@ -126,27 +91,20 @@ def _interval(n: int, group: Group) -> str:
     return f"{tag('b', escape(percent(n / group.records)))} {tag('span', escape(figures), class_='soft')}"
 
 
-def _scale(values: Iterable[float]) -> float:
-    """Return the end of a scale for rates: a little above the largest, at most 1."""
-    return min(1.0, 1.08 * max(values, default=1.0)) or 1.0
-
-
 def _figures(summary: Summary, samples: list[Sample]) -> str:
     total = summary.total
     if not total.looping:
         return ""
-    made = [_figure("Where loops begin", "share of the text before the first loop", histogram(total.starts))]
+    made = [figure("Where loops begin", "share of the text before the first loop", histogram(total.starts))]
     if summary.points:
         shown = f"{len(summary.points):,} of {total.looping:,} " if len(summary.points) < total.looping else ""
-        made.append(
-            _figure("How they look", f"{shown}loops by period, characters, and copies", scatter(summary.points))
-        )
+        made.append(figure("How they look", f"{shown}loops by period, characters, and copies", scatter(summary.points)))
     if samples:
         bands = sorted((sample.row["band"][0], sample.row["band"][1]) for sample in samples)
         step = max(1.0, len(bands) / _STRIPES)
         some = [bands[int(i * step)] for i in range(min(_STRIPES, len(bands)))]
         what = f"{len(some)} texts from their beginning to their end, the loop in colour"
-        made.append(_figure("Where texts get stuck", what, stripes(some)))
+        made.append(figure("Where texts get stuck", what, stripes(some)))
     # A stretch that another rule reports is no finding of LZR020 as well: its records are counted apart.
     counts = {code: summary.rule_counts.get(code, 0) for code in RULES} | {"LZR020": total.literal}
     most = max([*counts.values(), 1])
@@ -157,13 +115,8 @@ def _figures(summary: Summary, samples: list[Sample]) -> str:
         for code, name in RULES.items()
     ]  # fmt: skip
     table = tag("table", tag("tbody", *rows), class_="bars")
-    made.append(_figure("Which rules they break", "records; one may break several", table))
+    made.append(figure("Which rules they break", "records; one may break several", table))
     return tag("div", *made, class_="figures")
-
-
-def _figure(title: str, what: str, content: str) -> str:
-    caption = tag("figcaption", tag("h2", escape(title)), tag("p", escape(what), class_="soft"))
-    return tag("figure", caption, content)
 
 
 def _groups(summary: Summary) -> str:
@@ -171,7 +124,7 @@ def _groups(summary: Summary) -> str:
         return ""
     shown = selected(summary, GROUPS)
     ends = [wilson(group.looping, group.records) for _, group in shown]
-    top = _scale(high for _, high in ends)
+    top = scale(high for _, high in ends)
     most = max(group.wasted_tokens for _, group in shown)
     head = [
         *(tag("th", escape(visible(key)), scope="col") for key in summary.by),
@@ -212,9 +165,19 @@ def _about_samples(summary: Summary, samples: list[Sample]) -> str:
 
 
 def _rules(summary: Summary) -> str:
-    return "".join(
+    settings = [
         tag("div", tag("dt", escape(visible(name))), tag("dd", escape(visible(_setting(value)))))
         for name, value in summary.rules.items()
+    ]
+    return tag("section", tag("h2", "Rules in force"), tag("dl", *settings, class_="settings"))
+
+
+def _footer(summary: Summary, version: str) -> str:
+    return (
+        f"lzsampler {escape(version)}. A {tag('b', 'significant')} loop is a unit with at least two distinct "
+        "characters that are not white space, with the copies and the length above; a "
+        f"{tag('b', 'literal')} one is {literal_rule(summary)} in a row (arXiv 2504.20131, footnote 7). Wasted tokens: "
+        "all copies but the first."
     )
 
 
@@ -231,14 +194,6 @@ def _setting(value: Any) -> str:
 def _bad(summary: Summary) -> str:
     if not summary.bad_records:
         return ""
-    rows = [
-        tag("tr", tag("td", escape(visible(bad.file))), tag("td", str(bad.line or "–"), class_="number"),
-            tag("td", escape(visible(bad.reason))))
-        for bad in summary.bad
-    ]  # fmt: skip
-    head = tag("tr", *(tag("th", title, scope="col") for title in ("file", "line", "reason")))
-    rest = summary.bad_records - len(summary.bad)
-    more = tag("p", f"… and {rest:,} more", class_="soft") if rest > 0 else ""
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="bad")
     title = f"{summary.bad_records:,} bad {'record' if summary.bad_records == 1 else 'records'}"
-    return tag("section", tag("h2", title), tag("p", "Not counted in any rate.", class_="soft"), table, more)
+    rows = [(bad.file, bad.line, bad.reason) for bad in summary.bad]
+    return bad_rows(title, ("file", "line", "reason"), rows, summary.bad_records - len(summary.bad))

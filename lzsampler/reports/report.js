@@ -33,8 +33,10 @@
     { key: "copies", title: "copies", number: true },
     { key: "unit", title: "what repeats" },
   ];
-  const state = { sort: "wasted", down: true, page: 0, text: "", rule: "", field: "", group: "" };
-  const group = (row) => (by.length ? row.by.join(" / ") : row.file);
+  const state = { sort: "wasted", down: true, page: 0, text: "", rule: "", field: "" };
+  // What samples are grouped by: a name and, of a row, its value.
+  const groups = by.length ? by.map((key, k) => [key, (row) => row.by[k]]) : [["file", (row) => row.file]];
+  const named = (rule) => (rule ? [make("code", {}, rule), ` ${rules[rule]}`] : ["no loop"]);
   const hay = samples.map((row) =>
     [row.id, row.file, row.unit, ...row.by, ...row.groups.flat()].join("\n").toLowerCase());
   const collator = new Intl.Collator("en", { numeric: true });
@@ -44,7 +46,7 @@
     const rows = samples.map((_, i) => i).filter((i) => {
       const row = samples[i];
       return (!state.rule || row.rules.includes(state.rule)) && (!state.field || row.field === state.field) &&
-        (!state.group || group(row) === state.group) && words.every((word) => hay[i].includes(word));
+        groups.every(([key, of]) => !state[`by ${key}`] || of(row) === state[`by ${key}`]) && words.every((word) => hay[i].includes(word));
     });
     const value = (i) => samples[i][state.sort];
     const order = columns.find((column) => column.key === state.sort).number
@@ -71,15 +73,15 @@
 
   function tableRow(i) {
     const row = samples[i];
-    const where = line([row.band], 10, `begins at ${percent(row.share)}`);
+    const where = row.rule ? [line([row.band], 10, `begins at ${percent(row.share)}`)] : [];
     const element = make("tr", {},
       make("td", { class: "figure number", "data-label": "wasted" }, number(row.wasted)),
       make("td", { class: "who" }, make("a", { href: `#s${i}` }, row.id || "(no id)"),
         make("span", {}, by.length ? row.by.map((value) => value || "–").join(" / ") : `${row.file}, record ${row.record}`)),
-      make("td", { class: "rule" }, make("code", {}, row.rule), ` ${rules[row.rule]}`),
-      make("td", { class: "where" }, where),
-      make("td", { class: "figure number", "data-label": "period" }, number(row.period)),
-      make("td", { class: "figure number", "data-label": "copies" }, `×${number(row.copies)}`),
+      make("td", { class: "rule" }, ...named(row.rule)),
+      make("td", { class: "where" }, ...where),
+      make("td", { class: "figure number", "data-label": "period" }, row.rule ? number(row.period) : "–"),
+      make("td", { class: "figure number", "data-label": "copies" }, row.rule ? `×${number(row.copies)}` : "–"),
       make("td", { class: "words" }, make("span", { class: "unit" }, row.unit)));
     element.addEventListener("click", () => { location.hash = `s${i}`; });
     return element;
@@ -127,12 +129,14 @@
   });
   const tools = [search];
   const codes = distinct(samples.flatMap((row) => row.rules));
-  const fields = distinct(samples.map((row) => row.field));
-  const groups = distinct(samples.map(group));
+  const fields = distinct(samples.map((row) => row.field).filter(Boolean));
   if (codes.length > 1) tools.push(choice("every rule", "rule", codes.map((code) => [code, `${code} ${rules[code]}`])));
   if (fields.length > 1) tools.push(choice("every field", "field", fields.map((name) => [name, name])));
-  if (groups.length > 1 && groups.length <= 500) {
-    tools.push(choice(`every ${by.join(" / ") || "file"}`, "group", groups.filter(Boolean).map((name) => [name, name])));
+  for (const [key, of] of groups) {
+    const names = distinct(samples.map(of));
+    if (names.length > 1 && names.length <= 500) {
+      tools.push(choice(`every ${key}`, `by ${key}`, names.filter(Boolean).map((name) => [name, name])));
+    }
   }
   tools.push(phoneSort);
   previous.addEventListener("click", () => { state.page -= 1; show(); });
@@ -141,7 +145,7 @@
     document.getElementById("table").append(
       make("div", { class: "tools", role: "search" }, ...tools),
       make("table", { class: "samples" },
-        make("caption", { class: "hidden" }, "Looping records; a record's link opens its text"),
+        make("caption", { class: "hidden" }, "Samples; a record's link opens its text"),
         make("thead", {}, make("tr", {}, ...headers)), body),
       make("div", { class: "pager" }, previous, count, next));
     update();
@@ -179,15 +183,19 @@
   }
 
   function findings(page) {
+    if (!page.findings.length) return make("p", { class: "soft" }, "Nothing in it counts as a loop.");
     const head = ["rule", "field", "level", "characters", "period", "copies", "wasted"].map((title) => make("th", { scope: "col" }, title));
     const lines = page.findings.map((f) => make("tr", {},
-      make("td", {}, make("code", {}, f.rule), ` ${rules[f.rule]}`), make("td", {}, f.field), make("td", {}, f.level),
+      make("td", {}, ...named(f.rule)), make("td", {}, f.field), make("td", {}, f.level),
       make("td", {}, `${number(f.start)} – ${number(f.end)}`), make("td", {}, number(f.period)),
       make("td", {}, `×${number(f.copies)}`), make("td", {}, number(f.wasted))));
     const more = page.more ? [make("p", { class: "soft" }, `… and ${number(page.more)} more`)] : [];
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "findings" },
       make("table", { class: "found" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines)), ...more);
   }
+
+  const legend = () => make("p", { class: "legend soft" }, make("span", {}, make("mark", { class: "first" }, "first copy")),
+    make("span", {}, make("mark", { class: "copy" }, "further"), make("mark", { class: "other" }, "copies")));
 
   function open(i) {
     const row = samples[i];
@@ -202,6 +210,7 @@
     const close = make("button", { type: "button" }, "Close");
     close.addEventListener("click", () => dialog.close());
     const jump = make("button", { type: "button" }, "To the loop");
+    jump.disabled = !row.rule;
     jump.addEventListener("click", () => dialog.querySelector(".piece mark")?.scrollIntoView({ block: "center" }));
     const title = make("h2", { id: "page-title", tabindex: "-1", autofocus: "" }, row.id || "(no id)");
     dialog.replaceChildren(
@@ -210,9 +219,7 @@
       title,
       make("p", { class: "soft" }, `${row.file}, record ${row.record}; ${number(row.wasted)} tokens wasted`),
       make("ul", { class: "chips" }, ...row.groups.map(([key, value]) => make("li", {}, make("b", {}, `${key} `), value))),
-      findings(page),
-      make("p", { class: "legend soft" }, make("span", {}, make("mark", { class: "first" }, "first copy")),
-        make("span", {}, make("mark", { class: "copy" }, "further"), make("mark", { class: "other" }, "copies"))),
+      findings(page), ...(row.rule ? [legend()] : []),
       ...page.fields.map(fieldOf));
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;

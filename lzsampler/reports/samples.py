@@ -1,4 +1,4 @@
-"""Looping samples for the HTML report: the worst of them, each cut around its loops to a bounded size."""
+"""Samples for HTML reports, of an audit the worst that loop, each cut around its loops to a bounded size."""
 
 import heapq
 import zlib
@@ -42,20 +42,20 @@ def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) 
             continue
         tokens = wasted_tokens(record)
         if len(heap) < most:
-            heapq.heappush(heap, (tokens, -order, _sample(record, tokens, by)))
+            heapq.heappush(heap, (tokens, -order, sample(record, tokens, by)))
         elif tokens > heap[0][0]:
-            heapq.heapreplace(heap, (tokens, -order, _sample(record, tokens, by)))
+            heapq.heapreplace(heap, (tokens, -order, sample(record, tokens, by)))
     return [sample for _, _, sample in sorted(heap, key=lambda item: item[:2], reverse=True)]
 
 
-def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
+def sample(record: Audited, tokens: int, by: tuple[str, ...], prompt: str = "") -> Sample:
+    """Return the sample of a record that wastes so many ``tokens``, looping or not; ``prompt`` stands before it."""
     found = loops(record)
-    main = found[0]
     # Where a format has tokens only there is no text, and offsets count tokens.
     lengths = {f.field: max(g.end for g in found if g.field == f.field) for f in found}
     lengths.update((name, len(text)) for name, text in record.texts if text)
     room = CHARACTERS // max(1, len(record.texts))
-    fields = []
+    fields = [_prompt(prompt)] if prompt else []
     for name, text in record.texts:
         here = sorted((f for f in found if f.field == name), key=lambda f: f.start)
         fields.append(
@@ -74,23 +74,33 @@ def _sample(record: Audited, tokens: int, by: tuple[str, ...]) -> Sample:
         "by": [visible(value, _NAME) for value in values(record, by)],
         "groups": [[visible(key, _ID), visible(value, _NAME)] for key, value in list(record.groups.items())[:40]],
         "wasted": tokens,
-        "field": main.field,
-        "rule": main.rule,
         "rules": sorted({f.rule for f in record.findings}),
-        "period": main.period,
-        "copies": round(main.copies, 2),
-        "share": round(main.share, 4),
-        "tail": main.tail,
-        "unit": visible(main.unit, 120),
-        "band": _band(main, lengths[main.field]),
+        **(_main(found[0], lengths[found[0].field]) if found else _NO_LOOP),
     }
-    findings = sorted(record.findings, key=lambda f: (f.field != main.field, f.start, f.rule))
+    findings = sorted(record.findings, key=lambda f: (f.field != row["field"], f.start, f.rule))
     page = {
         "fields": fields,
         "findings": [_finding(f) for f in findings[:_FINDINGS]],
         "more": max(0, len(findings) - _FINDINGS),
     }
     return Sample(row, json_html(page))
+
+
+_NO_LOOP: dict[str, Any] = {
+    "field": "", "rule": "", "period": 0, "copies": 0, "share": 1, "tail": False, "unit": "", "band": [],
+}  # fmt: skip
+
+
+def _main(f: Finding, length: int) -> dict[str, Any]:
+    return {
+        "field": f.field, "rule": f.rule, "period": f.period, "copies": round(f.copies, 2), "share": round(f.share, 4),
+        "tail": f.tail, "unit": visible(f.unit, 120), "band": _band(f, length),
+    }  # fmt: skip
+
+
+def _prompt(text: str) -> dict[str, Any]:
+    """Return a prompt as a field in which nothing is looked for."""
+    return {"name": "prompt", "length": len(text), "bands": [], "news": [], "pieces": pieces(text, [], CHARACTERS)}
 
 
 def _finding(f: Finding) -> dict[str, Any]:

@@ -1,0 +1,167 @@
+"""`evaluate`: a grid of settings over tasks and prompts, one transcript each, and the figures of it all.
+
+Every text is kept in a work folder (`RunFolder`) as it ends, and `Results` are made of that folder. Going on with one
+does what is missing, no more; two runs of one grid give the same files, but for `timings.jsonl`.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from .generate import Generation
+from .grid import Grid, Setting, read_grid
+from .llama.chain import ChainSampler
+from .model import Model
+from .parallel import Request, generate_many
+from .results import Results
+from .run_folder import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
+from .tasks import BadRow, Task, read_tasks
+from .transcript import TranscriptFile, record
+
+_NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
+
+
+def evaluate(
+    model: str | Path,
+    out: str | Path,
+    *,
+    tasks: str | Path | None = None,
+    prompts: str | Path | None = None,
+    grid: Grid | str | Path = "quick",
+    limit: int | None = None,
+    n_ctx: int | None = None,
+    n_parallel: int = 16,
+    n_threads: int | None = None,
+    resume: bool = False,
+    on_text: Callable[[int, int], object] | None = None,
+) -> Results:
+    """Write a text for every setting, prompt and seed of a grid, and return what became of them.
+
+    ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
+    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each.
+    ``n_parallel``: texts decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each.
+    Settings that draw have a text a seed, greedy ones one text. Every text is on the disk when it ends; a damaged line
+    of a folder that is resumed is named in the results, and its text made anew. In the end results.json and report.html
+    are in the folder.
+
+    Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.
+    """
+    chosen = grid if isinstance(grid, Grid) else read_grid(grid)
+    rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
+    folder = RunFolder(out)
+    folder.check(resume=resume)
+    with Model(model, n_ctx=n_ctx) as opened:
+        folder.claim(_manifest(opened, chosen, rows), resume=resume)
+        done = set()
+        for line in folder.lines(TRANSCRIPTS):
+            if line.key is None:
+                bad.setdefault("transcripts", []).append(BadRow(line.number, "damaged: made anew"))
+            else:
+                done.add(line.key)
+        keys = list(_keys(chosen, rows))
+        settings = {setting.name: setting for setting in chosen.settings}
+        missing = (key for key in keys if key not in done)
+        n_done = sum(key in done for key in keys)
+        requests = (_request(opened, key, settings[key[0]], rows[key[1]], chosen.n_predict) for key in missing)
+        with TranscriptFile(folder.path / TRANSCRIPTS) as transcripts, TranscriptFile(folder.path / TIMINGS) as timings:
+            for request, generation in generate_many(opened, requests, n_parallel=n_parallel, n_threads=n_threads):
+                setting, task = settings[request.id[0]], rows[request.id[1]]
+                transcripts.append(_transcript(opened, request, setting, task, generation))
+                timings.append(_timing(request.id, generation))
+                n_done += 1
+                if on_text is not None:
+                    on_text(n_done, len(keys))
+    folder.sort(keys)
+    results = Results.read(folder.path, bad)
+    results.save(folder.path / "results.json")
+    results.save(folder.path / "report.html")
+    return results
+
+
+# ---- what there is to do ----
+
+
+def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
+    rows: dict[str, Task] = {}
+    bad: dict[str, list[BadRow]] = {}
+    for name, path in files.items():
+        if path is None:
+            continue
+        found, bad[name] = read_tasks(path)
+        if not found:
+            raise ValueError(f"{path} has no {name}: {bad[name][0].reason if bad[name] else 'it is empty'}")
+        for task in found[:limit]:
+            if task.id in rows:
+                raise ValueError(f"the id {task.id!r} is in the tasks and in the prompts")
+            rows[task.id] = task
+    if not rows:
+        raise ValueError("nothing to do: give tasks, prompts or both")
+    return rows, bad
+
+
+def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
+    """By prompt first, so that settings share its cache."""
+    for row in rows:
+        for setting in grid.settings:
+            for seed in grid.seeds[:1] if setting.params.temperature == 0 else grid.seeds:
+                yield setting.name, row, seed
+
+
+def _request(model: Model, key: Key, setting: Setting, task: Task, n_predict: int) -> Request:
+    params = replace(setting.params, seed=key[2])
+    sampler = (lambda: ChainSampler(model.llm, params, setting.dry)) if setting.dry else None
+    return Request(key, task.prompt, params, n_predict=n_predict, sampler=sampler)
+
+
+def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
+    """Return the transcript of a text without what no two runs have in common."""
+    whole = record(model, request.prompt, request.params, generation, n_predict=request.n_predict)
+    right = None if task.answer is None else task.right(generation.content)
+    ours = {
+        "setting": setting.name,
+        "kind": setting.kind,
+        "prompt": task.id,
+        "task": task.kind,
+        "seed": request.id[2],
+        "answer": task.answer,
+        "right": right,
+        "dry": dict(setting.dry),
+    }
+    return {"eval": ours, **{name: value for name, value in whole.items() if name not in _NOT_THE_SAME_TWICE}}
+
+
+def _timing(key: Key, generation: Generation) -> dict[str, Any]:
+    """Return what a text took: its share of the steps that it was decoded in, and its picks."""
+    timings = generation.timings
+    return {
+        "setting": key[0],
+        "prompt": key[1],
+        "seed": key[2],
+        "tokens": generation.completion_tokens,
+        "prompt_seconds": round(timings.prompt, 6),
+        "decode_seconds": round(timings.decode, 6),
+        "sampling_seconds": round(timings.sampling, 6),
+    }
+
+
+def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task]) -> dict[str, Any]:
+    """Return what a folder is for: whatever may change a text or an outcome."""
+    tasks = [asdict(task) for task in rows.values()]
+    return {
+        "version": VERSION,
+        "model": {"file": model.path.name, "sha256": _sha256(model.path)},
+        "n_ctx": model.n_ctx,
+        "grid": json.loads(json.dumps(asdict(grid))),
+        "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
+    }
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            digest.update(part)
+    return digest.hexdigest()

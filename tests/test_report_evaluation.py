@@ -1,0 +1,272 @@
+"""The report of an evaluation: its figures are those of results.json, it is bounded, and hostile text does nothing."""
+
+import html
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runs
+from audits import HOSTILE
+from browsing import attacks, counting_server, dom
+from lzsampler import Params, Results
+from lzsampler.grid import Grid, Setting
+from lzsampler.reports.charts import Cell, heat, trend
+from lzsampler.reports.text import percent
+
+TASKS = ("sort", "add")
+
+
+def made_up(path: Path, *, timed: bool = True) -> Results:
+    """Every fourth text loops without a penalty and none with one; the stronger one gets every sort wrong."""
+    grid = runs.grid()
+    texts, timings = [], []
+    for setting in grid.settings:
+        for i in range(16):
+            loops = setting.kind == "none" and i % 4 == 0
+            task = TASKS[i % 2]
+            right = None if i >= 14 else not (setting.strength == 0.2 and task == "sort")
+            text = f"Text {i}. " + (runs.LOOP if loops else "It ends.")
+            texts.append(runs.transcript(setting, f"p{i // 2}", 1 + i % 2, text, task=task, right=right))
+            timings.append(runs.timing(texts[-1], 0.25 if setting.kind == "none" else 1.0, 3.0))
+    return Results.read(runs.write_run(path, grid, texts, timings if timed else ()))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return made_up(tmp_path / "run")
+
+
+@pytest.fixture
+def page(results: Results, tmp_path: Path) -> str:
+    results.save(tmp_path / "r.html")
+    return (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def static(page: str) -> str:
+    """The markup without style, script and data."""
+    return re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL)
+
+
+def text_of(markup: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", markup)).split())
+
+
+def data_of(page: str, name: str = "data") -> Any:
+    match = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
+    assert match is not None
+    return json.loads(match[1])
+
+
+def section(page: str, heading: str) -> str:
+    match = re.search(rf"<section[^>]*><h2>{heading}</h2>.*?</section>", page, re.DOTALL)
+    assert match is not None
+    return match[0]
+
+
+def cells(row: str) -> list[str]:
+    return [text_of(cell) for cell in re.findall(r"<t[dh][^>]*>.*?</t[dh]>", row, re.DOTALL)]
+
+
+def test_figures_are_those_of_results_json(page: str, results: Results) -> None:
+    written = json.loads(json.dumps(results.to_json()))
+    settings = {(row["kind"], row["strength"], row["temperature"]): row for row in written["settings"]}
+    seen = 0
+    for block in re.findall(r"<details>.*?</details>", page, re.DOTALL):
+        kind = text_of(re.findall(r"<summary><b>(.*?)</b>", block)[0])
+        for row in re.findall(r"<tr.*?</tr>", block.split('class="heat"')[0], re.DOTALL)[1:]:
+            strength, temperature, texts, loops, _, *paired = cells(row)
+            if temperature == "all":
+                pooled = results.compare(kind=kind, strength=float(strength))
+                assert paired[:2] == (["–"] * 2 if pooled is None else [f"{pooled.newly}", f"{pooled.cured}"])
+                continue
+            setting = settings[kind, float(strength), float(temperature)]
+            assert int(texts) == setting["texts"]
+            assert loops == percent(setting["loop_rate"])
+            against = setting["against_none"]
+            if against is None:
+                assert paired[:4] == ["–"] * 4
+            else:
+                assert [int(n) for n in paired[:2]] == [against["newly"], against["cured"]]
+                assert paired[2] == f"{against['loop_p']:.2g}"
+                points = [100 * share for share in (against["loop_difference"], *against["loop_interval"])]
+                shown = [float(n.replace("−", "-")) for n in re.findall(r"[−+]?\d+\.?\d*", paired[3])]
+                assert shown == pytest.approx(points, abs=0.051)
+                assert [int(n) for n in paired[5:7]] == [against["gained"], against["lost"]]
+            assert paired[4] == percent(setting["accuracy"])
+            seen += 1
+    assert seen == len(written["settings"]) == 10
+    best = section(page, "Each kind at its best strength")
+    for row, chosen in zip(re.findall(r"<tr>.*?</tr>", best, re.DOTALL)[1:], written["chosen"], strict=True):
+        text = text_of(row)
+        assert f"{percent(chosen['loop_rate'])} " in text
+        assert f"{percent(chosen['accuracy'])} " in text
+        assert f"to {percent(chosen['accuracy_interval'][1])}" in text
+
+
+def test_heat_maps_have_every_cell(page: str, results: Results) -> None:
+    heats = section(page, "Strength and temperature")
+    assert heats.count("<table") == 3
+    for figure, kind in zip(re.findall(r"<figure>.*?</figure>", heats, re.DOTALL), results.kinds, strict=True):
+        rows = [cells(row) for row in re.findall(r"<tr>.*?</tr>", figure, re.DOTALL)[2:]]
+        for row, strength in zip(rows, results.strengths(kind), strict=True):
+            counts = [results.counts(kind=kind, strength=strength, temperature=t) for t in results.temperatures]
+            shown = [round(100 * c.loop_rate) for c in counts] + [round(100 * (c.accuracy or 0)) for c in counts]
+            assert [float(row[0]), *map(float, row[1:])] == [strength, *shown]
+
+
+def test_where_a_penalty_loses_is_told(page: str) -> None:
+    rows = re.findall(r"<tr>.*?</tr>", section(page, "Which tasks a penalty loses"), re.DOTALL)
+    assert cells(rows[0]) == ["kind, strength", *TASKS]
+    assert cells(rows[1]) == ["none 0" if "none 0" in rows[1] else "none", "100", "100"]
+    lz = next(block for block in re.findall(r"<details>.*?</details>", page, re.DOTALL) if "<b>lz</b>" in block)
+    weak, strong = re.findall(r"<tr>.*?</tr>", lz.split('class="heat"')[1], re.DOTALL)[2:]
+    assert cells(weak) == ["0.1", "100", "100"]
+    assert cells(strong) == ["0.2", "0 −100", "100"]
+    assert 'class="loop s10"' in strong
+
+
+def test_overhead_is_shown_where_it_is_known(page: str, tmp_path: Path) -> None:
+    best = text_of(section(page, "Each kind at its best strength"))
+    assert percent(0.25 / 3.25) in best
+    assert percent(0.25) in best
+    assert "texts with timings;" in text_of(page)
+    made_up(tmp_path / "untimed", timed=False).save(tmp_path / "u.html")
+    without = static((tmp_path / "u.html").read_text(encoding="utf-8"))
+    assert "in the sampler" not in without
+    assert "timings" not in without
+
+
+def test_several_comparisons_are_pointed_out(page: str) -> None:
+    text = text_of(static(page))
+    assert "8 settings are compared" in text
+    assert "Bonferroni" in text
+
+
+def test_every_svg_is_well_formed_and_says_what_it_shows(page: str) -> None:
+    charts = re.findall(r"<svg.*?</svg>", static(page), re.DOTALL)
+    assert len(charts) > 10
+    for chart in charts:
+        root = ET.fromstring(chart)
+        assert root.get("aria-label") or root.get("aria-hidden")
+    assert (
+        'aria-label="Loop rate by temperature, none: 25.0 % at 0, 25.0 % at 0.6; lz 0.1: 0 % at 0, 0 % at 0.6"' in page
+    )
+
+
+def test_one_file_under_its_policy(page: str) -> None:
+    assert set(re.findall(r"https?://[^\s\"'<>)]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r'\s(?:style|on\w+)="', static(page))
+
+
+def test_samples_loop_and_do_not(page: str, results: Results) -> None:
+    rows = data_of(page)["samples"]
+    assert {row["by"][3] for row in rows} == {"loops", "loops, right", "right", "wrong", "no loop"} - {"loops"}
+    looping = [i for i, row in enumerate(rows) if row["rule"]]
+    assert len(looping) == results.counts().looping
+    fields = data_of(page, f"t{looping[0]}")["fields"]
+    assert [field["name"] for field in fields] == ["prompt", "answer"]
+    assert [len(piece[1]) for piece in fields[1]["pieces"] if piece[0] == "first"] == [len("Wait, let me think. ")]
+    calm = next(i for i, row in enumerate(rows) if not row["rule"])
+    assert data_of(page, f"t{calm}")["findings"] == []
+    assert "All 8 that loop" in text_of(static(page))
+
+
+def test_a_large_run_makes_a_small_page(tmp_path: Path) -> None:
+    grid = runs.grid(tuple(f"k{i}" for i in range(10)))
+    loop, calm = (runs.transcript(grid.settings[0], "", 1, text) for text in (runs.LOOP, "It ends."))
+    texts = []
+    for setting in grid.settings:
+        for i in range(100):
+            made = {**(loop if i % 3 else calm)}
+            made["eval"] = {**made["eval"], "setting": setting.name, "kind": setting.kind, "prompt": f"p{i}"}
+            texts.append(made)
+    results = Results.read(runs.write_run(tmp_path / "run", grid, texts))
+    results.save(tmp_path / "r.html")
+    assert len(results.samples) == 400
+    assert (tmp_path / "r.html").stat().st_size < 3_000_000
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "300 of 2,772 texts that loop" in text_of(static(page))
+
+
+@pytest.mark.parametrize("temperatures", [(0.0,), (0.0, 0.1, 0.2, 0.5, 1.0, 2.0)])
+def test_grids_of_any_form(tmp_path: Path, temperatures: tuple[float, ...]) -> None:
+    grid = runs.grid(("lz",), temperatures)
+    settings = [setting for setting in grid.settings if setting.kind != "none"]
+    no_none = Grid("g", tuple(settings))
+    made = [runs.transcript(setting, "p", 1, "It ends.") for setting in settings[:1]]
+    results = Results.read(runs.write_run(tmp_path / "run", no_none, made))
+    results.save(tmp_path / "r.html")
+    page = static((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "no setting without a penalty" in page
+    assert "nan" not in page
+    empty = Results.read(runs.write_run(tmp_path / "empty", grid, []))
+    empty.save(tmp_path / "e.html")
+    assert "nan" not in static((tmp_path / "e.html").read_text(encoding="utf-8"))
+
+
+def test_charts_of_any_figures() -> None:
+    for points in ([], [(0.0, 0.0, 0.0, 0.0)], [(1.0, 0.0, 0.5, 1.0), (2.0, 0.5, 1.0, 1.0)]):
+        chart = trend([("none", points), ("loop", points)], 1.0, "said")
+        for svg in re.findall(r"<svg.*?</svg>", chart, re.DOTALL):
+            ET.fromstring(svg)
+        for value in re.findall(r'="(-?[\d.]+)%"', chart):
+            assert -10 <= float(value) <= 110
+    table = heat([("", ["<a>"])], "<b>", [("<c>", [Cell("<d>", '"e"', "loop", 7.0)])])
+    assert "&lt;d&gt;" in table
+    assert "s10" in table
+    ET.fromstring(table)
+
+
+# ---- hostile text ----
+
+
+def hostile_run(path: Path, evil: list[str]) -> Results:
+    """A run with hostile text in every place that a file can fill."""
+    settings = [
+        Setting(f"{text} {i}", "none" if i == 0 else text, Params(temperature=0.0), float(i))
+        for i, text in enumerate(evil)
+    ]
+    settings.append(Setting(f"{evil[0]} again", evil[1], Params(temperature=0.0), 1.0))
+    texts = [
+        {**runs.transcript(setting, text, 1, f"{text} " * 30, task=text, right=i % 2 == 0, asked=text),
+         "finish_reason": text}
+        for setting in settings
+        for i, text in enumerate(evil)
+    ]  # fmt: skip
+    folder = runs.write_run(path, Grid(evil[0], tuple(settings)), texts, model=evil[0])
+    return Results.read(folder, {text: [] for text in evil})
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    results = hostile_run(tmp_path / "run", list(HOSTILE))
+    results.save(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_bytes().decode("utf-8")  # strictly
+    assert page.count("<script") == page.count("</script>") == 2 + len(results.samples)
+    for danger in ("<img", "<svg onload", "<!--", 'onerror="', "\x1b", "\x00", "\u2028", "\u202e"):
+        assert danger not in static(page)
+    assert any("<img src=x onerror=" in row["id"] for row in data_of(page)["samples"])
+    for danger in ("\x1b", "\x00", "\u202e"):
+        assert danger not in results.table()
+
+
+def test_browser_runs_and_fetches_nothing_of_a_run(tmp_path: Path, browser: str) -> None:
+    with counting_server() as (server, asked):
+        results = hostile_run(tmp_path / "run", attacks(server))
+        results.save(tmp_path / "r.html")
+        for place in ("", "#s0", f"#s{len(results.samples) - 1}"):
+            made = dom(browser, f"{(tmp_path / 'r.html').as_uri()}{place}", tmp_path / "profile")
+            opening = re.search(r"<html[^>]*>", made)
+            assert opening is not None
+            assert "data-ready" in opening[0]  # the report's own script did run
+            assert "pwned" not in opening[0]
+            title = re.search(r"<title>(.*?)</title>", made)
+            assert title is not None
+            assert title[1].startswith("lzs eval")
+            assert bool(place) == bool(re.search(r'<dialog id="page"[^>]* open=""', made))
+            for element in ("<img", "<iframe", "<video", "<base", '<a href="javascript'):
+                assert element not in re.sub(r"<script.*?</script>", "", made, flags=re.DOTALL)
+        assert asked == []

@@ -1,0 +1,235 @@
+"""`Results`: rates, comparisons with no penalty, the strengths that are chosen, timings, samples, what is written."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import runs
+from lzsampler import LzsError, Params, Results
+from lzsampler.grid import Grid, Setting
+from lzsampler.reports.markdown import more
+from lzsampler.results import LOOPING_SAMPLES, OTHER_SAMPLES, Outcome
+from lzsampler.run_folder import TIMINGS, TRANSCRIPTS
+
+NONE, WEAK, STRONG = (
+    Setting("T=0", "none", Params(temperature=0.0)),
+    Setting("T=0 lz=0.1", "lz", Params(temperature=0.0, lz_penalty=0.1), 0.1),
+    Setting("T=0 lz=0.2", "lz", Params(temperature=0.0, lz_penalty=0.2), 0.2),
+)
+SMALL = Grid("small", (NONE, WEAK, STRONG), (1, 2), 100)
+
+
+def outcomes(setting: Setting, loops: str, rights: str, **more_: Any) -> list[Outcome]:
+    """Texts of prompts 0, 1, ..., two seeds each, from strings of 1 and 0; "-" is a text without an answer."""
+    return [
+        Outcome(setting.name, f"p{i // 2}", 1 + i % 2, "sort" if i % 4 < 2 else "add", loop == "1",
+                None if right == "-" else right == "1", 10, 5 if loop == "1" else 0, **more_)
+        for i, (loop, right) in enumerate(zip(loops, rights, strict=True))
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def small() -> Results:
+    return Results(
+        SMALL,
+        [
+            *outcomes(NONE, "11110000", "1111110-"),
+            *outcomes(WEAK, "10000001", "1111100-"),
+            *outcomes(STRONG, "00000000", "0000000-"),
+        ],
+        "m.gguf",
+    )
+
+
+def test_counts_and_rates(small: Results) -> None:
+    none = small.counts(kind="none")
+    assert (none.texts, none.looping, none.answered, none.right) == (8, 4, 7, 6)
+    assert (none.tokens, none.wasted_tokens, none.wasted_share) == (80, 20, 0.25)
+    assert none.loop_rate == 0.5
+    assert none.accuracy == 6 / 7
+    expected = binomtest(6, 7).proportion_ci(method="wilson")
+    assert none.accuracy_interval == pytest.approx((expected.low, expected.high))
+    assert (none.sampling_share, none.sampling_microseconds) == (None, None)
+    both = small.counts(kind="lz", task="sort")
+    assert (both.texts, both.looping, both.right) == (8, 1, 3)
+    assert small.counts(kind="lz", temperature=0.5).texts == 0
+    assert small.counts(kind="lz", temperature=0.5).accuracy is None
+    with pytest.raises(ValueError, match="the grid has no dry, only none, lz"):
+        small.counts(kind="dry")
+
+
+def test_pairs_are_counted_by_hand(small: Results) -> None:
+    weak = small.comparisons[WEAK.name]
+    assert (weak.pairs, weak.newly, weak.cured, weak.answered, weak.gained, weak.lost) == (8, 1, 3, 7, 0, 1)
+    assert weak.loop_p == pytest.approx(binomtest(1, 4).pvalue)
+    assert weak.accuracy_p == 1.0
+    assert weak.loop_difference == -2 / 8
+    assert weak.accuracy_difference == -1 / 7
+    assert NONE.name not in small.comparisons
+    pooled = small.compare(kind="lz")
+    assert pooled is not None
+    assert (pooled.pairs, pooled.newly, pooled.cured, pooled.lost) == (16, 1, 7, 7)
+
+
+def test_intervals_draw_whole_prompts(small: Results) -> None:
+    """All 4 ** 4 ways to draw four prompts of two seeds each, weighed alike."""
+    weak = small.comparisons[WEAK.name]
+    sums = np.array([-1, -2, 0, 1])  # of the differences of a prompt's two seeds
+    ways = np.stack(np.meshgrid(*[sums] * 4)).reshape(4, -1).sum(0) / 8
+    low, high = np.quantile(ways, [0.025, 0.975])
+    assert weak.loop_interval == pytest.approx((low, high), abs=1e-12)
+
+
+def test_the_baseline_draws_as_the_setting_does() -> None:
+    cut = Setting("T=1 top_k=40", "none", Params(temperature=1.0, top_k=40))
+    warm = Setting("T=1", "none", Params(temperature=1.0))
+    lz = Setting("T=1 lz", "lz", Params(temperature=1.0, top_k=40, lz_penalty=0.1), 0.1)
+    cold = Setting("T=0 lz", "lz", Params(temperature=0.0, lz_penalty=0.1), 0.1)
+    made = Results(Grid("g", (warm, cut, lz, cold)), outcomes(lz, "00", "11") + outcomes(cut, "11", "11"))
+    assert made.against(lz) is cut
+    assert made.against(cold) is made.against(warm) is None
+    assert list(made.comparisons) == [lz.name]
+    assert made.comparisons[lz.name].cured == 2
+    assert made.compare(kind="none") is None
+
+
+def test_the_chosen_strength_cures_most_and_loses_nothing(small: Results) -> None:
+    assert small.chosen == {"none": 0.0, "lz": 0.1}  # 0.2 has no loops and no right answer
+    cured = Results(SMALL, [*outcomes(NONE, "11110000", "11111111"), *outcomes(WEAK, "11000000", "11111111"),
+                            *outcomes(STRONG, "00000000", "11111110")])  # fmt: skip
+    assert cured.chosen["lz"] == 0.2
+    losing = Results(SMALL, [*outcomes(NONE, "0" * 8, "1" * 8), *outcomes(WEAK, "0" * 8, "00000011"),
+                             *outcomes(STRONG, "0" * 8, "0" * 8)])  # fmt: skip
+    assert losing.chosen["lz"] == 0.1
+    alike = Results(SMALL, [*outcomes(NONE, "0" * 4, "-" * 4), *outcomes(WEAK, "0" * 4, "-" * 4),
+                            *outcomes(STRONG, "0" * 4, "-" * 4)])  # fmt: skip
+    assert alike.chosen["lz"] == 0.1
+
+
+def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) -> None:
+    small.save(tmp_path / "r.json")
+    written = json.loads((tmp_path / "r.json").read_text())
+    assert written == json.loads(json.dumps(small.to_json()))
+    none, weak, _ = written["settings"]
+    assert (none["name"], none["kind"], none["against_none"]) == ("T=0", "none", None)
+    assert weak["loop_interval"] == list(small.counts(name=WEAK.name).loop_interval)
+    assert weak["against_none"]["cured"] == 3
+    assert weak["tasks"]["sort"]["right"] == small.counts(name=WEAK.name, task="sort").right
+    assert written["kinds"]["lz"]["looping"] == 2
+    assert [row["strength"] for row in written["chosen"]] == [0.0, 0.1]
+    assert "seconds" not in json.dumps(written)
+    with pytest.raises(ValueError, match=r"saved as \.html or \.json"):
+        small.save(tmp_path / "r.csv")
+    with pytest.raises(LzsError, match="cannot write"):
+        small.save(tmp_path / "missing" / "r.html")
+
+
+def test_every_key_is_in_the_docs(small: Results) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "evaluate.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(\w+)`", page.split("## results.json")[1]))
+    written = small.to_json()
+    setting = written["settings"][1]
+    keys = {*written, *setting, *setting["against_none"], *written["chosen"][0], *written["kinds"]["lz"]}
+    assert keys <= told
+
+
+def test_overhead_is_that_of_the_texts_with_timings() -> None:
+    timed = outcomes(WEAK, "00", "11", seconds=2.0, sampling_seconds=0.5)
+    made = Results(SMALL, [*timed, *outcomes(WEAK, "0000", "1111")[2:], *outcomes(NONE, "00", "11")])
+    counts = made.counts(kind="lz")
+    assert counts.sampling_share == 0.25
+    assert counts.sampling_microseconds == pytest.approx(1e6 * 1.0 / 20)
+    assert made.counts(kind="none").sampling_share is None
+
+
+def test_a_table_in_markdown(small: Results) -> None:
+    head, rule, none, weak, strong = small.table().splitlines()
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        "kind", "strength", "T", "texts", "loops", "loop rate", "±", "accuracy", "±", "tokens", "wasted",
+    ]  # fmt: skip
+    assert set(rule) == set("|-:")
+    assert len({len(line) for line in (head, rule, none, weak, strong)}) == 1
+    cells = [cell.strip() for cell in none.strip("|").split("|")]
+    low, high = small.counts(kind="none").loop_interval
+    assert cells[:7] == ["none", "0", "0", "8", "4", "0.500", f"{(high - low) / 2:.3f}"]
+    assert cells[-2:] == ["80", "25.0 %"]
+
+
+def test_settings_alike_are_told_apart() -> None:
+    pair = (
+        Setting("T=0 lz_penalty=0.1 lz_window=64", "a|b", Params(temperature=0.0), 0.1),
+        Setting("T=0 lz_penalty=0.1", "a|b", Params(temperature=0.0), 0.1),
+        Setting("T=1 lz_penalty=0.1", "a|b", Params(temperature=1.0), 0.1),
+    )
+    assert list(more(pair).values()) == ["lz_window=64", "", ""]
+    head, _, first, *_ = Results(Grid("g", pair), outcomes(pair[0], "0", "-")).table().splitlines()
+    assert head.split()[7] == "more"
+    assert first.startswith("| a\\|b | 0.1      | 0 | lz_window=64 |     1 |     0 |     0.000 |")
+
+
+# ---- from a folder ----
+
+
+def test_a_folder_without_timings_is_read(tmp_path: Path) -> None:
+    grid = runs.grid()
+    texts = [runs.transcript(s, "p", 1, runs.LOOP, task="sort", right=True) for s in grid.settings]
+    folder = runs.write_run(tmp_path / "run", grid, texts)
+    made = Results.read(folder)
+    assert made.grid == grid
+    assert made.counts().looping == len(grid.settings)
+    assert made.counts().sampling_share is None
+    half = {name: value for name, value in runs.timing(texts[1], 1.0, 1.0).items() if name != "decode_seconds"}
+    known = [runs.timing(texts[0], 1.0, 3.0), {"setting": "?"}, half]
+    (folder / TIMINGS).write_text("".join(json.dumps(row) + "\n" for row in known) + '{"setting')
+    assert Results.read(folder).counts().sampling_share == 0.25
+    assert Results.read(folder).to_json() == made.to_json()
+
+
+def test_waste_is_in_tokens_of_the_text(tmp_path: Path) -> None:
+    setting = runs.grid().settings[0]
+    text = "An end without one. " * 30
+    made = runs.transcript(setting, "p", 1, text)
+    made["usage"]["completion_tokens"] = 300
+    folder = runs.write_run(tmp_path / "run", runs.grid(), [made])
+    assert Results.read(folder).counts().wasted_tokens == pytest.approx(300 * 29 / 30, abs=2)
+
+
+def test_what_is_damaged_or_in_hand_is_left_out(tmp_path: Path) -> None:
+    grid = runs.grid()
+    good = runs.transcript(grid.settings[0], "p", 1, "Fine.")
+    other = runs.transcript(Setting("T=9", "none", Params(temperature=0.0)), "p", 1, "Fine.")
+    lacking = {name: value for name, value in good.items() if name != "usage"}
+    folder = runs.write_run(tmp_path / "run", grid, [good, other, lacking])
+    with (folder / TRANSCRIPTS).open("ab") as file:
+        file.write(b'nonsense\n[1]\n{"eval": {"setting"')
+    made = Results.read(folder)
+    assert len(made.outcomes) == 1
+    assert [row.line for row in made.bad["transcripts"]] == [2, 3, 4, 5]
+    assert (folder / TRANSCRIPTS).read_bytes().endswith(b'{"eval": {"setting"')  # reading changes nothing
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(LzsError, match=r"cannot read .*run\.json"):
+        Results.read(tmp_path)
+    for content in ("{}", "[]", "{", '{"model": {"file": "m"}, "grid": {"settings": [{"params": 1}]}}'):
+        (tmp_path / "run.json").write_text(content)
+        with pytest.raises(LzsError, match=r"run\.json"):
+            Results.read(tmp_path)
+
+
+def test_samples_are_of_every_setting_and_bounded(tmp_path: Path) -> None:
+    grid = runs.grid(("lz",), (0.0,))
+    texts = [runs.transcript(s, f"p{i}", 1, f"{i} " + runs.LOOP + "z" * i) for s in grid.settings for i in range(150)]
+    texts += [runs.transcript(s, f"q{i}", 1, "Fine.") for s in grid.settings for i in range(60)]
+    samples = Results.read(runs.write_run(tmp_path / "run", grid, texts)).samples
+    looping = [s.record for s in samples if s.record.looping]
+    assert len(looping) <= LOOPING_SAMPLES
+    assert {record.groups["setting"] for record in looping} == {setting.name for setting in grid.settings}
+    others = [s.record for s in samples if not s.record.looping]
+    assert 3 < len(others) <= OTHER_SAMPLES
+    assert all(record.texts for record in others)
