@@ -24,6 +24,8 @@ _ERROR, _CONTINUED = 4, 5  # ggml_log_level
 _PIECE_BYTES = 64  # longer than almost every piece; a longer one is asked for again
 
 Messages = Sequence[Mapping[str, str]]
+Prompt = str | Messages | npt.NDArray[np.int32]
+"""Text, messages ({"role", "content"} each) for the model's chat template, or tokens, int32[n], taken as they are."""
 
 
 class Model:

@@ -21,10 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ._check import LzsError, integer
-from .generate import Generation, Text
+from .generate import Generation, Text, TextSampler
 from .llama import llama_cpp
-from .llama.chain import ChainSampler
-from .model import MAX_THREADS, MAX_UBATCH, Messages, Model, physical_cores
+from .model import MAX_THREADS, MAX_UBATCH, Model, Prompt, physical_cores
 from .params import Params
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
@@ -40,12 +39,12 @@ class Request:
     """
 
     id: Any
-    prompt: str | Messages
+    prompt: Prompt
     params: Params
     n_predict: int = -1
     stop: Sequence[str] = ()
     trim_loop: bool = False
-    sampler: Callable[[], ChainSampler] | None = None
+    sampler: Callable[[], TextSampler] | None = None
 
 
 def generate_many(
@@ -68,8 +67,7 @@ def generate_many(
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
     threads = model.n_threads if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
     if n_contexts is None:
-        on_gpu = model.n_gpu_layers != 0 and llama_cpp.llama_supports_gpu_offload()
-        n_contexts = 1 if on_gpu else max(1, physical_cores() // threads)
+        n_contexts = side_by_side(model, threads)
     n_contexts = min(integer("n_contexts", n_contexts, 1, MAX_PARALLEL), n_parallel)
     with ExitStack() as stack:
         contexts = []
@@ -78,6 +76,13 @@ def generate_many(
             stack.callback(contexts[-1].close)
         pool = stack.enter_context(ThreadPoolExecutor(n_contexts))  # left before the contexts are freed
         yield from _run(model, contexts, pool, iter(requests))
+
+
+def side_by_side(model: Model, n_threads: int | None = None) -> int:
+    """Return how many contexts of a model have cores enough to decode at the same time; 1 on a GPU."""
+    if model.n_gpu_layers and llama_cpp.llama_supports_gpu_offload():
+        return 1
+    return min(MAX_PARALLEL, max(1, physical_cores() // (n_threads or model.n_threads)))
 
 
 def _run(
