@@ -230,8 +230,8 @@ class Judged:
         kappa = "" if a.kappa is None else f" (kappa {a.kappa:.2f})"
         return (
             f"judge {self.file}: like the rule on {a.both + a.neither} of {a.n} texts{kappa}; loops by both {a.both}, "
-            f"by the judge alone {a.only_a}, by the rule alone {a.only_b}; {100 * self.answered:.0f} % of its answers "
-            "are yes or no"
+            f"by the judge alone {a.only_a}, by the rule alone {a.only_b}; it gives yes and no together "
+            f"{100 * self.answered:.1f} % of the probability"
         )
 
 
