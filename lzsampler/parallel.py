@@ -5,8 +5,12 @@ weights it does, bit for bit; with F16 weights it does not, and a text may turn 
 every sequence has a cache of its own (``kv_unified`` off), a prompt is decoded by itself in the batches of `generate`,
 and none of its tokens is computed alone that is not alone there (`_reusable`).
 
-When a text ends the next one takes its place, and a prompt begins with what some cache already holds of it. Where
-llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
+Texts of one prompt that are the same so far are one sequence. When their samplers pick different tokens, most of them
+go on, and the others wait at that place of the cache until these are through, or move to a cache that nobody needs.
+The settings of a grid often write the same text, so that this saves most of the work: an evaluation with the grid of
+the paper decodes one token for six that it writes (embedded model, `lzs eval --grid paper`).
+
+Where llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
 """
 
 import ctypes
@@ -14,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby, islice
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +32,7 @@ from .model import MAX_THREADS, MAX_UBATCH, Model, Prompt, physical_cores
 from .params import Params
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
+_TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
 _WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
 _FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from those of `generate`
 
@@ -57,10 +63,11 @@ def generate_many(
 ) -> Iterator[tuple[Request, Generation]]:
     """Yield each request with its text, as they end; which end first depends on their lengths only.
 
-    ``n_parallel``: texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, in memory of its own.
-    ``n_threads``: of llama.cpp, for each context; None is the model's. ``n_contexts``: how many decode at the same
-    time, each a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU. Requests are taken one
-    by one, when there is room. Timings of a text are its prompt's, and its share of the steps that it took part in.
+    ``n_parallel``: different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, in memory of its
+    own. ``n_threads``: of llama.cpp, for each context; None is the model's. ``n_contexts``: how many decode at the same
+    time, each a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU. Requests are taken when
+    there is room, those with the same prompt that follow each other together, and the one after them. Timings of a
+    text are those of its prompt, and of the steps that it took part in its share, as if other texts were no copies.
 
     Raises as `generate`; what ended before was yielded. Closing the iterator frees the contexts.
     """
@@ -89,12 +96,13 @@ def _run(
     model: Model, contexts: Sequence["_Context"], pool: ThreadPoolExecutor, requests: Iterator[Request]
 ) -> Iterator[tuple[Request, Generation]]:
     each = pool.map if len(contexts) > 1 else map
+    groups = _alike(requests)
     while True:
         while (roomy := max(contexts, key=lambda context: context.room)).room:
-            request = next(requests, None)
-            if request is None:
+            together = next(groups, None)
+            if together is None:
                 break
-            roomy.add(request, _text(model, request))
+            roomy.add([(request, _text(model, request)) for request in together])
         working = [context for context in contexts if not context.idle]
         if not working:
             return
@@ -102,6 +110,13 @@ def _run(
             for request, text in ended:
                 text.total_s = text.prompt_s + text.decode_s + text.sampling_s
                 yield request, text.generation()
+
+
+def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
+    """Yield requests that follow each other and have the same prompt together."""
+    for _, group in groupby(requests, lambda r: r.prompt.tolist() if isinstance(r.prompt, np.ndarray) else r.prompt):
+        while together := list(islice(group, _TOGETHER)):
+            yield together
 
 
 def _text(model: Model, request: Request) -> Text:
@@ -116,24 +131,32 @@ def _text(model: Model, request: Request) -> Text:
     )
 
 
+_Writing = tuple[Request, Text]
+
+
+@dataclass
+class _Branch:
+    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded after these."""
+
+    texts: list[_Writing]
+    token: int
+    n_past: int
+
+
 class _Cache:
-    """What llama.cpp holds of one sequence: a prompt, the logits after it, and tokens of a text up to ``n_past``."""
+    """What llama.cpp holds of one sequence, ``n_past`` tokens: a prompt, ``row`` being the logits after it, and a text.
+
+    ``branch``: what goes on there; ``waiting``: branches of the same prompt whose tokens the cache holds as well, all
+    that of the one before and more. They go on from the last to the first.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.prompt: list[int] = []
         self.row: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self.n_past = 0
-
-
-@dataclass
-class _Writing:
-    """A text while it is written; ``token`` is the one to decode next."""
-
-    request: Request
-    text: Text
-    cache: _Cache
-    token: int = -1
+        self.branch: _Branch | None = None
+        self.waiting: list[_Branch] = []
 
 
 class _Context:
@@ -167,8 +190,7 @@ class _Context:
         self._sequences = [self._batch.seq_id[i] for i in range(capacity)]
         self._caches = [_Cache(i) for i in range(n_caches)]
         self._free = list(self._caches)
-        self._begun: list[_Writing] = []  # the prompt is not decoded yet
-        self._running: list[_Writing] = []  # in the order of their caches
+        self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
 
     def close(self) -> None:
         """Free it."""
@@ -177,49 +199,82 @@ class _Context:
 
     @property
     def room(self) -> int:
-        """Number of texts that it has room for."""
+        """Number of caches that nobody needs."""
         return len(self._free)
 
     @property
     def idle(self) -> bool:
         """Whether there is no text to write."""
-        return not self._begun and not self._running
+        return len(self._free) == len(self._caches)
 
-    def add(self, request: Request, text: Text) -> None:
-        """Begin a text, where most of its prompt is."""
-        cache = max(self._free, key=lambda cache: self._reusable(cache, text.prompt))
+    def add(self, texts: list[_Writing]) -> None:
+        """Begin texts of one prompt, where most of it is."""
+        prompt = texts[0][1].prompt
+        cache = max(self._free, key=lambda cache: self._reusable(cache, prompt))
         self._free.remove(cache)
-        self._begun.append(_Writing(request, text, cache))
+        self._begun.append((cache, texts))
 
-    def step(self) -> list[tuple[Request, Text]]:
-        """Write a token of every text, after its prompt the first as well, and return the texts that end."""
-        ended: list[tuple[Request, Text]] = []
-        for writing in self._begun:
+    def step(self) -> list[_Writing]:
+        """Write a token of the texts that do not wait, after their prompt the first as well; return those that end."""
+        ended: list[_Writing] = []
+        for cache, texts in self._begun:
             start = perf_counter()
-            row = self._prompt(writing.cache, writing.text.prompt)
-            writing.text.prompt_s = perf_counter() - start
-            self._take(writing, row, ended)
+            row = self._prompt(cache, texts[0][1].prompt)
+            for _, text in texts:
+                text.prompt_s = perf_counter() - start
+            ended += self._pick(cache, texts, row)
+        self._go_on([cache for cache, _ in self._begun])
         self._begun = []
+        self._spread()
         self._close_up()
-        if self._running:
+        working = [(cache, cache.branch) for cache in self._caches if cache.branch is not None]
+        if working:
             start = perf_counter()
-            running, self._running = self._running, []
-            rows = self._decode([(w.token, w.cache.n_past, w.cache.number) for w in running], wanted=len(running))
-            share = (perf_counter() - start) / len(running)
-            for writing, row in zip(running, rows, strict=True):
-                writing.cache.n_past += 1
-                writing.text.decode_s += share
-                self._take(writing, row, ended)
+            batch = [(branch.token, cache.n_past, cache.number) for cache, branch in working]
+            rows = self._decode(batch, wanted=len(batch))
+            share = (perf_counter() - start) / len(batch)
+            for (cache, branch), row in zip(working, rows, strict=True):
+                cache.n_past += 1
+                for _, text in branch.texts:
+                    text.decode_s += share
+                ended += self._pick(cache, branch.texts, row)
+            self._go_on([cache for cache, _ in working])
         return ended
 
-    def _take(self, writing: _Writing, row: npt.NDArray[np.float32], ended: list[tuple[Request, Text]]) -> None:
-        token = writing.text.take(row, room=writing.cache.n_past < self._model.n_ctx)
-        if token is None:
-            self._free.append(writing.cache)
-            ended.append((writing.request, writing.text))
-        else:
-            writing.token = token
-            self._running.append(writing)
+    def _pick(self, cache: _Cache, texts: list[_Writing], row: npt.NDArray[np.float32]) -> list[_Writing]:
+        """Have texts that are the same so far take their next tokens, and return those that end."""
+        ended, branches = [], dict[int, _Branch]()
+        for request, text in texts:
+            token = text.take(row, room=cache.n_past < self._model.n_ctx)
+            if token is None:
+                ended.append((request, text))
+            else:
+                branches.setdefault(token, _Branch([], token, cache.n_past)).texts.append((request, text))
+        cache.branch = None
+        cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
+        return ended
+
+    def _go_on(self, caches: Iterable[_Cache]) -> None:
+        """Let caches go on with what waits there last, or be free."""
+        for cache in caches:
+            if cache.waiting:
+                self._resume(cache, cache.waiting.pop())
+            else:
+                self._free.append(cache)
+
+    def _resume(self, cache: _Cache, branch: _Branch) -> None:
+        """Go on with a branch in a cache that holds its tokens, and maybe others after them."""
+        cache.branch = branch
+        if branch.n_past == cache.n_past:
+            return
+        if llama_cpp.llama_memory_seq_rm(self._memory, cache.number, branch.n_past, -1):
+            cache.n_past = branch.n_past
+            return
+        text = branch.texts[0][1]  # a recurrent model cannot go back part of the way
+        self._prompt(cache, text.prompt)
+        for token in text.tokens[:-1]:
+            self._decode([(token, cache.n_past, cache.number)], wanted=1)
+            cache.n_past += 1
 
     def _prompt(self, cache: _Cache, prompt: list[int]) -> npt.NDArray[np.float32]:
         """Have a prompt in a cache, as much of it as can be from another one, and return the logits after it."""
@@ -260,20 +315,22 @@ class _Context:
         n_batch = self._model.n_batch
         return min(len(prompt), (place // n_batch + 1) * n_batch)
 
-    def _close_up(self) -> None:
-        """Move texts into the first caches: llama.cpp computes together only those that lie side by side.
+    def _spread(self) -> None:
+        """Move branches that wait to caches that nobody needs; there are some when the requests have run out."""
+        while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
+            target = self._free.pop(0)
+            self._copy(source, target)
+            self._resume(target, source.waiting.pop(0))
 
-        There are gaps when the requests have run out.
-        """
-        n = len(self._running)
-        gaps = [cache for cache in self._caches[:n] if cache in self._free]
-        beyond = [writing for writing in self._running if writing.cache.number >= n]
-        for cache, writing in zip(gaps, beyond, strict=True):
-            self._copy(writing.cache, cache)
-            self._free.remove(cache)
-            self._free.append(writing.cache)
-            writing.cache = cache
-        self._running.sort(key=lambda writing: writing.cache.number)
+    def _close_up(self) -> None:
+        """Move what goes on into the first caches: llama.cpp computes together only those that lie side by side."""
+        working = [cache for cache in self._caches if cache.branch is not None]
+        gaps = [cache for cache in self._caches[: len(working)] if cache.branch is None]
+        beyond = [cache for cache in working if cache.number >= len(working)]
+        for gap, cache in zip(gaps, beyond, strict=True):
+            self._copy(cache, gap)
+            gap.branch, cache.branch = cache.branch, None
+            self._free[self._free.index(gap)] = cache
 
     def _copy(self, source: _Cache, target: _Cache) -> None:
         llama_cpp.llama_memory_seq_rm(self._memory, target.number, -1, -1)
