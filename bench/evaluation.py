@@ -1,17 +1,18 @@
-"""Tokens a second of the batches of `lzs eval`, next to llama-cpp-python and `generate`, a text after the other.
+"""Tokens a second of the texts of `lzs eval`, next to llama-cpp-python and `generate`, a text after the other.
 
-    python bench/evaluation.py [--model MODEL.gguf] [--prompts 8] [-n 256] [--rounds 5] [--json]
+    python bench/evaluation.py [--model MODEL.gguf] [--rows 6] [-n 256] [--rounds 3] [--json]
 
-The same requests for all: the embedded model's prompts, each greedy, greedy with a repetition penalty, and drawn at
-temperature 0.8. The runs take turns within a round, with the defaults of each. `create_completion` makes its text anew
-for each token, so `Llama.generate`, with the text made once, is here too. "n x m": n texts at a time in m contexts.
-On a busy machine the time of a run is more than its CPU time (of all threads together), so the ratios to
-`create_completion` (of tokens a second: median and range over the rounds) are given for both. The greedy texts without
-a penalty must be those of `generate`, however many are written at a time; how many of llama-cpp-python's are is shown.
+The same requests for all: the embedded model's first prompts and tasks, as many of each, in settings that
+llama-cpp-python has too. The runs take turns within a round, each with its defaults. `create_completion` makes its text
+anew for each token, so `Llama.generate`, with the text made once, is here too. `generate_many` is what `lzs eval` runs:
+"n x m" is n texts at a time in m contexts; "apart" is without its largest saving, the settings of a prompt decoded
+together where they write the same (here they come one after all the others). On a busy machine the time of a run is
+more than its CPU time (of all threads together), so the ratios to `create_completion` (of tokens a second: median and
+range over the rounds) are given for both. The greedy texts without a penalty must be those of `generate`, however they
+are decoded; how many of llama-cpp-python's are is shown.
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
@@ -23,50 +24,66 @@ from lzsampler import Params
 from lzsampler.generate import generate
 from lzsampler.llama import llama_cpp
 from lzsampler.model import Model
-from lzsampler.models import default_model, default_prompts
+from lzsampler.models import default_model, default_prompts, default_tasks
 from lzsampler.parallel import Request, generate_many
+from lzsampler.tasks import read_tasks
 from measure import report
 
 N_CTX = 512
 BASELINE = "create_completion"
-SETTINGS: dict[str, tuple[Params, dict[str, float]]] = {  # ours, and the arguments of create_completion
-    "greedy": (Params(temperature=0.0), {"temperature": 0.0}),
-    "repetition": (
-        Params(temperature=0.0, repetition_penalty=1.2, penalty_window=64),
-        {"temperature": 0.0, "repeat_penalty": 1.2},
-    ),
-    "drawn": (
-        Params(temperature=0.8, top_k=40, top_p=0.95, min_p=0.05, temperature_last=True),
-        {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05},
-    ),
-}
+DRAWN: dict[str, Any] = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
+LAST = 64  # tokens that llama-cpp-python's penalties look at
+
+
+def settings() -> dict[str, tuple[Params, dict[str, Any]]]:
+    """Return by name our settings and the arguments of create_completion."""
+    made: dict[str, tuple[Params, dict[str, Any]]] = {}
+    for temperature in (0.0, 0.6):
+        drawn = DRAWN if temperature else {}
+        for name, strengths in (("repetition", (1.0, 1.1, 1.2)), ("frequency", (0.2, 0.5)), ("presence", (0.5, 1.0))):
+            for strength in strengths:
+                theirs = {f"{'repeat' if name == 'repetition' else name}_penalty": strength, "temperature": temperature}
+                ours: dict[str, Any] = {f"{name}_penalty": strength, "temperature": temperature, "penalty_window": LAST}
+                params = Params(**ours, **drawn, temperature_last=True)
+                made[f"{name} {strength} T={temperature}"] = params, {**theirs, **drawn}
+    return made
+
+
+SETTINGS = settings()
+GREEDY = "repetition 1.0 T=0.0"
 Run = Callable[[], dict[Any, tuple[int, str]]]  # -> of each request its tokens and its text
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=default_model())
-    parser.add_argument("--prompts", type=int, default=8)
+    parser.add_argument("--rows", type=int, default=6, help="prompts, and as many tasks")
     parser.add_argument("-n", type=int, default=256, help="new tokens of a text, at most")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    prompts = [json.loads(line)["prompt"] for line in default_prompts().read_text("utf-8").splitlines()]
-    requests = [
-        Request((name, prompt), prompt, params, n_predict=arguments.n)
-        for prompt in prompts[: arguments.prompts]
-        for name, (params, _) in SETTINGS.items()
-    ]
     llm = llama_cpp.Llama(str(arguments.model), n_ctx=N_CTX, verbose=False)
     with Model(arguments.model, n_ctx=N_CTX) as model:
+        asked = [row.prompt for path in (default_prompts(), default_tasks())
+                 for row in read_tasks(path)[0][: arguments.rows]]  # fmt: skip
+        prompts = [prompt if isinstance(prompt, str) else model.chat_prompt(prompt) for prompt in asked]
+        requests = [
+            Request((name, i), prompt, params, n_predict=arguments.n)
+            for i, prompt in enumerate(prompts)
+            for name, (params, _) in SETTINGS.items()
+        ]
+        apart = sorted(requests, key=lambda request: list(SETTINGS).index(request.id[0]))
         runs: dict[str, Run] = {
             BASELINE: lambda: {request.id: _completion(llm, request) for request in requests},
             "Llama.generate": lambda: {request.id: _tokens(llm, request) for request in requests},
             "generate": lambda: {request.id: _alone(model, request) for request in requests},
+            "generate_many, apart, 16 x 1": _many(model, apart, 16, 1),
+            "generate_many, apart, 16 x 2": _many(model, apart, 16, 2),
+            "generate_many, 4 x 1": _many(model, requests, 4, 1),
+            "generate_many, 16 x 1": _many(model, requests, 16, 1),
+            "generate_many, 16 x 2": _many(model, requests, 16, 2),
+            "generate_many": _many(model, requests),
         }
-        for n_parallel, n_contexts in ((8, 1), (16, 1), (32, 1), (16, 2), (32, 2)):
-            runs[f"generate_many {n_parallel} x {n_contexts}"] = _many(model, requests, n_parallel, n_contexts)
-        runs["generate_many"] = _many(model, requests)
         results = _measured(runs, arguments.rounds)
     llm.close()
     report(results, arguments.json)
@@ -87,7 +104,7 @@ def _tokens(llm: Any, request: Request) -> tuple[int, str]:
         made.append(token)
         if len(made) == request.n_predict:
             break
-    return len(made), llm.detokenize(made).decode("utf-8", "replace")
+    return len(made), llm.detokenize(made, prev_tokens=prompt).decode("utf-8", "replace")
 
 
 def _alone(model: Model, request: Request) -> tuple[int, str]:
@@ -117,7 +134,7 @@ def _measured(runs: dict[str, Run], rounds: int) -> list[dict[str, Any]]:
             wall[name][i], cpu[name][i] = 1e3 * elapsed / n, 1e3 * elapsed_cpu / n
     results = []
     for name in runs:
-        greedy = [key for key in texts[name] if key[0] == "greedy"]
+        greedy = [key for key in texts[name] if key[0] == GREEDY]
         same = sum(texts[name][key] == texts["generate"][key] for key in greedy)
         if name.startswith("generate_many") and same < len(greedy):
             raise SystemExit(f"{name}: {len(greedy) - same} texts are not those of generate")

@@ -81,13 +81,14 @@ Rows = dict[Any, list[npt.NDArray[np.float32]]]
 
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
-    """Fills with the logits of each text, by its seed."""
+    """Fills with the logits of each text, by its prompt, its length and its settings."""
     seen: Rows = {}
     take = Text.take
 
     def recording(self: Text, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
         assert isinstance(self.sampler, Sampler)
-        seen.setdefault(self.sampler.params.seed, []).append(logits.copy())
+        key = (tuple(self.prompt), self.n_predict, repr(self.sampler.params))
+        seen.setdefault(key, []).append(logits.copy())
         return take(self, logits, room=room)
 
     monkeypatch.setattr(Text, "take", recording)
@@ -111,8 +112,9 @@ def test_logits_are_those_of_generate_to_the_bit(rows: Rows, n_batch: int) -> No
             rows.clear()
             made = generate_many(model, requests, n_parallel=n_parallel, n_contexts=n_contexts, n_threads=1)
             assert len(list(made)) == len(requests)
-            for request in requests:
-                np.testing.assert_array_equal(np.stack(rows[request.id]), np.stack(alone[request.id]))
+            assert rows.keys() == alone.keys()
+            for key in alone:
+                np.testing.assert_array_equal(np.stack(rows[key]), np.stack(alone[key]))
 
 
 @pytest.fixture
@@ -168,6 +170,47 @@ def test_no_token_is_computed_alone_that_generate_computes_with_others(
         requests = [Request(i, prompt, Params(temperature=0.0), n_predict=1) for i, prompt in enumerate(prompts)]
         list(generate_many(model, requests, n_parallel=2, n_contexts=1, n_threads=1))
     assert decoded == batches
+
+
+ALIKE = [
+    Request((i, k, n), prompt, params, n_predict=n)
+    for i, prompt in enumerate(PROMPTS[:3])
+    for n in (1, 40, 80)
+    for k, params in enumerate(
+        Params(lz_penalty=lz, repetition_penalty=repeat, temperature=temperature, seed=seed)
+        for temperature, seed in ((0.0, 1), (0.7, 1), (0.7, 2))
+        for lz, repeat in ((0.0, 1.0), (0.1, 1.0), (0.15, 1.0), (0.3, 1.0), (0.0, 1.02))
+    )
+]
+
+
+def test_texts_that_are_the_same_so_far_are_decoded_once(model: Model, rows: Rows, decoded: list[int]) -> None:
+    """Their logits are those of `generate` before they part, and after, in the cache where they wait and in another."""
+    texts = {r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict) for r in ALIKE}
+    alone = dict(rows)
+    own = {(r.prompt, texts[r.id].tokens[:n]) for r in ALIKE for n in range(1, len(texts[r.id].tokens))}
+    prompts = sum(len(model.tokenize(prompt)) for prompt in PROMPTS[:3])
+    written = sum(len(text.tokens) for text in texts.values())
+    assert len(own) < written / 2.5
+    for n_parallel, n_contexts in ((1, 1), (2, 1), (3, 1), (40, 1), (5, 2)):
+        rows.clear()
+        decoded.clear()
+        made = {r.id: g for r, g in generate_many(model, ALIKE, n_parallel=n_parallel, n_contexts=n_contexts)}
+        assert list(map(figures, (made[r.id] for r in ALIKE))) == list(map(figures, texts.values()))
+        assert sum(decoded) == prompts + len(own)
+        assert rows.keys() == alone.keys()
+        for key in alone:
+            np.testing.assert_array_equal(np.stack(rows[key]), np.stack(alone[key]))
+
+
+def test_a_cache_that_cannot_go_back_is_made_anew(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a recurrent model."""
+    texts = {r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict) for r in ALIKE[:30]}
+    remove = llama_cpp.llama_memory_seq_rm
+    monkeypatch.setattr(llama_cpp, "llama_memory_seq_rm", lambda m, i, a, b: a < 0 and remove(m, i, a, b))
+    for n_parallel in (1, 3):
+        made = {r.id: g for r, g in generate_many(model, ALIKE[:30], n_parallel=n_parallel, n_contexts=1)}
+        assert {key: made[key].tokens for key in texts} == {key: text.tokens for key, text in texts.items()}
 
 
 def test_texts_close_up_when_requests_run_out(model: Model, decoded: list[int]) -> None:
