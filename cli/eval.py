@@ -24,6 +24,8 @@ _options = options(
     option(_WHAT, "--prompts", type=click.Path(path_type=Path), metavar="FILE", help="JSON Lines without"),
     option(_WHAT, "--grid", default="quick", metavar="GRID", help="quick, paper, or a TOML file, default: quick"),
     option(_WHAT, "--limit", **count(1), default=None, help="only the first rows of each file"),
+    option(_WHAT, "--judge", type=click.Path(path_type=Path), metavar="FILE",
+           help="GGUF that is asked in the end whether each text is degenerate"),
     option(_HOW, "-o", "--out", type=click.Path(path_type=Path), default=Path("lzs-eval"), metavar="FOLDER",
            help="where transcripts and results go, default: lzs-eval"),
     option(_HOW, "--resume", is_flag=True, help="go on with that folder"),
@@ -49,6 +51,8 @@ def evaluate_command(**flags: Any) -> None:
     conditions = [_condition(text) for text in flags["conditions"]]
     results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
     click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
+    if results.judged is not None and not flags["as_json"]:
+        click.echo(f"\n{results.judged}")
     for name, rows in results.bad.items():
         for row in rows[:5]:
             click.echo(f"lzs: {name}, line {row.line}: {row.reason}", err=True)
@@ -76,8 +80,9 @@ def _run(flags: dict[str, Any]) -> "Results":
     tasks, prompts = flags["tasks"], flags["prompts"]
     if tasks is None and prompts is None:
         tasks, prompts = default_tasks(), default_prompts()
-    names = ("grid", "limit", "n_ctx", "n_parallel", "n_threads", "resume")
-    shown = None if flags["quiet"] or not sys.stderr.isatty() else _Progress()
+    names = ("grid", "limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
+    silent = flags["quiet"] or not sys.stderr.isatty()
+    shown, judged = (None, None) if silent else (_Progress("texts"), _Progress("judged"))
     try:
         return evaluate(
             flags["model"] or default_model(),
@@ -85,6 +90,7 @@ def _run(flags: dict[str, Any]) -> "Results":
             tasks=tasks,
             prompts=prompts,
             on_text=shown,
+            on_judged=judged,
             **{name: flags[name] for name in names},
         )
     finally:
@@ -100,19 +106,17 @@ def _failed(held: list[str]) -> int:
 class _Progress:
     """One line on stderr: texts done, all of them, time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
         from time import monotonic
 
+        self._what = what
         self._now = monotonic
-        self._start = monotonic()
-        self._before: int | None = None
+        self._first: tuple[int, float] | None = None
 
     def __call__(self, done: int, total: int) -> None:
-        if self._before is None:
-            self._before = done - 1
-        elapsed = self._now() - self._start
-        left = elapsed / (done - self._before) * (total - done)
-        sys.stderr.write(f"\r{done}/{total} texts, {left:.0f} s left\x1b[K")
+        before, start = self._first = self._first or (done, self._now())
+        left = (self._now() - start) / max(done - before, 1) * (total - done)
+        sys.stderr.write(f"\r{done}/{total} {self._what}, {left:.0f} s left\x1b[K")
         sys.stderr.flush()
 
     def end(self) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 
 from .generate import Generation
 from .grid import Grid, Setting, read_grid
+from .judge import Judge, judge_folder, refuse_another
 from .llama.chain import ChainSampler
 from .model import Model
 from .parallel import Request, generate_many
 from .results import Results
-from .run_folder import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
+from .run_folder import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
 from .tasks import BadRow, Task, read_tasks
 from .transcript import TranscriptFile, record
 
@@ -36,7 +37,9 @@ def evaluate(
     n_parallel: int = 16,
     n_threads: int | None = None,
     resume: bool = False,
+    judge: str | Path | None = None,
     on_text: Callable[[int, int], object] | None = None,
+    on_judged: Callable[[int, int], object] | None = None,
 ) -> Results:
     """Write a text for every setting, prompt and seed of a grid, and return what became of them.
 
@@ -44,8 +47,9 @@ def evaluate(
     tasks and prompts. ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each.
     ``n_parallel``: texts decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each.
     Settings that draw have a text a seed, greedy ones one text. Every text is on the disk when it ends; a damaged line
-    of a folder that is resumed is named in the results, and its text made anew. In the end results.json and report.html
-    are in the folder.
+    of a folder that is resumed is named in the results, and its text made anew. ``judge``: a GGUF model that is then
+    asked whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. In the end results.json
+    and report.html are in the folder.
 
     Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.
     """
@@ -53,6 +57,9 @@ def evaluate(
     rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
     folder = RunFolder(out)
     folder.check(resume=resume)
+    if judge is not None:
+        with Judge(judge, n_threads=n_threads) as judging:  # what is wrong with it shows before all the work
+            refuse_another(judging, folder)
     with Model(model, n_ctx=n_ctx) as opened:
         folder.claim(_manifest(opened, chosen, rows), resume=resume)
         done = set()
@@ -74,7 +81,11 @@ def evaluate(
                 n_done += 1
                 if on_text is not None:
                     on_text(n_done, len(keys))
-    folder.sort(keys)
+    folder.sort(TRANSCRIPTS, keys)
+    if judge is not None:
+        with Judge(judge, n_threads=n_threads) as judging:
+            judge_folder(judging, folder, on_text=on_judged)
+        folder.sort(JUDGED, keys)
     results = Results.read(folder.path, bad)
     results.save(folder.path / "results.json")
     results.save(folder.path / "report.html")
@@ -118,7 +129,7 @@ def _request(model: Model, key: Key, setting: Setting, task: Task, n_predict: in
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
     """Return the transcript of a text without what no two runs have in common."""
-    whole = record(model, request.prompt, request.params, generation, n_predict=request.n_predict)
+    whole = record(model, task.prompt, request.params, generation, n_predict=request.n_predict)
     right = None if task.answer is None else task.right(generation.content)
     ours = {
         "setting": setting.name,
@@ -152,16 +163,8 @@ def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task]) -> dict[str, A
     tasks = [asdict(task) for task in rows.values()]
     return {
         "version": VERSION,
-        "model": {"file": model.path.name, "sha256": _sha256(model.path)},
+        "model": {"file": model.path.name, "sha256": sha256(model.path)},
         "n_ctx": model.n_ctx,
         "grid": json.loads(json.dumps(asdict(grid))),
         "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
     }
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for part in iter(lambda: file.read(1 << 20), b""):
-            digest.update(part)
-    return digest.hexdigest()

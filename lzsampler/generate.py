@@ -4,14 +4,13 @@ import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ._check import INT32_MAX, LzsError, integer
-from .llama.chain import ChainSampler
-from .model import Messages, Model
+from ._check import INT32_MAX, LzsError, Tokens, integer, token_array
+from .model import Model, Prompt
 from .params import Params
 from .reasoning import opened, split
 from .repetition import Repetition, repetition
@@ -74,7 +73,7 @@ class Generation:
 
 def generate(
     model: Model,
-    prompt: str | Messages,
+    prompt: Prompt,
     params: Params,
     *,
     n_predict: int = -1,
@@ -84,13 +83,13 @@ def generate(
 ) -> Generation:
     """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
-    ``prompt``: text, or messages ({"role", "content"} each) for the model's chat template. ``n_predict``: most new
-    tokens; -1 is until the context is full. ``stop``: strings that end the text and are no part of it. With
-    ``params.repetition_detection`` the text ends when it loops, and ``trim_loop`` cuts it after the loop's first copy
-    (after the character in which that ends). ``on_text`` is called with each piece of text as it comes, never with part
-    of a character; the pieces add up to ``text``, or to the text before the cut when a loop is trimmed (what was given
-    out is not taken back). If it returns True the text ends there. A KeyboardInterrupt ends it too: what was written
-    is returned.
+    ``prompt``: text, messages ({"role", "content"} each) for the model's chat template, or tokens, int32[n], with all
+    that the model wants around them. ``n_predict``: most new tokens; -1 is until the context is full. ``stop``: strings
+    that end the text and are no part of it. With ``params.repetition_detection`` the text ends when it loops, and
+    ``trim_loop`` cuts it after the loop's first copy (after the character in which that ends). ``on_text`` is called
+    with each piece of text as it comes, never with part of a character; the pieces add up to ``text``, or to the text
+    before the cut when a loop is trimmed (what was given out is not taken back). If it returns True the text ends
+    there. A KeyboardInterrupt ends it too: what was written is returned.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, ``trim_loop`` without detection, and
     arguments out of range; LzsError when the model or its template fails. The model's context is emptied first.
@@ -114,6 +113,23 @@ def generate(
     return written.generation()
 
 
+class TextSampler(Protocol):
+    """What a text needs of a sampler: `Sampler`, or another."""
+
+    @property
+    def loop(self) -> Loop | None:
+        """The loop that the accepted tokens end in."""
+
+    def prime(self, tokens: Tokens) -> None:
+        """Take the prompt."""
+
+    def sample(self, logits: npt.NDArray[np.float32]) -> int:
+        """Pick a token; ValueError when these are no logits."""
+
+    def accept(self, token: int) -> None:
+        """Take a token into the text."""
+
+
 class Text:
     """One text while it is written: prompt, sampler, and what it has come to, so that an interrupt loses nothing.
 
@@ -125,14 +141,14 @@ class Text:
     def __init__(
         self,
         model: Model,
-        prompt: str | Messages,
+        prompt: Prompt,
         params: Params,
         *,
         n_predict: int = -1,
         stop: Sequence[str] = (),
         on_text: Callable[[str], object] | None = None,
         trim_loop: bool = False,
-        sampler: Sampler | ChainSampler | None = None,
+        sampler: TextSampler | None = None,
     ) -> None:
         n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
@@ -141,10 +157,14 @@ class Text:
             raise ValueError(f"trim_loop must be True or False, got {trim_loop!r}")
         if trim_loop and params.repetition_detection is None:
             raise ValueError("trim_loop needs loops to be looked for: set repetition_detection in Params")
-        text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
-        if not text:
-            raise ValueError("the prompt is empty: give the beginning of a text")
-        self.prompt = model.tokenize(text)
+        text = ""
+        if isinstance(prompt, np.ndarray):
+            self.prompt = token_array("prompt", prompt, model.n_vocab).tolist()
+        else:
+            text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
+            if not text:
+                raise ValueError("the prompt is empty: give the beginning of a text")
+            self.prompt = model.tokenize(text)
         if not self.prompt:
             raise ValueError("the prompt is empty: it has no tokens")
         if len(self.prompt) > model.n_ctx:

@@ -15,7 +15,7 @@ from ._check import INT32_MAX, LzsError, Tokens, integer, token_array
 from .llama import llama_cpp
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
-_MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
+MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
 MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # Threads wait for each other at every operation: where one has less than this to do, another one saves nothing, and
 # costs a lot on a busy machine (embedded model, 8 MB, 2 cores with other work: 0.8 ms a token, but 9 to 50 with 2).
@@ -24,6 +24,8 @@ _ERROR, _CONTINUED = 4, 5  # ggml_log_level
 _PIECE_BYTES = 64  # longer than almost every piece; a longer one is asked for again
 
 Messages = Sequence[Mapping[str, str]]
+Prompt = str | Messages | npt.NDArray[np.int32]
+"""Text, messages ({"role", "content"} each) for the model's chat template, or tokens, int32[n], taken as they are."""
 
 
 class Model:
@@ -64,7 +66,6 @@ class Model:
         self.n_ctx = min(self.n_ctx, int(self.llm.n_ctx()))  # llama.cpp rounds up; the user's number holds
         self.n_past = 0  # tokens in the context
         self._pieces: dict[int, bytes] = {}
-        self._buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         self._one = (llama_cpp.llama_token * 1)()
         self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self._row_at = 0
@@ -76,7 +77,7 @@ class Model:
                     model_path=str(self.path),
                     n_ctx=self.n_ctx,
                     n_batch=self.n_batch,
-                    n_ubatch=min(self.n_batch, _MAX_UBATCH),
+                    n_ubatch=min(self.n_batch, MAX_UBATCH),
                     n_threads=self.n_threads,
                     n_threads_batch=self.n_threads,
                     n_gpu_layers=self.n_gpu_layers,
@@ -122,7 +123,7 @@ class Model:
         known = self._pieces.get(token)
         if known is not None:
             return known
-        buffer = self._buffer
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
         if n < 0:
             buffer = ctypes.create_string_buffer(-n)

@@ -1,14 +1,24 @@
-"""`generate_many`: many texts in one llama.cpp context, a sampler each, decoded in one batch a step.
+"""`generate_many`: many texts in few llama.cpp contexts, a sampler each, decoded in one batch a step.
 
-Every sequence has a cache of its own (``kv_unified`` off), so a text is that of `generate` wherever llama.cpp computes
-the same logits in batches of any size: with Q8_0 weights it does, bit for bit; with F16 weights it does not, and a text
-may turn at a token that was almost a tie. When a text ends the next one takes its place, and a prompt begins with what
-some cache already holds of it.
+Every text is that of `generate` wherever llama.cpp computes the same logits for one sequence and for several: with Q8_0
+weights it does, bit for bit; with F16 weights it does not, and a text may turn at a token that was almost a tie. For it
+every sequence has a cache of its own (``kv_unified`` off), a prompt is decoded by itself in the batches of `generate`,
+and none of its tokens is computed alone that is not alone there (`_reusable`).
+
+Texts of one prompt that are the same so far are one sequence. When their samplers pick different tokens, most of them
+go on, and the others wait at that place of the cache until these are through, or move to a cache that nobody needs.
+The settings of a grid often write the same text, so that this saves most of the work: an evaluation with the grid of
+the paper decodes one token for six that it writes (embedded model, `lzs eval --grid paper`).
+
+Where llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
 """
 
 import ctypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby, islice
 from time import perf_counter
 from typing import Any
 
@@ -16,14 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ._check import LzsError, integer
-from .generate import Generation, Text
+from .generate import Generation, Text, TextSampler
 from .llama import llama_cpp
-from .llama.chain import ChainSampler
-from .model import MAX_THREADS, Messages, Model
+from .model import MAX_THREADS, MAX_UBATCH, Model, Prompt, physical_cores
 from .params import Params
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
-_WORTH_WAITING = 8  # tokens of a prompt that another slot is about to decode
+_TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
+_WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
 _FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from those of `generate`
 
 
@@ -35,85 +45,78 @@ class Request:
     """
 
     id: Any
-    prompt: str | Messages
+    prompt: Prompt
     params: Params
     n_predict: int = -1
     stop: Sequence[str] = ()
     trim_loop: bool = False
-    sampler: Callable[[], ChainSampler] | None = None
+    sampler: Callable[[], TextSampler] | None = None
 
 
 def generate_many(
-    model: Model, requests: Iterable[Request], *, n_parallel: int = 16, n_threads: int | None = None
+    model: Model,
+    requests: Iterable[Request],
+    *,
+    n_parallel: int = 16,
+    n_threads: int | None = None,
+    n_contexts: int | None = None,
 ) -> Iterator[tuple[Request, Generation]]:
     """Yield each request with its text, as they end; which end first depends on their lengths only.
 
-    ``n_parallel``: texts at a time, 1..256; each has a context of ``model.n_ctx`` tokens, in memory of its own.
-    ``n_threads``: None is the model's. Requests are taken one by one, when there is room. Timings of a text are
-    its share of the steps that it took part in.
+    ``n_parallel``: different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, in memory of its
+    own. ``n_threads``: of llama.cpp, for each context; None is the model's. ``n_contexts``: how many decode at the same
+    time, each a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU. Requests are taken when
+    there is room, those with the same prompt that follow each other together, and the one after them. Timings of a
+    text are those of its prompt, and of the steps that it took part in its share, as if other texts were no copies.
 
-    Raises as `generate`; what ended before was yielded. Closing the iterator frees the context.
+    Raises as `generate`; what ended before was yielded. Closing the iterator frees the contexts.
     """
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
     threads = model.n_threads if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
-    batch = _Batch(model, n_parallel, threads)
-    try:
-        yield from _run(model, batch, iter(requests), n_parallel)
-    finally:
-        batch.close()
+    if n_contexts is None:
+        n_contexts = side_by_side(model, threads)
+    n_contexts = min(integer("n_contexts", n_contexts, 1, MAX_PARALLEL), n_parallel)
+    with ExitStack() as stack:
+        contexts = []
+        for i in range(n_contexts):
+            contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads))
+            stack.callback(contexts[-1].close)
+        pool = stack.enter_context(ThreadPoolExecutor(n_contexts))  # left before the contexts are freed
+        yield from _run(model, contexts, pool, iter(requests))
 
 
-class _Slot:
-    """A place in the batch: what its cache holds, and the text that is written there."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.cached: list[int] = []
-        self.waiting: list[int] = []  # tokens to decode
-        self.request: Request | None = None
-        self.text: Text | None = None
+def side_by_side(model: Model, n_threads: int | None = None) -> int:
+    """Return how many contexts of a model have cores enough to decode at the same time; 1 on a GPU."""
+    if model.n_gpu_layers and llama_cpp.llama_supports_gpu_offload():
+        return 1
+    return min(MAX_PARALLEL, max(1, physical_cores() // (n_threads or model.n_threads)))
 
 
 def _run(
-    model: Model, batch: "_Batch", requests: Iterator[Request], n_parallel: int
+    model: Model, contexts: Sequence["_Context"], pool: ThreadPoolExecutor, requests: Iterator[Request]
 ) -> Iterator[tuple[Request, Generation]]:
-    slots = [_Slot(i) for i in range(n_parallel)]
-    first: tuple[Request, Text] | None = None
-    more = True
+    each = pool.map if len(contexts) > 1 else map
+    groups = _alike(requests)
     while True:
-        for slot in slots:
-            if slot.text is not None:
-                continue
-            if first is None and more:
-                request = next(requests, None)
-                more = request is not None
-                first = None if request is None else (request, _text(model, request))
-            if first is None or not _begin(batch, slots, slot, *first):
-                break  # no more; or its prompt is being decoded in another slot, to be copied a step later
-            first = None
-        active = [slot for slot in slots if slot.text is not None]
-        if not active:
+        while (roomy := max(contexts, key=lambda context: context.room)).room:
+            together = next(groups, None)
+            if together is None:
+                break
+            roomy.add([(request, _text(model, request)) for request in together])
+        working = [context for context in contexts if not context.idle]
+        if not working:
             return
-        start = perf_counter()
-        ready = batch.decode(active)
-        share = (perf_counter() - start) / len(active)
-        for slot in active:
-            assert slot.text is not None
-            if slot.text.tokens:
-                slot.text.decode_s += share
-            else:
-                slot.text.prompt_s += share
-        for slot, logits in ready:
-            assert slot.text is not None
-            assert slot.request is not None
-            token = slot.text.take(logits, room=len(slot.cached) < model.n_ctx)
-            if token is not None:
-                slot.waiting = [token]
-                continue
-            text, finished = slot.text, slot.request
-            slot.text = slot.request = None
-            text.total_s = text.prompt_s + text.decode_s + text.sampling_s
-            yield finished, text.generation()
+        for ended in each(_Context.step, working):
+            for request, text in ended:
+                text.total_s = text.prompt_s + text.decode_s + text.sampling_s
+                yield request, text.generation()
+
+
+def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
+    """Yield requests that follow each other and have the same prompt together."""
+    for _, group in groupby(requests, lambda r: r.prompt.tolist() if isinstance(r.prompt, np.ndarray) else r.prompt):
+        while together := list(islice(group, _TOGETHER)):
+            yield together
 
 
 def _text(model: Model, request: Request) -> Text:
@@ -128,100 +131,230 @@ def _text(model: Model, request: Request) -> Text:
     )
 
 
-def _begin(batch: "_Batch", slots: list[_Slot], slot: _Slot, request: Request, text: Text) -> bool:
-    """Give a request a slot, with as much of its prompt as some cache holds; its last token is always decoded.
+_Writing = tuple[Request, Text]
 
-    False, with nothing done, when more of its prompt waits in another slot to be decoded.
+
+@dataclass
+class _Branch:
+    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded after these."""
+
+    texts: list[_Writing]
+    token: int
+    n_past: int
+
+
+class _Cache:
+    """What llama.cpp holds of one sequence, ``n_past`` tokens: a prompt, ``row`` being the logits after it, and a text.
+
+    ``branch``: what goes on there; ``waiting``: branches of the same prompt whose tokens the cache holds as well, all
+    that of the one before and more. They go on from the last to the first.
     """
-    prompt = text.prompt
-    source = max(slots, key=lambda other: (_common(other.cached, prompt), other is slot))
-    keep = min(_common(source.cached, prompt), len(prompt) - 1)
-    coming = max(_common(other.cached + other.waiting, prompt) for other in slots)
-    if min(coming, len(prompt) - 1) > keep + _WORTH_WAITING:
-        return False
-    if not batch.share(source, slot, keep):
-        keep = 0
-    slot.cached = prompt[:keep]
-    slot.waiting = prompt[keep:]
-    slot.request, slot.text = request, text
-    return True
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.prompt: list[int] = []
+        self.row: npt.NDArray[np.float32] = np.empty(0, np.float32)
+        self.n_past = 0
+        self.branch: _Branch | None = None
+        self.waiting: list[_Branch] = []
 
 
-def _common(a: list[int], b: list[int]) -> int:
-    """Return the length of the common beginning."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+class _Context:
+    """A llama.cpp context over the model's weights with some caches; for one thread at a time."""
 
-
-class _Batch:
-    """A llama.cpp context of its own over the model's weights, with one cache a slot, and the batch of a step."""
-
-    def __init__(self, model: Model, n_parallel: int, n_threads: int) -> None:
+    def __init__(self, model: Model, n_caches: int, n_threads: int) -> None:
         if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
             raise LzsError(f"llama-cpp-python {llama_cpp.__version__} has no caches by sequence: use a newer one")
-        self.n_vocab, self.n_batch = model.n_vocab, max(model.n_batch, n_parallel)
+        self._model = model
+        capacity = max(model.n_batch, n_caches)
         params = llama_cpp.llama_context_default_params()
-        params.n_ctx = n_parallel * -(-model.n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
-        params.n_seq_max = n_parallel
-        params.n_batch = params.n_ubatch = self.n_batch
+        params.n_ctx = n_caches * -(-model.n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
+        params.n_seq_max = n_caches
+        params.n_batch = capacity
+        params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_caches)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
         params.flash_attn_type = _FLASH_OFF
         self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
         if not self._context:
             raise LzsError(
-                f"llama.cpp has no memory for {n_parallel} contexts of {model.n_ctx} tokens: "
+                f"llama.cpp has no memory for {n_caches} caches of {model.n_ctx} tokens: "
                 "fewer texts at a time, or a smaller context"
             )
         self._memory = llama_cpp.llama_get_memory(self._context)
-        self._batch = llama_cpp.llama_batch_init(self.n_batch, 0, 1)
-        self._tokens = np.ctypeslib.as_array(self._batch.token, (self.n_batch,))
-        self._places = np.ctypeslib.as_array(self._batch.pos, (self.n_batch,))
-        self._wanted = np.ctypeslib.as_array(self._batch.logits, (self.n_batch,))
-        np.ctypeslib.as_array(self._batch.n_seq_id, (self.n_batch,))[:] = 1
-        self._slots = [self._batch.seq_id[i] for i in range(self.n_batch)]
+        self._batch = llama_cpp.llama_batch_init(capacity, 0, 1)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, (capacity,))
+        self._places = np.ctypeslib.as_array(self._batch.pos, (capacity,))
+        self._wanted = np.ctypeslib.as_array(self._batch.logits, (capacity,))
+        np.ctypeslib.as_array(self._batch.n_seq_id, (capacity,))[:] = 1
+        self._sequences = [self._batch.seq_id[i] for i in range(capacity)]
+        self._caches = [_Cache(i) for i in range(n_caches)]
+        self._free = list(self._caches)
+        self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
 
     def close(self) -> None:
+        """Free it."""
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
 
-    def share(self, source: _Slot, slot: _Slot, keep: int) -> bool:
-        """Let a slot's cache be the first ``keep`` tokens of another's; False when that cannot be, and it is empty."""
-        if source is not slot:
-            llama_cpp.llama_memory_seq_rm(self._memory, slot.number, -1, -1)
-            if keep:  # between caches of their own llama.cpp copies whole sequences only
-                llama_cpp.llama_memory_seq_cp(self._memory, source.number, slot.number, -1, -1)
-        if keep and llama_cpp.llama_memory_seq_rm(self._memory, slot.number, keep, -1):
-            return True
-        llama_cpp.llama_memory_seq_rm(self._memory, slot.number, -1, -1)
-        return False
+    @property
+    def room(self) -> int:
+        """Number of caches that nobody needs."""
+        return len(self._free)
 
-    def decode(self, slots: list[_Slot]) -> list[tuple[_Slot, npt.NDArray[np.float32]]]:
-        """Decode what waits, as much as fits, slots with a single token first; those that are through, with logits."""
-        n, ready = 0, []
-        for slot in sorted(slots, key=lambda slot: len(slot.waiting) > 1):
-            part = slot.waiting[: self.n_batch - n]
-            if not part:
-                continue
-            end = n + len(part)
-            self._tokens[n:end] = part
-            self._places[n:end] = range(len(slot.cached), len(slot.cached) + len(part))
-            self._wanted[n:end] = 0
-            for i in range(n, end):
-                self._slots[i][0] = slot.number
-            slot.cached += part
-            slot.waiting = slot.waiting[len(part) :]
-            if not slot.waiting:
-                self._wanted[end - 1] = 1
-                ready.append(slot)
-            n = end
+    @property
+    def idle(self) -> bool:
+        """Whether there is no text to write."""
+        return len(self._free) == len(self._caches)
+
+    def add(self, texts: list[_Writing]) -> None:
+        """Begin texts of one prompt, where most of it is."""
+        prompt = texts[0][1].prompt
+        cache = max(self._free, key=lambda cache: self._reusable(cache, prompt))
+        self._free.remove(cache)
+        self._begun.append((cache, texts))
+
+    def step(self) -> list[_Writing]:
+        """Write a token of the texts that do not wait, after their prompt the first as well; return those that end."""
+        ended: list[_Writing] = []
+        for cache, texts in self._begun:
+            start = perf_counter()
+            row = self._prompt(cache, texts[0][1].prompt)
+            for _, text in texts:
+                text.prompt_s = perf_counter() - start
+            ended += self._pick(cache, texts, row)
+        self._go_on([cache for cache, _ in self._begun])
+        self._begun = []
+        self._spread()
+        self._close_up()
+        working = [(cache, cache.branch) for cache in self._caches if cache.branch is not None]
+        if working:
+            start = perf_counter()
+            batch = [(branch.token, cache.n_past, cache.number) for cache, branch in working]
+            rows = self._decode(batch, wanted=len(batch))
+            share = (perf_counter() - start) / len(batch)
+            for (cache, branch), row in zip(working, rows, strict=True):
+                cache.n_past += 1
+                for _, text in branch.texts:
+                    text.decode_s += share
+                ended += self._pick(cache, branch.texts, row)
+            self._go_on([cache for cache, _ in working])
+        return ended
+
+    def _pick(self, cache: _Cache, texts: list[_Writing], row: npt.NDArray[np.float32]) -> list[_Writing]:
+        """Have texts that are the same so far take their next tokens, and return those that end."""
+        ended, branches = [], dict[int, _Branch]()
+        for request, text in texts:
+            token = text.take(row, room=cache.n_past < self._model.n_ctx)
+            if token is None:
+                ended.append((request, text))
+            else:
+                branches.setdefault(token, _Branch([], token, cache.n_past)).texts.append((request, text))
+        cache.branch = None
+        cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
+        return ended
+
+    def _go_on(self, caches: Iterable[_Cache]) -> None:
+        """Let caches go on with what waits there last, or be free."""
+        for cache in caches:
+            if cache.waiting:
+                self._resume(cache, cache.waiting.pop())
+            else:
+                self._free.append(cache)
+
+    def _resume(self, cache: _Cache, branch: _Branch) -> None:
+        """Go on with a branch in a cache that holds its tokens, and maybe others after them."""
+        cache.branch = branch
+        if branch.n_past == cache.n_past:
+            return
+        if llama_cpp.llama_memory_seq_rm(self._memory, cache.number, branch.n_past, -1):
+            cache.n_past = branch.n_past
+            return
+        text = branch.texts[0][1]  # a recurrent model cannot go back part of the way
+        self._prompt(cache, text.prompt)
+        for token in text.tokens[:-1]:
+            self._decode([(token, cache.n_past, cache.number)], wanted=1)
+            cache.n_past += 1
+
+    def _prompt(self, cache: _Cache, prompt: list[int]) -> npt.NDArray[np.float32]:
+        """Have a prompt in a cache, as much of it as can be from another one, and return the logits after it."""
+        source = max(self._caches, key=lambda other: (self._reusable(other, prompt), other is cache))
+        keep = self._reusable(source, prompt)
+        if source is not cache:
+            keep = keep if keep >= _WORTH_COPYING else 0
+            if keep:
+                self._copy(source, cache)
+        if not keep or not llama_cpp.llama_memory_seq_rm(self._memory, cache.number, keep, -1):
+            keep = 0  # a recurrent model cannot go back part of the way
+            llama_cpp.llama_memory_seq_rm(self._memory, cache.number, -1, -1)
+        cache.n_past = keep
+        while cache.n_past < len(prompt):
+            end = self._end(cache.n_past, prompt)
+            part = [(prompt[place], place, cache.number) for place in range(cache.n_past, end)]
+            (row,) = self._decode(part, wanted=1)
+            cache.row = row.copy()
+            cache.n_past = end
+        cache.prompt = prompt
+        return cache.row
+
+    def _reusable(self, cache: _Cache, prompt: list[int]) -> int:
+        """Return how many tokens of a prompt a cache holds as `generate` would compute them.
+
+        llama.cpp computes a token that it gets alone by other kernels than several, with other rounding. `generate`
+        gives it whole batches, so a token is alone if it is the last one and the first one of a batch.
+        """
+        if cache.prompt == prompt:
+            return len(prompt)
+        n, n_batch = min(_common(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
+        last_was_alone = n == len(cache.prompt) and n % n_batch == 1
+        next_is_alone = n % n_batch > 0 and self._end(n, prompt) == n + 1
+        return n - 1 if last_was_alone or next_is_alone else n
+
+    def _end(self, place: int, prompt: list[int]) -> int:
+        """Return where the batch of a prompt's token ends."""
+        n_batch = self._model.n_batch
+        return min(len(prompt), (place // n_batch + 1) * n_batch)
+
+    def _spread(self) -> None:
+        """Move branches that wait to caches that nobody needs; there are some when the requests have run out."""
+        while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
+            target = self._free.pop(0)
+            self._copy(source, target)
+            self._resume(target, source.waiting.pop(0))
+
+    def _close_up(self) -> None:
+        """Move what goes on into the first caches: llama.cpp computes together only those that lie side by side."""
+        working = [cache for cache in self._caches if cache.branch is not None]
+        gaps = [cache for cache in self._caches[: len(working)] if cache.branch is None]
+        beyond = [cache for cache in working if cache.number >= len(working)]
+        for gap, cache in zip(gaps, beyond, strict=True):
+            self._copy(cache, gap)
+            gap.branch, cache.branch = cache.branch, None
+            self._free[self._free.index(gap)] = cache
+
+    def _copy(self, source: _Cache, target: _Cache) -> None:
+        llama_cpp.llama_memory_seq_rm(self._memory, target.number, -1, -1)
+        llama_cpp.llama_memory_seq_cp(self._memory, source.number, target.number, -1, -1)
+        target.prompt, target.row, target.n_past = source.prompt, source.row, source.n_past
+
+    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> npt.NDArray[np.float32]:
+        """Decode (token, place, number of the cache) each; return logits of the last ones, float32[wanted, n_vocab]."""
+        n = len(batch)
+        self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)
+        for i, number in enumerate(numbers):
+            self._sequences[i][0] = number
+        self._wanted[: n - wanted] = 0
+        self._wanted[n - wanted : n] = 1
         self._batch.n_tokens = n
         status = llama_cpp.llama_decode(self._context, self._batch)
         if status != 0:
             raise LzsError(
-                f"llama_decode returned {status} for {len(slots)} texts: fewer at a time, or a smaller context"
+                f"llama_decode returned {status} for {n} tokens: fewer texts at a time, or a smaller context"
             )
-        if not ready:
-            return []
-        pointer = llama_cpp.llama_get_logits(self._context)  # a row for each that is wanted, in their order
-        rows = np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float)), (len(ready), self.n_vocab))
-        return list(zip(ready, rows, strict=True))
+        pointer = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.POINTER(ctypes.c_float))
+        return np.ctypeslib.as_array(pointer, (wanted, self._model.n_vocab))
+
+
+def _common(a: list[int], b: list[int]) -> int:
+    """Return the length of the common beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -15,6 +15,7 @@ from . import __version__
 from ._check import LzsError
 from .findings import Rules, Tokenizer, audit_record
 from .grid import Grid, Setting
+from .judge import Judged, read_judged
 from .params import Params, RepetitionDetection
 from .records import Audited, Field, Record
 from .run_folder import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
@@ -172,7 +173,8 @@ class Results:
     """What became of a run's texts. ``bad``: by file, rows that were no tasks, and transcripts that were damaged.
 
     ``outcomes``: one for each text, in the order of the file; ``model``: its file's name. ``samples``: at most
-    `LOOPING_SAMPLES` looping texts, of each setting those that waste most, and `OTHER_SAMPLES` others.
+    `LOOPING_SAMPLES` looping texts, of each setting those that waste most, and `OTHER_SAMPLES` others. ``judged``: how
+    a judge agrees with the rule, None where none was asked.
     """
 
     grid: Grid
@@ -180,6 +182,7 @@ class Results:
     model: str = ""
     bad: Mapping[str, Sequence[BadRow]] = field(default_factory=dict)
     samples: Sequence[Sample] = field(default=(), repr=False)
+    judged: Judged | None = None
 
     @classmethod
     def read(cls, folder: str | Path, bad: Mapping[str, Sequence[BadRow]] | None = None) -> "Results":
@@ -205,7 +208,8 @@ class Results:
             outcomes[line.key] = _outcome(line.key, line.row, audited, timings.get(line.key))
             samples.add(line.key, audited, line.row)
         bad_rows = {**(bad or {}), **({"transcripts": damaged} if damaged else {})}
-        return cls(grid, tuple(outcomes.values()), model, bad_rows, samples.chosen())
+        judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
+        return cls(grid, tuple(outcomes.values()), model, bad_rows, samples.chosen(), judged)
 
     # ---- counts ----
 
@@ -382,6 +386,7 @@ class Results:
                 }
                 for kind, strength in self.chosen.items()
             ],
+            "judge": None if self.judged is None else self.judged.to_json(),
             "bad_rows": {name: [asdict(row) for row in rows] for name, rows in self.bad.items()},
         }
 

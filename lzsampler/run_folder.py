@@ -1,9 +1,11 @@
 """`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to go on with and `Results` to read.
 
 `run.json`: what was asked for; `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`: a
-line as each text ends. Timings are apart from the rest because no two runs agree in them.
+line as each text ends; `judge.jsonl`: a line as each is judged, if they are. Timings are apart from the rest because no
+two runs agree in them.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +16,7 @@ from ._check import LzsError
 from .reports.files import replacing
 
 VERSION = 1  # of run.json and results.json
-RUN, TRANSCRIPTS, TIMINGS = "run.json", "transcripts.jsonl", "timings.jsonl"
+RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 _CHANGED = {"model": "model", "n_ctx": "context", "grid": "grid", "rows": "tasks or prompts", "version": "format"}
 
 Key = tuple[str, str, int]
@@ -50,7 +52,7 @@ class RunFolder:
         changed = [_CHANGED[name] for name in manifest if there.get(name) != manifest[name]]
         if changed:
             raise ValueError(f"{self.path} was begun with another {' and '.join(changed)}: results are never mixed")
-        for name in (TRANSCRIPTS, TIMINGS):
+        for name in (TRANSCRIPTS, TIMINGS, JUDGED):
             self._cut_rest(self.path / name)
 
     def check(self, *, resume: bool) -> None:
@@ -90,15 +92,15 @@ class RunFolder:
         except OSError as error:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
 
-    def sort(self, keys: Iterable[Key]) -> None:
-        """Put the transcripts into an order, so that two runs give the same file; of two with a key the last stays."""
+    def sort(self, name: str, keys: Iterable[Key]) -> None:
+        """Put a file's lines into an order, so that two runs give the same file; of two with a key the last stays."""
         places: dict[Key, tuple[int, int]] = {}
         at = 0
-        for line in self.lines(TRANSCRIPTS):
+        for line in self.lines(name):
             if line.key is not None:
                 places[line.key] = at, len(line.data)
             at += len(line.data)
-        file = self.path / TRANSCRIPTS
+        file = self.path / name
         with file.open("rb") as unsorted, replacing(file) as out:
             for key in keys:
                 start, size = places[key]
@@ -122,6 +124,15 @@ class RunFolder:
                 os.truncate(file, whole)
         except OSError as error:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def _line(number: int, data: bytes) -> Line:

@@ -111,3 +111,42 @@ def _z(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
     return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+class Agreement(NamedTuple):
+    """How two raters, ``a`` and ``b``, agree on which texts are of a kind: counts of the texts, by who says so."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        """Number of texts."""
+        return sum(self)
+
+    @property
+    def share(self) -> float:
+        """Share of the texts that they agree on, 0..1; 1 for no texts."""
+        return (self.both + self.neither) / self.n if self.n else 1.0
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa: what of the agreement chance does not explain, -1..1; 1 is full agreement, 0 that of chance.
+
+        (share - chance) / (1 - chance), where chance is the share that raters with these rates would agree on if they
+        knew nothing of each other. None when each says the same of all texts and so chance explains everything.
+        Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20 (1960).
+        """
+        n, a, b = self.n, self.both + self.only_a, self.both + self.only_b
+        by_chance = a * b + (n - a) * (n - b)  # times n * n, so that it is exact
+        return None if by_chance == n * n else (n * (self.both + self.neither) - by_chance) / (n * n - by_chance)
+
+
+def agreement(a: Sequence[bool], b: Sequence[bool]) -> Agreement:
+    """Return how two raters agree on the same texts, bool[n] each; ValueError when they are not as many."""
+    if len(a) != len(b):
+        raise ValueError(f"both must rate the same texts, got {len(a)} and {len(b)}")
+    pairs = [(bool(x), bool(y)) for x, y in zip(a, b, strict=True)]
+    return Agreement(*(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))

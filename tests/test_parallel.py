@@ -2,15 +2,18 @@
 
 import itertools
 import json
+import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params, parallel  # noqa: E402 (needs llama_cpp)
-from lzsampler.generate import Generation, generate  # noqa: E402
+from lzsampler import LzsError, Params, Sampler, parallel  # noqa: E402 (needs llama_cpp)
+from lzsampler.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
 from lzsampler.parallel import Request, generate_many  # noqa: E402
@@ -51,11 +54,14 @@ def figures(generation: Generation) -> tuple[Any, ...]:
     return g.text, g.tokens, g.finish_reason, g.stop_string, g.loop, g.prompt_tokens, g.repetition
 
 
-@pytest.mark.parametrize("n_parallel", [1, 2, 7, 40])
+@pytest.mark.parametrize(("n_parallel", "n_contexts"), [(1, 1), (2, 1), (7, 2), (40, 1), (40, None)])
 @pytest.mark.parametrize("order", [1, -1])
-def test_texts_are_those_of_generate(model: Model, alone: dict[Any, Generation], n_parallel: int, order: int) -> None:
+def test_texts_are_those_of_generate(
+    model: Model, alone: dict[Any, Generation], n_parallel: int, n_contexts: int | None, order: int
+) -> None:
     requests = REQUESTS[::order]
-    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=n_parallel, n_threads=1)}
+    many = generate_many(model, requests, n_parallel=n_parallel, n_threads=1, n_contexts=n_contexts)
+    made = {r.id: g for r, g in many}
     assert list(map(figures, (made[r.id] for r in REQUESTS))) == list(map(figures, alone.values()))
     assert {g.finish_reason for g in made.values()} >= {"stop", "length", "repetition"}
 
@@ -70,22 +76,151 @@ def test_a_full_context_is_the_same_too(model: Model) -> None:
     assert {g.finish_reason for g in made.values()} == {"context"}
 
 
-def test_prompts_are_decoded_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests that share a prompt copy what a cache holds of it, all but its last token."""
-    decoded = []
-    decode = parallel._Batch.decode
+Rows = dict[Any, list[npt.NDArray[np.float32]]]
 
-    def counting(batch: Any, slots: list[Any]) -> Any:
-        ready = decode(batch, slots)
-        decoded.append(int(batch._batch.n_tokens))
-        return ready
 
-    monkeypatch.setattr(parallel._Batch, "decode", counting)
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
+    """Fills with the logits of each text, by its prompt, its length and its settings."""
+    seen: Rows = {}
+    take = Text.take
+
+    def recording(self: Text, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
+        assert isinstance(self.sampler, Sampler)
+        key = (tuple(self.prompt), self.n_predict, repr(self.sampler.params))
+        seen.setdefault(key, []).append(logits.copy())
+        return take(self, logits, room=room)
+
+    monkeypatch.setattr(Text, "take", recording)
+    return seen
+
+
+@pytest.mark.parametrize("n_batch", [1, 2, 8, 64])
+def test_logits_are_those_of_generate_to_the_bit(rows: Rows, n_batch: int) -> None:
+    """Also where prompts begin alike, go on from each other, and end where a batch does."""
+    with Model(default_model(), n_ctx=96, n_batch=n_batch, n_threads=1) as model:
+        tokens = model.tokenize(" ".join(PROMPTS[:3]))
+        lengths = [1, 2, 7, 8, 9, 10, 15, 16, 17, 18, 25, 33, 40]
+        random.Random(n_batch).shuffle(lengths)
+        prompts = [model.llm.detokenize(tokens[:n]).decode() for n in lengths + lengths[:5]]
+        prompts += [prompt + " sea" for prompt in prompts] + PROMPTS
+        requests = [Request(i, p, Params(temperature=0.9, seed=i), n_predict=i % 4 + 2) for i, p in enumerate(prompts)]
+        for request in requests:
+            generate(model, request.prompt, request.params, n_predict=request.n_predict)
+        alone = dict(rows)
+        for n_parallel, n_contexts in ((1, 1), (3, 1), (16, 1), (7, 2), (40, 3)):
+            rows.clear()
+            made = generate_many(model, requests, n_parallel=n_parallel, n_contexts=n_contexts, n_threads=1)
+            assert len(list(made)) == len(requests)
+            assert rows.keys() == alone.keys()
+            for key in alone:
+                np.testing.assert_array_equal(np.stack(rows[key]), np.stack(alone[key]))
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Fills with the number of tokens of each decode."""
+    numbers: list[int] = []
+    decode = parallel._Context._decode
+
+    def counting(self: Any, batch: Any, *, wanted: int) -> Any:
+        numbers.append(len(batch))
+        return decode(self, batch, wanted=wanted)
+
+    monkeypatch.setattr(parallel._Context, "_decode", counting)
+    return numbers
+
+
+def test_prompts_are_decoded_once(model: Model, decoded: list[int]) -> None:
+    """Requests with the same prompt copy it from cache to cache, and the logits after it."""
     prompt = " ".join(PROMPTS[:3])
     n = len(model.tokenize(prompt))
     requests = [Request(i, prompt, Params(temperature=0.8, seed=i), n_predict=1) for i in range(9)]
-    assert len(list(generate_many(model, requests, n_parallel=4, n_threads=1))) == 9
-    assert sum(decoded) == n + 8  # of the others the last token only
+    assert len(list(generate_many(model, requests, n_parallel=4, n_threads=1, n_contexts=1))) == 9
+    assert sum(decoded) == n
+
+
+def test_a_common_beginning_is_decoded_once(model: Model, decoded: list[int]) -> None:
+    start = " ".join(PROMPTS[:2])
+    prompts = [start + end for end in (" The sea was calm", " A ship came in", " It rained all day")]
+    tokens = [model.tokenize(prompt) for prompt in prompts]
+    common = len(model.tokenize(start))
+    assert all(row[:common] == tokens[0][:common] for row in tokens)
+    requests = [Request(i, prompt, Params(temperature=0.0), n_predict=1) for i, prompt in enumerate(prompts)]
+    list(generate_many(model, requests, n_parallel=3, n_threads=1, n_contexts=1))
+    assert sum(decoded) == sum(map(len, tokens)) - 2 * common
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "batches"),
+    [
+        (20, 24, [8, 8, 4, 4]),
+        (17, 20, [8, 8, 1, 4]),  # the last of 17 was computed alone, in 20 it is not
+        (20, 18, [8, 8, 4, 2]),  # the last of 18 would be alone after 17 from the cache
+        (20, 17, [8, 8, 4, 1]),  # here it is alone in any case
+    ],
+)
+def test_no_token_is_computed_alone_that_generate_computes_with_others(
+    decoded: list[int], first: int, second: int, batches: list[int]
+) -> None:
+    with Model(default_model(), n_ctx=96, n_batch=8, n_threads=1) as model:
+        tokens = model.tokenize(" ".join(PROMPTS))
+        prompts = [model.llm.detokenize(tokens[:n]).decode() for n in (first, second)]
+        assert [len(model.tokenize(prompt)) for prompt in prompts] == [first, second]
+        requests = [Request(i, prompt, Params(temperature=0.0), n_predict=1) for i, prompt in enumerate(prompts)]
+        list(generate_many(model, requests, n_parallel=2, n_contexts=1, n_threads=1))
+    assert decoded == batches
+
+
+ALIKE = [
+    Request((i, k, n), prompt, params, n_predict=n)
+    for i, prompt in enumerate(PROMPTS[:3])
+    for n in (1, 40, 80)
+    for k, params in enumerate(
+        Params(lz_penalty=lz, repetition_penalty=repeat, temperature=temperature, seed=seed)
+        for temperature, seed in ((0.0, 1), (0.7, 1), (0.7, 2))
+        for lz, repeat in ((0.0, 1.0), (0.1, 1.0), (0.15, 1.0), (0.3, 1.0), (0.0, 1.02))
+    )
+]
+
+
+def test_texts_that_are_the_same_so_far_are_decoded_once(model: Model, rows: Rows, decoded: list[int]) -> None:
+    """Their logits are those of `generate` before they part, and after, in the cache where they wait and in another."""
+    texts = {r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict) for r in ALIKE}
+    alone = dict(rows)
+    own = {(r.prompt, texts[r.id].tokens[:n]) for r in ALIKE for n in range(1, len(texts[r.id].tokens))}
+    prompts = sum(len(model.tokenize(prompt)) for prompt in PROMPTS[:3])
+    written = sum(len(text.tokens) for text in texts.values())
+    assert len(own) < written / 2.5
+    for n_parallel, n_contexts in ((1, 1), (2, 1), (3, 1), (40, 1), (5, 2)):
+        rows.clear()
+        decoded.clear()
+        made = {r.id: g for r, g in generate_many(model, ALIKE, n_parallel=n_parallel, n_contexts=n_contexts)}
+        assert list(map(figures, (made[r.id] for r in ALIKE))) == list(map(figures, texts.values()))
+        assert sum(decoded) == prompts + len(own)
+        assert rows.keys() == alone.keys()
+        for key in alone:
+            np.testing.assert_array_equal(np.stack(rows[key]), np.stack(alone[key]))
+
+
+def test_a_cache_that_cannot_go_back_is_made_anew(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a recurrent model."""
+    texts = {r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict) for r in ALIKE[:30]}
+    remove = llama_cpp.llama_memory_seq_rm
+    monkeypatch.setattr(llama_cpp, "llama_memory_seq_rm", lambda m, i, a, b: a < 0 and remove(m, i, a, b))
+    for n_parallel in (1, 3):
+        made = {r.id: g for r, g in generate_many(model, ALIKE[:30], n_parallel=n_parallel, n_contexts=1)}
+        assert {key: made[key].tokens for key in texts} == {key: text.tokens for key, text in texts.items()}
+
+
+def test_texts_close_up_when_requests_run_out(model: Model, decoded: list[int]) -> None:
+    """A long text among short ones moves to the first cache, with what it has there, and goes on as alone."""
+    lengths = [3, 9, 3, 30, 3, 21, 3]
+    requests = [Request(i, PROMPTS[i % 6], Params(temperature=0.7, seed=i), n_predict=n) for i, n in enumerate(lengths)]
+    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=7, n_threads=1, n_contexts=1)}
+    for r in requests:
+        assert made[r.id].tokens == generate(model, r.prompt, r.params, n_predict=r.n_predict).tokens
+    assert decoded[6:] == [7, 7] + [3] * 6 + [2] * 12 + [1] * 9
 
 
 def test_requests_are_taken_as_there_is_room(model: Model) -> None:
@@ -99,7 +234,7 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
     made = generate_many(model, endless(), n_parallel=3, n_threads=1)
     first = [next(made)[0].id for _ in range(7)]
     assert sorted(first)[:3] == [0, 1, 2]
-    assert len(taken) <= 7 + 3
+    assert len(taken) <= 7 + 3 + 1
     made.close()  # type: ignore[attr-defined]
     assert list(generate_many(model, [], n_parallel=3)) == []
 
@@ -122,13 +257,28 @@ def test_a_bad_request_is_refused_and_nothing_before_it_is_lost(model: Model, re
     assert generate(model, PROMPTS[0], Params(temperature=0.0), n_predict=4).tokens
 
 
-@pytest.mark.parametrize("n_parallel", [0, 257, -1, 1.5])
-def test_bad_numbers(model: Model, n_parallel: Any) -> None:
-    with pytest.raises(ValueError, match="n_parallel must be"):
-        next(generate_many(model, REQUESTS, n_parallel=n_parallel))
+def test_which_end_first_depends_on_lengths_only(model: Model) -> None:
+    orders = [[r.id for r, _ in generate_many(model, REQUESTS, n_parallel=6, n_contexts=2)] for _ in range(3)]
+    assert orders[0] == orders[1] == orders[2]
+
+
+def test_an_error_in_one_of_the_contexts_is_raised(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(self: Text, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
+        raise LzsError(f"the model failed after {len(self.prompt)} tokens")
+
+    monkeypatch.setattr(Text, "take", failing)
+    with pytest.raises(LzsError, match="the model failed after"):
+        list(generate_many(model, REQUESTS, n_parallel=4, n_contexts=2))
+
+
+@pytest.mark.parametrize("name", ["n_parallel", "n_contexts"])
+@pytest.mark.parametrize("number", [0, 257, -1, 1.5])
+def test_bad_numbers(model: Model, name: str, number: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        next(generate_many(model, REQUESTS, **{name: number}))
 
 
 def test_no_memory_is_one_sentence(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llama_cpp, "llama_init_from_model", lambda *_: None)
-    with pytest.raises(LzsError, match="no memory for 4 contexts of 192 tokens"):
-        next(generate_many(model, REQUESTS, n_parallel=4))
+    with pytest.raises(LzsError, match="no memory for 4 caches of 192 tokens"):
+        next(generate_many(model, REQUESTS, n_parallel=4, n_contexts=1))

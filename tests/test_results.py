@@ -12,9 +12,11 @@ from scipy.stats import binomtest
 import runs
 from lzsampler import LzsError, Params, Results
 from lzsampler.grid import Grid, Setting
+from lzsampler.judge import Judged
 from lzsampler.reports.markdown import more
 from lzsampler.results import LOOPING_SAMPLES, OTHER_SAMPLES, Outcome
 from lzsampler.run_folder import TIMINGS, TRANSCRIPTS
+from lzsampler.statistics import agreement
 
 NONE, WEAK, STRONG = (
     Setting("T=0", "none", Params(temperature=0.0)),
@@ -134,7 +136,15 @@ def test_every_key_is_in_the_docs(small: Results) -> None:
     told = set(re.findall(r"`(\w+)`", page.split("## results.json")[1]))
     written = small.to_json()
     setting = written["settings"][1]
-    keys = {*written, *setting, *setting["against_none"], *written["chosen"][0], *written["kinds"]["lz"]}
+    written["judge"] = Judged("judge.gguf", agreement([True], [False]), 0.5).to_json()
+    keys = {
+        *written,
+        *written["judge"],
+        *setting,
+        *setting["against_none"],
+        *written["chosen"][0],
+        *written["kinds"]["lz"],
+    }
     assert keys <= told
 
 

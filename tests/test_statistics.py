@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, bootstrap
 
-from lzsampler.statistics import bootstrap_mean, mcnemar, records_needed, wilson
+from lzsampler.statistics import agreement, bootstrap_mean, mcnemar, records_needed, wilson
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100, 1000, 123_456])
@@ -122,3 +122,31 @@ def test_the_bootstrap_of_little() -> None:
         bootstrap_mean([1, 2], ["a"])
     with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
         bootstrap_mean([[1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("table", "share", "kappa"),
+    [
+        ((20, 5, 10, 15), 0.7, 0.4),
+        ((45, 15, 25, 15), 0.6, 0.1304),
+        ((25, 35, 5, 35), 0.6, 0.2593),
+        ((3, 0, 0, 4), 1.0, 1.0),
+        ((0, 4, 4, 0), 0.0, -1.0),
+        ((0, 0, 3, 7), 0.7, 0.0),
+        ((0, 0, 0, 5), 1.0, None),
+        ((0, 0, 0, 0), 1.0, None),
+    ],
+)
+def test_kappa(table: tuple[int, int, int, int], share: float, kappa: float | None) -> None:
+    """The first three are those of Wikipedia's article on Cohen's kappa."""
+    pairs = [(True, True)] * table[0] + [(True, False)] * table[1] + [(False, True)] * table[2]
+    pairs += [(False, False)] * table[3]
+    found = agreement([a for a, _ in pairs], [b for _, b in pairs])
+    assert found == table
+    assert found.share == pytest.approx(share)
+    assert found.kappa == (None if kappa is None else pytest.approx(kappa, abs=1e-4))
+
+
+def test_agreement_is_about_the_same_texts() -> None:
+    with pytest.raises(ValueError, match="got 2 and 1"):
+        agreement([True, False], [True])
