@@ -22,7 +22,7 @@ from ._check import LzsError, integer
 from .findings import Rules, Tokenizer, audit_record
 from .readers import Shard, find, read
 from .records import Audited, BadRecord
-from .reports.files import replacing
+from .reports.files import locked, replacing
 from .summary import Summary
 from .work_folder import Outcome, WorkFolder, unpack_bad
 from .workers import Work, run
@@ -150,7 +150,7 @@ def audit_files(
     folder = WorkFolder(path, lasting=resume is not None)
     temporary = weakref.finalize(folder, shutil.rmtree, path, ignore_errors=True) if resume is None else None
     try:
-        with folder.locked():
+        with locked(path):
             folder.begin(manifest)
             try:
                 _work(folder, settings, tasks, processes, begun, progress)

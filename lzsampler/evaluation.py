@@ -7,6 +7,7 @@ does what is missing, no more; two runs of one grid give the same files, but for
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from .judge import Judge, judge_folder, refuse_another
 from .llama.chain import ChainSampler
 from .model import Model
 from .parallel import Request, generate_many
+from .reports.files import locked
 from .results import Results
 from .run_folder import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
 from .tasks import BadRow, Task, read_tasks
@@ -60,35 +62,40 @@ def evaluate(
     if judge is not None:
         with Judge(judge, n_threads=n_threads) as judging:  # what is wrong with it shows before all the work
             refuse_another(judging, folder)
-    with Model(model, n_ctx=n_ctx) as opened:
-        folder.claim(_manifest(opened, chosen, rows), resume=resume)
-        done = set()
-        for line in folder.lines(TRANSCRIPTS):
-            if line.key is None:
-                bad.setdefault("transcripts", []).append(BadRow(line.number, "damaged: made anew"))
-            else:
-                done.add(line.key)
-        keys = list(_keys(chosen, rows))
-        settings = {setting.name: setting for setting in chosen.settings}
-        missing = (key for key in keys if key not in done)
-        n_done = sum(key in done for key in keys)
-        requests = (_request(opened, key, settings[key[0]], rows[key[1]], chosen.n_predict) for key in missing)
-        with TranscriptFile(folder.path / TRANSCRIPTS) as transcripts, TranscriptFile(folder.path / TIMINGS) as timings:
-            for request, generation in generate_many(opened, requests, n_parallel=n_parallel, n_threads=n_threads):
-                setting, task = settings[request.id[0]], rows[request.id[1]]
-                transcripts.append(_transcript(opened, request, setting, task, generation))
-                timings.append(_timing(request.id, generation))
-                n_done += 1
-                if on_text is not None:
-                    on_text(n_done, len(keys))
-    folder.sort(TRANSCRIPTS, keys)
-    if judge is not None:
-        with Judge(judge, n_threads=n_threads) as judging:
-            judge_folder(judging, folder, on_text=on_judged)
-        folder.sort(JUDGED, keys)
-    results = Results.read(folder.path, bad)
-    results.save(folder.path / "results.json")
-    results.save(folder.path / "report.html")
+    with ExitStack() as lock:
+        with Model(model, n_ctx=n_ctx) as opened:
+            lock.enter_context(locked(folder.path))
+            folder.claim(_manifest(opened, chosen, rows), resume=resume)
+            done = set()
+            for line in folder.lines(TRANSCRIPTS):
+                if line.key is None:
+                    bad.setdefault("transcripts", []).append(BadRow(line.number, "damaged: made anew"))
+                else:
+                    done.add(line.key)
+            keys = list(_keys(chosen, rows))
+            settings = {setting.name: setting for setting in chosen.settings}
+            missing = (key for key in keys if key not in done)
+            n_done = sum(key in done for key in keys)
+            requests = (_request(opened, key, settings[key[0]], rows[key[1]], chosen.n_predict) for key in missing)
+            with (
+                TranscriptFile(folder.path / TRANSCRIPTS) as transcripts,
+                TranscriptFile(folder.path / TIMINGS) as timings,
+            ):
+                for request, generation in generate_many(opened, requests, n_parallel=n_parallel, n_threads=n_threads):
+                    setting, task = settings[request.id[0]], rows[request.id[1]]
+                    transcripts.append(_transcript(opened, request, setting, task, generation))
+                    timings.append(_timing(request.id, generation))
+                    n_done += 1
+                    if on_text is not None:
+                        on_text(n_done, len(keys))
+        folder.sort(TRANSCRIPTS, keys)
+        if judge is not None:
+            with Judge(judge, n_threads=n_threads) as judging:
+                judge_folder(judging, folder, on_text=on_judged)
+            folder.sort(JUDGED, keys)
+        results = Results.read(folder.path, bad)
+        results.save(folder.path / "results.json")
+        results.save(folder.path / "report.html")
     return results
 
 

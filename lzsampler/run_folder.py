@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._check import LzsError
-from .reports.files import replacing
+from .reports.files import LOCK, replacing
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
@@ -39,13 +39,9 @@ class RunFolder:
         self.path = Path(path)
 
     def claim(self, manifest: Mapping[str, Any], *, resume: bool) -> None:
-        """Make the folder for a run, or with ``resume`` see that it is that run's; ValueError says what has changed."""
+        """Make a locked folder a run's, or with ``resume`` see that it is that run's; ValueError says what changed."""
         self.check(resume=resume)
         if not (self.path / RUN).exists():
-            try:
-                self.path.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise LzsError(f"cannot write to {self.path}: {error.strerror}") from error
             self.write(RUN, manifest)
             return
         there = self.manifest()
@@ -60,7 +56,9 @@ class RunFolder:
         exists = (self.path / RUN).exists()
         if exists and not resume:
             raise ValueError(f"{self.path} is there already: --resume goes on with it, another folder begins anew")
-        if not exists and self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if exists or not self.path.exists():
+            return
+        if not self.path.is_dir() or any(file.name != LOCK for file in self.path.iterdir()):
             raise ValueError(f"{self.path} is there already and is no folder of an evaluation: give another one")
 
     def manifest(self) -> dict[str, Any]:

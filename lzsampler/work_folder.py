@@ -17,18 +17,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
 from . import __version__
 from ._check import LzsError
 from .records import Audited, BadRecord, Finding
+from .reports.files import LOCK
 from .summary import Group, Summary
 
 VERSION = 1  # of the folder's files
-MANIFEST, LOCK = "audit.json", "lock"
+MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 
 _FINDING = [field.name for field in fields(Finding)]
@@ -75,18 +71,6 @@ class WorkFolder:
         """Remove what processes that were killed left half written; none may be at work."""
         for left in self.path.glob("*.tmp"):
             left.unlink(missing_ok=True)
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep others from the folder, where the system can. LzsError when one is at work there."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / LOCK).open("w") as file:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kernel lets go of it when the process ends
-                except OSError as error:
-                    raise LzsError(f"another process is at work in {self.path}: wait for it, or stop it") from error
-            yield
 
     def is_one(self) -> bool:
         """Return whether an audit was begun in the folder."""

@@ -22,6 +22,7 @@ from lzsampler.llama.chain import ChainSampler  # noqa: E402
 from lzsampler.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
 from lzsampler.parallel import Request, generate_many  # noqa: E402
+from lzsampler.reports.files import locked  # noqa: E402
 from lzsampler.transcript import TranscriptFile  # noqa: E402
 
 GRID = Grid(
@@ -127,6 +128,15 @@ def test_the_object_is_what_the_folder_holds(whole: Path) -> None:
 def test_two_runs_give_the_same_files(whole: Path, tmp_path: Path) -> None:
     evaluate(default_model(), tmp_path / "again", **{**SETTINGS, "n_parallel": 7})
     assert same(whole, tmp_path / "again")
+
+
+def test_two_at_once_do_not_write_the_same_texts(whole: Path, tmp_path: Path) -> None:
+    with locked(whole), pytest.raises(LzsError, match="another process is at work in"):
+        evaluate(default_model(), whole, **SETTINGS, resume=True)
+    with locked(tmp_path / "new"):  # a lock alone is not somebody's folder
+        pass
+    evaluate(default_model(), tmp_path / "new", **SETTINGS)
+    assert same(whole, tmp_path / "new")
 
 
 def test_a_kill_loses_what_was_in_hand_and_nothing_else(whole: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from corpora import audited, finding
 from lzsampler import LzsError
 from lzsampler.records import Audited, BadRecord
+from lzsampler.reports.files import locked
 from lzsampler.summary import Summary
 from lzsampler.work_folder import Outcome, WorkFolder
 
@@ -128,9 +129,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_lock_alone_is_an_empty_folder(tmp_path: Path) -> None:
     work = WorkFolder(tmp_path, lasting=False)
-    with work.locked(), pytest.raises(LzsError, match="at work"), WorkFolder(tmp_path, lasting=False).locked():
+    with locked(tmp_path), pytest.raises(LzsError, match="at work"), locked(tmp_path):
         pass
-    with work.locked():
+    with locked(tmp_path):
         work.begin(MANIFEST)
     assert work.is_one()
 

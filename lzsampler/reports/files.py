@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and folders that one process has for itself."""
 
 import os
 import secrets
@@ -8,7 +8,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 from .._check import LzsError
+
+LOCK = "lock"
 
 
 @contextmanager
@@ -48,3 +55,23 @@ def _beside(target: Path, mode: int) -> Iterator[BinaryIO]:
         with suppress(OSError):
             part.unlink()
         raise
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make a folder and keep others from it, where the system can, by a file `LOCK` that stays there, empty.
+
+    LzsError when another process is at work there, or the folder cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LOCK).open("w")
+    except OSError as error:
+        raise LzsError(f"cannot write to {folder}: {error.strerror}") from error
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kernel lets go of it when the process ends
+            except OSError as error:
+                raise LzsError(f"another process is at work in {folder}: wait for it, or stop it") from error
+        yield
