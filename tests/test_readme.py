@@ -28,7 +28,10 @@ def test_python_block(block: str, tmp_path: Path) -> None:
 
 SECTIONS = {  # heading: files that its block leaves
     "Audit your transcripts": ["runs.jsonl", "report.html", "loops.jsonl", "summary.json"],
-    "Does it work on my model?": ["lzs-eval/run.json", "lzs-eval/transcripts.jsonl", "lzs-eval/results.json"],
+    "Does it work on my model?": [
+        *("lzs-eval/run.json", "lzs-eval/transcripts.jsonl", "lzs-eval/timings.jsonl"),
+        *("lzs-eval/results.json", "lzs-eval/report.html"),
+    ],
 }
 
 
