@@ -5,11 +5,12 @@
 The same requests for all: rows of the embedded model, as many tasks to a prompt as in its files, in the settings of the
 grid of the paper that llama-cpp-python has too, at temperatures 0 and 0.6. The runs take turns within a round, each
 with its defaults. `create_completion` makes its text anew for each token, so `Llama.generate`, with the text made once,
-is here too. `generate_many` is what `lzs eval` runs, 16 texts at a time: "16 x 1" in one context and thread, else in one
-for each core; "apart" is without its largest saving, the settings of a prompt decoded together where they write the
-same (here their prompts do not follow each other). On a busy machine the time of a run is more than its CPU time (of all threads together), so the ratios to
-`create_completion` (of tokens a second: median and range over the rounds) are given for both. The greedy texts without
-a penalty must be those of `generate`, however they are decoded; how many of llama-cpp-python's are is shown.
+is here too. `generate_many` is what `lzs eval` runs, 16 texts at a time: "16 x 1" in one context and thread, else in as
+many as there are cores; "apart" is without its largest saving, the settings of a prompt decoded together where they
+write the same (here their prompts do not follow each other). On a busy machine the time of a run is more than its CPU
+time (of all threads together), so the ratios to `create_completion` (of tokens a second: median and range over the
+rounds) are given for both. The greedy texts without a penalty must be those of `generate`, however they are decoded;
+how many of llama-cpp-python's are is shown.
 """
 
 import argparse
