@@ -67,6 +67,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python bench/grammar.py
 	$(BIN)/python bench/scan.py
 	$(BIN)/python bench/audit.py
+	$(BIN)/python bench/evaluation.py
 	$(BIN)/python bench/loops.py --tasks 120
 
 wheel: $(VENV)/.ready

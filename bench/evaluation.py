@@ -1,15 +1,16 @@
 """Tokens a second of the texts of `lzs eval`, next to llama-cpp-python and `generate`, a text after the other.
 
-    python bench/evaluation.py [--model MODEL.gguf] [--rows 6] [-n 256] [--rounds 3] [--json]
+    python bench/evaluation.py [--model MODEL.gguf] [--prompts 1] [--tasks 6] [-n 256] [--rounds 3] [--json]
 
-The same requests for all: the embedded model's first prompts and tasks, as many of each, in settings that
-llama-cpp-python has too. The runs take turns within a round, each with its defaults. `create_completion` makes its text
-anew for each token, so `Llama.generate`, with the text made once, is here too. `generate_many` is what `lzs eval` runs:
-"n x m" is n texts at a time in m contexts; "apart" is without its largest saving, the settings of a prompt decoded
-together where they write the same (here they come one after all the others). On a busy machine the time of a run is
-more than its CPU time (of all threads together), so the ratios to `create_completion` (of tokens a second: median and
-range over the rounds) are given for both. The greedy texts without a penalty must be those of `generate`, however they
-are decoded; how many of llama-cpp-python's are is shown.
+The same requests for all: rows of the embedded model, as many tasks to a prompt as in its files, in the settings of the
+grid of the paper that llama-cpp-python has too, at temperatures 0 and 0.6. The runs take turns within a round, each
+with its defaults. `create_completion` makes its text anew for each token, so `Llama.generate`, with the text made once,
+is here too. `generate_many` is what `lzs eval` runs, 16 texts at a time: "16 x 1" in one context and thread, else in as
+many as there are cores; "apart" is without its largest saving, the settings of a prompt decoded together where they
+write the same (here their prompts do not follow each other). On a busy machine the time of a run is more than its CPU
+time (of all threads together), so the ratios to `create_completion` (of tokens a second: median and range over the
+rounds) are given for both. The greedy texts without a penalty must be those of `generate`, however they are decoded;
+how many of llama-cpp-python's are is shown.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import numpy as np
 
 from lzsampler import Params
 from lzsampler.generate import generate
+from lzsampler.grid import paper
 from lzsampler.llama import llama_cpp
 from lzsampler.model import Model
 from lzsampler.models import default_model, default_prompts, default_tasks
@@ -31,46 +33,33 @@ from measure import report
 
 N_CTX = 512
 BASELINE = "create_completion"
-DRAWN: dict[str, Any] = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
-LAST = 64  # tokens that llama-cpp-python's penalties look at
-
-
-def settings() -> dict[str, tuple[Params, dict[str, Any]]]:
-    """Return by name our settings and the arguments of create_completion."""
-    made: dict[str, tuple[Params, dict[str, Any]]] = {}
-    for temperature in (0.0, 0.6):
-        drawn = DRAWN if temperature else {}
-        for name, strengths in (("repetition", (1.0, 1.1, 1.2)), ("frequency", (0.2, 0.5)), ("presence", (0.5, 1.0))):
-            for strength in strengths:
-                theirs = {f"{'repeat' if name == 'repetition' else name}_penalty": strength, "temperature": temperature}
-                ours: dict[str, Any] = {f"{name}_penalty": strength, "temperature": temperature, "penalty_window": LAST}
-                params = Params(**ours, **drawn, temperature_last=True)
-                made[f"{name} {strength} T={temperature}"] = params, {**theirs, **drawn}
-    return made
-
-
-SETTINGS = settings()
-GREEDY = "repetition 1.0 T=0.0"
+KINDS = ("none", "repetition", "frequency", "presence")
+SETTINGS = {s.name: s.params for s in paper().settings if s.kind in KINDS and s.params.temperature in (0.0, 0.6)}
+GREEDY = next(iter(SETTINGS))  # no penalty, temperature 0
 Run = Callable[[], dict[Any, tuple[int, str]]]  # -> of each request its tokens and its text
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=default_model())
-    parser.add_argument("--rows", type=int, default=6, help="prompts, and as many tasks")
+    parser.add_argument("--prompts", type=int, default=1)
+    parser.add_argument("--tasks", type=int, default=6, help="one of each kind first")
     parser.add_argument("-n", type=int, default=256, help="new tokens of a text, at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    llm = llama_cpp.Llama(str(arguments.model), n_ctx=N_CTX, verbose=False)
+    llm = llama_cpp.Llama(str(arguments.model), n_ctx=N_CTX, last_n_tokens_size=N_CTX, verbose=False)
     with Model(arguments.model, n_ctx=N_CTX) as model:
-        asked = [row.prompt for path in (default_prompts(), default_tasks())
-                 for row in read_tasks(path)[0][: arguments.rows]]  # fmt: skip
-        prompts = [prompt if isinstance(prompt, str) else model.chat_prompt(prompt) for prompt in asked]
+        prompts = [str(row.prompt) for row in read_tasks(default_prompts())[0][: arguments.prompts]]
+        tasks = read_tasks(default_tasks())[0]
+        tasks.sort(key=lambda row: row.id.rpartition("-")[2])  # add-001, copy-001, ... add-002
+        prompts += [
+            model.chat_prompt(row.prompt) for row in tasks[: arguments.tasks] if not isinstance(row.prompt, str)
+        ]
         requests = [
             Request((name, i), prompt, params, n_predict=arguments.n)
             for i, prompt in enumerate(prompts)
-            for name, (params, _) in SETTINGS.items()
+            for name, params in SETTINGS.items()
         ]
         apart = sorted(requests, key=lambda request: list(SETTINGS).index(request.id[0]))
         runs: dict[str, Run] = {
@@ -78,10 +67,8 @@ def main() -> None:
             "Llama.generate": lambda: {request.id: _tokens(llm, request) for request in requests},
             "generate": lambda: {request.id: _alone(model, request) for request in requests},
             "generate_many, apart, 16 x 1": _many(model, apart, 16, 1),
-            "generate_many, apart, 16 x 2": _many(model, apart, 16, 2),
-            "generate_many, 4 x 1": _many(model, requests, 4, 1),
+            "generate_many, apart": _many(model, apart),
             "generate_many, 16 x 1": _many(model, requests, 16, 1),
-            "generate_many, 16 x 2": _many(model, requests, 16, 2),
             "generate_many": _many(model, requests),
         }
         results = _measured(runs, arguments.rounds)
@@ -89,16 +76,27 @@ def main() -> None:
     report(results, arguments.json)
 
 
+def _penalties(params: Params) -> dict[str, Any]:
+    return {
+        "repeat_penalty": params.repetition_penalty,
+        "frequency_penalty": params.frequency_penalty,
+        "presence_penalty": params.presence_penalty,
+        "top_k": params.top_k,
+        "top_p": params.top_p,
+        "min_p": params.min_p,
+    }
+
+
 def _completion(llm: Any, request: Request) -> tuple[int, str]:
-    made = llm.create_completion(request.prompt, max_tokens=request.n_predict, **SETTINGS[request.id[0]][1])
+    how = {"temperature": request.params.temperature, **_penalties(request.params)}
+    made = llm.create_completion(request.prompt, max_tokens=request.n_predict, **how)
     return made["usage"]["completion_tokens"], made["choices"][0]["text"]
 
 
 def _tokens(llm: Any, request: Request) -> tuple[int, str]:
-    fields = dict(SETTINGS[request.id[0]][1])
+    prompt = llm.tokenize(str(request.prompt).encode(), special=True)
     made: list[int] = []
-    prompt = llm.tokenize(str(request.prompt).encode())
-    for token in llm.generate(prompt, temp=fields.pop("temperature"), **fields):
+    for token in llm.generate(prompt, temp=request.params.temperature, **_penalties(request.params)):
         if token == llm.token_eos():
             break
         made.append(token)

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -222,3 +224,22 @@ def test_a_run_without_a_judge_has_none(run: Path, tmp_path: Path) -> None:
     results = Results.read(out)
     assert results.judged is None
     assert results.to_json()["judge"] is None
+
+
+def test_the_command_tells_how_far_they_agree(tmp_path: Path) -> None:
+    def lzs(*more: object) -> "subprocess.CompletedProcess[str]":
+        code = "from lzsampler.cli.main import main; main()"
+        command = ["eval", "--grid", "grid.toml", "-c", "256", "--limit", "1", "--judge", *map(str, more)]
+        return subprocess.run(
+            [sys.executable, "-c", code, *command], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        )
+
+    (tmp_path / "grid.toml").write_text("n_predict = 20\n[[setting]]\n")
+    done = lzs(default_draft())
+    assert done.returncode == 0, done.stderr
+    assert f"\n\njudge {default_draft().name}: like the rule on " in done.stdout
+    assert json.loads(lzs(default_draft(), "--resume", "--json").stdout)["judge"]["texts"] == 2
+    refused = lzs(default_model(), "--resume")
+    assert refused.returncode != 0
+    assert refused.stderr.count("\n") == 1
+    assert "is by another judge" in refused.stderr
