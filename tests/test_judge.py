@@ -1,6 +1,7 @@
 """`Judge`: its answer is read off the logits, of the end of a text only, and is kept in an evaluation's folder."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -168,6 +169,11 @@ def test_verdicts_are_kept_and_agreement_is_told(run: Path, judge: Judge) -> Non
     assert told["both"] + told["only_rule"] == sum(t["repetition"]["loops"] for t in transcripts)
     assert told["both"] + told["only_judge"] == sum(row["degenerate"] > 0.5 for row in made)
     assert told["answered"] == pytest.approx(np.mean([row["answered"] for row in made]))
+    section = (
+        (run / "report.html").read_text(encoding="utf-8").split("The opinion of a judge")[1].split("</section>")[0]
+    )
+    shown = [int(n) for n in re.findall(r'<td class="number">(\d+)</td>', section)]
+    assert shown == [told[name] for name in ("both", "only_rule", "only_judge", "neither")]
 
 
 def test_judging_goes_on_where_it_was(run: Path, tmp_path: Path) -> None:
@@ -224,6 +230,8 @@ def test_a_run_without_a_judge_has_none(run: Path, tmp_path: Path) -> None:
     results = Results.read(out)
     assert results.judged is None
     assert results.to_json()["judge"] is None
+    results.save(out / "report.html")
+    assert "opinion" not in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_command_tells_how_far_they_agree(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
             _heat_maps(results),
             _tasks(results),
             _comparisons(results),
+            _judge(results),
             samples_section(_about_samples(results)),
             _bad(results),
             _notes(results),
@@ -396,6 +397,31 @@ def _about_samples(results: "Results") -> str:
         f"{first}; {others:,} of {len(results.outcomes) - total:,} that do not, drawn by chance. "
         f"Texts of more than {CHARACTERS:,} characters are cut around their loops."
     )
+
+
+def _judge(results: "Results") -> str:
+    if results.judged is None:
+        return ""
+    agreement = results.judged.agreement
+    kappa = "not defined: one of them says the same of all" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+    lead = (
+        f"{visible(results.judged.file)} was asked whether each text is degenerate. It agrees with the rule on "
+        f"{percent(agreement.share)} of {agreement.n:,} texts; Cohen's kappa, without what is chance: {kappa}. "
+        f"Yes and no have {percent(results.judged.answered)} of its probability together; where that is little, it "
+        "does not answer the question."
+    )
+    names = ("judge: degenerate", "judge: not")
+    head = tag("tr", tag("th", scope="col"), *(tag("th", name, scope="col", class_="number") for name in names))
+    rows = [
+        tag("tr", tag("th", name, scope="row"), *(tag("td", f"{n:,}", class_="number") for n in counts))
+        for name, counts in (
+            ("loops by the rule", (agreement.both, agreement.only_b)),
+            ("does not", (agreement.only_a, agreement.neither)),
+        )
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *rows))
+    parts = tag("h2", "The opinion of a judge"), tag("p", escape(lead), class_="soft"), _scroll(table, "Judge and rule")
+    return tag("section", *parts)
 
 
 def _bad(results: "Results") -> str:
