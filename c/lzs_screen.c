@@ -14,18 +14,26 @@ static lzs_status tolerate_space(lzs_status status) {
     return status == LZS_ESPACE ? LZS_OK : status;
 }
 
-/* Whether a text has runs of bytes of `few` copies or more and `length` bytes, the first of them to *runs (ROOM), and
- * whether it has shorter ones with `copies` copies. */
-static lzs_status byte_runs(const uint8_t *text, size_t n, uint64_t copies, uint64_t few, uint64_t length,
-                            lzs_repetition *runs, size_t *n_long, bool *many) {
-    lzs_repetition first;
-    size_t n_many = 0;
-    lzs_status status = lzs_byte_runs(text, n, few < copies ? few : copies, length, 0, runs, ROOM, n_long);
-    uint64_t longest = (length - 1) / copies; /* period of those with `copies` copies that are shorter than `length` */
-    if (tolerate_space(status) == LZS_OK && longest) {
-        status = lzs_byte_runs(text, n, copies, 0, longest, &first, 1, &n_many);
+/* Whether there are runs with a period of `least` bytes or more, or more runs than are looked at. */
+static bool any_run(const lzs_repetition *runs, size_t n_runs, uint64_t least) {
+    for (size_t i = 0; i < n_runs && i < ROOM; i++) {
+        if (runs[i].period >= least) return true;
     }
-    *many = n_many > 0;
+    return n_runs > ROOM;
+}
+
+/* Runs of bytes of `few` copies or more and `length` bytes, the first of them to *runs (ROOM); and whether there are
+ * shorter ones with `copies` copies and a period of `least` bytes or more. */
+static lzs_status byte_runs(const uint8_t *text, size_t n, uint64_t copies, uint64_t few, uint64_t length, uint64_t least,
+                            lzs_repetition *runs, size_t *n_runs, bool *many) {
+    lzs_status status = lzs_byte_runs(text, n, few < copies ? few : copies, length, 0, runs, ROOM, n_runs);
+    uint64_t longest = (length - 1) / copies; /* period of those with `copies` copies that are shorter than `length` */
+    *many = false;
+    if (tolerate_space(status) != LZS_OK || longest < least) return tolerate_space(status);
+    lzs_repetition shorter[ROOM];
+    size_t n_shorter;
+    status = lzs_byte_runs(text, n, copies, 0, longest, shorter, ROOM, &n_shorter);
+    *many = any_run(shorter, n_shorter, least);
     return tolerate_space(status);
 }
 
@@ -92,16 +100,18 @@ static lzs_status screen_lines(const uint8_t *text, size_t n, const lzs_screen_r
     return status;
 }
 
+/* A unit of one byte is no loop in the near view, where units have two letters, but rulers are many. */
 static lzs_status screen_view(const uint8_t *text, size_t n, const lzs_screen_rules *rules, const uint32_t *fold,
-                              size_t n_fold, size_t *n_long, bool *many) {
+                              size_t n_fold, bool *some_long, bool *many) {
     uint8_t *view = malloc(n + 1);
     if (!view) return LZS_ENOMEM;
     lzs_repetition runs[ROOM];
-    size_t n_view;
+    size_t n_view, n_runs;
     lzs_status status = lzs_near_view(text, n, fold, n_fold, view, &n_view, NULL, 0);
     if (status == LZS_OK) {
-        status = byte_runs(view, n_view, rules->copies, rules->near_copies, rules->length, runs, n_long, many);
+        status = byte_runs(view, n_view, rules->copies, rules->near_copies, rules->length, 2, runs, &n_runs, many);
     }
+    if (status == LZS_OK) *some_long = any_run(runs, n_runs, 2);
     free(view);
     return status;
 }
@@ -113,16 +123,16 @@ lzs_status lzs_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rul
         return LZS_EINVAL;
     }
     lzs_repetition *runs = found->long_runs;
-    size_t n_long = 0, n_near = 1;
-    bool many = false, words = false, lines = true, near_many = rules->length > rules->copies;
-    lzs_status status = byte_runs(text, n, rules->any_copies, rules->length_copies, rules->length, runs, &n_long, &many);
+    size_t n_long = 0;
+    bool many = false, words = false, lines = true, near_long = true, near_many = rules->length > 2 * rules->copies;
+    lzs_status status = byte_runs(text, n, rules->any_copies, rules->length_copies, rules->length, 1, runs, &n_long, &many);
     if (status == LZS_OK) status = screen_words(text, n, rules, &found->figures, &words);
     if (status == LZS_OK && !cover(runs, n_long, n)) {
         status = screen_lines(text, n, rules, &lines);
-        if (status == LZS_OK) status = screen_view(text, n, rules, fold, n_fold, &n_near, &near_many);
+        if (status == LZS_OK) status = screen_view(text, n, rules, fold, n_fold, &near_long, &near_many);
     }
     found->n_long_runs = n_long;
     found->may = (n_long ? LZS_MAY_LONG : 0) | (many ? LZS_MAY_MANY : 0) | (lines ? LZS_MAY_LINES : 0) |
-                 (words ? LZS_MAY_WORDS : 0) | (n_near ? LZS_MAY_NEAR_LONG : 0) | (near_many ? LZS_MAY_NEAR_MANY : 0);
+                 (words ? LZS_MAY_WORDS : 0) | (near_long ? LZS_MAY_NEAR_LONG : 0) | (near_many ? LZS_MAY_NEAR_MANY : 0);
     return status;
 }

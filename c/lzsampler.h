@@ -284,7 +284,8 @@ typedef struct lzs_screen_rules {
 
 /* Where loops may be. Runs of bytes: with `length_copies` (or `any_copies`) and `length` bytes; shorter ones with
  * `any_copies`. Runs of lines and of words: those that count. Runs of bytes of the near view, as of the text, with
- * `near_copies` and `copies`. The scan for what has no bit finds nothing; for what has one, it may. */
+ * `near_copies` and `copies`, and units of two bytes or more. The scan for what has no bit finds nothing; for what has
+ * one, it may. */
 typedef enum lzs_may {
     LZS_MAY_LONG = 1,
     LZS_MAY_MANY = 2,

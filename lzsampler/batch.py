@@ -118,7 +118,8 @@ def audit_files(
     ``rules``: settings, as those of `lzsampler.audit`.
 
     What cannot be read is counted and listed in the summary. ValueError for bad arguments, LzsError for a ``resume``
-    folder of another audit and for an extra that is not installed, OSError when the folder cannot be written.
+    folder of another audit, one that cannot be written to, and for an extra that is not installed; OSError for a disk
+    that is full.
     """
     begun = time.monotonic()
     settings = _Settings(Rules(**rules), tuple(by), None if tokenizer is None else Path(tokenizer))

@@ -313,7 +313,7 @@ def test_a_file_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     folder = corpus(tmp_path / "in", files=1)
-    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+    with pytest.raises(LzsError, match=r"cannot write to .*: (Not a directory|File exists)"):
         audit_files(folder, resume=folder / "0.jsonl" / "work")
 
 

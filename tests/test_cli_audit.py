@@ -190,7 +190,7 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
         ((clean, "--workers", "0"), 2, "Invalid value for '--workers'"),
         ((clean, "--tokenizer", "nosuch.gguf"), 2, "nosuch.gguf does not exist"),
         (("-", "--resume", tmp_path / "w"), 2, "stdin cannot be read again by resume: save it to a file first"),
-        ((clean, "--resume", clean), 1, f"{clean}: File exists"),
+        ((clean, "--resume", clean), 1, f"cannot write to {clean}: File exists"),
         ((clean, "--resume", folder), 1, f"{folder} is no folder of an audit, and not empty: name a new one"),
         ((tmp_path / "empty",), 1, f"no record was audited: {tmp_path}/empty: nothing in the folder"),
         ((tmp_path / "empty.jsonl",), 1, f"no record was audited: {tmp_path}/empty.jsonl: it is empty"),
@@ -208,7 +208,7 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
 def test_a_folder_that_is_read_only(clean: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     done = audit(clean, "--resume", tmp_path / "work")
-    assert (done.returncode, done.stderr) == (1, f"lzs: {tmp_path}/work: Permission denied\n")
+    assert (done.returncode, done.stderr) == (1, f"lzs: cannot write to {tmp_path}/work: Permission denied\n")
     done = audit(clean, "-o", tmp_path / "x.csv")
     assert (done.returncode, done.stderr) == (1, f"lzs: {tmp_path}/x.csv cannot be written: permission denied\n")
 
@@ -216,7 +216,7 @@ def test_a_folder_that_is_read_only(clean: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder that even root cannot write")
 def test_a_folder_that_nobody_writes(clean: Path) -> None:
     done = audit(clean, "--resume", "/proc/work", "-q")
-    assert (done.returncode, done.stderr) == (1, "lzs: /proc/work: No such file or directory\n")
+    assert (done.returncode, done.stderr) == (1, "lzs: cannot write to /proc/work: No such file or directory\n")
 
 
 def limited(size: int) -> Callable[[], None]:

@@ -88,14 +88,16 @@ static bool spans_repeat(const uint8_t *text, size_t n, int32_t kind, const lzs_
     return found;
 }
 
-/* Runs of bytes, those of the lengths and those of the copies. */
-static void bytes_repeat(const uint8_t *text, size_t n, uint64_t copies, uint64_t few, uint64_t length, bool found[2]) {
+/* Runs of bytes, those of the lengths and those of the copies, with periods of `least` bytes or more. */
+static void bytes_repeat(const uint8_t *text, size_t n, uint64_t copies, uint64_t few, uint64_t length, uint64_t least,
+                         bool found[2]) {
     lzs_repetition *runs = malloc((n + 1) * sizeof *runs);
     size_t n_runs;
     CHECK(runs && lzs_byte_runs(text, n, 2, 0, 0, runs, n + 1, &n_runs) == LZS_OK);
     found[0] = found[1] = false;
     for (size_t i = 0; i < n_runs; i++) {
         uint64_t n_copies = runs[i].length / runs[i].period;
+        if (runs[i].period < least) continue;
         if (n_copies >= (few < copies ? few : copies) && runs[i].length >= length) found[0] = true;
         if (n_copies >= copies && runs[i].period <= (length - 1) / copies) found[1] = true;
     }
@@ -128,8 +130,8 @@ static void check_screen(const uint8_t *text, size_t n, const lzs_screen_rules *
     CHECK(!memcmp(found.long_runs, runs, n_kept * sizeof *runs));
     CHECK(lzs_near_view(text, n, fold, 256, view, &n_view, NULL, 0) == LZS_OK);
     bool exact[2], near[2];
-    bytes_repeat(text, n, rules->any_copies, rules->length_copies, rules->length, exact);
-    bytes_repeat(view, n_view, rules->copies, rules->near_copies, rules->length, near);
+    bytes_repeat(text, n, rules->any_copies, rules->length_copies, rules->length, 1, exact);
+    bytes_repeat(view, n_view, rules->copies, rules->near_copies, rules->length, 2, near);
     int32_t expected = (exact[0] ? LZS_MAY_LONG : 0) | (exact[1] ? LZS_MAY_MANY : 0) |
                        (spans_repeat(text, n, LZS_SPLIT_LINES, rules) ? LZS_MAY_LINES : 0) |
                        (spans_repeat(text, n, LZS_SPLIT_WORDS, rules) ? LZS_MAY_WORDS : 0) |
