@@ -68,7 +68,6 @@ bench: $(VENV)/.ready
 	$(BIN)/python bench/scan.py
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/evaluation.py
-	$(BIN)/python bench/loops.py --tasks 120
 
 wheel: $(VENV)/.ready
 	$(PIP) wheel --no-deps --wheel-dir dist .
