@@ -225,7 +225,6 @@ class _Context:
             ended += self._pick(cache, texts, row)
         self._go_on([cache for cache, _ in self._begun])
         self._begun = []
-        self._spread()
         self._close_up()
         working = [(cache, cache.branch) for cache in self._caches if cache.branch is not None]
         if working:
@@ -239,6 +238,7 @@ class _Context:
                     text.decode_s += share
                 ended += self._pick(cache, branch.texts, row)
             self._go_on([cache for cache, _ in working])
+        self._spread()
         return ended
 
     def _pick(self, cache: _Cache, texts: list[_Writing], row: npt.NDArray[np.float32]) -> list[_Writing]:
