@@ -1,6 +1,6 @@
 """Tokens a second of the texts of `lzs eval`, next to llama-cpp-python and `generate`, a text after the other.
 
-    python bench/evaluation.py [--model MODEL.gguf] [--prompts 1] [--tasks 6] [-n 256] [--rounds 3] [--json]
+    python bench/evaluation.py [--model MODEL.gguf] [--prompts 2] [--tasks 15] [-n 256] [--rounds 3] [--json]
 
 The same requests for all: rows of the embedded model, as many tasks to a prompt as in its files, in the settings of the
 grid of the paper that llama-cpp-python has too, at temperatures 0 and 0.6. The runs take turns within a round, each
@@ -42,8 +42,8 @@ Run = Callable[[], dict[Any, tuple[int, str]]]  # -> of each request its tokens 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=default_model())
-    parser.add_argument("--prompts", type=int, default=1)
-    parser.add_argument("--tasks", type=int, default=6, help="one of each kind first")
+    parser.add_argument("--prompts", type=int, default=2)
+    parser.add_argument("--tasks", type=int, default=15, help="the kinds in turn; the package has 40 and 300")
     parser.add_argument("-n", type=int, default=256, help="new tokens of a text, at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
