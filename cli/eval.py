@@ -49,7 +49,7 @@ def evaluate_command(**flags: Any) -> None:
     after whatever happened. In the end FOLDER/report.html shows all of it.
     """
     conditions = [_condition(text) for text in flags["conditions"]]
-    results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
+    results = _so_far(flags["out"]) if flags["so_far"] else _run(flags, conditions)
     click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
     if results.judged is not None and not flags["as_json"]:
         click.echo(f"\n{results.judged}")
@@ -73,14 +73,22 @@ def _so_far(folder: Path) -> "Results":
     return results
 
 
-def _run(flags: dict[str, Any]) -> "Results":
+def _run(flags: dict[str, Any], conditions: "list[_Condition]") -> "Results":
     from lzsampler import evaluate
+    from lzsampler.grid import read_grid
     from lzsampler.models import default_model, default_prompts, default_tasks
 
     tasks, prompts = flags["tasks"], flags["prompts"]
     if tasks is None and prompts is None:
         tasks, prompts = default_tasks(), default_prompts()
-    names = ("grid", "limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
+    grid = read_grid(flags["grid"])
+    kinds = list(dict.fromkeys(setting.kind for setting in grid.settings))
+    for text, kind, figure, *_ in conditions:  # what can never be answered shows before all the work
+        if kind not in kinds:
+            raise click.UsageError(f"--fail-if {text}: the grid has no {kind}, only {', '.join(kinds)}")
+        if figure == "accuracy" and tasks is None:
+            raise click.UsageError(f"--fail-if {text}: there are no tasks with answers")
+    names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
     silent = flags["quiet"] or not sys.stderr.isatty()
     shown, judged = (None, None) if silent else (_Progress("texts"), _Progress("judged"))
     try:
@@ -89,6 +97,7 @@ def _run(flags: dict[str, Any]) -> "Results":
             flags["out"],
             tasks=tasks,
             prompts=prompts,
+            grid=grid,
             on_text=shown,
             on_judged=judged,
             **{name: flags[name] for name in names},

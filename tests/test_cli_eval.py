@@ -107,6 +107,10 @@ def test_an_unknown_kind_is_told_with_those_there_are(folder: Path) -> None:
     done = lzs(*arguments, "--fail-if", "dry.loop_rate > 0.1", cwd=folder)
     assert done.returncode == 2
     assert "the grid has no dry, only none, lz" in done.stderr
+    done = lzs("eval", "--prompts", "tasks.jsonl", "--fail-if", "none.accuracy < 1", cwd=folder)
+    assert done.returncode == 2
+    assert "there are no tasks with answers" in done.stderr
+    assert not (folder / "lzs-eval").exists()  # nothing was begun
 
 
 def test_ctrl_c_keeps_what_is_done(folder: Path) -> None:
