@@ -110,7 +110,8 @@ def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[di
             continue
         found, bad[name] = read_tasks(path)
         if not found:
-            raise ValueError(f"{path} has no {name}: {bad[name][0].reason if bad[name] else 'it is empty'}")
+            reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
+            raise ValueError(f"{path} has no {name}: {reason}")
         for task in found[:limit]:
             if task.id in rows:
                 raise ValueError(f"the id {task.id!r} is in the tasks and in the prompts")

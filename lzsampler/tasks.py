@@ -157,13 +157,22 @@ def read_tasks(path: str | Path) -> tuple[list[Task], list[BadRow]]:
         if not raw.strip():
             continue
         try:
-            task = task_of(json.loads(raw), str(line))
+            task = task_of(_object(raw), str(line))
             if task.id in tasks:
                 raise ValueError(f"the id {task.id!r} is there twice")
             tasks[task.id] = task
-        except (ValueError, RecursionError) as error:  # JSON, UTF-8 and our own
+        except ValueError as error:
             bad.append(BadRow(line, " ".join(str(error).split())))
     return list(tasks.values()), bad
+
+
+def _object(raw: bytes) -> Any:
+    try:
+        return json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 (byte {error.start})") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from error
 
 
 def task_of(row: Any, number_of_row: str) -> Task:
