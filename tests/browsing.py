@@ -1,5 +1,6 @@
 """Headless Chromium, a server that counts what it is asked for, and texts that would run or fetch something."""
 
+import re
 import socketserver
 import subprocess
 import threading
@@ -54,3 +55,17 @@ def attacks(server: str) -> list[str]:
         f"<!--<script>\u2028{run}//--></script></dialog></body></html><script>{run}</script>",
         f'<a href="javascript:{run}" autofocus onfocus="{run}">x</a><video poster={server}/j src={server}/k autoplay>',
     ]
+
+
+def check_harmless(made: str, command: str, *, page: bool) -> None:
+    """Check a report's DOM: its own script ran and no other; ``page``: the page of a sample stands open."""
+    opening = re.search(r"<html[^>]*>", made)
+    assert opening is not None
+    assert "data-ready" in opening[0]
+    assert "pwned" not in opening[0]
+    title = re.search(r"<title>(.*?)</title>", made)
+    assert title is not None
+    assert title[1].startswith(command)
+    assert bool(re.search(r'<dialog id="page"[^>]* open=""', made)) == page
+    for element in ("<img", "<iframe", "<video", "<base", '<a href="javascript'):
+        assert element not in re.sub(r"<script.*?</script>", "", made, flags=re.DOTALL)

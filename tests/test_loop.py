@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lzsampler import STOP_ON_LOOP, Loop, Params, RepetitionDetection, Sampler
 from reference import Run, loop_at_end
+from words import fibonacci, thue_morse
 
 N_VOCAB = 1000
 # (max_pattern_size, min_pattern_size, min_count)
@@ -44,17 +45,6 @@ def follow(sampler: Sampler, tokens: list[int], setting: tuple[int, ...]) -> Run
         expected = expected or loop_at_end(tokens[:n], *setting)
         assert found(sampler) == expected, (tokens[:n], setting)
     return expected
-
-
-def fibonacci(n: int) -> list[int]:
-    a, b = [0], [0, 1]
-    while len(b) < n:
-        a, b = b, b + a
-    return b[:n]
-
-
-def thue_morse(n: int) -> list[int]:
-    return [i.bit_count() % 2 for i in range(n)]
 
 
 def with_runs(rng: random.Random, n: int, letters: int, longest: int = 22, copies: int = 8) -> list[int]:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
 from lzsampler._scan import Runs, runs
 from lzsampler.models import default_model, default_prompts
+from words import fibonacci, thue_morse
 
 N_VOCAB = 1000
 # max_pattern_size, min_pattern_size, min_count
@@ -94,17 +95,6 @@ def detected(sampler: Sampler, tokens: Sequence[int]) -> Found | None:
 
 def detecting(setting: RepetitionDetection, n_vocab: int = N_VOCAB) -> Sampler:
     return Sampler(n_vocab, Params(repetition_detection=setting))
-
-
-def fibonacci(n: int) -> list[int]:
-    a, b = [0], [0, 1]
-    while len(b) < n:
-        a, b = b, b + a
-    return b[:n]
-
-
-def thue_morse(n: int) -> list[int]:
-    return [i.bit_count() % 2 for i in range(n)]
 
 
 def with_loops(rng: random.Random, size: int, setting: RepetitionDetection) -> list[int]:

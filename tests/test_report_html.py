@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, summary_of
-from browsing import attacks, counting_server, dom
+from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler.records import RULES, BadRecord, Finding, Level
 from lzsampler.reports import write_html
 from lzsampler.reports.charts import histogram, scatter, stripes
@@ -231,18 +231,9 @@ def test_browser_runs_and_fetches_nothing_of_a_transcript(tmp_path: Path, browse
         write_html(tmp_path / "r.html", summary, records)
         for i in (0, 3, len(evil)):  # the page of a sample stands open
             made = dom(browser, f"{(tmp_path / 'r.html').as_uri()}#s{i}", tmp_path / "profile")
-            opening = re.search(r"<html[^>]*>", made)
-            assert opening is not None
-            assert "data-ready" in opening[0]  # the report's own script did run
-            assert "pwned" not in opening[0]
-            title = re.search(r"<title>(.*?)</title>", made)
-            assert title is not None
-            assert title[1].startswith("lzs audit")
-            assert re.search(r'<dialog id="page"[^>]* open=""', made)
+            check_harmless(made, "lzs audit", page=True)
             assert '<mark class="first">' in made
             assert made.count("<script") == 2 + len(records)
-            for element in ("<img", "<iframe", "<video", "<base", '<a href="javascript'):
-                assert element not in re.sub(r"<script.*?</script>", "", made, flags=re.DOTALL)
         assert asked == []
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import reference
 from lzsampler._scan import Runs, Text, runs
+from words import fibonacci, thue_morse
 
 RULES = ((2, 0), (2, 12), (3, 0), (3, 25), (4, 64), (8, 0), (20, 0), (20, 40))
 TOKEN_IDS = np.array([0, -1, 2**31 - 1, -(2**31)], np.int32)
@@ -23,17 +24,6 @@ def found(data: Text, min_copies: int, min_length: int, max_period: int = 0) -> 
         reference.Repetition(*row)
         for row in zip(made.period.tolist(), made.start.tolist(), made.length.tolist(), strict=True)
     ]
-
-
-def fibonacci(n: int) -> bytes:
-    previous, word = b"b", b"a"
-    while len(word) < n:
-        previous, word = word, word + previous
-    return word[:n]
-
-
-def thue_morse(n: int) -> bytes:
-    return bytes(97 + i.bit_count() % 2 for i in range(n))
 
 
 def de_bruijn(order: int) -> bytes:
@@ -57,9 +47,9 @@ def texts(rng: random.Random, n: int) -> Iterator[bytes]:
         letters = rng.randrange(1, 5)
         kind = rng.randrange(10)
         if kind == 0:
-            yield bytes(letter & 1 for letter in fibonacci(size))
+            yield bytes(fibonacci(size))
         elif kind == 1:
-            yield bytes(letter & 1 for letter in thue_morse(size))
+            yield bytes(thue_morse(size))
         elif kind == 2:
             yield bytes([0]) * (size // 2) + bytes([1]) + bytes([0]) * rng.randrange(size // 2 + 1)
         elif kind < 6:
@@ -124,8 +114,8 @@ HOSTILE = {
     "a^n b a^n": b"a" * 10_000 + b"b" + b"a" * 10_000,
     "a^n b a^n c a^n": b"a" * 7_000 + b"b" + b"a" * 7_000 + b"c" + b"a" * 7_000,
     "w^n x w^n": (b"a" * 199 + b"b") * 50 + b"c" + (b"a" * 199 + b"b") * 50,
-    "Fibonacci": fibonacci(20_000),
-    "Thue-Morse": thue_morse(20_000),
+    "Fibonacci": bytes(fibonacci(20_000)),
+    "Thue-Morse": bytes(thue_morse(20_000)),
     "de Bruijn": de_bruijn(14),
     "random bits": np.random.default_rng(0).integers(0, 2, 20_000).astype(np.uint8).tobytes(),
     "mostly one letter": sparse(20_000, 700),
