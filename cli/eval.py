@@ -34,7 +34,7 @@ _options = options(
     option(_HOW, "-np", "--parallel", "n_parallel", **count(1), default=16, help="texts at a time"),
     option(_HOW, "-t", "--threads", "n_threads", **count(1), default=None, help="default: as of lzs generate"),
     option(_HOW, "--fail-if", "conditions", multiple=True, metavar="CONDITION",
-           help='exit 1 if it holds, e.g. "lz-rate.loop_rate > 0.01", over all settings of a kind'),
+           help='exit 1 if it holds, e.g. "lz.loop_rate > 0.01", over all settings of a kind'),
     option(_HOW, "-q", "--quiet", is_flag=True, help="only the table and what went wrong"),
     option(_HOW, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
 )  # fmt: skip
@@ -82,10 +82,11 @@ def _run(flags: dict[str, Any], conditions: "list[_Condition]") -> "Results":
     if tasks is None and prompts is None:
         tasks, prompts = default_tasks(), default_prompts()
     grid = read_grid(flags["grid"])
-    kinds = list(dict.fromkeys(setting.kind for setting in grid.settings))
     for text, kind, figure, *_ in conditions:  # what can never be answered shows before all the work
-        if kind not in kinds:
-            raise click.UsageError(f"--fail-if {text}: the grid has no {kind}, only {', '.join(kinds)}")
+        try:
+            grid.of_kind(kind)
+        except ValueError as error:
+            raise click.UsageError(f"--fail-if {text}: {error}") from error
         if figure == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {text}: there are no tasks with answers")
     names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
@@ -147,7 +148,7 @@ def _condition(text: str) -> _Condition:
         return text, kind, figure, sign, float(number)
     except ValueError:
         raise click.UsageError(
-            f'--fail-if takes a condition like "lz-rate.loop_rate > 0.01" ({" or ".join(_FIGURES)}), got {text!r}'
+            f'--fail-if takes a condition like "lz.loop_rate > 0.01" ({" or ".join(_FIGURES)}), got {text!r}'
         ) from None
 
 

@@ -45,6 +45,22 @@ class Grid:
     seeds: tuple[int, ...] = (1,)
     n_predict: int = 512
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of settings, in their order."""
+        return tuple(dict.fromkeys(setting.kind for setting in self.settings))
+
+    def of_kind(self, kind: str) -> list[Setting]:
+        """Return the settings of a kind, or of a family of kinds: "lz" is "lz-rate" and all that begin with "lz-".
+
+        ValueError when there is none.
+        """
+        found = [setting for setting in self.settings if setting.kind == kind]
+        found = found or [setting for setting in self.settings if setting.kind.startswith(f"{kind}-")]
+        if not found:
+            raise ValueError(f"the grid has no {kind}, only {', '.join(self.kinds)}")
+        return found
+
 
 def quick() -> Grid:
     """Return the grid of a first look: nothing, LZ at two strengths and a repetition penalty, greedy and at 0.6."""

@@ -228,7 +228,7 @@ class Results:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of settings, in the grid's order."""
-        return tuple(dict.fromkeys(setting.kind for setting in self.grid.settings))
+        return self.grid.kinds
 
     @property
     def temperatures(self) -> tuple[float, ...]:
@@ -247,14 +247,11 @@ class Results:
         strength: float | None = None,
         temperature: float | None = None,
     ) -> list[Setting]:
-        """Return the settings of the grid that are of all that is given, maybe none; ValueError for an unknown kind."""
-        if kind is not None and kind not in self.kinds:
-            raise ValueError(f"the grid has no {kind}, only {', '.join(self.kinds)}")
+        """Return the settings of the grid that are of all that is given, maybe none; ``kind`` as of `Grid.of_kind`."""
         return [
             setting
-            for setting in self.grid.settings
+            for setting in (self.grid.settings if kind is None else self.grid.of_kind(kind))
             if (name is None or setting.name == name)
-            and (kind is None or setting.kind == kind)
             and (strength is None or setting.strength == strength)
             and (temperature is None or setting.params.temperature == temperature)
         ]

@@ -1,11 +1,12 @@
 """Grids: the built-in ones, and TOML files that say what cannot be."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lzsampler import LzsError
-from lzsampler.grid import PAPER_TEMPERATURES, paper, quick, read_grid
+from lzsampler.grid import PAPER_TEMPERATURES, Grid, paper, quick, read_grid
 
 
 def test_built_in_grids() -> None:
@@ -90,3 +91,14 @@ def test_the_grid_of_the_docs_is_one(tmp_path: Path) -> None:
     grid = read_grid(tmp_path / "docs.toml")
     assert {setting.kind for setting in grid.settings} == {"none", "lz", "dry"}
     assert len(grid.settings) == 2 + 6 + 1
+
+
+def test_a_kind_and_a_family_of_kinds() -> None:
+    grid = paper()
+    assert {setting.kind for setting in grid.of_kind("lz")} == {"lz-rate", "lz-distance", "lz-codelength"}
+    assert {setting.kind for setting in grid.of_kind("lz-rate")} == {"lz-rate"}
+    none, other = grid.settings[:2]
+    both = Grid("g", (replace(none, kind="a"), replace(other, kind="a-b")))
+    assert [setting.kind for setting in both.of_kind("a")] == ["a"]
+    with pytest.raises(ValueError, match=r"the grid has no rate, only none, lz-rate,"):
+        grid.of_kind("rate")
