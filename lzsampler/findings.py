@@ -360,9 +360,10 @@ class _TextAudit(_FieldAudit):
         if not maybe.any():
             return
         # White space does not count here, so it does not make a loop long either: one character between two units.
-        edges = characters_before(self.data, spans.astype(np.int64))
-        before = np.append(0, np.cumsum(edges[:, 1] - edges[:, 0] + 1))
-        length = before[found.start + found.length] - before[found.start] - 1
+        edges = spans if self.data.isascii() else characters_before(self.data, spans.astype(np.int64))
+        before = np.zeros(len(spans) + 1, np.int64)
+        np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])
+        length = before[found.start + found.length] - before[found.start] + found.length - 1
         enough = maybe & self.enough(found.length, length, found.period)
         significant = _in_characters(self.data, in_bytes.where(enough))
         self.take(level, rule, significant, self._unit_test(significant))
