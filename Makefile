@@ -9,7 +9,7 @@ SOURCES := $(wildcard c/*.c c/*.h c/*.in cli/*.py lzsampler/*.py lzsampler/*/*.p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions pytest hf neon versions bench wheel clean
+.PHONY: demo test lint ctest instructions pytest hf neon noise versions bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -36,6 +36,12 @@ neon:
 	aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static -ffp-contract=off -Ic -Itests/c \
 	  c/lzs_*.c tests/c/test_kernels.c -lm -o build/test_kernels_neon
 	qemu-aarch64 build/test_kernels_neon
+
+# The statistical tests of the noise with 10^7 draws each, about three minutes; ctest runs them with 200,000.
+noise:
+	mkdir -p build
+	$(CC) -std=c11 -Wall -Wextra -Werror -O2 -ffp-contract=off -Ic/backend tests/c/noise_statistics.c -lm -o build/noise_statistics
+	build/noise_statistics 10000000
 
 pytest: $(VENV)/.ready
 	$(BIN)/pytest
