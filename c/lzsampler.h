@@ -21,9 +21,8 @@
  * The same logits, parameters, seed and position give the same token on every CPU and in every batch.
  *
  * Conventions: functions return an lzs_status (0 or a negative error) and give results through pointers. Nothing
- * here prints, exits, aborts or keeps state but the choice of kernels for this CPU. Only *_new, *_clone, *_runs,
- * lzs_prime, lzs_accept, lzs_set_mask, lzs_lz_bits, lzs_intern, lzs_text_figures and lzs_screen allocate: never lzs_sample,
- * lzs_process, lzs_distribution or lzs_edits.
+ * here prints, exits, aborts or keeps state but the choice of kernels for this CPU. Only *_new, *_clone, lzs_prime,
+ * lzs_accept, lzs_set_mask and lzs_lz_bits allocate: never lzs_sample, lzs_process, lzs_distribution or lzs_edits.
  * Every free accepts NULL. Samplers take no locks: use one from one thread at a time. A call needs 80 KB of stack.
  */
 #ifndef LZSAMPLER_H
@@ -32,17 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(_WIN32) && defined(LZS_SHARED)
-#  ifdef LZS_BUILD
-#    define LZS_API __declspec(dllexport)
-#  else
-#    define LZS_API __declspec(dllimport)
-#  endif
-#elif defined(__GNUC__) && defined(LZS_SHARED)
-#  define LZS_API __attribute__((visibility("default")))
-#else
-#  define LZS_API
-#endif
+#include "lzsampler_status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,15 +46,6 @@ extern "C" {
 
 #define LZS_MAX_WINDOW 131072 /* lz_window, and what a loop may need to be found, in tokens */
 #define LZS_MAX_BUFFER 4096   /* lz_buffer, in tokens */
-
-typedef enum lzs_status {
-    LZS_OK = 0,
-    LZS_EINVAL = -1,  /* an argument or a parameter is out of range */
-    LZS_ENOMEM = -2,  /* no memory; the object is as it was before the call */
-    LZS_EMASKED = -3, /* no token is allowed: every logit is -inf or masked */
-    LZS_ENAN = -4,    /* an allowed logit is NaN; a NaN is never picked */
-    LZS_ESPACE = -5   /* the caller's arrays are too small */
-} lzs_status;
 
 typedef enum lzs_lz_formula {
     LZS_LZ_RATE = 0,      /* (log2(D + 1) + log2 L) / L, the cheapest match; the authors' code of March 2025 */
@@ -214,100 +194,6 @@ LZS_API lzs_status lzs_distribution(lzs_sampler *sampler, float *logits, int32_t
  * most `capacity` pairs, in no particular order; min(n, window) always suffices. */
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
-
-/* A run of a text, the field's maximal repetition: unit i equals unit i + period all over it, at neither end it can be
- * extended, and no shorter period will do. Its exponent, length / period, counts the copies. */
-typedef struct lzs_repetition {
-    uint64_t start;
-    uint64_t length;
-    uint64_t period;
-} lzs_repetition;
-
-/* All runs of a text of bytes, or of int32 tokens, with at least `min_copies` (>= 2) copies and `min_length` units, and
- * a period of at most `max_period` (0: any): exactly those, by period, then start. At most `capacity` are written;
- * *n_runs is their number. LZS_ESPACE, with *n_runs the number found and the first `capacity` written, when they do not
- * fit. Time about n log(n) / min_copies, less with a min_length of 50 or more; c/lzs_audit.c has the bounds, whatever the
- * text. Scratch memory at most 1.1 times the text and 72 bytes a run. */
-LZS_API lzs_status lzs_byte_runs(const uint8_t *text, size_t n, uint64_t min_copies, uint64_t min_length,
-                                 uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
-LZS_API lzs_status lzs_token_runs(const int32_t *tokens, size_t n, uint64_t min_copies, uint64_t min_length,
-                                  uint64_t max_period, lzs_repetition *runs, size_t capacity, size_t *n_runs);
-
-/* A stretch of a text, in bytes. */
-typedef struct lzs_span {
-    uint32_t start, end;
-} lzs_span;
-
-/* The words of a text of UTF-8, what is between white space (that of Python's str.split), or its lines: what is between
- * line feeds, without white space around it, and nothing after a last one. At most `capacity` are written; *n_spans is
- * their number, n / 2 + 1 words or n lines at most. LZS_ESPACE when they do not fit. n is below 2^32. */
-typedef enum lzs_split_kind { LZS_SPLIT_WORDS = 0, LZS_SPLIT_LINES = 1 } lzs_split_kind;
-LZS_API lzs_status lzs_split(const uint8_t *text, size_t n, int32_t kind, lzs_span *spans, size_t capacity,
-                             size_t *n_spans);
-
-/* Numbers of the spans: equal ones have equal numbers, from 0 in the order in which they first come. */
-LZS_API lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size_t n_spans, int32_t *ids,
-                              size_t *n_distinct);
-
-/* What repeats in a text without being a run; lengths in characters. Over n-grams of words: how many there are and how
- * many distinct ones, n = 1..4. And what Gopher's filters need (Rae et al. 2021, table A1), as datatrove counts it: the
- * most frequent n-gram's length with a space between words, times its count, n = 2..4; the length, without spaces, of
- * the n-grams that came before, not counting those that overlap one, n = 5..10; lines (split at line feeds) and
- * paragraphs (split at two or more, white space around the text aside), those of them that came before and their length. */
-typedef struct lzs_figures {
-    uint64_t characters, words;
-    uint64_t ngrams[4], distinct[4];
-    uint64_t top_characters[3];
-    uint64_t duplicate_characters[6];
-    uint64_t lines, duplicate_lines, duplicate_line_characters;
-    uint64_t paragraphs, duplicate_paragraphs, duplicate_paragraph_characters;
-} lzs_figures;
-
-/* The figures of a text and its words, in order and without overlaps, with their numbers (lzs_split, lzs_intern). Exact:
- * nothing is counted by its hash alone. A text of more than 4 MiB is cut after words into pieces of at most that (or one
- * word), and their figures are added up, so scratch memory has a bound: 80 bytes a word of a piece. */
-LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids,
-                                    size_t n_words, lzs_figures *figures);
-
-/* A text of UTF-8 with its near repetitions made exact: character c becomes fold[c] (itself from n_fold on); then a stretch
- * of spaces becomes one, and one of the digit 0 becomes one. Each fold[c] must take at most the bytes of c, so that
- * n bytes are enough for `view`; *n_view is what it takes. `places` (ascending, in bytes of the view, at most *n_view; may
- * be NULL) are replaced by the characters of the text at which what is there begins. */
-LZS_API lzs_status lzs_near_view(const uint8_t *text, size_t n, const uint32_t *fold, size_t n_fold, uint8_t *view,
-                                 size_t *n_view, uint64_t *places, size_t n_places);
-
-/* What an audit counts as a loop: `copies` copies, or `length_copies` of them where they have `length` (>= 1) bytes together;
- * `any_copies` and `near_copies` stand for the one in a text as it is, and for the other in its near view. All >= 2. */
-typedef struct lzs_screen_rules {
-    uint64_t copies, length, length_copies, any_copies, near_copies;
-} lzs_screen_rules;
-
-/* Where loops may be. Runs of bytes: with `length_copies` (or `any_copies`) and `length` bytes; shorter ones with
- * `any_copies`. Runs of lines and of words: those that count. Runs of bytes of the near view, as of the text, with
- * `near_copies` and `copies`, and units of two bytes or more. The scan for what has no bit finds nothing; for what has
- * one, it may. */
-typedef enum lzs_may {
-    LZS_MAY_LONG = 1,
-    LZS_MAY_MANY = 2,
-    LZS_MAY_LINES = 4,
-    LZS_MAY_WORDS = 8,
-    LZS_MAY_NEAR_LONG = 16,
-    LZS_MAY_NEAR_MANY = 32
-} lzs_may;
-
-/* What `lzs_screen` finds: figures, a sum of lzs_may, and the runs behind LZS_MAY_LONG, so that nobody looks for them twice:
- * the first LZS_SCREEN_RUNS of them, by period, then start. */
-enum { LZS_SCREEN_RUNS = 32 };
-typedef struct lzs_screening {
-    lzs_figures figures;
-    uint64_t n_long_runs;
-    lzs_repetition long_runs[LZS_SCREEN_RUNS];
-    int32_t may;
-} lzs_screening;
-
-/* Screens a text of UTF-8, n < 2^32. `fold` as of lzs_near_view. */
-LZS_API lzs_status lzs_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rules, const uint32_t *fold,
-                              size_t n_fold, lzs_screening *found);
 
 /* A link for llama.cpp's sampler chain: a `llama_sampler *` that holds a clone of `sampler`. `llama_sampler_init` is
  * the address of that function in the libllama that will own the link (it frees what its own `new` made). */
