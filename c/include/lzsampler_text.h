@@ -99,9 +99,9 @@ typedef struct lzs_figures {
  * `ids` their numbers, as lzs_split and lzs_intern give them. The counts are exact: n-grams are compared, never only
  * their hashes.
  *
- * A text of more than 4 MiB is cut, after a word, into pieces of at most that size (or of one word, if that is longer);
- * nothing is compared across a cut, and the figures of the pieces are added up. This bounds the memory: at most 80 bytes
- * a word or line of the largest piece, and one byte for each of its bytes. */
+ * A text of more than 4 MiB is cut into pieces of at most that size, after a word if the piece has one; only a word that
+ * is longer makes a larger piece. Nothing is compared across a cut, and the figures of the pieces are added up. This
+ * bounds the memory: at most 80 bytes a word or line of the largest piece, and one byte for each of its bytes. */
 LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids,
                                     size_t n_words, lzs_figures *figures);
 

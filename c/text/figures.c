@@ -286,6 +286,17 @@ static lzs_status word_figures(piece *p, lzs_figures *figures) {
     return status;
 }
 
+/* Returns where the piece ends that starts at `from`, and moves *word behind its last word: at the end of the text, if the
+ * rest has at most PIECE bytes; else after the last word that fits; else after the first word, if that is too long; else
+ * within the white space, of which there is more than a piece. */
+static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
+    size_t first = *word, limit = n - from > PIECE ? from + PIECE : n;
+    while (*word < n_words && words[*word].end <= limit) ++*word;
+    if (limit == n) return n;
+    if (*word == first && first < n_words && words[first].start < limit) ++*word;
+    return *word > first ? words[*word - 1].end : limit;
+}
+
 lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
                             lzs_figures *figures) {
     if ((!text && n) || ((!words || !ids) && n_words) || !figures || n > UINT32_MAX) return LZS_EINVAL;
@@ -298,12 +309,7 @@ lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words
     *figures = (lzs_figures){.characters = count_characters(text, n), .words = n_words};
     lzs_status status = LZS_OK;
     for (size_t from = 0, word = 0; from < n && status == LZS_OK;) {
-        size_t first = word, to = n;
-        while (word < n_words && words[word].end - from <= PIECE) word++;
-        if (word < n_words) { /* The text is cut after the last word that fits, or after the only one. */
-            if (word == first) word++;
-            to = words[word - 1].end;
-        }
+        size_t first = word, to = piece_end(from, n, words, n_words, &word);
         lzs_span all = {(uint32_t)from, (uint32_t)to};
         piece p = {.text = text, .words = words + first, .ids = ids + first, .n = word - first};
         status = piece_init(&p);

@@ -1,10 +1,11 @@
-/* test_metrics.c - words, ids, figures and the near view of texts in blocks of their own size, so that a read or a write
- * past an end is seen, against slow counts. tests/test_metrics.py has the rest, with a twin in Python. */
+/* test_figures.c - compares the words, lines, numbers and figures of random texts with slow counts.
+ *
+ * tests/test_metrics.py compares all figures with the twin in Python.
+ */
 #include <stdbool.h>
-#include <string.h>
 
-#include "../../c/lzsampler.h"
-#include "check.h"
+#include "lzsampler_text.h"
+#include "texts.h"
 
 enum { MOST = 400 };
 
@@ -49,130 +50,66 @@ static void check_text(const uint8_t *text, size_t n) {
         CHECK(figures.distinct[k - 1] == distinct);
         CHECK(figures.ngrams[k - 1] == (n_words >= k ? n_words - k + 1 : 0));
     }
-    uint8_t *view = malloc(n + 1);
-    uint32_t fold[256];
-    uint64_t places[2] = {0, 0};
-    size_t n_view;
-    CHECK(view);
-    for (uint32_t c = 0; c < 256; c++) fold[c] = c == 'b' ? 'a' : c == '\n' ? ' ' : c;
-    CHECK(lzs_near_view(text, n, fold, 256, view, &n_view, NULL, 0) == LZS_OK && n_view <= n);
-    places[1] = n_view;
-    CHECK(lzs_near_view(text, n, fold, 256, view, &n_view, places, 2) == LZS_OK);
-    CHECK(places[0] == 0 && places[1] <= n && places[1] >= n_view / 4);
-    for (size_t i = 0; i < n_view; i++) CHECK(view[i] != 'b' && view[i] != '\n' && (!i || view[i] != ' ' || view[i - 1] != ' '));
     free(words);
     free(lines);
     free(ids);
-    free(view);
 }
 
-/* Whether spans of a text have runs that count. */
-static bool spans_repeat(const uint8_t *text, size_t n, int32_t kind, const lzs_screen_rules *rules) {
-    lzs_span *spans = malloc((n + 1) * sizeof *spans);
-    int32_t *ids = malloc((n + 1) * sizeof *ids);
-    lzs_repetition *runs = malloc((n + 1) * sizeof *runs);
-    size_t n_spans, n_distinct, n_runs;
-    bool found = false;
-    CHECK(spans && ids && runs);
-    CHECK(lzs_split(text, n, kind, spans, n + 1, &n_spans) == LZS_OK);
-    CHECK(lzs_intern(text, n, spans, n_spans, ids, &n_distinct) == LZS_OK);
-    CHECK(lzs_token_runs(ids, n_spans, 2, 0, 0, runs, n + 1, &n_runs) == LZS_OK);
-    for (size_t i = 0; i < n_runs; i++) {
-        uint32_t n_bytes = spans[runs[i].start + runs[i].length - 1].end - spans[runs[i].start].start;
-        if (runs[i].length >= rules->copies * runs[i].period) found = true;
-        if (runs[i].length >= rules->length_copies * runs[i].period && n_bytes >= rules->length) found = true;
+static void test_random(void) {
+    uint64_t state = 7;
+    for (int round = 0; round < 4000; round++) {
+        size_t n = (size_t)random_below(&state, MOST);
+        uint8_t *text = random_text(&state, n);
+        check_text(text, n);
+        free(text);
     }
-    free(spans);
-    free(ids);
-    free(runs);
-    return found;
 }
 
-/* Runs of bytes, those of the lengths and those of the copies, with periods of `least` bytes or more. */
-static void bytes_repeat(const uint8_t *text, size_t n, uint64_t copies, uint64_t few, uint64_t length, uint64_t least,
-                         bool found[2]) {
-    lzs_repetition *runs = malloc((n + 1) * sizeof *runs);
-    size_t n_runs;
-    CHECK(runs && lzs_byte_runs(text, n, 2, 0, 0, runs, n + 1, &n_runs) == LZS_OK);
-    found[0] = found[1] = false;
-    for (size_t i = 0; i < n_runs; i++) {
-        uint64_t n_copies = runs[i].length / runs[i].period;
-        if (runs[i].period < least) continue;
-        if (n_copies >= (few < copies ? few : copies) && runs[i].length >= length) found[0] = true;
-        if (n_copies >= copies && runs[i].period <= (length - 1) / copies) found[1] = true;
+/* Checks that the figures depend on which words have equal numbers only, also if the numbers exceed the words of a piece. */
+static void test_numbers_of_any_order(void) {
+    enum { N = 9 << 20, N_WORDS = N / 16 };
+    uint8_t *text = malloc(N);
+    lzs_span *words = malloc(N_WORDS * sizeof *words);
+    int32_t *ids = malloc(N_WORDS * sizeof *ids);
+    CHECK(text && words && ids);
+    uint64_t state = 9;
+    for (size_t i = 0; i < N_WORDS; i++) {
+        memset(text + 16 * i, 'a' + random_below(&state, 20), 15);
+        text[16 * i + 15] = ' ';
     }
-    free(runs);
-}
-
-/* A screen says what the scans would find, or that it did not look since half of the text is a run. */
-static void check_screen(const uint8_t *text, size_t n, const lzs_screen_rules *rules, int *n_seen) {
-    uint32_t fold[256];
-    for (uint32_t c = 0; c < 256; c++) fold[c] = c == 'b' ? 'a' : c == '\n' ? ' ' : c;
-    lzs_screening found;
-    CHECK(lzs_screen(text, n, rules, fold, 256, &found) == LZS_OK);
-    int32_t may = found.may;
-    lzs_figures alone;
-    size_t n_words, n_distinct, n_view;
-    lzs_span *words = malloc((n + 1) * sizeof *words);
-    int32_t *ids = malloc((n + 1) * sizeof *ids);
-    uint8_t *view = malloc(n + 1);
-    CHECK(words && ids && view);
-    CHECK(lzs_split(text, n, LZS_SPLIT_WORDS, words, n, &n_words) == LZS_OK);
-    CHECK(lzs_intern(text, n, words, n_words, ids, &n_distinct) == LZS_OK);
-    CHECK(lzs_text_figures(text, n, words, ids, n_words, &alone) == LZS_OK);
-    CHECK(!memcmp(&found.figures, &alone, sizeof alone));
-    lzs_repetition runs[LZS_SCREEN_RUNS];
-    size_t n_runs;
-    uint64_t few = rules->length_copies < rules->any_copies ? rules->length_copies : rules->any_copies;
-    (void)lzs_byte_runs(text, n, few, rules->length, 0, runs, LZS_SCREEN_RUNS, &n_runs);
-    CHECK(found.n_long_runs == n_runs);
-    size_t n_kept = n_runs < LZS_SCREEN_RUNS ? n_runs : LZS_SCREEN_RUNS;
-    CHECK(!memcmp(found.long_runs, runs, n_kept * sizeof *runs));
-    CHECK(lzs_near_view(text, n, fold, 256, view, &n_view, NULL, 0) == LZS_OK);
-    bool exact[2], near[2];
-    bytes_repeat(text, n, rules->any_copies, rules->length_copies, rules->length, 1, exact);
-    bytes_repeat(view, n_view, rules->copies, rules->near_copies, rules->length, 2, near);
-    int32_t expected = (exact[0] ? LZS_MAY_LONG : 0) | (exact[1] ? LZS_MAY_MANY : 0) |
-                       (spans_repeat(text, n, LZS_SPLIT_LINES, rules) ? LZS_MAY_LINES : 0) |
-                       (spans_repeat(text, n, LZS_SPLIT_WORDS, rules) ? LZS_MAY_WORDS : 0) |
-                       (near[0] ? LZS_MAY_NEAR_LONG : 0) | (near[1] ? LZS_MAY_NEAR_MANY : 0);
-    CHECK((expected & ~may) == 0);
-    CHECK(expected == may || exact[0]);
-    for (int bit = 0; bit < 6; bit++) n_seen[bit] += expected >> bit & 1;
-    n_seen[6] += expected == 0;
+    size_t n_words, n_distinct;
+    lzs_figures figures, reversed;
+    CHECK(lzs_split(text, N, LZS_SPLIT_WORDS, words, N_WORDS, &n_words) == LZS_OK && n_words == N_WORDS);
+    CHECK(lzs_intern(text, N, words, n_words, ids, &n_distinct) == LZS_OK && n_distinct == 20);
+    CHECK(lzs_text_figures(text, N, words, ids, n_words, &figures) == LZS_OK);
+    CHECK(figures.distinct[0] == 3 * 20); /* the text has three pieces */
+    for (size_t i = 0; i < n_words; i++) ids[i] = (int32_t)n_words - 1 - ids[i];
+    CHECK(lzs_text_figures(text, N, words, ids, n_words, &reversed) == LZS_OK);
+    CHECK(!memcmp(&figures, &reversed, sizeof figures));
+    free(text);
     free(words);
     free(ids);
-    free(view);
 }
 
-/* Letters, white space of one to three bytes, and what is cut off in the middle of a character. */
-static void test_random(void) {
-    static const char *const parts[] = {"a", "b", "ab", "abababab", "abcdefghi", " ", "\n", "\n\n", "\xC2\xA0", "\xE2\x80\x89",
-                                        "\xE3\x80\x80", "\xC3\xA9", "\xF0\x9F\x98\x80", "\xE2", "\x80", "\xED\xA0\x80", "0"};
-    uint64_t state = 7;
-    int n_seen[7] = {0};
-    for (int round = 0; round < 4000; round++) {
-        uint8_t text[MOST + 16];
-        size_t n = 0, most = (size_t)random_below(&state, MOST);
-        int32_t n_parts = 2 + random_below(&state, (int32_t)(sizeof parts / sizeof *parts) - 1);
-        while (n < most) {
-            const char *part = parts[random_below(&state, n_parts)];
-            memcpy(text + n, part, strlen(part));
-            n += strlen(part);
-        }
-        n = most; /* may cut a character */
-        uint8_t *exact = malloc(n ? n : 1);
-        CHECK(exact);
-        memcpy(exact, text, n);
-        check_text(exact, n);
-        lzs_screen_rules rules = {.copies = (uint64_t)(2 + random_below(&state, 20)), .length = (uint64_t)(1 + random_below(&state, 100)),
-                                  .length_copies = (uint64_t)(2 + random_below(&state, 4)),
-                                  .any_copies = (uint64_t)(2 + random_below(&state, 20)),
-                                  .near_copies = (uint64_t)(2 + random_below(&state, 8))};
-        check_screen(exact, n, &rules, n_seen);
-        free(exact);
-    }
-    for (int i = 0; i < 7; i++) CHECK(n_seen[i] > 50);
+/* Checks that a piece ends within white space if no word ends in it, and that a word longer than a piece is not cut. */
+static void test_long_white_space(void) {
+    enum { PIECE = 4 << 20, N = 3 * PIECE };
+    uint8_t *text = malloc(N);
+    CHECK(text);
+    memset(text, ' ', N);
+    lzs_span words[2] = {{0, 1}, {N - 1, N}};
+    int32_t ids[2] = {0, 0};
+    lzs_figures figures;
+    text[0] = text[N - 1] = 'a';
+    CHECK(lzs_text_figures(text, N, words, ids, 2, &figures) == LZS_OK);
+    CHECK(figures.lines == 4); /* the first word, two pieces of spaces, and the rest with the second word */
+    CHECK(figures.words == 2 && figures.distinct[0] == 2 && figures.ngrams[1] == 0);
+    words[1].start = PIECE + 100;
+    memset(text + words[1].start, 'a', N - words[1].start);
+    CHECK(lzs_text_figures(text, N, words, ids, 2, &figures) == LZS_OK);
+    CHECK(figures.lines == 3); /* the first word, one piece of spaces, and 99 spaces with the second word */
+    CHECK(figures.words == 2 && figures.distinct[0] == 2 && figures.ngrams[1] == 0);
+    free(text);
 }
 
 static void test_arguments(void) {
@@ -186,21 +123,18 @@ static void test_arguments(void) {
     CHECK(lzs_text_figures(NULL, 0, NULL, NULL, 0, &figures) == LZS_OK && figures.lines == 0);
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL); /* they overlap */
     spans[1].start = 2;
-    CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL); /* no id of two words */
+    CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL); /* two words have no number 2 */
     ids[1] = 1;
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_OK && figures.characters == 3);
-    lzs_screening found;
-    uint32_t fold[1] = {0x80}; /* wider than what it stands for */
-    lzs_screen_rules rules = {.copies = 20, .length = 100, .length_copies = 3, .any_copies = 20, .near_copies = 8};
-    CHECK(lzs_screen(NULL, 0, &rules, NULL, 0, &found) == LZS_OK && found.may == 0);
-    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, fold, 1, &found) == LZS_EINVAL);
-    CHECK(lzs_screen((const uint8_t *)"abc", 3, NULL, NULL, 0, &found) == LZS_EINVAL);
-    rules.near_copies = 1;
-    CHECK(lzs_screen((const uint8_t *)"abc", 3, &rules, NULL, 0, &found) == LZS_EINVAL);
+    lzs_span empty[2] = {{0, 0}, {0, 0}};
+    CHECK(lzs_intern(NULL, 0, empty, 2, ids, &n) == LZS_OK && n == 1 && ids[0] == 0 && ids[1] == 0);
+    CHECK(lzs_intern(NULL, 0, spans, 2, ids, &n) == LZS_EINVAL);
 }
 
 int main(void) {
     test_random();
+    test_numbers_of_any_order();
+    test_long_white_space();
     test_arguments();
     return 0;
 }
