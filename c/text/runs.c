@@ -1,64 +1,68 @@
-/* lzs_audit.c - all runs of a text: maximal repetitions with at least `min_copies` copies and `min_length` units.
+/* runs.c - finds all runs of a text: its maximal repetitions with enough copies and enough units.
  *
- * A run of period p that is p + m units long has m matches in a row, places where the text equals itself p units later,
- * with a mismatch on either side. It counts when m >= shortest = max((min_copies - 1) * p, min_length - p). So for each
- * period, from short to long, the text is compared with itself p units later at anchors so near to each other that the
- * window of 8 bytes at one of them lies inside any `shortest` matches, and a window that matches is extended on both
- * sides. Over all periods these are about n / (k - 1) * ln(n / k) windows for n units and k copies. In ordinary texts
- * nearly all of them differ at once. Three things keep a text that repeats itself from costing more:
+ * A run of period p that is p + m units long has m matches in a row, which are places where the text equals itself p
+ * units later, with a mismatch or an end of the text on either side. The run counts if m is at least
+ * shortest = max((min_copies - 1) * p, min_length - p). So the text is compared with itself p units later, for each
+ * period p from short to long, at anchors. These are so close together that any `shortest` matches in a row contain all
+ * of the 8-byte window at one of them. A window that matches is extended on both sides. For n units and k copies, all
+ * periods together have about n / (k - 1) * ln(n / k) windows, and in ordinary texts nearly all of them differ. Three
+ * rules keep a text that repeats itself from costing more:
  *
- * - Known runs are skipped. Let [start, end) be one with the primitive period q < p. If q divides p, the matches inside
- *   are all of [start, end - p), and any run there is this one again: left out, so each run is found once, at its
- *   primitive period (by Fine and Wilf's theorem the shortest period of two copies or more divides the others). If
- *   not, no q matches in a row lie inside (a primitive word occurs in its powers at multiples of its length only), so
- *   no `shortest` >= q matches touch [start + q, end - p - q). A run is kept while it is longer than p.
- * - Known runs are jumped over. Two places inside known runs of one period that agreed over that period agree until the
- *   first of the runs ends. `cover` knows the run of each block of the text that lies in one of a short period.
- * - Long matches that fall short of a run cost their length at every period, O(n^2) in all. (The text w^n x w^n has
- *   some at every multiple of |w|.) Once the text's size has been spent on such, those that go on after REACH bytes
- *   must pass a bound by polynomial fingerprints (Karp and Rabin 1987) modulo 2^61 - 1. Equal stretches have equal
- *   fingerprints, so the bound is never too low and no run is lost; what passes is compared all the same, so none is
- *   made up. Stretches that differ have equal ones with a probability below n / 2^60, and then cost their length. The
- *   base comes from the addresses of this call, which a text cannot foresee.
+ * - Known runs are skipped. Let [start, end) be a known run whose period q, the shortest it has, is less than p. If q
+ *   divides p, then all of [start, end - p) matches, and a run there would be the known one again. It is left out, so
+ *   each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with two copies or
+ *   more is a multiple of the shortest one.) If q does not divide p, no q matches in a row lie inside the run, because a
+ *   primitive word occurs in its powers at multiples of its length only. So no stretch of `shortest` >= q matches touches
+ *   [start + q, end - p - q). A run is kept in the list while it is longer than p.
+ * - Known runs are jumped over. If two places lie inside known runs of one period and agree over that period, they agree
+ *   until the first of the two runs ends. `cover` gives, for each block of the text, the run of a short period that
+ *   contains the block.
+ * - Long stretches of matches that are too short for a run would cost their length at every period, O(n^2) in all. (The
+ *   text w^n x w^n has some at every multiple of |w|.) Once as many bytes as the text has were spent on such stretches,
+ *   those that are longer than REACH bytes must pass an upper bound, which comes from polynomial fingerprints (Karp and
+ *   Rabin 1987) modulo 2^61 - 1. Equal stretches have equal fingerprints, so the bound is never too low and no run is
+ *   lost. What passes is compared byte by byte, so no run is invented. Two stretches that differ have equal fingerprints
+ *   with a probability below n / 2^60; they then cost their length. The base is derived from addresses of this call,
+ *   which a text cannot foresee.
  *
- * Time: an anchor costs one comparison or, where its window matches, at most 2 REACH bytes and 4 log2 n fingerprints.
- * Besides, each run costs its length, once to be compared and once in steps over known runs; the lengths of all runs
- * with two copies or more add up to O(n log n) (those with periods of [P, 2P) overlap by less than 4P, and of those
- * shorter than 8P there are O(n / P)). O(n log^2 n) in all, whatever the text.
+ * Time: an anchor costs one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
+ * addition each run costs its length twice: once to be compared, and once in steps over known runs. The lengths of all
+ * runs with two copies or more add up to O(n log n), because those with periods in [P, 2P) overlap by less than 4P, and
+ * O(n / P) of them are shorter than 8P. The total is O(n log(n)^2) for every text.
  *
- * Memory, per byte of text: 3/32 bytes for `cover` once there is a run for it, 1 byte for fingerprints once they are
- * needed. And up to 72 bytes for each run that is longer than the period at hand, of which there are fewer than units
- * (the runs theorem: Bannai et al. 2017) and in ordinary texts a handful.
+ * Memory per byte of text: 3/32 bytes for `cover` once there is a run for it, and 1 byte for fingerprints once they are
+ * needed. In addition up to 72 bytes for each run that is longer than the current period. There are fewer such runs than
+ * units (the runs theorem: Bannai et al. 2017), and in ordinary texts a handful.
  *
- * Runs with two copies or more can be found in O(n), by Lempel-Ziv factors (Kolpakov and Kucherov 1999) or Lyndon words
- * (Bannai et al. 2017), but with a suffix array, which takes longer to make than this scan of an ordinary text.
+ * Runs with two copies or more can be found in O(n) from the Lempel-Ziv factorization (Kolpakov and Kucherov 1999) or
+ * from Lyndon words (Bannai et al. 2017), but these need a suffix array, and building one takes longer than this scan
+ * does for an ordinary text.
  *
- * Lengths, positions and periods are in bytes from here on, multiples of a unit's width.
+ * From here on lengths, positions and periods are in bytes, and are multiples of the width of a unit.
  */
+#include "text.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-#include "lzs_internal.h"
-
-/* Tests count operations here: windows, bytes of extensions, steps of fingerprints. */
+/* The tests count operations here: windows, bytes of extensions and steps of fingerprints. */
 #ifndef LZS_WORK
 #  define LZS_WORK(n) ((void)(n))
 #endif
 
-#define WORD 8      /* bytes of a window, where that many matches are needed anyway */
-#define STRETCH 256 /* bytes compared before known runs are asked; a block of `cover` */
-#define REACH 4096  /* bytes compared before fingerprints are asked; a multiple of STRETCH */
-#define BLOCK 8     /* bytes from one fingerprint that is kept to the next */
+#define WORD 8       /* bytes of a window, if a run needs that many matches */
+#define STRETCH 256  /* bytes that are compared before known runs are consulted; the size of a block of `cover` */
+#define REACH 4096   /* bytes that are compared before fingerprints are consulted; a multiple of STRETCH */
+#define PRINT_STEP 8 /* bytes between two stored fingerprints */
 #define MODULUS ((UINT64_C(1) << 61) - 1)
 
-/* Runs in order of their start. */
+/* Runs in ascending order of their start. */
 typedef struct run_list {
     lzs_repetition *runs; /* (n of capacity) */
     size_t n, capacity;
 } run_list;
 
 typedef struct fingerprints {
-    uint64_t *prefix; /* (size / BLOCK + 1) of the first b * BLOCK bytes; NULL until they are needed */
+    uint64_t *prefix; /* (size / PRINT_STEP + 1) of the first b * PRINT_STEP bytes; NULL before they are needed */
     uint64_t base;
     uint64_t powers[64]; /* base^(2^e) */
 } fingerprints;
@@ -66,14 +70,14 @@ typedef struct fingerprints {
 typedef struct scan {
     const unsigned char *text;
     uint64_t size;
-    uint64_t width; /* of a unit: 1 or 4 */
+    uint64_t width; /* bytes of a unit: 1 or 4 */
     uint64_t min_copies, min_length;
-    run_list known;        /* those longer than the period at hand */
-    run_list fresh;        /* those of the period at hand */
-    lzs_repetition *cover; /* (size / STRETCH + 1) the run that a block lies in, period 0: none; NULL: none at all */
-    uint64_t wasted;       /* bytes of matches that were no run */
+    run_list known;        /* those longer than the current period */
+    run_list fresh;        /* those of the current period */
+    lzs_repetition *cover; /* (size / STRETCH + 1) the run that contains a block, or period 0; NULL before the first */
+    uint64_t wasted;       /* bytes of matches that were too few for a run */
     fingerprints prints;
-    lzs_repetition *found; /* (min(n_found, capacity)) in units */
+    lzs_repetition *found; /* (min(n_found, capacity)) the results, in units */
     size_t n_found, capacity;
 } scan;
 
@@ -87,7 +91,7 @@ static uint64_t load(const unsigned char *at) {
     return word;
 }
 
-/* Bytes, at most `limit`, by which what starts at x and y is alike. */
+/* Returns how many bytes, at most `limit`, agree from x and from y on. */
 static uint64_t common_right(const unsigned char *x, const unsigned char *y, uint64_t limit) {
     uint64_t n = 0;
     while (limit - n >= WORD && load(x + n) == load(y + n)) n += WORD;
@@ -96,7 +100,7 @@ static uint64_t common_right(const unsigned char *x, const unsigned char *y, uin
     return n;
 }
 
-/* The same for what ends before x and y. */
+/* Returns how many bytes, at most `limit`, agree before x and before y. */
 static uint64_t common_left(const unsigned char *x, const unsigned char *y, uint64_t limit) {
     uint64_t n = 0;
     while (limit - n >= WORD && load(x - n - WORD) == load(y - n - WORD)) n += WORD;
@@ -120,7 +124,7 @@ static lzs_status push(run_list *list, lzs_repetition run) {
     return LZS_OK;
 }
 
-/* Moves the fresh runs to the known ones; both are in order, and stay so. */
+/* Moves the fresh runs into the list of known runs. Both lists are in order, and so is the result. */
 static lzs_status merge(run_list *known, run_list *fresh) {
     size_t i = known->n, j = fresh->n;
     for (size_t added = 0; added < fresh->n; added++) {
@@ -142,7 +146,7 @@ static uint64_t reduce(uint64_t x) {
     return x >= MODULUS ? x - MODULUS : x;
 }
 
-/* a * b modulo 2^61 - 1 by 64-bit products of halves: 2^62 = 2, 2^61 = 1. */
+/* Returns a * b modulo 2^61 - 1, from 64-bit products of halves, as 2^62 = 2 and 2^61 = 1 there. */
 static uint64_t multiply(uint64_t a, uint64_t b) {
     const uint64_t mask31 = (UINT64_C(1) << 31) - 1, mask30 = (UINT64_C(1) << 30) - 1;
     uint64_t high_a = a >> 31, low_a = a & mask31, high_b = b >> 31, low_b = b & mask31;
@@ -150,7 +154,7 @@ static uint64_t multiply(uint64_t a, uint64_t b) {
     return reduce(2 * high_a * high_b + (middle >> 30) + ((middle & mask30) << 31) + low_a * low_b);
 }
 
-/* The fingerprint of what `print` is one of, followed by the bytes of [from, to). */
+/* Extends a fingerprint by the bytes of [from, to). */
 static uint64_t print_on(const scan *s, uint64_t print, uint64_t from, uint64_t to) {
     for (uint64_t at = from; at < to; at++) print = reduce(multiply(print, s->prints.base) + s->text[at]);
     return print;
@@ -158,7 +162,7 @@ static uint64_t print_on(const scan *s, uint64_t print, uint64_t from, uint64_t 
 
 static lzs_status make_fingerprints(scan *s) {
     fingerprints *f = &s->prints;
-    uint64_t n_blocks = s->size / BLOCK;
+    uint64_t n_blocks = s->size / PRINT_STEP;
     if (n_blocks >= SIZE_MAX / sizeof *f->prefix) return LZS_ENOMEM;
     f->prefix = malloc((size_t)(n_blocks + 1) * sizeof *f->prefix);
     if (!f->prefix) return LZS_ENOMEM;
@@ -170,16 +174,16 @@ static lzs_status make_fingerprints(scan *s) {
     uint64_t print = 0;
     for (uint64_t b = 0; b < n_blocks; b++) {
         f->prefix[b] = print;
-        print = print_on(s, print, b * BLOCK, (b + 1) * BLOCK);
+        print = print_on(s, print, b * PRINT_STEP, (b + 1) * PRINT_STEP);
     }
     f->prefix[n_blocks] = print;
     return LZS_OK;
 }
 
-/* The fingerprint of the first `end` bytes. */
+/* Returns the fingerprint of the first `end` bytes. */
 static uint64_t prefix_print(const scan *s, uint64_t end) {
-    LZS_WORK(BLOCK);
-    return print_on(s, s->prints.prefix[end / BLOCK], end - end % BLOCK, end);
+    LZS_WORK(PRINT_STEP);
+    return print_on(s, s->prints.prefix[end / PRINT_STEP], end - end % PRINT_STEP, end);
 }
 
 static uint64_t difference(const scan *s, uint64_t x, uint64_t y) {
@@ -192,9 +196,9 @@ static int bits_of(uint64_t n) {
     return bits;
 }
 
-/* A bound from above of the bytes, at most `limit`, by which what starts at (else: ends before) x and y is alike. The
- * stretches of 2^e bytes after x and y are alike when the difference of the prefixes that end before them, times
- * base^(2^e), is that of the prefixes that end after them. */
+/* Returns an upper bound of the bytes, at most `limit`, that agree from x and y on, or before x and y if not `right`. Two
+ * stretches of 2^e bytes agree if the difference between the fingerprints of the prefixes that end before them, times
+ * base^(2^e), is the difference between those of the prefixes that end after them. */
 static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     uint64_t n = 0, near = difference(s, x, y);
     for (int e = bits_of(limit) - 1; e >= 0; e--) {
@@ -210,15 +214,15 @@ static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_
 
 /* ---- one period ---- */
 
-/* What is looked for at one period. */
+/* The search for the runs of one period. */
 typedef struct search {
     uint64_t period;
-    uint64_t shortest; /* matches that make a run */
-    uint64_t window;   /* compared at an anchor */
-    uint64_t step;     /* from an anchor to the next one */
+    uint64_t shortest; /* matches that a run needs */
+    uint64_t window;   /* bytes compared at an anchor */
+    uint64_t step;     /* bytes between two anchors */
 } search;
 
-/* The first anchor from `at` on whose window matches, or one at `stop` or after it. */
+/* Returns the first anchor from `at` on whose window matches, or an anchor at or after `stop` if none before does. */
 static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint64_t stop) {
     const unsigned char *here = s->text, *there = here + look->period;
     uint64_t step = look->step, from = at;
@@ -233,8 +237,9 @@ static uint64_t next_match(const scan *s, const search *look, uint64_t at, uint6
     return at;
 }
 
-/* Bytes from x and y on (else: before them) that are alike since both lie in known runs of one period and what is on
- * the other side of x and y is alike, more than that period of it. */
+/* Returns how many bytes, at most `limit`, agree from x and y on, or before them if not `right`, as far as known runs
+ * show it. The caller has found the bytes on the other side of x and y to agree. If x and y lie in known runs of one
+ * period, and a whole period of these bytes lies in each of the runs, they agree until one of the runs ends. */
 static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     if (!s->cover) return 0;
     const lzs_repetition *a = &s->cover[(x - !right) / STRETCH], *b = &s->cover[(y - !right) / STRETCH];
@@ -244,7 +249,8 @@ static uint64_t known_alike(const scan *s, uint64_t x, uint64_t y, bool right, u
     return least(right ? least(right_x, right_y) : least(left_x, left_y), limit);
 }
 
-/* Matches from an anchor on (else: before it), at most `limit`: all of them, or *more after what REACH bytes show. */
+/* Returns the matches, at most `limit`, from an anchor on, or before it if not `right`. Stops after REACH bytes were
+ * compared, and then sets *more if there may be more matches. */
 static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right, uint64_t limit, bool *more) {
     uint64_t n = 0;
     for (uint64_t compared = 0; compared < REACH; compared += STRETCH) {
@@ -260,8 +266,8 @@ static uint64_t matches(const scan *s, uint64_t at, uint64_t period, bool right,
     return n;
 }
 
-/* The matches around an anchor: *left before it, at most `room`, and *right from it on. Both are 0 when fingerprints
- * show that together they are too few. */
+/* Finds the matches around an anchor: *left of them before it, at most `room`, and *right from it on. Both are 0 if the
+ * fingerprints show that they are too few for a run. */
 static lzs_status extend(scan *s, const search *look, uint64_t at, uint64_t room, uint64_t *left, uint64_t *right) {
     uint64_t period = look->period, rest = s->size - period - at;
     bool more_left = false, more_right = false;
@@ -286,7 +292,7 @@ static lzs_status extend(scan *s, const search *look, uint64_t at, uint64_t room
     return LZS_OK;
 }
 
-/* Notes the run in the blocks that lie in it. Two periods of a block make sure that no other run covers it. */
+/* Records the run for the blocks inside it. A block holds two of its periods, so no other run contains the block. */
 static lzs_status note_cover(scan *s, const lzs_repetition *run) {
     if (run->period > STRETCH / 2 || run->length < 2 * STRETCH) return LZS_OK;
     if (!s->cover) s->cover = calloc((size_t)(s->size / STRETCH + 1), sizeof *s->cover);
@@ -306,14 +312,14 @@ static lzs_status record(scan *s, uint64_t start, uint64_t length, uint64_t peri
     return status == LZS_OK ? push(&s->fresh, run) : status;
 }
 
-/* All runs of a period, given those of shorter ones. */
+/* Finds all runs of a period, given the runs of all shorter periods. */
 static lzs_status scan_period(scan *s, const search *look) {
     uint64_t period = look->period;
-    uint64_t before = look->step - s->width; /* bytes from where the next run may start to its anchor */
+    uint64_t before = look->step - s->width; /* bytes between the earliest start of the next run and its anchor */
     uint64_t end = s->size - period - look->window + 1;
     uint64_t at = before;
-    uint64_t same = 0;                  /* an anchor before this lies in a run whose period divides this one */
-    uint64_t other_from = 0, other = 0; /* one between these lies inside a run whose period does not */
+    uint64_t same = 0;                  /* anchors before this place lie in a run whose period divides this one */
+    uint64_t other_from = 0, other = 0; /* anchors between these lie inside a run whose period does not */
     run_list *known = &s->known;
     size_t i = 0, kept = 0;
     while (at < end) {
@@ -345,7 +351,7 @@ static lzs_status scan_period(scan *s, const search *look) {
                 status = record(s, at - left, left + right + period, period);
                 if (status != LZS_OK) return status;
             }
-            at += right + look->step; /* a mismatch follows, and the next run is behind it */
+            at += right + look->step; /* a mismatch follows, and the next run starts behind it */
         }
     }
     if (kept < i) memmove(known->runs + kept, known->runs + i, (known->n - i) * sizeof *known->runs);
@@ -361,7 +367,7 @@ static lzs_status scan_all(scan *s, uint64_t max_period) {
         if (s->min_length > period && s->min_length - period > look.shortest) look.shortest = s->min_length - period;
         look.window = look.shortest >= 2 * WORD ? WORD : s->width;
         look.step = look.shortest - look.window + s->width;
-        if (!s->known.n) { /* in ordinary texts this is nearly all there is to do */
+        if (!s->known.n) { /* in ordinary texts there is seldom more to do */
             uint64_t end = s->size - period - look.window + 1;
             if (next_match(s, &look, look.step - s->width, end) >= end) continue;
         }

@@ -1,4 +1,4 @@
-"""A text as the scanner reads it: bytes of UTF-8, or its near view; and back from there to characters of the text."""
+"""Texts as the scans read them, as UTF-8 or normalized, and the way back from there to characters of the text."""
 
 from functools import cache
 from typing import Any
@@ -11,16 +11,16 @@ from ._ffi import ffi, lib
 
 Offsets = npt.NDArray[np.int64]
 
-_ASCII, _FOLDED = 128, 0x1FBFA  # from the latter on no character is a capital, a digit or white space (Unicode 14)
+_ASCII, _FOLDED = 128, 0x1FBFA  # no character from the latter on is a capital, a digit or white space (Unicode 14)
 
 
 def to_bytes(text: str) -> bytes:
-    """Return a text as UTF-8, lone surrogates as if they were characters."""
+    """Return a text as UTF-8, with lone surrogates encoded as if they were characters."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def whole_characters(data: bytes, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
-    """Return stretches of UTF-8 without the parts of characters at their ends; maybe empty ones."""
+    """Return stretches of UTF-8 without the incomplete characters at their ends; some may be empty."""
     if data.isascii() or not start.size:
         return start, end
     inside = np.append((np.frombuffer(data, np.uint8) & 0xC0) == 0x80, False)
@@ -41,10 +41,10 @@ def characters_before(data: bytes, at: Offsets) -> Offsets:
 
 
 def fold_table(data: bytes) -> tuple[Any, int]:
-    """Return what the characters of a text of UTF-8 become, a uint32_t array for C and its length, made once.
+    """Return the table by which a text of UTF-8 is normalized, a uint32_t array for C, and its length; made once.
 
-    White space becomes ' ', decimal digits '0', others their lower case by `str.lower` where that is one character that
-    takes no more bytes.
+    White space becomes ' ' and decimal digits '0'. Other characters become their lower case by `str.lower`, if that is
+    one character that takes no more bytes.
     """
     return _fold_table(_ASCII if data.isascii() else _FOLDED)
 
@@ -65,11 +65,11 @@ def _fold_table(size: int) -> tuple[Any, int]:
     return ffi.from_buffer("uint32_t[]", table), size
 
 
-class NearView:
+class NormalizedText:
     """A text of UTF-8 with digits masked, case folded and white space collapsed: ``data``, UTF-8.
 
-    A stretch of decimal digits is one '0' (a counter goes from 9 to 10), a stretch of white space one ' ', a letter its
-    lower case.
+    A stretch of decimal digits is one '0' (a counter goes from 9 to 10), a stretch of white space is one ' ', and a
+    letter is its lower case. Lone surrogates, and bytes that are not UTF-8, stay as they are.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -78,14 +78,14 @@ class NearView:
         self.data = room[: self._make(room, np.empty(0, np.uint64))].tobytes()
 
     def _make(self, room: npt.NDArray[np.uint8], places: npt.NDArray[np.uint64]) -> int:
-        fold, n_view = fold_table(self._text), ffi.new("size_t *")
-        view, places_array = ffi.from_buffer("uint8_t[]", room), ffi.from_buffer("uint64_t[]", places)
+        fold, n_normalized = fold_table(self._text), ffi.new("size_t *")
+        normalized, places_array = ffi.from_buffer("uint8_t[]", room), ffi.from_buffer("uint64_t[]", places)
         text = ffi.from_buffer(self._text)
-        check(lib.lzs_near_view(text, len(text), *fold, view, n_view, places_array, places.size))
-        return int(n_view[0])
+        check(lib.lzs_normalize(text, len(text), *fold, normalized, n_normalized, places_array, places.size))
+        return int(n_normalized[0])
 
     def places(self, at: Offsets) -> Offsets:
-        """Return at which character of the text what is at these offsets of the view begins, int64 of their shape."""
+        """Return the characters of the text that were written at these offsets in ``data``, int64 of their shape."""
         order = np.sort(at, axis=None)
         found = order.astype(np.uint64)
         self._make(np.empty(max(len(self._text), 1), np.uint8), found)

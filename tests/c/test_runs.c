@@ -1,12 +1,12 @@
-/* test_audit.c - the runs of small texts against the definition, and the operations that hostile texts cost. The file is
- * included, so that its operations can be counted. */
-#include <string.h>
-
+/* test_runs.c - compares the runs of small texts with the definition, and bounds the operations of hostile texts.
+ *
+ * The source file is included, so that its operations can be counted.
+ */
 #include "check.h"
 
 static uint64_t work;
 #define LZS_WORK(n) (work += (n))
-#include "../../c/lzs_audit.c"
+#include "../../c/text/runs.c"
 
 enum { N_RUNS = 1 << 16 };
 
@@ -20,7 +20,7 @@ static size_t byte_runs(const uint8_t *text, size_t n, uint64_t min_copies, uint
 
 /* ---- against the definition ---- */
 
-/* The shortest period of a stretch. */
+/* Returns the shortest period of a text. */
 static size_t period_of(const uint8_t *text, size_t n) {
     for (size_t p = 1; p < n; p++) {
         size_t i = 0;
@@ -30,7 +30,7 @@ static size_t period_of(const uint8_t *text, size_t n) {
     return n;
 }
 
-/* `found` holds the runs of the text, in order, and no others. */
+/* Checks that `found` holds exactly the runs of the text, in order. */
 static void check_runs(const uint8_t *text, size_t n, uint64_t min_copies, uint64_t min_length, uint64_t max_period,
                        size_t n_runs) {
     size_t r = 0;
@@ -86,7 +86,13 @@ static void test_random(void) {
 
 /* ---- hostile texts ---- */
 
-/* Fills text[n] with the hostile text of a number; false when there is none. */
+static int trailing_zeros(size_t i) {
+    int n = 0;
+    for (; i % 2 == 0; i /= 2) n++;
+    return n;
+}
+
+/* Fills text[n] with the hostile text of this number. Returns false if there is none. */
 static bool make(int number, uint8_t *text, size_t n) {
     uint64_t state = (uint64_t)number;
     memset(text, 'a', n);
@@ -107,7 +113,7 @@ static bool make(int number, uint8_t *text, size_t n) {
         for (size_t i = 1; i < n; i++) text[i] = i % 2 ? (uint8_t)('a' + 'b' - text[i / 2]) : text[i / 2];
         return true;
     case 6: /* period doubling word: b where the number of trailing zeros is odd */
-        for (size_t i = 1; i <= n; i++) text[i - 1] = (uint8_t)('a' + lzs_lowest_bit((uint32_t)i) % 2);
+        for (size_t i = 1; i <= n; i++) text[i - 1] = (uint8_t)('a' + trailing_zeros(i) % 2);
         return true;
     case 7: /* a de Bruijn word of order 16, by its shift register x^16 + x^14 + x^13 + x^11 + 1 */
         for (size_t i = 0, bits = 1; i < n; i++) {
