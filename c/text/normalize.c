@@ -23,9 +23,10 @@ static size_t encoded_width(uint32_t c) {
 }
 
 /* Reads the character that starts with a byte of 80 or more, and returns its number of bytes. If no well-formed
- * character starts there, the character is NO_CHARACTER and the number is 1. */
+ * character starts there, the character is NO_CHARACTER and the number is 1. Two bytes that start with C2 or more are
+ * always well-formed if the second is a continuation byte; the number in longer ones must be checked. */
 static size_t decode(const uint8_t *text, size_t n, uint32_t *character) {
-    size_t width = text[0] >= 0xF8 ? 1 : text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : text[0] >= 0xC0 ? 2 : 1;
+    size_t width = text[0] >= 0xF8 ? 1 : text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : text[0] >= 0xC2 ? 2 : 1;
     *character = NO_CHARACTER;
     if (width == 1 || width > n) return 1;
     uint32_t c = text[0] & (0x7Fu >> width);
@@ -33,7 +34,7 @@ static size_t decode(const uint8_t *text, size_t n, uint32_t *character) {
         if ((text[i] & 0xC0) != 0x80) return 1;
         c = c << 6 | (text[i] & 0x3Fu);
     }
-    if (encoded_width(c) != width || !is_character(c)) return 1;
+    if (width > 2 && (encoded_width(c) != width || !is_character(c))) return 1;
     *character = c;
     return width;
 }
@@ -91,7 +92,7 @@ lzs_status lzs_normalize(const uint8_t *text, size_t n, const uint32_t *fold, si
         if (c >= 0x80) width = decode(text + at, n - at, &c);
         if (c < n_fold) {
             c = fold[c];
-            if (!is_character(c) || encoded_width(c) > width) return LZS_EINVAL;
+            if (encoded_width(c) > width || (width > 2 && !is_character(c))) return LZS_EINVAL;
         }
         if (!collapses(c, last)) {
             while (place < n_places && places[place] <= made) places[place++] = n_characters;
