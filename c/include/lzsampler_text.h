@@ -89,7 +89,7 @@ typedef struct lzs_figures {
     uint64_t distinct[4]; /* distinct ones among them */
     /* The most frequent n-gram, n = 2..4: its length, with a space between two words, times its occurrences. */
     uint64_t top_characters[3];
-    /* The length, without spaces, of the duplicate n-grams, n = 5..10, except those that overlap one already counted. */
+    /* The length, without spaces, of the duplicate n-grams, n = 5..10, except those that overlap one counted. */
     uint64_t duplicate_characters[6];
     uint64_t lines, duplicate_lines, duplicate_line_characters;
     uint64_t paragraphs, duplicate_paragraphs, duplicate_paragraph_characters;
