@@ -229,7 +229,7 @@ def _finite(x: float) -> float:
 
 
 def apply_edit(edit: Edit, x: float, sign_aware: bool) -> float:
-    """Return the edited logit; what is not finite stays as it is, what is finite stays finite unless it is forbidden."""
+    """Return the edited logit. Infinite ones stay as they are and finite ones stay finite, but for a bias of -inf."""
     if edit.bias == -math.inf:
         return -math.inf
     if not math.isfinite(x):
