@@ -5,7 +5,6 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
