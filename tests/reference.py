@@ -211,7 +211,8 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
         before = out.get(t, Edit(1.0, 0.0))
         out[t] = Edit(before.repeat, _finite(before.bias - penalty))
     out = {t: edit for t, edit in out.items() if t not in p.exempt}
-    for t, bias in p.logit_bias:  # no penalty: it holds for exempt tokens too, and may forbid one
+    table: Any = p.logit_bias
+    for t, bias in table:  # no penalty: it holds for exempt tokens too, and may forbid one
         before = out.get(t, Edit(1.0, 0.0))
         out[t] = Edit(before.repeat, -math.inf if bias == -math.inf else _finite(before.bias + bias))
     return out
