@@ -5,6 +5,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ import reference
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
+from lzsampler import Params, Sampler  # noqa: E402
 from lzsampler.llama.vocabulary import vocabulary  # noqa: E402 (needs llama_cpp)
 from lzsampler.models import default_model  # noqa: E402
+from lzsampler.params import History  # noqa: E402
 
 VOCABULARY = vocabulary(default_model())
 OLD = "n_ctx_train" in inspect.signature(llama_cpp._internals.LlamaSampler.add_dry).parameters
@@ -151,3 +154,140 @@ def test_long_repetitions_stay_finite() -> None:
     for multiplier in (1.0, 1e30):
         (penalty,) = reference.dry_penalties(history, multiplier, 1.75, 2, -1).values()
         assert 1e38 < penalty <= reference.FLOAT_MAX
+
+
+# ---- the core against the twin ----
+
+N_VOCAB = 6
+
+
+def penalties_of(sampler: Sampler) -> dict[int, float]:
+    tokens, repeat, bias = sampler.edits()
+    assert (repeat == 1).all()
+    return {int(token): -float(b) for token, b in zip(tokens, bias, strict=True)}
+
+
+def twin_of(history: Sequence[int], params: Params) -> dict[int, float]:
+    edits = reference.edits(history, N_VOCAB, params)
+    return as_floats({token: -edit.bias for token, edit in edits.items() if edit.bias})
+
+
+@pytest.mark.parametrize(("letters", "longest"), [(2, 11), (3, 8)])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"dry_multiplier": 1.0},
+        {"dry_multiplier": 0.8, "dry_base": 1.1, "dry_allowed_length": 1},
+        {"dry_multiplier": 2.0, "dry_base": 1.0, "dry_allowed_length": 3},
+        {"dry_multiplier": 1.0, "dry_allowed_length": 0},
+        {"dry_multiplier": 1.0, "dry_allowed_length": 1, "dry_breakers": (1,)},
+        {"dry_multiplier": 1.0, "dry_allowed_length": 1, "dry_breakers": (0, 5), "exempt": (1,)},
+    ],
+)
+def test_the_core_is_the_twin_on_all_short_strings(letters: int, longest: int, fields: dict[str, Any]) -> None:
+    """Every string is reached by a walk through their tree, with a rewind for each step back."""
+    params = Params(**fields)
+    sampler = Sampler(N_VOCAB, params)
+    history: list[int] = []
+    penalised = 0
+
+    def walk() -> None:
+        nonlocal penalised
+        expected = twin_of(history, params)
+        assert penalties_of(sampler) == expected, history
+        penalised += bool(expected)
+        if len(history) < longest:
+            for token in range(letters):
+                history.append(token)
+                sampler.accept(token)
+                walk()
+                history.pop()
+                sampler.rewind(1)
+
+    walk()
+    assert penalised > 100
+
+
+@pytest.mark.parametrize("window", [*range(1, 21), -1])
+def test_every_window(window: int) -> None:
+    rng = np.random.default_rng(window + 1)
+    for _ in range(12):
+        params = Params(
+            dry_multiplier=1.0,
+            dry_allowed_length=int(rng.integers(1, 4)),
+            dry_penalty_last_n=window,
+            dry_breakers=tuple(rng.choice(4, size=rng.integers(0, 2)).tolist()),
+            history="all",
+        )
+        history = rng.integers(0, rng.integers(1, 5), size=60).tolist()
+        prompt = int(rng.integers(0, 40))
+        sampler = Sampler(N_VOCAB, params)
+        sampler.prime(history[:prompt])
+        for n in range(prompt, 60):
+            assert penalties_of(sampler) == twin_of(history[:n], params)
+            sampler.accept(history[n])
+        for _ in range(10):
+            n = int(rng.integers(0, sampler.position + 1))
+            sampler.rewind(n)
+            del history[len(history) - n :]
+            assert penalties_of(sampler) == twin_of(history, params)
+            more = rng.integers(0, 3, size=rng.integers(0, 8)).tolist()
+            for token in more:
+                sampler.accept(token)
+            history += more
+            assert penalties_of(sampler.clone()) == twin_of(history, params)
+        sampler.reset()
+        assert penalties_of(sampler) == {}
+
+
+@pytest.mark.parametrize(("history", "expected"), [("all", {2: 1.0}), ("generated", {})])
+def test_the_prompt_counts_with_history_all_only(history: History, expected: dict[int, float]) -> None:
+    sampler = Sampler(N_VOCAB, Params(dry_multiplier=1.0, history=history))
+    sampler.prime([0, 1, 2, 5])
+    sampler.accept(0)
+    sampler.accept(1)
+    assert penalties_of(sampler) == expected
+
+
+def test_dry_beside_the_other_penalties() -> None:
+    params = Params(
+        dry_multiplier=0.8, dry_allowed_length=1, dry_breakers=(3,), lz_penalty=0.3, lz_window=12, lz_buffer=2,
+        repetition_penalty=1.2, frequency_penalty=0.1, presence_penalty=0.2, penalty_window=9, exempt=(1,),
+        logit_bias={0: 0.5, 1: -2.0, 4: -math.inf},
+    )  # fmt: skip
+    rng = np.random.default_rng(5)
+    history: list[int] = []
+    sampler = Sampler(N_VOCAB, params)
+    for _ in range(300):
+        tokens, repeat, bias = sampler.edits()
+        expected = reference.edits(history, N_VOCAB, params)
+        assert tokens.tolist() == sorted(t for t, edit in expected.items() if edit != (1.0, 0.0))
+        for token, r, b in zip(tokens.tolist(), repeat.tolist(), bias.tolist(), strict=True):
+            assert (r, b) == pytest.approx(expected[token], rel=1e-5, abs=1e-5)
+        history.append(int(rng.choice([0, 0, 0, 1, 2, 3, 5])))
+        sampler.accept(history[-1])
+
+
+@pytest.mark.parametrize("base", [1.0, 1.0000001, 1.000002, 1.1, 1.75, 2.0, 10.0, 1e30])
+@pytest.mark.parametrize("multiplier", [1e-30, 0.8, 1e30])
+def test_long_repetitions_are_penalised_as_far_as_a_float_goes(base: float, multiplier: float) -> None:
+    params = Params(dry_multiplier=multiplier, dry_base=base, dry_allowed_length=1)
+    sampler = Sampler(N_VOCAB, params)
+    for n in range(1, 400):
+        sampler.accept(0)
+        ours, expected = penalties_of(sampler), twin_of([0] * n, params)
+        assert ours.keys() == expected.keys()
+        assert all(math.isfinite(penalty) for penalty in ours.values())
+        assert ours == pytest.approx(expected, rel=1e-6)
+
+
+def test_repetitions_beyond_the_64_tokens_of_llama_cpp_are_seen() -> None:
+    rng = np.random.default_rng(0)
+    passage = rng.integers(0, 1000, size=5000).tolist()
+    sampler = Sampler(1000, Params(dry_multiplier=0.8))
+    for token in [*passage, *passage[:70]]:
+        sampler.accept(token)
+    tokens, _, bias = sampler.edits()
+    worst = int(tokens[bias.argmin()])
+    assert worst == passage[70]
+    assert -float(bias.min()) == pytest.approx(0.8 * 1.75**68, rel=1e-6)
