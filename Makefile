@@ -3,13 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := $(wildcard c/*.c c/*.h c/*.in cli/*.py lzsampler/*.py lzsampler/*/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
+SOURCES := $(wildcard c/*.c c/*.h c/*.in c/*/*.c c/*/*.h c/*/*.in cli/*.py lzsampler/*.py lzsampler/*/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
 
 # llama.cpp for AVX2-class CPUs instead of this very one: pip keeps the wheel and may use it on another machine, and a
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions pytest hf neon versions bench wheel clean
+.PHONY: demo test lint ctest instructions pytest hf neon noise versions bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -33,9 +33,15 @@ instructions:
 # The kernels of 64-bit Arm on this machine: apt-get install gcc-aarch64-linux-gnu qemu-user
 neon:
 	mkdir -p build
-	aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static -ffp-contract=off -Ic -Itests/c \
+	aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static -ffp-contract=off -Ic -Ic/include -Itests/c \
 	  c/lzs_*.c tests/c/test_kernels.c -lm -o build/test_kernels_neon
 	qemu-aarch64 build/test_kernels_neon
+
+# The statistical tests of the noise with 10^7 draws each, about three minutes; ctest runs them with 200,000.
+noise:
+	mkdir -p build
+	$(CC) -std=c11 -Wall -Wextra -Werror -O2 -ffp-contract=off -Ic/backend tests/c/noise_statistics.c -lm -o build/noise_statistics
+	build/noise_statistics 10000000
 
 pytest: $(VENV)/.ready
 	$(BIN)/pytest

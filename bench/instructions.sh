@@ -9,7 +9,7 @@ command -v valgrind >/dev/null || { echo "instructions: needs valgrind (apt-get 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 compiler=$("${CC:-cc}" --version | head -n 1)
-"${CC:-cc}" -std=c11 -O2 -g -ffp-contract=off -Ic bench/instructions.c c/lzs_*.c -lm -o "$work/instructions"
+"${CC:-cc}" -std=c11 -O2 -g -ffp-contract=off -Ic -Ic/include bench/instructions.c c/lzs_*.c -lm -o "$work/instructions"
 
 count() { # instructions of the whole program
     LZS_KERNELS=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$work/instructions" "$2" "$3" 2>&1 |

@@ -1,4 +1,4 @@
-"""Types of the extension module that cffi makes; ``lib`` is c/lzsampler.h."""
+"""Types of the extension module that cffi makes; ``lib`` is what the public C headers declare."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Writes the C source of ``lzsampler._ffi`` from the marked section of ``c/lzsampler.h``; run by CMake.
+"""Writes the C source of ``lzsampler._ffi`` from the marked sections of the public C headers; run by CMake.
 
-The header is the only copy of the declarations: the compiler checks the extension against it, cffi reads its marked
-section. ``python _ffi_build.py HEADER OUTPUT``
+The headers are the only copy of the declarations: the compiler checks the extension against them, and cffi reads their
+marked sections. ``python _ffi_build.py HEADER... OUTPUT``, where each header comes after those whose types it uses.
 """
 
 import re
@@ -11,17 +11,18 @@ from pathlib import Path
 from cffi import FFI
 
 
-def cdef(header: str) -> str:
-    """Return the declarations between the marks, as cffi's parser takes them."""
-    parts = re.findall(r"/\* cdef-begin \*/(.*?)/\* cdef-end \*/", header, re.DOTALL)
+def cdef(header: Path) -> str:
+    """Return the declarations between the marks of a header, as cffi's parser takes them."""
+    parts = re.findall(r"/\* cdef-begin \*/(.*?)/\* cdef-end \*/", header.read_text(encoding="utf-8"), re.DOTALL)
     if not parts:
-        raise SystemExit("the header has no cdef section")
+        raise SystemExit(f"{header.name} has no cdef section")
     return re.sub(r"\bLZS_API\b", "", "\n".join(parts))
 
 
 if __name__ == "__main__":
-    header_path, output_path = map(Path, sys.argv[1:])
+    *headers, output = map(Path, sys.argv[1:])
     ffi = FFI()
-    ffi.cdef(cdef(header_path.read_text(encoding="utf-8")))
-    ffi.set_source("lzsampler._ffi", '#include "lzsampler.h"')
-    ffi.emit_c_code(str(output_path))
+    for path in headers:
+        ffi.cdef(cdef(path))
+    ffi.set_source("lzsampler._ffi", "\n".join(f'#include "{path.name}"' for path in headers))
+    ffi.emit_c_code(str(output))

@@ -1,4 +1,4 @@
-"""`runs`: every maximal repetition of a text, found by the C core (c/lzs_audit.c)."""
+"""`runs`: every maximal repetition of a text, found in C (c/text/runs.c)."""
 
 from typing import Any, NamedTuple
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ._check import INT32_MAX, integer, token_array
+from ._prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
 from ._scan import Runs, Text, runs
-from ._screen import LINES, LONG, MANY, NEAR_LONG, NEAR_MANY, WORDS, Screen
 from .metrics import Metrics, Spans, intern, lines, words
 from .records import LOOPING, RULES, Audited, Field, FieldName, Finding, Level, Record, Rule
-from .views import NearView, Offsets, characters_before, to_bytes, whole_characters
+from .text import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
 
 Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
 """A text's tokens, int32[n], and the character at which each of them starts, int64[n], ascending."""
@@ -242,23 +242,22 @@ class _FieldAudit:
 
 
 @lru_cache(maxsize=8)
-def _screen(rules: Rules) -> Screen:
-    return Screen(
-        copies=rules.copies,
+def _prefilter(rules: Rules) -> Prefilter:
+    return Prefilter(
         length=rules.length,
-        length_copies=rules.length_copies,
-        any_copies=min(rules.copies, rules.literal_copies),
-        near_copies=rules.near_copies,
+        of_bytes=(min(rules.copies, rules.literal_copies), rules.length_copies),
+        of_spans=(rules.copies, rules.length_copies),
+        of_normalized=(rules.copies, rules.near_copies),
     )
 
 
 def _repeating(
-    text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, many: bool, known: Runs | None = None
+    text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, short: bool, known: Runs | None = None
 ) -> Runs:
     """Return the runs long enough with ``length_copies``, maybe known ones, and shorter ones of ``copies`` copies."""
     found = []
     longest = (rules.length - 1) // copies  # period of those that are not among the long ones
-    if many:
+    if short:
         found.append(runs(text, min_copies=copies, min_length=0, max_period=longest))
     if long:
         found.append(known or runs(text, min_copies=min(copies, length_copies), min_length=rules.length))
@@ -286,17 +285,17 @@ class _TextAudit(_FieldAudit):
         self.text, self.data = field.text, to_bytes(field.text)
         self.end = len(field.text.rstrip())
         self._tokens = None if tokenizer is None else tokenizer(field.text)
-        counts, may, long_runs = _screen(rules)(self.data)
+        counts, scans, long_runs = _prefilter(rules)(self.data)
         rep4 = metrics.add(self.data, counts)
-        literal = self._exact(long_runs, bool(may & LONG), bool(may & MANY))
-        if may & LINES and "line" in rules.levels and not self.all_claimed:
+        literal = self._exact(long_runs, bool(scans & LONG_BYTES), bool(scans & SHORT_BYTES))
+        if scans & LINES and "line" in rules.levels and not self.all_claimed:
             self._spans("line", "LZR003", lines(self.data))
-        if may & WORDS and "word" in rules.levels and not self.all_claimed:
+        if scans & WORDS and "word" in rules.levels and not self.all_claimed:
             self._spans("word", "LZR005", words(self.data))
         if "token" in rules.levels and self._tokens is not None and not self.all_claimed:
             self._of_tokens(*self._tokens)
-        if may & (NEAR_LONG | NEAR_MANY) and rules.near and not self.all_claimed:
-            self._near(bool(may & NEAR_LONG), bool(may & NEAR_MANY))
+        if scans & (LONG_NORMALIZED | SHORT_NORMALIZED) and rules.near and not self.all_claimed:
+            self._near(bool(scans & LONG_NORMALIZED), bool(scans & SHORT_NORMALIZED))
         loops = len(self.found)
         self._literal(literal)
         half_free = 2 * int(np.count_nonzero(self._claimed)) < self.size
@@ -321,13 +320,13 @@ class _TextAudit(_FieldAudit):
 
         return test
 
-    def _exact(self, known: Runs | None, long: bool, many: bool) -> _Stretches:
+    def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
-        if not (long or many):
+        if not (long or short):
             return _NONE
         rules = self.rules
         copies = min(rules.copies, rules.literal_copies)
-        found = _repeating(self.data, rules, copies, rules.length_copies, long=long, many=many, known=known)
+        found = _repeating(self.data, rules, copies, rules.length_copies, long=long, short=short, known=known)
         in_characters = _in_characters(self.data, _of_bytes(self.data, found))
         length = in_characters.end - in_characters.start
         literal = in_characters.where(length >= rules.literal_copies * in_characters.period)
@@ -377,26 +376,26 @@ class _TextAudit(_FieldAudit):
         significant = stretches.where(self.enough(found.length, end - start, found.period) & (stretches.period > 0))
         self.take("token", "LZR006", significant, self._unit_test(significant))
 
-    def _near(self, long: bool, many: bool) -> None:
-        """Report what repeats in the near view; lengths and copies count there, and units have two letters."""
-        view = NearView(self.data)
+    def _near(self, long: bool, short: bool) -> None:
+        """Report what repeats in the normalized text; lengths and copies count there, and units have two letters."""
+        normalized = NormalizedText(self.data)
         rules = self.rules
-        repeating = _repeating(view.data, rules, rules.copies, rules.near_copies, long=long, many=many)
-        found = _of_bytes(view.data, repeating)
-        in_characters = _in_characters(view.data, found)
+        repeating = _repeating(normalized.data, rules, rules.copies, rules.near_copies, long=long, short=short)
+        found = _of_bytes(normalized.data, repeating)
+        in_characters = _in_characters(normalized.data, found)
         length = in_characters.end - in_characters.start
         mask = self.enough(length, length, in_characters.period, near=True)
-        in_view = found.where(mask)
-        if not in_view.start.size:
+        in_normalized = found.where(mask)
+        if not in_normalized.start.size:
             return
-        in_text = view.places(np.stack((in_view.start, in_view.end, in_view.start + in_view.period)))
+        in_text = normalized.places(np.stack((in_normalized.start, in_normalized.end, in_normalized.start + in_normalized.period)))
 
         def is_unit(i: int) -> bool:
-            start = int(in_view.start[i])
-            unit = view.data[start : start + int(in_view.period[i])].decode("utf-8", "surrogatepass")
+            start = int(in_normalized.start[i])
+            unit = normalized.data[start : start + int(in_normalized.period[i])].decode("utf-8", "surrogatepass")
             return _distinct(unit, 0, len(unit), lambda character: not character.isalpha()) >= 2
 
-        significant = _Stretches(in_text[0], in_text[1], in_text[2] - in_text[0], in_view.copies)
+        significant = _Stretches(in_text[0], in_text[1], in_text[2] - in_text[0], in_normalized.copies)
         self.take("char", "LZR004", significant, is_unit)
 
 

@@ -1,9 +1,10 @@
 """The twin of the C core: DESIGN.md sections 4 to 6 in slow, obvious, double-precision code, the oracle of the tests.
 
-Only the random words and the uniforms made of them (`philox4x32`, `race_noise`) mirror the definition in
-c/lzs_math.h bit for bit; they are what the words "the same seed gives the same token" mean. Everything else knows
-nothing of how the core computes. The core works in float32, so where a comparison is closer than its rounding both
-answers are right: `Row.agrees` and `Row.winners` accept either, and nothing but those.
+Only the random words and the uniforms made of them (the functions under "random numbers") mirror docs/determinism.md
+bit for bit; they are what the words "the same seed gives the same token" mean. Everything else knows nothing of how
+the core computes. The core works in float32, so where a comparison is closer than its rounding both answers are
+right: `Row.agrees` and `Row.winners` accept either, and nothing but those. `determinism.py` is the twin that rounds as
+the core does and accepts one answer.
 """
 
 import math
@@ -427,17 +428,60 @@ def philox4x32(counter: npt.NDArray[np.uint64], key: tuple[int, int]) -> npt.NDA
     return np.stack([c0, c1, c2, c3], axis=1).astype(np.uint32)
 
 
-def race_noise(ids: npt.NDArray[Any], seed: int, position: int) -> Floats:
-    """log2(-log2 u) of each token's draw: four neighbouring ids share one Philox call, u = 1 - v, v of 31 bits."""
-    ids = np.asarray(ids, np.int64)
-    counter = np.zeros((len(ids), 4), np.uint64)
-    counter[:, 0] = ids // 4
+TOKEN_DOMAIN, GROUP_DOMAIN, SEQUENCE_DOMAIN = 0, 1, 4  # the last word of the counter: what the words are for
+
+
+def words_at(numbers: npt.NDArray[np.int64], seed: int, position: int, domain: int) -> npt.NDArray[np.uint32]:
+    """Return the random word of each number of a domain: four neighbouring numbers share one Philox call."""
+    counter = np.zeros((len(numbers), 4), np.uint64)
+    counter[:, 0] = numbers // 4
     counter[:, 1] = position & 0xFFFFFFFF
     counter[:, 2] = position >> 32
-    words = philox4x32(counter, (seed & 0xFFFFFFFF, seed >> 32))[np.arange(len(ids)), ids % 4]
-    v = ((words >> np.uint32(1)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-31)
-    v = np.minimum(v, np.float32(1 - 2.0**-24))
-    return np.asarray(np.log2(-np.log1p(-v.astype(np.float64)) / math.log(2)), np.float64)
+    counter[:, 3] = domain
+    words: npt.NDArray[np.uint32] = philox4x32(counter, (seed & 0xFFFFFFFF, seed >> 32))
+    return words[np.arange(len(numbers)), numbers % 4]
+
+
+def uniforms(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.float32]:
+    """Return (k + 1/2) / 2**bits, at most 1 - 2**-24, for the number k that the highest bits of each word make."""
+    k = (words >> np.uint32(32 - bits)).astype(np.int32).astype(np.float32)
+    return np.asarray(np.minimum((k + np.float32(0.5)) * np.float32(2.0**-bits), 1 - 2.0**-24), np.float32)
+
+
+class Draws(NamedTuple):
+    """The random numbers behind the noise of some tokens; the uniforms are float32 in (0, 1)."""
+
+    holds: npt.NDArray[np.bool_]  # this token has its group's minimum
+    group_uniform: npt.NDArray[np.float32]
+    token_uniform: npt.NDArray[np.float32]
+
+
+def draws(ids: npt.NDArray[Any], seed: int, position: int) -> Draws:
+    """Return the random numbers of tokens: id t is member (t // 16) % 64 of group (t // 1024) * 16 + t % 16."""
+    ids = np.asarray(ids, np.int64)
+    group, member = ids // 1024 * 16 + ids % 16, ids // 16 % 64
+    group_words = words_at(group, seed, position, GROUP_DOMAIN)
+    token_words = words_at(64 * group + member, seed, position, TOKEN_DOMAIN)
+    return Draws(group_words % 64 == member, uniforms(group_words, 26), uniforms(token_words, 31))
+
+
+def race_noise(ids: npt.NDArray[Any], seed: int, position: int) -> Floats:
+    """Return log2 E of each token, E exponential with P(E > x) = 2**-x: the minimum of its group, or that and its own.
+
+    The least of 64 such variables is a 64th of one, any of the 64 may have it, and the others exceed it by as many
+    variables of the same law.
+    """
+    drawn = draws(ids, seed, position)
+    minimum = -np.log1p(-drawn.group_uniform.astype(np.float64)) / math.log(2) / 64
+    own = -np.log1p(-drawn.token_uniform.astype(np.float64)) / math.log(2)
+    return np.asarray(np.log2(np.where(drawn.holds, minimum, minimum + own)), np.float64)
+
+
+def sequence_seed(seed: int, sequence: int) -> int:
+    """Return the seed of one of the sequences that share a user's seed: 64 bits of Philox."""
+    counter = np.array([[sequence & 0xFFFFFFFF, sequence >> 32, 0, SEQUENCE_DOMAIN]], np.uint64)
+    low, high, *_ = philox4x32(counter, (seed & 0xFFFFFFFF, seed >> 32))[0].tolist()
+    return int(high << 32 | low)
 
 
 # ---- runs ----

@@ -36,8 +36,8 @@ def literal_loops(text: str, copies: int) -> list[Loop]:
     ]
 
 
-def near_view(text: str) -> tuple[str, list[int]]:
-    """The near view and, for each of its characters and its end, where it begins in the text."""
+def normalized(text: str) -> tuple[str, list[int]]:
+    """The normalized text and, for each of its characters and its end, where it begins in the text."""
     made: list[str] = []
     places: list[int] = []
     for i, character in enumerate(text):

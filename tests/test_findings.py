@@ -81,11 +81,11 @@ def test_exact_loops_are_those_of_the_twin(seed: int) -> None:
 def test_near_loops_are_those_of_the_twin(seed: int) -> None:
     n_loops = 0
     for text in texts(100 + seed):
-        view, places = twin.near_view(text)
+        normalized, places = twin.normalized(text)
         expected = {
             (places[loop.start], places[loop.end], places[loop.start + loop.period] - places[loop.start])
-            for loop in twin.significant_loops(view, 5, 30, 4)
-            if len({c for c in view[loop.start : loop.start + loop.period] if c.isalpha()}) >= 2
+            for loop in twin.significant_loops(normalized, 5, 30, 4)
+            if len({c for c in normalized[loop.start : loop.start + loop.period] if c.isalpha()}) >= 2
         }
         made = audit(text, copies=5, length=30, near_copies=4, levels=())
         found = stretches(made.findings, "LZR004")

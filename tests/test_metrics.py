@@ -15,19 +15,20 @@ from hypothesis import strategies as st
 
 import reference_audit as twin
 from lzsampler._ffi import ffi, lib
-from lzsampler._screen import Screen
+from lzsampler._prefilter import Prefilter
 from lzsampler.metrics import MEMBERS, Metrics, intern, lines, words
-from lzsampler.views import to_bytes
+from lzsampler.text import to_bytes
 
 PROSE = Path(__file__).parents[1] / "bench" / "train_embedded" / "corpus"
 SPACES = [chr(code) for code in range(0x110000) if chr(code).isspace()]
 
 
 def measured(texts: list[str]) -> dict[str, float]:
-    metrics, screen = Metrics(), Screen(copies=20, length=100, length_copies=3, any_copies=20, near_copies=8)
+    metrics = Metrics()
+    prefilter = Prefilter(length=100, of_bytes=(20, 3), of_spans=(20, 3), of_normalized=(20, 8))
     for text in texts:
         data = to_bytes(text)
-        metrics.add(data, screen(data).counts)
+        metrics.add(data, prefilter(data).counts)
     return metrics.figures()
 
 

@@ -4,50 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "check.h"
 #include "lzsampler.h"
 #include "lzs_llama_abi.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void __real_free(void *p);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void __wrap_free(void *p);
-
-static long n_allocations; /* asked for */
-static long n_live;        /* blocks not yet freed */
-static long fail_after = -1; /* the allocation after this many fails, once; -1 = none */
-
-static bool fails(void) {
-    n_allocations++;
-    return fail_after >= 0 && fail_after-- == 0;
-}
-
-void *__wrap_malloc(size_t size) {
-    if (fails()) return NULL;
-    n_live++;
-    return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size) {
-    if (fails()) return NULL;
-    n_live++;
-    return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size) {
-    if (fails()) return NULL;
-    n_live += p == NULL;
-    return __real_realloc(p, size);
-}
-
-void __wrap_free(void *p) {
-    n_live -= p != NULL;
-    __real_free(p);
-}
 
 enum { N_VOCAB = 300 };
 
@@ -283,56 +243,6 @@ static void test_link_apply_never_allocates(void) {
     CHECK(n_live == 0);
 }
 
-/* The scan of a text that needs all it has: lists of runs, known runs by place, fingerprints. */
-static void test_runs_failures(void) {
-    enum { N = 24000 };
-    static uint8_t text[N];
-    size_t n_runs = 0;
-    for (size_t i = 0; i < N; i++) text[i] = i % 200 && i != N / 2 + 1 ? 'a' : 'b';
-    memset(text, 'c', 600);
-    lzs_status status = LZS_ENOMEM;
-    for (int fail = 0; status != LZS_OK; fail++) {
-        long before = n_allocations;
-        fail_after = fail;
-        status = lzs_byte_runs(text, N, 2, 64, 0, NULL, 0, &n_runs);
-        bool failed = fail_after < 0;
-        fail_after = -1;
-        CHECK(status == (failed ? LZS_ENOMEM : LZS_ESPACE) && (n_runs > 100) == !failed);
-        CHECK(n_live == 0);
-        if (failed) continue;
-        CHECK(n_allocations - before >= 6); /* two lists that grow, two tables */
-        status = LZS_OK;
-    }
-}
-
-/* Words, lines and figures of a text whose tables grow. */
-static void test_figures_failures(void) {
-    enum { N = 6000 };
-    static uint8_t text[N];
-    static lzs_span words[N];
-    static int32_t ids[N];
-    size_t n_words, n_distinct;
-    uint64_t state = 5;
-    for (size_t i = 0; i < N; i++) text[i] = (uint8_t)"abcdefghijklmnopqrstuvwx   \n"[random_below(&state, 28)];
-    CHECK(lzs_split(text, N, LZS_SPLIT_WORDS, words, N, &n_words) == LZS_OK);
-    lzs_status status = LZS_ENOMEM;
-    lzs_figures figures;
-    const lzs_screen_rules rules = {.copies = 20, .length = 100, .length_copies = 3, .any_copies = 20, .near_copies = 8};
-    lzs_screening found;
-    for (int fail = 0; status != LZS_OK; fail++) {
-        long before = n_allocations;
-        fail_after = fail;
-        status = lzs_intern(text, N, words, n_words, ids, &n_distinct);
-        if (status == LZS_OK) status = lzs_text_figures(text, N, words, ids, n_words, &figures);
-        if (status == LZS_OK) status = lzs_screen(text, N, &rules, NULL, 0, &found);
-        bool failed = fail_after < 0;
-        fail_after = -1;
-        CHECK(status == (failed ? LZS_ENOMEM : LZS_OK));
-        CHECK(n_live == 0);
-        CHECK(failed || n_allocations - before >= 15);
-    }
-}
-
 int main(void) {
     uint64_t state = 3;
     for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
@@ -348,7 +258,5 @@ int main(void) {
     test_link_clone_failures(LZS_LINK_PENALTIES);
     test_link_clone_failures(LZS_LINK_SAMPLER);
     test_link_apply_never_allocates();
-    test_runs_failures();
-    test_figures_failures();
     return 0;
 }

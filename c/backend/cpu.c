@@ -1,0 +1,235 @@
+/* cpu.c - the CPU backend: rows of logits and plans -> tokens, distributions, processed rows. Each of the three is on one
+ * screen below.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "sort.h"
+
+/* ---- life ---- */
+
+static size_t n_words(int32_t n_vocab) {
+    return ((size_t)n_vocab + 31) / 32;
+}
+
+static size_t n_groups(int32_t n_vocab) {
+    return (size_t)lzs_stretches(n_vocab) * LZS_LANES;
+}
+
+static size_t scratch_bytes(const lzs_backend *b) {
+    size_t bytes = sizeof *b->scratch.histogram, words = n_groups(b->n_vocab) * sizeof *b->scratch.words;
+    if (words > bytes) bytes = words;
+    size_t room = (size_t)b->list.capacity * sizeof *b->scratch.room;
+    return room > bytes ? room : bytes;
+}
+
+lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candidates, lzs_backend **backend) {
+    *backend = NULL;
+    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB || max_candidates < 0) return LZS_EINVAL;
+    lzs_backend *b = calloc(1, sizeof *b);
+    if (!b) return LZS_ENOMEM;
+    b->n_vocab = n_vocab;
+    b->max_edits = max_edits < (size_t)n_vocab ? max_edits : (size_t)n_vocab;
+    b->kernels = lzs_kernels_best();
+    b->list.capacity = LZS_LIST;
+    if (max_candidates > LZS_LIST) b->list.capacity = max_candidates < n_vocab ? max_candidates : n_vocab;
+    if (b->list.capacity < LZS_LIST) b->list.capacity = LZS_LIST;
+    b->allowed = malloc(n_words(n_vocab) * sizeof *b->allowed);
+    b->values = malloc((b->max_edits ? b->max_edits : 1) * sizeof *b->values);
+    b->maxima = malloc(n_groups(n_vocab) * sizeof *b->maxima);
+    b->best = malloc((size_t)lzs_stretches(n_vocab) * sizeof *b->best);
+    b->list.packed = malloc((size_t)b->list.capacity * sizeof *b->list.packed);
+    b->scratch.room = malloc(scratch_bytes(b));
+    if (!b->allowed || !b->values || !b->maxima || !b->best || !b->list.packed || !b->scratch.room) {
+        lzs_backend_free(b);
+        return LZS_ENOMEM;
+    }
+    memset(b->allowed, 0xff, n_words(n_vocab) * sizeof *b->allowed);
+    *backend = b;
+    return LZS_OK;
+}
+
+void lzs_backend_free(lzs_backend *b) {
+    if (!b) return;
+    free(b->allowed);
+    free(b->values);
+    free(b->maxima);
+    free(b->best);
+    free(b->list.packed);
+    free(b->scratch.room);
+    free(b);
+}
+
+size_t lzs_backend_memory(const lzs_backend *b) {
+    return sizeof *b + n_words(b->n_vocab) * sizeof *b->allowed + (b->max_edits ? b->max_edits : 1) * sizeof *b->values +
+           n_groups(b->n_vocab) * sizeof *b->maxima + (size_t)lzs_stretches(b->n_vocab) * sizeof *b->best +
+           (size_t)b->list.capacity * sizeof *b->list.packed + scratch_bytes(b);
+}
+
+/* ---- a step ---- */
+
+/* Computes the edited logits and takes their tokens out of the row. */
+static void edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
+    const uint32_t *mask = plan->mask;
+    if (mask) memcpy(b->allowed, mask, n_words(plan->n_vocab) * sizeof *mask);
+    for (size_t i = 0; i < plan->n_edits; i++) {
+        int32_t token = plan->edits[i].token;
+        b->values[i] = lzs_allowed(mask, token) ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
+        b->allowed[token >> 5] &= ~(1u << (token & 31));
+    }
+}
+
+static void see_edited(lzs_candidates *c) {
+    for (int32_t i = 0; i < c->n_edits; i++) {
+        float x = c->values[i];
+        int32_t id = c->edits[i].token;
+        if (x != x) c->top.nan = true;
+        if (x > c->top.max || (x == c->top.max && x > -INFINITY && id < c->top.argmax)) {
+            c->top.max = x;
+            c->top.argmax = id;
+        }
+    }
+}
+
+lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *plan, lzs_candidates *c) {
+    *c = (lzs_candidates){.row = {row, plan->n_vocab, plan->mask}, .masked = plan->mask != NULL};
+    if (!row || plan->n_vocab > b->n_vocab || lzs_plan_invalid(plan)) return LZS_EINVAL;
+    if (plan->n_edits > b->max_edits) return LZS_ESPACE;
+    if (plan->n_edits) {
+        edit(b, row, plan);
+        c->row.mask = b->allowed;
+        c->edits = plan->edits;
+        c->values = b->values;
+        c->n_edits = (int32_t)plan->n_edits;
+    }
+    b->kernels->max(&c->row, b->maxima, b->best, &c->top);
+    see_edited(c);
+    if (c->top.nan) return LZS_ENAN;
+    if (c->top.argmax < 0) return LZS_EMASKED;
+    float t = plan->temperature > 0.0f ? plan->temperature : 1.0f;
+    c->scale = (lzs_softmax_scale){c->top.max, lzs_temperature_scale(t)};
+    b->list.n = 0;
+    if (plan->temperature == 0.0f) {
+        c->cut = (lzs_cut){lzs_key(c->top.max), c->top.argmax};
+    } else {
+        lzs_truncate(b, plan, c);
+    }
+    return LZS_OK;
+}
+
+void lzs_backend_end(lzs_backend *b, const lzs_candidates *c) {
+    if (c->row.mask != b->allowed) return; /* it is as it was */
+    if (c->masked || c->n_edits > c->row.n / 64) {
+        memset(b->allowed, 0xff, n_words(c->row.n) * sizeof *b->allowed);
+    } else {
+        for (int32_t i = 0; i < c->n_edits; i++) b->allowed[c->edits[i].token >> 5] = 0xffffffffu;
+    }
+}
+
+static lzs_status pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan, int32_t *token) {
+    if (plan->temperature == 0.0f) {
+        *token = c->top.argmax;
+    } else if (plan->pick == LZS_PICK_LLAMA_DIST) {
+        return lzs_llama_dist_pick(b, c, plan, token);
+    } else {
+        *token = lzs_race_pick(b, c, plan);
+    }
+    return LZS_OK;
+}
+
+static lzs_status sample(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t *token) {
+    lzs_candidates c;
+    *token = -1;
+    lzs_status status = lzs_backend_begin(b, row, plan, &c);
+    if (status == LZS_OK) status = pick(b, &c, plan, token);
+    lzs_backend_end(b, &c);
+    return status;
+}
+
+lzs_status lzs_backend_sample(lzs_backend *b, const float *const *rows, const lzs_plan *plans, size_t n,
+                              int32_t *tokens, lzs_status *statuses) {
+    lzs_status first = LZS_OK;
+    for (size_t i = 0; i < n; i++) {
+        statuses[i] = sample(b, rows[i], &plans[i], &tokens[i]);
+        if (first == LZS_OK) first = statuses[i];
+    }
+    return first;
+}
+
+lzs_status lzs_backend_distribution(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t *ids,
+                                    float *probabilities, size_t capacity, size_t *n) {
+    lzs_candidates c;
+    *n = 0;
+    lzs_status status = lzs_backend_begin(b, row, plan, &c);
+    if (status == LZS_OK) {
+        *n = lzs_collect(b, &c, ids, probabilities, capacity);
+        if (*n > capacity) status = LZS_ESPACE;
+    }
+    if (status == LZS_OK) {
+        double sum = 0.0; /* in order of ids: the same sum everywhere */
+        for (size_t i = 0; i < *n; i++) sum += lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i]));
+        for (size_t i = 0; i < *n; i++) {
+            probabilities[i] = (float)(lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i])) / sum);
+        }
+    }
+    lzs_backend_end(b, &c);
+    return status;
+}
+
+static float tempered(float x, float temperature) {
+    return x <= FLT_MAX ? lzs_finite(x / temperature) : x; /* a token that stays is not cut by its own size */
+}
+
+static void process(const lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan, float *out) {
+    float t = plan->temperature > 0.0f ? plan->temperature : 1.0f;
+    const float *x = c->row.x;
+    if (c->listed) {
+        for (int32_t i = 0; i < c->row.n; i++) out[i] = -INFINITY;
+        for (int32_t i = 0; i < b->list.n; i++) {
+            out[lzs_packed_id(b->list.packed[i])] = tempered(lzs_packed_x(b->list.packed[i]), t);
+        }
+        return;
+    }
+    for (int32_t i = 0; i < c->row.n; i++) {
+        bool stays = lzs_inside(c->cut, lzs_key(x[i]), i) && lzs_allowed(c->row.mask, i);
+        out[i] = stays ? tempered(x[i], t) : -INFINITY;
+    }
+    for (int32_t i = 0; i < c->n_edits; i++) {
+        int32_t id = c->edits[i].token;
+        if (lzs_inside(c->cut, lzs_key(c->values[i]), id)) out[id] = tempered(c->values[i], t);
+    }
+}
+
+lzs_status lzs_backend_process(lzs_backend *b, const float *row, const lzs_plan *plan, float *out) {
+    lzs_candidates c;
+    lzs_status status = lzs_backend_begin(b, row, plan, &c);
+    if (status == LZS_OK) process(b, &c, plan, out);
+    lzs_backend_end(b, &c);
+    return status;
+}
+
+lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_plan *plan, int32_t *token) {
+    lzs_candidates c;
+    *token = -1;
+    lzs_status status = lzs_backend_begin(b, row, plan, &c);
+    if (status == LZS_OK) status = pick(b, &c, plan, token);
+    if (status == LZS_OK) process(b, &c, plan, row);
+    lzs_backend_end(b, &c);
+    return status;
+}
+
+int32_t lzs_backend_best(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t k) {
+    lzs_candidates c;
+    lzs_plan best = *plan;
+    best.temperature = 1.0f;
+    best.top_k = k;
+    best.top_p = 1.0f;
+    best.min_p = 0.0f;
+    best.ties = LZS_TIES_CUT;
+    lzs_status status = lzs_backend_begin(b, row, &best, &c);
+    int32_t n = status == LZS_OK && c.listed ? b->list.n : 0;
+    lzs_sort_keys_with(b->list.packed, n, b->scratch.room);
+    lzs_backend_end(b, &c);
+    return n;
+}

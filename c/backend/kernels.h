@@ -1,0 +1,199 @@
+/* kernels.h - the inner loops over rows of logits and lists of tokens, as a table that faster instruction sets replace.
+ *
+ * kernels_scalar.c is the definition: every other table gives the same bits. Kernels know floats, bits and counts only.
+ * With the gap y(t) = (max - x(t)) * log2(e) / T, in bits below the best token, the softmax is p(t) ~ 2^-y(t). All
+ * truncation keeps a prefix of one order (logit descending, token id ascending), so one cut says what stays.
+ */
+#ifndef LZS_KERNELS_H
+#define LZS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef _MSC_VER
+#  include <intrin.h>
+#endif
+
+#include "noise.h"
+
+typedef struct lzs_row {
+    const float *x;       /* (n) logits */
+    int32_t n;            /* vocabulary size */
+    const uint32_t *mask; /* ((n + 31) / 32) words, 1 = allowed; NULL allows all */
+} lzs_row;
+
+/* Keys above `key` stay, and those equal to it up to token `id`. */
+typedef struct lzs_cut {
+    uint32_t key; /* above that of -inf, so a token at -inf never stays */
+    int32_t id;
+} lzs_cut;
+
+typedef struct lzs_top {
+    float max;      /* -inf when no token is allowed */
+    int32_t argmax; /* the lowest id on ties; -1 when no token is allowed */
+    bool nan;       /* an allowed logit is NaN */
+} lzs_top;
+
+/* Groups of tokens are those of the noise: a stretch of 1,024 consecutive ids has 16 of them, group l of a stretch holding
+ * the ids with id % 16 = l. Their maxima are a by-product of the first pass over a row: they say where large logits are,
+ * and since groups do not overlap, the k-th largest of them is a lower bound of the k-th largest logit. */
+#define LZS_LANES 16
+
+static inline int32_t lzs_stretches(int32_t n_vocab) {
+    return (n_vocab - 1) / LZS_STRETCH + 1;
+}
+
+/* The first token after stretch s; the last stretch may be short. */
+static inline int32_t lzs_stretch_end(int32_t n_vocab, int32_t s) {
+    return n_vocab - s * LZS_STRETCH < LZS_STRETCH ? n_vocab : (s + 1) * LZS_STRETCH;
+}
+
+/* What turns a logit into its gap in bits. */
+typedef struct lzs_softmax_scale {
+    float max;
+    float scale; /* log2(e) / temperature */
+} lzs_softmax_scale;
+
+/* Tokens taken out of a row, each packed so that integers have the order of truncation, the best one largest. */
+typedef struct lzs_list {
+    uint64_t *packed; /* (n of capacity) key of the logit << 32 | ~id */
+    int32_t n;
+    int32_t capacity;
+} lzs_list;
+
+static inline uint64_t lzs_pack(float x, int32_t id) {
+    return (uint64_t)lzs_key(x) << 32 | (uint32_t)~id;
+}
+
+static inline int32_t lzs_packed_id(uint64_t packed) {
+    return (int32_t)~(uint32_t)packed;
+}
+
+static inline uint32_t lzs_packed_key(uint64_t packed) {
+    return (uint32_t)(packed >> 32);
+}
+
+static inline float lzs_packed_x(uint64_t packed) {
+    return lzs_key_float(lzs_packed_key(packed));
+}
+
+/* A histogram of tokens by gap: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit; `above`
+ * are those with y < from. A token counts with its weight, and then `total` are all, or as 1. `per_bit` is a power of two and
+ * `from` a multiple of a bin's width, so y - from is exact. */
+#define LZS_BINS 2048
+typedef struct lzs_histogram {
+    float from, limit, per_bit;
+    bool count; /* tokens count as 1 */
+    uint64_t above, total;
+    uint64_t bins[LZS_BINS];
+} lzs_histogram;
+
+/* The runner that leads the race. */
+typedef struct lzs_race {
+    lzs_noise_key key;
+    lzs_softmax_scale scale;
+    float score; /* +inf before the first runner */
+    int32_t token;
+} lzs_race;
+
+typedef struct lzs_kernels {
+    const char *name;
+    /* The maximum and nothing else, as fast as the row can be read: what benches call the floor. No logit is NaN. */
+    float (*scan)(const float *x, int32_t n);
+    /* Fills `top`, the maxima of the groups (16 a stretch; -inf where nothing is allowed) and those of the stretches. */
+    void (*max)(const lzs_row *row, float *maxima, float *best, lzs_top *top);
+    /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
+     * or `to`. */
+    int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);
+    /* Adds the allowed tokens to the histogram. */
+    void (*weigh)(const lzs_row *row, lzs_softmax_scale scale, lzs_histogram *histogram);
+    /* The words of n groups from group 0 on; n is a multiple of 16. */
+    void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
+    /* Writes for each of n groups (a multiple of 16) a bound that no score of its tokens is below, and returns the least:
+     * from the group's maximum and its word. The row's maximum is finite. */
+    float (*bounds)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float *bounds);
+    /* Runs the race with the tokens of one group that are allowed and inside the cut. */
+    void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race);
+    /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
+    void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
+    /* Writes the indices k < n where len[k] is not 0; returns their number. */
+    int32_t (*nonzero)(const uint16_t *len, int32_t n, int32_t *indices);
+} lzs_kernels;
+
+/* Tables are made by function attributes, not by per-file flags, so that one command line builds them all. */
+#if defined(__GNUC__) && defined(__x86_64__)
+#  define LZS_X86 1
+#  define LZS_TARGET(isa) __attribute__((target(isa)))
+#elif defined(_MSC_VER) && defined(_M_X64)
+#  define LZS_X86 1
+#  define LZS_TARGET(isa)
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#  define LZS_NEON 1
+#endif
+
+extern const lzs_kernels lzs_kernels_scalar;
+#ifdef LZS_X86
+extern const lzs_kernels lzs_kernels_avx2, lzs_kernels_avx512;
+#endif
+#ifdef LZS_NEON
+extern const lzs_kernels lzs_kernels_neon;
+#endif
+
+/* The fastest table that this CPU runs, or the one that the environment variable LZS_KERNELS names, if it runs here. */
+const lzs_kernels *lzs_kernels_best(void);
+
+/* Table number i of those that this CPU runs, scalar first; NULL past the last. */
+const lzs_kernels *lzs_kernels_at(int i);
+
+/* The index of the lowest bit that is set; bits is not 0. */
+static inline int lzs_lowest_bit(uint32_t bits) {
+#ifdef _MSC_VER
+    unsigned long at;
+    _BitScanForward(&at, bits);
+    return (int)at;
+#else
+    return __builtin_ctz(bits);
+#endif
+}
+
+static inline int lzs_bit_count(uint32_t bits) {
+#ifdef _MSC_VER
+    return (int)__popcnt(bits);
+#else
+    return __builtin_popcount(bits);
+#endif
+}
+
+static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {
+    return mask == NULL || ((mask[id >> 5] >> (id & 31)) & 1u);
+}
+
+static inline bool lzs_inside(lzs_cut cut, uint32_t key, int32_t id) {
+    return key > cut.key || (key == cut.key && id <= cut.id);
+}
+
+static inline float lzs_gap_bits(lzs_softmax_scale s, float x) {
+    return x == s.max ? 0.0f : (s.max - x) * s.scale; /* equality first, since inf - inf is NaN */
+}
+
+static inline void lzs_weigh_one(lzs_histogram *h, float y) {
+    uint32_t w = h->count ? 1 : lzs_weight(y);
+    if (!h->count) h->total += w;
+    if (y < h->from) {
+        h->above += w;
+    } else if (y < h->limit) {
+        h->bins[(int32_t)((y - h->from) * h->per_bit)] += w;
+    }
+}
+
+/* One runner of the race, in whatever order they come: the smallest score wins, the lowest id on ties. */
+static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
+    float score = lzs_gap_bits(race->scale, x) + lzs_log2(noise);
+    if (race->token < 0 || score < race->score || (score == race->score && id < race->token)) {
+        race->score = score;
+        race->token = id;
+    }
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* kernels_avx2.c - vector operations of AVX2 with BMI2 and POPCNT, 8 lanes; the kernels are in kernels_simd.h. */
+#include "kernels.h"
+
+#ifdef LZS_X86
+#include <immintrin.h>
+
+#define LZS_FN LZS_TARGET("avx2,bmi2,popcnt")
+#define LZS_TABLE lzs_kernels_avx2
+#define LZS_NAME "avx2"
+#define V_LANES 8
+#define V_SHORTS 16
+
+typedef __m256 vf;
+typedef __m256i vi;
+typedef __m256 vm;
+
+LZS_FN static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
+LZS_FN static inline void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
+LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm256_storeu_si256((__m256i *)p, x); }
+LZS_FN static inline vf v_set(float x) { return _mm256_set1_ps(x); }
+LZS_FN static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+LZS_FN static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+LZS_FN static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+LZS_FN static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+LZS_FN static inline vm v_ge(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
+LZS_FN static inline vm v_gt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
+LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
+LZS_FN static inline vm v_and(vm a, vm b) { return _mm256_and_ps(a, b); }
+LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
+LZS_FN static inline uint32_t v_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
+/* b where m, else a */
+LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm256_blendv_ps(a, b, m); }
+LZS_FN static inline vi v_drop(vi a, vm m) { return _mm256_andnot_si256(_mm256_castps_si256(m), a); }
+LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
+    __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each));
+}
+LZS_FN static inline vi v_zero(void) { return _mm256_setzero_si256(); }
+LZS_FN static inline vi v_truncate(vf x) { return _mm256_cvttps_epi32(x); }
+LZS_FN static inline vf v_float(vi x) { return _mm256_cvtepi32_ps(x); }
+LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
+LZS_FN static inline vi v_shift_left_1(vi a) { return _mm256_slli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_6(vi a) { return _mm256_srli_epi32(a, 6); }
+LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
+/* 64-bit sums of 32-bit lanes */
+LZS_FN static inline vi v_add_wide(vi sums, vi w) {
+    sums = _mm256_add_epi64(sums, _mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)));
+    return _mm256_add_epi64(sums, _mm256_srli_epi64(w, 32));
+}
+LZS_FN static inline uint64_t v_sum_wide(vi sums) {
+    uint64_t s[4];
+    _mm256_storeu_si256((__m256i *)s, sums);
+    return s[0] + s[1] + s[2] + s[3];
+}
+/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
+    uint64_t bytes = _pdep_u64(bits, 0x0101010101010101u) * 0xff; /* byte l is 0xff where bit l is set */
+    __m128i order = _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100u, bytes));
+    _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(a, _mm256_cvtepu8_epi32(order)));
+}
+LZS_FN static inline float v_greatest(vf x) {
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_shuffle_ps(m, m, 1)));
+}
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Four blocks at a time in lanes of 64 bits:
+ * a product's high and low words lie as they come, and whatever is above a low word, the next product ignores. */
+LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+    const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
+    const __m256i words = _mm256_set1_epi64x(0xffffffff);
+    for (int half = 0; half < 2; half++) {
+        __m256i c0 = _mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half), _mm256_setr_epi64x(0, 1, 2, 3));
+        __m256i c1 = _mm256_set1_epi64x(position[0]), c2 = _mm256_set1_epi64x(position[1]);
+        __m256i c3 = _mm256_set1_epi64x(domain);
+        for (int round = 0; round < 10; round++) {
+            __m256i a = _mm256_mul_epu32(c0, m0), b = _mm256_mul_epu32(c2, m1);
+            c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(b, 0xf5), c1), _mm256_set1_epi64x((long long)keys[2 * round]));
+            c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(a, 0xf5), c3), _mm256_set1_epi64x((long long)keys[2 * round + 1]));
+            c1 = b;
+            c3 = a;
+        }
+        __m256i w01 = _mm256_or_si256(_mm256_and_si256(c0, words), _mm256_slli_epi64(c1, 32));
+        __m256i w23 = _mm256_or_si256(_mm256_and_si256(c2, words), _mm256_slli_epi64(c3, 32));
+        __m256i even = _mm256_unpacklo_epi64(w01, w23), odd = _mm256_unpackhi_epi64(w01, w23); /* blocks 0 2, 1 3 */
+        c[2 * half] = _mm256_permute2x128_si256(even, odd, 0x20);
+        c[2 * half + 1] = _mm256_permute2x128_si256(even, odd, 0x31);
+    }
+}
+LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
+    __m256i t = _mm256_set1_epi32(newest);
+    __m256i a = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)tokens), t);
+    __m256i b = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(tokens + 8)), t);
+    __m256i equal = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
+    __m256i l = _mm256_add_epi16(_mm256_loadu_si256((const __m256i *)len), _mm256_set1_epi16(1));
+    l = _mm256_min_epu16(l, _mm256_set1_epi16((short)cap));
+    _mm256_storeu_si256((__m256i *)len, _mm256_and_si256(l, equal));
+}
+LZS_FN static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
+    __m256i zero = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *)len), _mm256_setzero_si256());
+    __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(zero), _mm256_extracti128_si256(zero, 1));
+    return (uint32_t)_mm_movemask_epi8(bytes) ^ 0xffffu;
+}
+
+#include "kernels_simd.h"
+#endif

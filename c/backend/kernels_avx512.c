@@ -1,0 +1,94 @@
+/* kernels_avx512.c - vector operations of AVX-512 (F, BW, DQ, VL), 16 lanes; the kernels are in kernels_simd.h. */
+#include "kernels.h"
+
+#ifdef LZS_X86
+#include <immintrin.h>
+
+#define LZS_FN LZS_TARGET("avx512f,avx512bw,avx512dq,avx512vl,popcnt")
+#define LZS_TABLE lzs_kernels_avx512
+#define LZS_NAME "avx512"
+#define V_LANES 16
+#define V_SHORTS 32
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __mmask16 vm;
+
+LZS_FN static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
+LZS_FN static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
+LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm512_loadu_si512(p); }
+LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm512_storeu_si512(p, x); }
+LZS_FN static inline vf v_set(float x) { return _mm512_set1_ps(x); }
+LZS_FN static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+LZS_FN static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+LZS_FN static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+LZS_FN static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+LZS_FN static inline vm v_ge(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
+LZS_FN static inline vm v_gt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
+LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
+LZS_FN static inline uint32_t v_bits(vm m) { return m; }
+/* b where m, else a */
+LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm512_mask_blend_ps(m, a, b); }
+LZS_FN static inline vi v_drop(vi a, vm m) { return _mm512_maskz_mov_epi32((vm)~m, a); }
+LZS_FN static inline vm v_mask_of_bits(uint32_t bits) { return (vm)bits; }
+LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
+LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
+LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
+LZS_FN static inline vi v_bits_of(vf x) { return _mm512_castps_si512(x); }
+LZS_FN static inline vi v_shift_left_1(vi a) { return _mm512_slli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_1(vi a) { return _mm512_srli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_6(vi a) { return _mm512_srli_epi32(a, 6); }
+LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
+/* 64-bit sums of 32-bit lanes */
+LZS_FN static inline vi v_add_wide(vi sums, vi w) {
+    sums = _mm512_add_epi64(sums, _mm512_and_si512(w, _mm512_set1_epi64(0xffffffff)));
+    return _mm512_add_epi64(sums, _mm512_srli_epi64(w, 32));
+}
+LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_reduce_add_epi64(sums); }
+/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
+    _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
+}
+LZS_FN static inline float v_greatest(vf x) { return _mm512_reduce_max_ps(x); }
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Eight blocks at a time in lanes of 64 bits:
+ * a product's high and low words lie as they come, and whatever is above a low word, the next product ignores. */
+LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+    const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
+    const __m512i words = _mm512_set1_epi64(0xffffffff);
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    for (int half = 0; half < 2; half++) {
+        __m512i c0 = _mm512_add_epi64(_mm512_set1_epi64(block + 8 * (uint32_t)half), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+        __m512i c1 = _mm512_set1_epi64(position[0]), c2 = _mm512_set1_epi64(position[1]);
+        __m512i c3 = _mm512_set1_epi64(domain);
+        for (int round = 0; round < 10; round++) {
+            __m512i a = _mm512_mul_epu32(c0, m0), b = _mm512_mul_epu32(c2, m1);
+            c0 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(b, 0xf5), c1, _mm512_set1_epi64((long long)keys[2 * round]), 0x96); /* xor of three */
+            c2 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(a, 0xf5), c3, _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
+            c1 = b;
+            c3 = a;
+        }
+        __m512i w01 = _mm512_or_si512(_mm512_and_si512(c0, words), _mm512_slli_epi64(c1, 32));
+        __m512i w23 = _mm512_or_si512(_mm512_and_si512(c2, words), _mm512_slli_epi64(c3, 32));
+        __m512i even = _mm512_unpacklo_epi64(w01, w23), odd = _mm512_unpackhi_epi64(w01, w23); /* blocks 0 2 4 6, 1 3 5 7 */
+        c[2 * half] = _mm512_permutex2var_epi64(even, first, odd);
+        c[2 * half + 1] = _mm512_permutex2var_epi64(even, second, odd);
+    }
+}
+LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
+    __m512i t = _mm512_set1_epi32(newest);
+    /* Not by shift and or: GCC 12 with UBSan spills a 16-bit mask and reloads 32 bits of it. */
+    __mmask16 low = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens), t);
+    __mmask16 high = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens + 16), t);
+    __mmask32 equal = _mm512_kunpackw(high, low);
+    __m512i l = _mm512_add_epi16(_mm512_loadu_si512(len), _mm512_set1_epi16(1));
+    _mm512_storeu_si512(len, _mm512_maskz_min_epu16(equal, l, _mm512_set1_epi16((short)cap)));
+}
+LZS_FN static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
+    __m512i l = _mm512_loadu_si512(len);
+    return _mm512_test_epi16_mask(l, l);
+}
+
+#include "kernels_simd.h"
+#endif

@@ -1,0 +1,112 @@
+/* kernels_neon.c - vector operations of Advanced SIMD on 64-bit Arm, 4 lanes; the kernels are in kernels_simd.h. */
+#include "kernels.h"
+
+#ifdef LZS_NEON
+#include <arm_neon.h>
+
+#define LZS_FN
+#define LZS_TABLE lzs_kernels_neon
+#define LZS_NAME "neon"
+#define V_LANES 4
+#define V_SHORTS 8
+
+typedef float32x4_t vf;
+typedef uint32x4_t vi;
+typedef uint32x4_t vm;
+
+static inline vf v_load(const float *p) { return vld1q_f32(p); }
+static inline void v_store(float *p, vf x) { vst1q_f32(p, x); }
+static inline vi v_load_int(const int32_t *p) { return vreinterpretq_u32_s32(vld1q_s32(p)); }
+static inline void v_store_int(int32_t *p, vi x) { vst1q_u32((uint32_t *)p, x); }
+static inline vf v_set(float x) { return vdupq_n_f32(x); }
+static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
+static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
+static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* the number where the other is NaN */
+static inline vm v_ge(vf a, vf b) { return vcgeq_f32(a, b); }
+static inline vm v_gt(vf a, vf b) { return vcgtq_f32(a, b); }
+static inline vm v_and(vm a, vm b) { return vandq_u32(a, b); }
+static inline vm v_or(vm a, vm b) { return vorrq_u32(a, b); }
+static inline vm v_unordered(vf a, vf b) {
+    return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
+}
+static inline uint32_t v_bits(vm m) {
+    const uint32x4_t each = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(m, each));
+}
+/* b where m, else a */
+static inline vf v_blend(vf a, vf b, vm m) { return vbslq_f32(m, b, a); }
+static inline vi v_drop(vi a, vm m) { return vbicq_u32(a, m); }
+static inline vm v_mask_of_bits(uint32_t bits) {
+    const uint32x4_t each = {1, 2, 4, 8};
+    return vtstq_u32(vdupq_n_u32(bits), each);
+}
+static inline vi v_zero(void) { return vdupq_n_u32(0); }
+static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
+static inline vf v_float(vi x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x)); }
+static inline vi v_bits_of(vf x) { return vreinterpretq_u32_f32(x); }
+static inline vi v_shift_left_1(vi a) { return vshlq_n_u32(a, 1); }
+static inline vi v_shift_right_1(vi a) { return vshrq_n_u32(a, 1); }
+static inline vi v_shift_right_6(vi a) { return vshrq_n_u32(a, 6); }
+/* 0 from n = 32 on; the instruction looks at the low byte of n only */
+static inline vi v_shift_right(vi a, vi n) {
+    uint32x4_t shifted = vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(n)));
+    return vandq_u32(shifted, vcltq_u32(n, vdupq_n_u32(32)));
+}
+/* 64-bit sums of 32-bit lanes */
+static inline vi v_add_wide(vi sums, vi w) {
+    return vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(sums), w));
+}
+static inline uint64_t v_sum_wide(vi sums) { return vaddvq_u64(vreinterpretq_u64_u32(sums)); }
+/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
+    uint32_t lanes[4];
+    vst1q_u32(lanes, a);
+    for (; bits; bits &= bits - 1) *p++ = lanes[lzs_lowest_bit(bits)];
+}
+static inline float v_greatest(vf x) { return vmaxnmvq_f32(x); }
+/* high and low words of the products with m */
+static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
+    uint32x2_t factor = vdup_n_u32(m);
+    uint32x4_t first = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), factor));
+    uint32x4_t second = vreinterpretq_u32_u64(vmull_u32(vget_high_u32(a), factor));
+    *low = vuzp1q_u32(first, second);
+    *high = vuzp2q_u32(first, second);
+}
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+    const uint32x4_t each = {0, 1, 2, 3};
+    c[0] = vaddq_u32(vdupq_n_u32(block), each);
+    c[1] = vdupq_n_u32(position[0]);
+    c[2] = vdupq_n_u32(position[1]);
+    c[3] = vdupq_n_u32(domain);
+    for (int round = 0; round < 10; round++) {
+        uint32x4_t high0, low0, high1, low1;
+        v_multiply(c[0], 0xD2511F53u, &high0, &low0);
+        v_multiply(c[2], 0xCD9E8D57u, &high1, &low1);
+        c[0] = veorq_u32(veorq_u32(high1, c[1]), vdupq_n_u32((uint32_t)keys[2 * round]));
+        c[2] = veorq_u32(veorq_u32(high0, c[3]), vdupq_n_u32((uint32_t)keys[2 * round + 1]));
+        c[1] = low1;
+        c[3] = low0;
+    }
+    uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1 of blocks 0 and 2, 1 and 3 */
+    uint32x4_t d = vtrn1q_u32(c[2], c[3]), e = vtrn2q_u32(c[2], c[3]);
+    c[0] = vcombine_u32(vget_low_u32(a), vget_low_u32(d));
+    c[1] = vcombine_u32(vget_low_u32(b), vget_low_u32(e));
+    c[2] = vcombine_u32(vget_high_u32(a), vget_high_u32(d));
+    c[3] = vcombine_u32(vget_high_u32(b), vget_high_u32(e));
+}
+static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
+    int32x4_t t = vdupq_n_s32(newest);
+    uint16x4_t a = vmovn_u32(vceqq_s32(vld1q_s32(tokens), t)), b = vmovn_u32(vceqq_s32(vld1q_s32(tokens + 4), t));
+    uint16x8_t longer = vminq_u16(vaddq_u16(vld1q_u16(len), vdupq_n_u16(1)), vdupq_n_u16(cap));
+    vst1q_u16(len, vandq_u16(longer, vcombine_u16(a, b)));
+}
+static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
+    const uint16x8_t each = {1, 2, 4, 8, 16, 32, 64, 128};
+    uint16x8_t l = vld1q_u16(len);
+    return vaddvq_u16(vandq_u16(vtstq_u16(l, l), each));
+}
+
+#include "kernels_simd.h"
+#endif

@@ -1,0 +1,101 @@
+/* kernels_scalar.c - the definition of every kernel, one token at a time. */
+#include <math.h>
+
+#include "kernels.h"
+
+static float scalar_scan(const float *x, int32_t n) {
+    float max = -INFINITY;
+    for (int32_t i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
+    return max;
+}
+
+static void scalar_max(const lzs_row *row, float *maxima, float *best, lzs_top *top) {
+    *top = (lzs_top){-INFINITY, -1, false};
+    for (int32_t s = 0; s < lzs_stretches(row->n); s++) {
+        float *lanes = maxima + s * LZS_LANES;
+        for (int32_t l = 0; l < LZS_LANES; l++) lanes[l] = -INFINITY;
+        best[s] = -INFINITY;
+        for (int32_t i = s * LZS_STRETCH; i < lzs_stretch_end(row->n, s); i++) {
+            if (!lzs_allowed(row->mask, i)) continue;
+            float x = row->x[i];
+            if (x != x) top->nan = true;
+            if (x > lanes[i % LZS_LANES]) lanes[i % LZS_LANES] = x;
+            if (x > best[s]) best[s] = x;
+            if (x > top->max) {
+                top->max = x;
+                top->argmax = i;
+            }
+        }
+    }
+}
+
+static int32_t scalar_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
+    for (int32_t i = from; i < to; i++) {
+        float x = row->x[i];
+        if (!(x >= low && x <= high) || !lzs_allowed(row->mask, i)) continue;
+        if (list->n == list->capacity) return i;
+        list->packed[list->n++] = lzs_pack(x, i);
+    }
+    return to;
+}
+
+static void scalar_weigh(const lzs_row *row, lzs_softmax_scale scale, lzs_histogram *histogram) {
+    for (int32_t i = 0; i < row->n; i++) {
+        if (lzs_allowed(row->mask, i)) lzs_weigh_one(histogram, lzs_gap_bits(scale, row->x[i]));
+    }
+}
+
+static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
+    for (int32_t g = 0; g < n; g += 4) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
+}
+
+/* The group's minimum is at least v * 2^-6 * log2(e) with v = (k + 1/2) 2^-26 and k = word >> 6. The bits of a float, read
+ * as a number, lie below its log2, so this is below the log2 of that minimum; 0.01 is more than all rounding. */
+static float scalar_bounds(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float *bounds) {
+    float least = INFINITY;
+    for (int32_t g = 0; g < n; g++) {
+        float k = (float)(int32_t)(words[g] >> 6);
+        float log2_k = (float)(int32_t)lzs_float_bits(k) * 0x1p-23f - (127.0f + 26.0f + 6.0f - 0.5287f + 0.01f);
+        bounds[g] = (scale.max - maxima[g]) * scale.scale + log2_k;
+        if (bounds[g] < least) least = bounds[g];
+    }
+    return least;
+}
+
+static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race) {
+    float minimum = lzs_group_minimum(word);
+    uint32_t holder = lzs_group_holder(word), words[4] = {0, 0, 0, 0}, known = UINT32_MAX;
+    for (uint32_t member = 0; member < LZS_GROUP; member++) {
+        int32_t id = lzs_group_token((uint32_t)group, member);
+        if (id >= row->n) break;
+        if (!lzs_inside(cut, lzs_key(row->x[id]), id) || !lzs_allowed(row->mask, id)) continue;
+        float noise = minimum;
+        if (member != holder) {
+            uint32_t counter = (LZS_GROUP * (uint32_t)group + member) >> 2; /* four members share a Philox call */
+            if (counter != known) lzs_noise_words(race->key, counter, LZS_DOMAIN_TOKEN, words);
+            known = counter;
+            noise = lzs_member_noise(minimum, words[member & 3]);
+        }
+        lzs_run(race, row->x[id], id, noise);
+    }
+}
+
+static void scalar_extend(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap) {
+    for (int32_t k = 0; k < n; k++) {
+        uint16_t longer = len[k] < cap ? (uint16_t)(len[k] + 1) : cap;
+        len[k] = tokens[k] == newest ? longer : 0;
+    }
+}
+
+static int32_t scalar_nonzero(const uint16_t *len, int32_t n, int32_t *indices) {
+    int32_t found = 0;
+    for (int32_t k = 0; k < n; k++) {
+        if (len[k]) indices[found++] = k;
+    }
+    return found;
+}
+
+const lzs_kernels lzs_kernels_scalar = {
+    "scalar",      scalar_scan, scalar_max,    scalar_gather, scalar_weigh, scalar_group_words,
+    scalar_bounds, scalar_open, scalar_extend, scalar_nonzero,
+};

@@ -1,0 +1,101 @@
+/* noise.h - the random noise of the pick, as docs/determinism.md specifies it: a pure function of (seed, position, token).
+ *
+ * A token's noise E is exponentially distributed and independent of every other token's. It is made in groups of 64
+ * tokens: one word gives the smallest noise of the group and the member that holds it; every other member exceeds that
+ * minimum by exponential noise of its own. A group whose best logit cannot win even with the minimum is never opened.
+ */
+#ifndef LZS_NOISE_H
+#define LZS_NOISE_H
+
+#include "arithmetic.h"
+
+/* What the words of a Philox counter are used for: its last word. */
+enum lzs_noise_domain {
+    LZS_DOMAIN_TOKEN = 0,
+    LZS_DOMAIN_GROUP = 1,
+    LZS_DOMAIN_ACCEPTANCE = 2, /* reserved for the verification of drafts */
+    LZS_DOMAIN_RESIDUAL = 3,   /* reserved for the verification of drafts */
+    LZS_DOMAIN_SEQUENCE = 4
+};
+
+typedef struct lzs_noise_key {
+    uint32_t seed[2];
+    uint32_t position[2];
+} lzs_noise_key;
+
+static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t position) {
+    lzs_noise_key key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, {(uint32_t)position, (uint32_t)(position >> 32)}};
+    return key;
+}
+
+/* Tokens a group, and groups that share a stretch of LZS_STRETCH consecutive ids: member j of group g is the token
+ * (g / 16) * 1024 + 16 * j + g % 16. Groups depend on the id alone, not on the size of the vocabulary. */
+#define LZS_GROUP 64
+#define LZS_STRETCH 1024
+
+static inline uint32_t lzs_group_of(int32_t id) {
+    return ((uint32_t)id >> 10) * 16 + ((uint32_t)id & 15);
+}
+
+static inline uint32_t lzs_member_of(int32_t id) {
+    return ((uint32_t)id >> 4) & 63;
+}
+
+static inline int32_t lzs_group_token(uint32_t group, uint32_t member) {
+    return (int32_t)((group >> 4) * LZS_STRETCH + 16 * member + (group & 15));
+}
+
+static inline void lzs_noise_words(lzs_noise_key key, uint32_t counter, uint32_t domain, uint32_t words[4]) {
+    uint32_t c[4] = {counter, key.position[0], key.position[1], domain};
+    lzs_philox(c, key.seed, words);
+}
+
+static inline uint32_t lzs_group_word(lzs_noise_key key, uint32_t group) {
+    uint32_t words[4];
+    lzs_noise_words(key, group >> 2, LZS_DOMAIN_GROUP, words);
+    return words[group & 3];
+}
+
+static inline uint32_t lzs_token_word(lzs_noise_key key, uint32_t group, uint32_t member) {
+    uint32_t words[4], n = LZS_GROUP * group + member;
+    lzs_noise_words(key, n >> 2, LZS_DOMAIN_TOKEN, words);
+    return words[n & 3];
+}
+
+/* -log2(1 - v) for v in (0, 1 - 2^-24]. Small v decide who wins, and keep their bits. */
+static inline float lzs_exponential(float v) {
+    if (v > 1.0f - 0x1p-24f) v = 1.0f - 0x1p-24f; /* rounding can reach 1, whose noise is infinite */
+    return -(v < 0x1.555554p-2f ? lzs_log2_1p(-v) : lzs_log2(1.0f - v));
+}
+
+/* The smallest noise of a group, and the member that has it, from the group's word. */
+static inline float lzs_group_minimum(uint32_t word) {
+    return lzs_exponential(((float)(int32_t)(word >> 6) + 0.5f) * 0x1p-26f) * 0x1p-6f;
+}
+
+static inline uint32_t lzs_group_holder(uint32_t word) {
+    return word & 63;
+}
+
+/* The noise of a member that is not the holder. */
+static inline float lzs_member_noise(float minimum, uint32_t word) {
+    return minimum + lzs_exponential(((float)(int32_t)(word >> 1) + 0.5f) * 0x1p-31f);
+}
+
+/* The noise of one token, from scratch. */
+static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
+    uint32_t group = lzs_group_of(id), member = lzs_member_of(id), word = lzs_group_word(key, group);
+    float minimum = lzs_group_minimum(word);
+    if (member == lzs_group_holder(word)) return minimum;
+    return lzs_member_noise(minimum, lzs_token_word(key, group, member));
+}
+
+/* The seed of one of several sequences that share a user's seed. */
+static inline uint64_t lzs_derived_seed(uint64_t seed, uint64_t sequence) {
+    uint32_t c[4] = {(uint32_t)sequence, (uint32_t)(sequence >> 32), 0, LZS_DOMAIN_SEQUENCE}, words[4];
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    lzs_philox(c, key, words);
+    return (uint64_t)words[1] << 32 | words[0];
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* race.c - the draw: an exponential race (Gumbel-max) among the tokens that stay.
+ *
+ * score(t) = y(t) + log2 E(t), and the smallest wins, which it does with probability proportional to 2^-y(t). The noise E
+ * is made by groups of tokens (noise.h): a group whose best logit cannot win even with the group's smallest noise is
+ * never opened, so a draw needs one word for each of V / 64 groups, and the words of a few groups more. Tokens with y
+ * above about 33 bits never win, because random words have 32 bits.
+ */
+#include "backend.h"
+
+enum {
+    FEW = 48,    /* tokens that are cheaper to run one by one */
+    CHUNK = 256, /* groups whose bounds are looked at together */
+};
+
+/* Runs one token, given the word of its group. */
+static void run_token(lzs_race *race, float x, int32_t id, uint32_t word) {
+    uint32_t group = lzs_group_of(id), member = lzs_member_of(id);
+    float noise = lzs_group_minimum(word);
+    if (member != lzs_group_holder(word)) {
+        /* The group's minimum is a bound that often spares the token's own word. The polynomial of log2 may fall by its
+         * last bits where its argument grows, so the bound has to give way a little. */
+        if (lzs_gap_bits(race->scale, x) + (lzs_log2(noise) - 0.01f) > race->score) return;
+        noise = lzs_member_noise(noise, lzs_token_word(race->key, group, member));
+    }
+    lzs_run(race, x, id, noise);
+}
+
+static void open_group(lzs_backend *b, const lzs_candidates *c, int32_t group, lzs_race *race) {
+    b->kernels->open(&c->row, group, b->scratch.words[group], c->cut, race);
+}
+
+/* Runs the unedited tokens, group by group: first the group that is likeliest to win, then all whose bound does not lie
+ * behind the score. */
+static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race) {
+    int32_t n = lzs_stretches(c->row.n) * LZS_LANES, first = 0;
+    float bounds[CHUNK], least = INFINITY, cut = lzs_key_float(c->cut.key);
+    b->kernels->group_words(race->key, n, b->scratch.words);
+    if (c->scale.max < INFINITY) {
+        for (int32_t from = 0; from < n; from += CHUNK) {
+            int32_t size = n - from < CHUNK ? n - from : CHUNK;
+            float chunk = b->kernels->bounds(b->maxima + from, b->scratch.words + from, size, c->scale, bounds);
+            if (!(chunk < least)) continue;
+            least = chunk;
+            for (first = from; bounds[first - from] != least;) first++;
+        }
+        open_group(b, c, first, race);
+    }
+    for (int32_t from = 0; from < n; from += CHUNK) {
+        int32_t size = n - from < CHUNK ? n - from : CHUNK;
+        if (c->scale.max < INFINITY) {
+            if (b->kernels->bounds(b->maxima + from, b->scratch.words + from, size, c->scale, bounds) > race->score) continue;
+        } else { /* gaps are 0 or infinite: no bound tells anything */
+            for (int32_t i = 0; i < size; i++) bounds[i] = -INFINITY;
+        }
+        for (int32_t i = 0; i < size; i++) {
+            if (bounds[i] > race->score || b->maxima[from + i] < cut) continue;
+            if (c->scale.max < INFINITY && from + i == first) continue;
+            open_group(b, c, from + i, race);
+        }
+    }
+}
+
+int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan) {
+    lzs_race race = {lzs_noise_key_of(plan->seed, plan->position), c->scale, INFINITY, -1};
+    if (c->listed && b->list.n <= FEW) {
+        for (int32_t i = 0; i < b->list.n; i++) {
+            int32_t id = lzs_packed_id(b->list.packed[i]);
+            run_token(&race, lzs_packed_x(b->list.packed[i]), id, lzs_group_word(race.key, lzs_group_of(id)));
+        }
+        return race.token;
+    }
+    run_groups(b, c, &race);
+    for (int32_t i = 0; i < c->n_edits; i++) {
+        int32_t id = c->edits[i].token;
+        if (!lzs_inside(c->cut, lzs_key(c->values[i]), id)) continue;
+        run_token(&race, c->values[i], id, b->scratch.words[lzs_group_of(id)]);
+    }
+    return race.token;
+}

@@ -1,0 +1,69 @@
+/* sort.c - selecting and sorting 64-bit keys, the largest first. */
+#include "sort.h"
+
+#include <string.h>
+
+void lzs_sort_keys(uint64_t *keys, int32_t n) {
+    /* Shell sort with the gaps of Ciura 2001, continued: short, in place, and never quadratic in practice. */
+    static const int32_t gaps[] = {1, 4, 10, 23, 57, 132, 301, 701, 1577, 3548, 7983, 17961, 40412, 90927, 204585};
+    for (int g = (int)(sizeof gaps / sizeof *gaps) - 1; g >= 0; g--) {
+        int32_t gap = gaps[g];
+        for (int32_t i = gap; i < n; i++) {
+            uint64_t moved = keys[i];
+            int32_t j = i;
+            for (; j >= gap && keys[j - gap] < moved; j -= gap) keys[j] = keys[j - gap];
+            keys[j] = moved;
+        }
+    }
+}
+
+void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room) {
+    if (n <= 128) {
+        lzs_sort_keys(keys, n);
+        return;
+    }
+    uint64_t differing = 0; /* bits that are not the same in all keys: bytes without any need no pass */
+    for (int32_t i = 1; i < n; i++) differing |= keys[i] ^ keys[0];
+    uint64_t *from = keys, *to = room;
+    for (int shift = 0; shift < 64; shift += 8) {
+        if (!(differing >> shift & 0xff)) continue;
+        uint32_t starts[256] = {0};
+        for (int32_t i = 0; i < n; i++) starts[from[i] >> shift & 0xff]++;
+        uint32_t at = 0;
+        for (int b = 255; b >= 0; b--) {
+            uint32_t count = starts[b];
+            starts[b] = at;
+            at += count;
+        }
+        for (int32_t i = 0; i < n; i++) to[starts[from[i] >> shift & 0xff]++] = from[i];
+        uint64_t *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != keys) memcpy(keys, from, (size_t)n * sizeof *keys);
+}
+
+/* Hoare's FIND (1961), once for each width of key. */
+#define DEFINE_KTH_LARGEST(name, type) \
+    type name(type *keys, int32_t n, int32_t k) { \
+        int32_t low = 0, high = n - 1; \
+        while (low < high) { \
+            type pivot = keys[k - 1]; \
+            int32_t i = low, j = high; \
+            while (i <= j) { \
+                while (keys[i] > pivot) i++; \
+                while (keys[j] < pivot) j--; \
+                if (i <= j) { \
+                    type swapped = keys[i]; \
+                    keys[i++] = keys[j]; \
+                    keys[j--] = swapped; \
+                } \
+            } \
+            if (j < k - 1) low = i; \
+            if (k - 1 < i) high = j; \
+        } \
+        return keys[k - 1]; \
+    }
+
+DEFINE_KTH_LARGEST(lzs_kth_largest, uint64_t)
+DEFINE_KTH_LARGEST(lzs_kth_largest_32, uint32_t)

@@ -1,0 +1,17 @@
+/* sort.h - selecting and sorting 64-bit keys, the largest first. */
+#ifndef LZS_SORT_H
+#define LZS_SORT_H
+
+#include <stdint.h>
+
+/* Sorts n keys, the largest first, in place. */
+void lzs_sort_keys(uint64_t *keys, int32_t n);
+
+/* The same with room for n more keys, in time that is linear in n. */
+void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room);
+
+/* The k-th largest of n keys, 1 <= k <= n; reorders them so that the k largest come first. */
+uint64_t lzs_kth_largest(uint64_t *keys, int32_t n, int32_t k);
+uint32_t lzs_kth_largest_32(uint32_t *keys, int32_t n, int32_t k);
+
+#endif

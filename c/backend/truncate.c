@@ -1,0 +1,399 @@
+/* truncate.c - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending).
+ *
+ * The vocabulary is never sorted. A top-k of up to LZS_LIST / 2 takes the few tokens above a bound that the maxima of the
+ * groups give. A longer one, and top-p, sum a histogram of gaps, of counts or of integer weights, in a window around a
+ * guess, and look closer at the one bin where the target falls. Min-p is a binary search over keys. Sums of integers do
+ * not depend on the order of addition, so a cut has the same bits on every machine. Only where thousands of tokens have
+ * nearly the same logit does a radix descent over the whole row decide.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "backend.h"
+#include "sort.h"
+
+/* What a search for a cut works on. */
+typedef struct search {
+    lzs_backend *b;
+    const lzs_candidates *c;
+    lzs_softmax_scale scale; /* of the truncation, which may come before the temperature */
+    bool keep_ties;
+} search;
+
+/* ceil(top_p * total) without rounding: top_p as a 32-bit fraction, total below 2^63. At least 1, so that a token stays. */
+static uint64_t top_p_target(float top_p, uint64_t total) {
+    uint64_t p = (uint64_t)((double)top_p * 4294967296.0 + 0.5);
+    uint64_t high = total >> 32, low = total & 0xffffffffu;
+    uint64_t target = p * high + ((p * low + 0xffffffffu) >> 32);
+    return target ? target : 1;
+}
+
+static float min_p_limit(float min_p) {
+    return -lzs_log2(min_p > FLT_MIN ? min_p : FLT_MIN);
+}
+
+/* ---- lists ---- */
+
+/* The prefix of a sorted list that holds n tokens, and those equal to the last one if ties are kept. */
+static void shorten(lzs_list *list, int32_t n, bool keep_ties) {
+    if (n >= list->n) return;
+    while (keep_ties && n < list->n && lzs_packed_key(list->packed[n]) == lzs_packed_key(list->packed[n - 1])) n++;
+    list->n = n;
+}
+
+/* The number of tokens of a sorted list whose weights (or counts) together reach the target. */
+static int32_t reaching(const lzs_list *list, lzs_softmax_scale scale, bool count, uint64_t target) {
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < list->n; i++) {
+        sum += count ? 1 : lzs_weight(lzs_gap_bits(scale, lzs_packed_x(list->packed[i])));
+        if (sum >= target) return i + 1;
+    }
+    return list->n;
+}
+
+/* Top-p and min-p of a list that holds all there is, and the cut behind its last token. */
+static lzs_cut truncate_list(const search *s, const lzs_plan *plan, lzs_list *list) {
+    if (plan->top_p < 1.0f) {
+        uint64_t total = 0;
+        lzs_sort_keys_with(list->packed, list->n, s->b->scratch.room);
+        for (int32_t i = 0; i < list->n; i++) {
+            total += lzs_weight(lzs_gap_bits(s->scale, lzs_packed_x(list->packed[i])));
+        }
+        shorten(list, reaching(list, s->scale, false, top_p_target(plan->top_p, total)), s->keep_ties);
+    }
+    if (plan->min_p > 0.0f) {
+        float limit = min_p_limit(plan->min_p);
+        int32_t n = 0;
+        for (int32_t i = 0; i < list->n; i++) {
+            uint64_t packed = list->packed[i];
+            if (lzs_gap_bits(s->scale, lzs_packed_x(packed)) <= limit) list->packed[n++] = packed;
+        }
+        list->n = n;
+    }
+    uint64_t last = list->packed[0];
+    for (int32_t i = 1; i < list->n; i++) {
+        if (list->packed[i] < last) last = list->packed[i];
+    }
+    return (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
+}
+
+/* Appends the edited tokens whose keys are from low to high; false when there is no room. */
+static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_list *list) {
+    for (int32_t i = 0; i < c->n_edits; i++) {
+        float x = c->values[i];
+        if (!(x >= low && x <= high)) continue;
+        if (list->n == list->capacity) return false;
+        list->packed[list->n++] = lzs_pack(x, c->edits[i].token);
+    }
+    return true;
+}
+
+/* The tokens whose keys are from low to high; false when there are too many for the list. */
+static bool gather(const search *s, uint32_t low, uint32_t high) {
+    const lzs_row *row = &s->c->row;
+    lzs_list *list = &s->b->list;
+    float least = lzs_key_float(low), most = lzs_key_float(high);
+    list->n = 0;
+    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
+        if (s->b->best[i] < least) continue;
+        int32_t end = lzs_stretch_end(row->n, i);
+        if (s->b->kernels->gather(row, i * LZS_STRETCH, end, least, most, list) < end) return false;
+    }
+    return gather_edited(s->c, least, most, list);
+}
+
+/* ---- top-k of a list ---- */
+
+/* A logit that at least k tokens reach: the k-th largest maximum of parts that do not overlap, groups or whole stretches,
+ * of which there are at least k. */
+static float lower_bound(const search *s, int32_t k) {
+    const lzs_candidates *c = s->c;
+    lzs_backend *b = s->b;
+    int32_t n_stretches = lzs_stretches(c->row.n), n = n_stretches * LZS_LANES;
+    bool whole = 2 * k <= n_stretches;
+    if (whole) n = n_stretches;
+    if (n < k) return -FLT_MAX;
+    uint32_t *keys = b->scratch.words;
+    const float *maxima = whole ? b->best : b->maxima;
+    for (int32_t i = 0; i < n; i++) keys[i] = lzs_key(maxima[i]);
+    for (int32_t i = 0; i < c->n_edits; i++) {
+        int32_t id = c->edits[i].token;
+        uint32_t part = whole ? (uint32_t)id / LZS_STRETCH : lzs_group_of(id), key = lzs_key(c->values[i]);
+        if (key > keys[part]) keys[part] = key;
+    }
+    float bound = lzs_key_float(lzs_kth_largest_32(keys, n, k));
+    return bound > -FLT_MAX ? bound : -FLT_MAX; /* -inf: fewer than k parts have an allowed token */
+}
+
+/* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. */
+static void keep_best(lzs_list *list, int32_t k, bool keep_ties) {
+    if (k >= list->n) return;
+    uint64_t last = lzs_kth_largest(list->packed, list->n, k);
+    int32_t n = k;
+    for (int32_t i = k; keep_ties && i < list->n; i++) {
+        if (lzs_packed_key(list->packed[i]) == lzs_packed_key(last)) list->packed[n++] = list->packed[i];
+    }
+    list->n = n;
+}
+
+/* The k best tokens, in any order; false when the list is too short for their ties. */
+static bool take_top_k(const search *s, int32_t k) {
+    const lzs_row *row = &s->c->row;
+    lzs_list list = s->b->list;
+    float low = lower_bound(s, k);
+    list.n = 0;
+    if (!s->keep_ties && list.capacity > 4 * k + 256) list.capacity = 4 * k + 256; /* a flat row fills what there is */
+    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
+        if (s->b->best[i] < low) continue;
+        int32_t at = i * LZS_STRETCH, end = lzs_stretch_end(row->n, i);
+        while ((at = s->b->kernels->gather(row, at, end, low, INFINITY, &list)) < end) {
+            keep_best(&list, k, s->keep_ties);
+            if (list.n == list.capacity) return false;
+            uint32_t last = lzs_packed_key(lzs_kth_largest(list.packed, list.n, k));
+            low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
+        }
+    }
+    keep_best(&list, k, s->keep_ties);
+    uint64_t worst = list.n < k ? 0 : lzs_kth_largest(list.packed, list.n, k);
+    for (int32_t i = 0; i < s->c->n_edits; i++) { /* edited tokens come in any order, so each tie is looked at */
+        uint64_t packed = lzs_pack(s->c->values[i], s->c->edits[i].token);
+        if (!(s->c->values[i] >= -FLT_MAX) || lzs_packed_key(packed) < lzs_packed_key(worst)) continue;
+        if (list.n == list.capacity) {
+            keep_best(&list, k, s->keep_ties);
+            if (list.n == list.capacity) return false;
+        }
+        list.packed[list.n++] = packed;
+    }
+    keep_best(&list, k, s->keep_ties);
+    s->b->list.n = list.n;
+    return true;
+}
+
+/* ---- keys by gap: the gap falls as the key grows, so binary searches find where it crosses a value ---- */
+
+/* The lowest key of (low, high] whose gap is at most the limit; that of `high` is. */
+static uint32_t first_within(lzs_softmax_scale scale, uint32_t low, uint32_t high, float limit) {
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (lzs_gap_bits(scale, lzs_key_float(middle)) <= limit) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return high;
+}
+
+static lzs_cut min_p_cut(lzs_cut cut, lzs_softmax_scale scale, float min_p) {
+    float limit = min_p_limit(min_p);
+    if (lzs_gap_bits(scale, lzs_key_float(cut.key)) <= limit) return cut;
+    return (lzs_cut){first_within(scale, cut.key, lzs_key(scale.max), limit), INT32_MAX};
+}
+
+/* ---- histograms over the row ---- */
+
+static void set_window(lzs_histogram *h, float from, float limit, float per_bit, bool count) {
+    *h = (lzs_histogram){.from = from, .limit = limit, .per_bit = per_bit, .count = count};
+}
+
+/* Adds all tokens, edited or not. */
+static void weigh(const search *s, lzs_histogram *h) {
+    s->b->kernels->weigh(&s->c->row, s->scale, h);
+    lzs_row edited = {s->c->values, s->c->n_edits, NULL};
+    s->b->kernels->weigh(&edited, s->scale, h);
+}
+
+/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS where the bins do not reach
+ * it, and the part that is left for what lies below. */
+static int32_t crossing_bin(const lzs_histogram *h, uint64_t *target) {
+    int32_t bin = 0;
+    while (bin < LZS_BINS && h->bins[bin] < *target) *target -= h->bins[bin++];
+    return bin;
+}
+
+/* About where the target falls, in bits below the top: from 64 tokens of every stretch, and the best of each. */
+static float guess(const search *s, const lzs_plan *plan, bool count) {
+    const lzs_row *row = &s->c->row;
+    lzs_histogram *h = s->b->scratch.histogram;
+    enum { PARTS = LZS_STRETCH / 64 };
+    set_window(h, 0.0f, 32.0f, 64.0f, count);
+    uint64_t seen = 0;
+    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
+        int32_t at = i * LZS_STRETCH + i * 7 % PARTS * 64;
+        if (at + 64 > row->n) continue;
+        lzs_row some = {row->x + at, 64, row->mask ? row->mask + at / 32 : NULL};
+        s->b->kernels->weigh(&some, s->scale, h);
+        seen += 64;
+        if (count) continue;
+        float y = lzs_gap_bits(s->scale, s->b->best[i]);
+        uint32_t share = lzs_weight(y) / PARTS; /* counted once, where the sample stands for all parts */
+        if (y < 32.0f) h->bins[(int32_t)(y * 64.0f)] += share;
+        h->total += share;
+    }
+    uint64_t target = count ? (uint64_t)plan->top_k * seen / (uint64_t)row->n + 1 : top_p_target(plan->top_p, h->total);
+    return (float)crossing_bin(h, &target) / 64.0f;
+}
+
+static float float_before(float positive) {
+    return lzs_bits_float(lzs_float_bits(positive) - 1);
+}
+
+/* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. */
+static int32_t nth_equal(const lzs_candidates *c, uint32_t key, uint64_t nth) {
+    int32_t edited = 0, next = -1; /* edited tokens with this key, and the first of them that was not passed yet */
+    for (int32_t i = 0; i < c->n_edits; i++) {
+        if (c->values[i] > -INFINITY && lzs_key(c->values[i]) == key) {
+            edited++;
+            if (next < 0 || c->edits[i].token < next) next = c->edits[i].token;
+        }
+    }
+    for (int32_t id = 0; id < c->row.n; id++) {
+        bool equal = false;
+        if (id == next) {
+            equal = true;
+            next = -1;
+            if (--edited > 0) {
+                for (int32_t i = 0; i < c->n_edits; i++) {
+                    int32_t token = c->edits[i].token;
+                    if (token <= id || !(c->values[i] > -INFINITY) || lzs_key(c->values[i]) != key) continue;
+                    if (next < 0 || token < next) next = token;
+                }
+            }
+        } else {
+            equal = lzs_key(c->row.x[id]) == key && lzs_allowed(c->row.mask, id);
+        }
+        if (equal && --nth == 0) return id;
+    }
+    return -1;
+}
+
+/* Where the cumulative weight, or count, of all tokens in order reaches what top-p, or top-k, asks for. False when
+ * thousands of tokens have so nearly the same logit that bins do not tell them apart. */
+static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut) {
+    uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
+    lzs_histogram *h = s->b->scratch.histogram;
+    float from = 0.0f, limit = 32.0f;
+    if (s->c->row.n > LZS_STRETCH) { /* else the row is small: all of it at once */
+        float at = (float)(int32_t)guess(s, plan, count);
+        from = at > 1.0f ? at - 1.0f : 0.0f;
+        limit = at + 2.0f;
+    }
+    uint64_t target, whole = count ? (uint64_t)plan->top_k : 0;
+    int32_t bin;
+    for (;;) { /* a good guess is right at once; a bad one shows on which side the target lies */
+        set_window(h, from, limit, 64.0f, count);
+        weigh(s, h);
+        if (!whole) whole = top_p_target(plan->top_p, h->total);
+        target = whole - h->above;
+        if (whole <= h->above) {
+            limit = from;
+            from = from > 4.0f ? from - 4.0f : 0.0f;
+            continue;
+        }
+        bin = crossing_bin(h, &target);
+        if (bin < LZS_BINS) break;
+        if (limit >= 64.0f) return false; /* top-k of a row with logits far apart, or of more than there are */
+        from = limit;
+        limit += 4.0f;
+    }
+    for (int zoom = 0; zoom < 2; zoom++) {
+        from = h->from + (float)bin / h->per_bit;
+        limit = from + 1.0f / h->per_bit;
+        uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
+        uint32_t high = from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top;
+        if (gather(s, low, high)) {
+            lzs_list *list = &s->b->list;
+            lzs_sort_keys(list->packed, list->n); /* a bin is short; the histogram is where there would be room */
+            shorten(list, reaching(list, s->scale, count, target), s->keep_ties);
+            uint64_t last = list->packed[list->n - 1];
+            *cut = (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
+            return true;
+        }
+        if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
+            uint64_t each = count ? 1 : lzs_weight(0.0f);
+            int32_t last = nth_equal(s->c, top, (target + each - 1) / each);
+            if (last >= 0) {
+                *cut = (lzs_cut){top, s->keep_ties ? INT32_MAX : last};
+                return true;
+            }
+        }
+        set_window(h, from, limit, h->per_bit * LZS_BINS, count);
+        weigh(s, h);
+        bin = crossing_bin(h, &target);
+    }
+    return false;
+}
+
+/* ---- radix descent over the keys ---- */
+
+enum { RADIX_BINS = 2048 };
+static const int32_t shifts[] = {21, 10, 0}, widths[] = {11, 11, 10};
+
+/* What is counted at one level: the tokens inside the cut whose key continues the prefix. */
+typedef struct level {
+    lzs_cut cut;
+    const lzs_softmax_scale *scale; /* sums weights; NULL counts */
+    uint32_t prefix;
+    int32_t shift, width;
+} level;
+
+static void count_key(const level *l, float x, int32_t id, uint64_t *bins) {
+    uint32_t key = lzs_key(x);
+    if (((uint64_t)key >> (l->shift + l->width)) != l->prefix) return; /* 64 bits: the first digit shifts by all 32 */
+    if (!lzs_inside(l->cut, key, id)) return;
+    bins[(key >> l->shift) & ((1u << l->width) - 1)] += l->scale ? lzs_weight(lzs_gap_bits(*l->scale, x)) : 1;
+}
+
+/* The cut where the cumulative count, or with a scale the cumulative weight, reaches what top-k or top-p asks of the
+ * tokens inside the cut. */
+static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *scale, const lzs_plan *plan) {
+    const lzs_candidates *c = s->c;
+    uint64_t *bins = s->b->scratch.histogram->bins, target = 0;
+    uint32_t prefix = 0;
+    _Static_assert(LZS_BINS >= RADIX_BINS, "the digits are counted in the histogram's bins");
+    for (int i = 0; i < 3; i++) {
+        level l = {cut, scale, prefix, shifts[i], widths[i]};
+        memset(bins, 0, RADIX_BINS * sizeof *bins);
+        for (int32_t id = 0; id < c->row.n; id++) {
+            if (lzs_allowed(c->row.mask, id)) count_key(&l, c->row.x[id], id, bins);
+        }
+        for (int32_t e = 0; e < c->n_edits; e++) {
+            if (c->values[e] > -INFINITY) count_key(&l, c->values[e], c->edits[e].token, bins);
+        }
+        uint32_t bin = (1u << widths[i]) - 1;
+        if (i == 0) {
+            uint64_t total = 0;
+            for (uint32_t k = 0; k <= bin; k++) total += bins[k];
+            target = scale ? top_p_target(plan->top_p, total) : (uint64_t)plan->top_k;
+            if (target > total) return cut; /* top-k of more than there are */
+        }
+        while (bins[bin] < target) target -= bins[bin--]; /* ends: the bins together hold at least the target */
+        prefix = (prefix << widths[i]) | bin;
+    }
+    /* every token with this key has the same weight: the target is reached by this many of them, lowest ids first */
+    uint64_t each = scale ? lzs_weight(lzs_gap_bits(*scale, lzs_key_float(prefix))) : 1;
+    int32_t last = s->keep_ties ? INT32_MAX : nth_equal(c, prefix, (target + each - 1) / each);
+    if (prefix == cut.key && last > cut.id) last = cut.id;
+    return (lzs_cut){prefix, last};
+}
+
+/* ---- all of it ---- */
+
+void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
+    lzs_cut everything = {lzs_key(-FLT_MAX), INT32_MAX};
+    float t = plan->temperature_last ? 1.0f : plan->temperature;
+    search s = {b, c, {c->top.max, lzs_temperature_scale(t)}, plan->ties == LZS_TIES_KEEP};
+    bool cut_by_k = plan->top_k > 0 && plan->top_k < c->row.n;
+    c->cut = everything;
+    if (cut_by_k && plan->top_k <= b->list.capacity / 2 && take_top_k(&s, plan->top_k)) {
+        c->cut = truncate_list(&s, plan, &b->list);
+        c->listed = true;
+        return;
+    }
+    if (cut_by_k && !histogram_cut(&s, plan, true, &c->cut)) c->cut = descend(&s, everything, NULL, plan);
+    if (plan->top_p < 1.0f && (cut_by_k || !histogram_cut(&s, plan, false, &c->cut))) {
+        c->cut = descend(&s, c->cut, &s.scale, plan);
+    }
+    if (plan->min_p > 0.0f) c->cut = min_p_cut(c->cut, s.scale, plan->min_p);
+    b->list.n = 0; /* what it holds is not all that stays */
+}

@@ -1,0 +1,41 @@
+/* mask.h - the masks in force for one sequence: who set them, what they allow together, and how they rewind. */
+#ifndef LZS_MASK_H
+#define LZS_MASK_H
+
+#include <stdbool.h>
+
+#include "../include/lzsampler.h"
+
+enum { LZS_MASK_OWNERS = LZS_MASK_GRAMMAR + 1 };
+
+/* One mask of one owner, in force from `position` on until the owner's next one. */
+typedef struct lzs_mask {
+    uint64_t position;
+    const uint32_t *words; /* NULL allows everything */
+    uint32_t *copy;        /* the words, if they are the sampler's own, else NULL */
+} lzs_mask;
+
+typedef struct lzs_masks {
+    size_t n_words;
+    struct lzs_mask_log {
+        lzs_mask *changes; /* (n of LZS_MASK_CHANGES + 1) by position, ascending; the last one is in force */
+        int32_t n;
+        bool forgotten; /* changes older than the first one kept were dropped */
+    } logs[LZS_MASK_OWNERS];
+    uint32_t *both; /* (n_words) what all masks allow, where more than one is in force */
+    bool both_valid;
+} lzs_masks;
+
+void lzs_masks_init(lzs_masks *masks, int32_t n_vocab);
+/* Makes `to`, masks of the same vocabulary, equal to `from`; on failure `to` is without masks. */
+lzs_status lzs_masks_copy(lzs_masks *to, const lzs_masks *from);
+void lzs_masks_free(lzs_masks *masks);
+void lzs_masks_clear(lzs_masks *masks);
+size_t lzs_masks_memory(const lzs_masks *masks);
+
+lzs_status lzs_masks_set(lzs_masks *masks, int32_t owner, const uint32_t *words, bool borrow, uint64_t position);
+void lzs_masks_rewind(lzs_masks *masks, uint64_t position);
+/* What is allowed now, in *words (NULL: everything). LZS_EMASKED when a mask that is in force is no longer known. */
+lzs_status lzs_masks_allowed(lzs_masks *masks, const uint32_t **words);
+
+#endif

@@ -1,0 +1,325 @@
+/* lzsampler.h - a token sampler whose LZ penalty keeps language models from looping (Ginart et al. 2025, arXiv
+ * 2504.20131), together with the field's other penalties, masks, truncation and a reproducible draw.
+ *
+ * One lzs_sampler belongs to one sequence. A decode loop looks like this:
+ *
+ *     lzs_params params;
+ *     lzs_params_init(&params);
+ *     params.lz_penalty = 0.15f;
+ *     params.temperature = 0.0f;
+ *     lzs_sampler *sampler = NULL;
+ *     if (lzs_sampler_new(n_vocab, &params, &sampler) != LZS_OK) return 1;
+ *     for (;;) {
+ *         const float *logits = next_logits();            // n_vocab floats from the model
+ *         int32_t token;
+ *         if (lzs_sample(sampler, logits, &token) != LZS_OK) break;
+ *         lzs_accept(sampler, token);
+ *     }
+ *     lzs_sampler_free(sampler);
+ *
+ * Inside there are three layers. The state of a sequence knows its tokens and nothing about logits. A plan is the plain
+ * data of one step: which logits change and how, which tokens are allowed, the truncation, the seed and the position. A
+ * backend turns rows of logits and plans into tokens. Engines with many sequences make a plan for each and give a batch
+ * of them to one backend; the functions on lzs_sampler do the same for one row.
+ *
+ * The order of the pipeline is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), pick. The same
+ * logits, parameters, seed and position give the same token on every CPU and in every batch; docs/determinism.md
+ * specifies which.
+ *
+ * Conventions. Functions return an lzs_status, 0 or a negative error, and give their results through pointers. Rows of
+ * logits are only read. Nothing here prints, exits or aborts, and the only state shared between objects is the choice
+ * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, lzs_accept,
+ * lzs_set_mask and lzs_lz_bits; sampling never does. Every free accepts NULL. Objects have no locks: use a sampler, and
+ * a backend that several samplers share, from one thread at a time. A call needs 4 KB of stack.
+ */
+#ifndef LZSAMPLER_H
+#define LZSAMPLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lzsampler_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The section between the marks is also the cdef of the Python binding (lzsampler/_ffi_build.py). */
+/* cdef-begin */
+
+#define LZS_VERSION_MAJOR 0
+#define LZS_VERSION_MINOR 1
+#define LZS_VERSION_PATCH 0
+
+#define LZS_MAX_VOCAB 1073741824 /* tokens of a vocabulary */
+#define LZS_MAX_WINDOW 131072    /* lz_window, dry_penalty_last_n, and the tokens a loop may need to be found */
+#define LZS_MAX_BUFFER 4096      /* lz_buffer, in tokens */
+
+typedef enum lzs_lz_formula {
+    LZS_LZ_RATE = 0,      /* (log2(D + 1) + log2 L) / L, the cheapest match; the authors' code of March 2025 */
+    LZS_LZ_DISTANCE = 1,  /* log2 D of the longest match, the nearest of equals; the authors' code of July 2025 */
+    LZS_LZ_CODELENGTH = 2 /* the paper's Eq. 14 with its algebra mended: see docs/penalties.md */
+} lzs_lz_formula;
+
+typedef enum lzs_method {
+    LZS_SUBTRACTIVE = 0,   /* repetition: x - p; frequency: x - p * count; presence: x - p */
+    LZS_MULTIPLICATIVE = 1 /* repetition: x / p; frequency: x / p^count;   presence: x / p */
+} lzs_method;
+
+typedef enum lzs_history_scope {
+    LZS_HISTORY_GENERATED = 0, /* Penalties look at accepted tokens only, */
+    LZS_HISTORY_ALL = 1        /* or also at the prompt that lzs_prime was given. */
+} lzs_history_scope;
+
+typedef enum lzs_ties {
+    LZS_TIES_CUT = 0, /* Exactly k tokens stay; equal logits are ordered by token id. */
+    LZS_TIES_KEEP = 1 /* Every token equal to the last one kept stays too, as in transformers and vLLM. */
+} lzs_ties;
+
+typedef enum lzs_pick {
+    LZS_PICK_RACE = 0,      /* exponential race (Gumbel-max) on Philox4x32-10: docs/determinism.md */
+    LZS_PICK_LLAMA_DIST = 1 /* bit for bit what llama.cpp's `dist` draws: mt19937, two words a draw, double sums */
+} lzs_pick;
+
+/* An addend for the logit of one token, as OpenAI's and llama.cpp's logit_bias. */
+typedef struct lzs_logit_bias {
+    int32_t token;
+    float bias; /* finite, or -inf to forbid the token */
+} lzs_logit_bias;
+
+/* The settings of a sampler. Fill the struct with lzs_params_init, which switches everything off but the draw at
+ * temperature 1, then change fields. Fields marked [fixed] shape what a sampler keeps of its sequence and stay as they
+ * were when it was made; lzs_sampler_set_params changes the others between steps. New fields are added at the end only,
+ * and `size` says how many the caller knows: a program compiled with an older header gets the defaults of the rest. */
+typedef struct lzs_params {
+    uint32_t size;             /* sizeof(lzs_params) of the caller's header, set by lzs_params_init */
+    float lz_penalty;          /* strength in logits per bit, >= 0; 0 is off. [fixed: whether it is 0] */
+    int32_t lz_window;         /* [fixed] lookback, tokens, 2..LZS_MAX_WINDOW */
+    int32_t lz_buffer;         /* [fixed] longest suffix compared, tokens, 1..LZS_MAX_BUFFER, < lz_window */
+    int32_t lz_formula;        /* lzs_lz_formula */
+    float repetition_penalty;  /* >= FLT_MIN if multiplicative (1 is off), any finite number if subtractive (0 is off) */
+    float frequency_penalty;   /* 0 is off; else >= FLT_MIN if multiplicative, any finite number if subtractive */
+    float presence_penalty;    /* as frequency_penalty. [fixed: whether all three are off] */
+    int32_t repetition_method; /* lzs_method */
+    int32_t frequency_method;  /* lzs_method */
+    int32_t presence_method;   /* lzs_method */
+    int32_t sign_aware;        /* 1: factors multiply negative logits; 0: they divide whatever the sign */
+    int32_t penalty_window;    /* [fixed] tokens that the three penalties above look at; 0 is the whole history */
+    int32_t history;           /* [fixed] lzs_history_scope, for every penalty */
+    int32_t loop_max_pattern;  /* [fixed] lzs_loop_found: longest pattern, tokens, >= 0; 0 is off */
+    int32_t loop_min_pattern;  /* [fixed] shortest pattern, tokens, >= 1, <= loop_max_pattern */
+    int32_t loop_min_count;    /* [fixed] copies that make a loop, >= 2; loop_max_pattern * this <= LZS_MAX_WINDOW */
+    float temperature;         /* 0 is argmax, else LZS_MIN_TEMPERATURE (1e-6) to 1e6 */
+    int32_t temperature_last;  /* 1: truncate first, then apply the temperature (llama.cpp's default order) */
+    int32_t top_k;             /* >= 0; 0 is off */
+    float top_p;               /* 0..1; 1 is off; 0 keeps one token */
+    float min_p;               /* 0..1; 0 is off */
+    int32_t ties;              /* lzs_ties */
+    int32_t pick;              /* [fixed] lzs_pick */
+    uint64_t seed;             /* of the sequence; LZS_PICK_LLAMA_DIST takes its low 32 bits, as llama.cpp's seeds are */
+    const int32_t *exempt; /* [fixed] tokens that no penalty touches; copied; may be NULL when n_exempt is 0 */
+    size_t n_exempt;
+    const lzs_logit_bias *logit_bias; /* [fixed] copied, each token once; may be NULL when n_logit_bias is 0 */
+    size_t n_logit_bias;
+    float dry_multiplier;       /* DRY, with llama.cpp's names; >= 0, 0 is off. [fixed: whether it is 0] */
+    float dry_base;             /* >= 1; the penalty is multiplier * base^(match - allowed_length) */
+    int32_t dry_allowed_length; /* longest match without a penalty, plus one, tokens, >= 0 */
+    int32_t dry_penalty_last_n; /* [fixed] lookback, tokens, 1..LZS_MAX_WINDOW; 0 is off, -1 is LZS_MAX_WINDOW */
+    const int32_t *dry_breakers; /* [fixed] tokens that end every match; copied; may be NULL when n_dry_breakers is 0 */
+    size_t n_dry_breakers;
+} lzs_params;
+
+/* What all penalties together do to one token's logit: x -> (x > 0 ? x / repeat : x * repeat) + bias. A finite logit
+ * stays finite, but a bias of -inf makes it -inf. */
+typedef struct lzs_edit {
+    int32_t token;
+    float repeat;
+    float bias;
+} lzs_edit;
+
+/* Everything that a backend needs to know of one step besides the row of logits. Plain data: it can be stored, sent,
+ * replayed or put into a batch. The two arrays belong to whoever made the plan. */
+typedef struct lzs_plan {
+    int32_t n_vocab;
+    int32_t sign_aware;
+    const lzs_edit *edits; /* (n_edits) each token at most once, in any order; some may change nothing */
+    size_t n_edits;
+    const uint32_t *mask; /* ((n_vocab + 31) / 32) words, least significant bit first, 1 = allowed; NULL allows all */
+    float temperature;
+    int32_t temperature_last;
+    int32_t top_k;
+    float top_p;
+    float min_p;
+    int32_t ties;
+    int32_t pick;
+    uint64_t seed;
+    uint64_t position; /* tokens accepted so far: together with the seed it keys the draw */
+    double uniform;    /* LZS_PICK_LLAMA_DIST: the number in [0, 1) that decides; else 0 */
+} lzs_plan;
+
+typedef struct lzs_sampler lzs_sampler;
+typedef struct lzs_backend lzs_backend;
+
+/* "0.1.0" */
+LZS_API const char *lzs_version(void);
+
+/* The name of the kernels in use: "scalar", "avx2", "avx512" or "neon". They are the fastest that this CPU runs, or the
+ * ones that the environment variable LZS_KERNELS names (meant for tests); a name that does not run here is ignored. */
+LZS_API const char *lzs_kernels_name(void);
+
+/* The maximum of a row by a bare loop of those kernels: the floor that benches compare with. */
+LZS_API float lzs_kernels_scan(const float *x, int32_t n);
+
+/* One line of English for a status; never NULL. */
+LZS_API const char *lzs_strerror(int status);
+
+LZS_API void lzs_params_init(lzs_params *params);
+
+/* The name of the first field that is out of range for this vocabulary, or NULL when all is well. */
+LZS_API const char *lzs_params_invalid(const lzs_params *params, int32_t n_vocab);
+
+/* The seed of sequence number `sequence` among several that share a user's seed. Sequences with one seed would draw with
+ * the same noise: the same prompt would give the same text each time. */
+LZS_API uint64_t lzs_sequence_seed(uint64_t seed, uint64_t sequence);
+
+/* ---- backend: rows of logits and plans -> tokens ---- */
+
+/* Scratch memory for rows of up to n_vocab logits and plans of up to max_edits edits. It keeps nothing between calls, so
+ * all samplers of a thread can share one. max_candidates is the number of tokens that LZS_PICK_LLAMA_DIST can choose
+ * from; 0 is enough for everything else. */
+LZS_API lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candidates, lzs_backend **backend);
+LZS_API void lzs_backend_free(lzs_backend *backend);
+
+/* The bytes that a backend holds. */
+LZS_API size_t lzs_backend_memory(const lzs_backend *backend);
+
+/* Picks a token for each of n rows: tokens[i] from rows[i] by plans[i], with statuses[i]; a row that fails has token
+ * -1 and does not disturb the others. Returns the first status that is not LZS_OK. */
+LZS_API lzs_status lzs_backend_sample(lzs_backend *backend, const float *const *rows, const lzs_plan *plans, size_t n,
+                                      int32_t *tokens, lzs_status *statuses);
+
+/* What the plan draws from: token ids ascending, and probabilities that sum to 1. At most `capacity` entries are
+ * written; *n is their number. LZS_ESPACE, with *n the number needed, when they do not fit. */
+LZS_API lzs_status lzs_backend_distribution(lzs_backend *backend, const float *row, const lzs_plan *plan, int32_t *ids,
+                                            float *probabilities, size_t capacity, size_t *n);
+
+/* The row after penalties, mask, temperature and truncation: -inf where a token was cut. `out` has n_vocab floats and may
+ * be the row itself; it is written only when the status is LZS_OK. */
+LZS_API lzs_status lzs_backend_process(lzs_backend *backend, const float *row, const lzs_plan *plan, float *out);
+
+/* A plan as bytes, for another process of the same byte order. lzs_plan_write needs lzs_plan_size bytes (LZS_ESPACE).
+ * The plan that lzs_plan_read makes points into the bytes, which must begin at a multiple of 8; it is checked whole, and
+ * LZS_EINVAL means that the bytes are not a plan. */
+LZS_API size_t lzs_plan_size(const lzs_plan *plan);
+LZS_API lzs_status lzs_plan_write(const lzs_plan *plan, void *bytes, size_t capacity);
+LZS_API lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan);
+
+/* ---- sampler: the state of one sequence, with its settings ---- */
+
+/* Makes a sampler with a backend of its own, or one that uses a backend which others share. A shared backend must have
+ * room for the vocabulary and for lzs_edits_max edits, and must outlive the sampler. */
+LZS_API lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler);
+LZS_API lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
+                                          lzs_sampler **sampler);
+
+/* The most edits that a step with these parameters can have. */
+LZS_API size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab);
+
+/* A clone has the same history, position, masks and settings as its origin, the seed included, so both draw the same
+ * tokens until they are given different ones or lzs_sampler_set_seed. It has a backend of its own if its origin has. */
+LZS_API lzs_status lzs_sampler_clone(const lzs_sampler *sampler, lzs_sampler **clone);
+
+/* Makes `to` equal to `from` in history, position, masks and settings, without new memory where there is room. Both must
+ * agree in n_vocab and in all [fixed] parameters (LZS_EINVAL). */
+LZS_API lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from);
+
+/* Forgets history, position and masks; settings stay. */
+LZS_API void lzs_sampler_reset(lzs_sampler *sampler);
+LZS_API void lzs_sampler_free(lzs_sampler *sampler);
+
+/* The settings in force. */
+LZS_API const lzs_params *lzs_sampler_params(const lzs_sampler *sampler);
+
+/* New settings from the next step on. LZS_EINVAL, with nothing changed, when they are out of range or differ in a [fixed]
+ * field; exempt, logit_bias and dry_breakers are not looked at and stay as they are. */
+LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
+
+/* A new seed for the draws to come. Samplers that were cloned from one prefix need one each to draw different texts. */
+LZS_API void lzs_sampler_set_seed(lzs_sampler *sampler, uint64_t seed);
+
+LZS_API int32_t lzs_n_vocab(const lzs_sampler *sampler);
+
+/* The number of accepted tokens: the `position` that keys the next draw. Prompt tokens do not count. */
+LZS_API uint64_t lzs_position(const lzs_sampler *sampler);
+
+/* The bytes that this sampler holds, its own backend included and a shared one not. */
+LZS_API size_t lzs_memory(const lzs_sampler *sampler);
+
+/* Gives the prompt, before the first lzs_accept (LZS_EINVAL after it). It may be called several times, to append.
+ * Penalties look at the prompt only with LZS_HISTORY_ALL. All tokens are checked before any is taken. A sequence holds
+ * at most 2^31 - 1 tokens (LZS_EFULL). */
+LZS_API lzs_status lzs_prime(lzs_sampler *sampler, const int32_t *tokens, size_t n);
+
+/* Takes one token into the text, picked here or elsewhere. */
+LZS_API lzs_status lzs_accept(lzs_sampler *sampler, int32_t token);
+
+/* Takes back the last n accepted tokens, with everything that came with them: counts, matches, loops, masks. LZS_EINVAL,
+ * with nothing changed, when fewer were accepted. */
+LZS_API lzs_status lzs_rewind(lzs_sampler *sampler, size_t n);
+
+/* A stretch of the accepted tokens that repeats without a break and cannot be extended on its left. */
+typedef struct lzs_loop {
+    uint64_t start; /* its first token, counted from 0 at the first accepted one */
+    int32_t period; /* tokens of one copy, which is not itself copies of a shorter one */
+    int32_t count;  /* whole copies, >= loop_min_count */
+} lzs_loop;
+
+/* Returns 1, with the loop in *loop, when the accepted tokens came to end in loop_min_count copies of one pattern of
+ * loop_min_pattern to loop_max_pattern tokens (vLLM's `repetition_detection`), and 0, with *loop untouched, when not. A
+ * loop is found at the very token that completes it, as the shortest pattern if several are complete, and stays as it is
+ * until a reset, or a rewind that takes that token back. The prompt does not count. */
+LZS_API int lzs_loop_found(const lzs_sampler *sampler, lzs_loop *loop);
+
+/* Whose mask it is. All masks that are set apply at once: a token is allowed when each of them allows it. */
+typedef enum lzs_mask_owner { LZS_MASK_USER = 0, LZS_MASK_GRAMMAR = 1 } lzs_mask_owner;
+
+/* Allows only the tokens whose bit is 1: uint32 words, least significant bit first; n_words must be
+ * (n_vocab + 31) / 32. lzs_set_mask copies the words; lzs_borrow_mask keeps the pointer, and the words must stay as they
+ * are until the mask is changed and no rewind can bring it back. A mask is in force until changed; NULL removes it.
+ * Masks rewind: after lzs_rewind the mask that was in force at that position is again, if the mask changed at most
+ * LZS_MASK_CHANGES times since. Where that is no longer known, sampling answers LZS_EMASKED until a mask is set. */
+LZS_API lzs_status lzs_set_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
+LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
+#define LZS_MASK_CHANGES 32
+
+/* The edits of the current history, each token at most once, in no particular order; some may change nothing (repeat 1,
+ * bias 0). Valid until the sampler changes. */
+LZS_API const lzs_edit *lzs_edits(lzs_sampler *sampler, size_t *n);
+
+/* The plan of the next step. Its arrays are the sampler's: they are valid until the sampler changes. LZS_EMASKED when a
+ * mask is in force that is no longer known (see lzs_set_mask). */
+LZS_API lzs_status lzs_sampler_plan(lzs_sampler *sampler, lzs_plan *plan);
+
+/* Picks a token from n_vocab logits, which are only read. It does not change the sampler: the same call twice gives the
+ * same token twice. */
+LZS_API lzs_status lzs_sample(lzs_sampler *sampler, const float *logits, int32_t *token);
+
+/* lzs_backend_process and lzs_backend_distribution with the sampler's own plan. */
+LZS_API lzs_status lzs_process(lzs_sampler *sampler, const float *logits, float *out);
+LZS_API lzs_status lzs_distribution(lzs_sampler *sampler, const float *logits, int32_t *ids, float *probabilities,
+                                    size_t capacity, size_t *n);
+
+/* The LZ penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes at
+ * most `capacity` pairs, in no particular order; min(n, window) always suffices. */
+LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
+                               int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
+
+/* cdef-end */
+
+#define LZS_MIN_TEMPERATURE 1e-6f
+#define LZS_MAX_TEMPERATURE 1e6f
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,66 @@
+/* lzsampler_llama.h - lzsampler inside llama.cpp: samplers for its chain, and a fast way to sample under its grammars.
+ *
+ * Nothing here links to llama.cpp. Its functions come by address from the libllama that the program uses.
+ */
+#ifndef LZSAMPLER_LLAMA_H
+#define LZSAMPLER_LLAMA_H
+
+#include "lzsampler.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cdef-begin */
+
+/* What a sampler of llama.cpp's chain does. */
+typedef enum lzs_chain_kind {
+    LZS_CHAIN_PENALTIES = 0, /* changes logits as the penalties say, anywhere in a chain */
+    LZS_CHAIN_SAMPLER = 1    /* runs the whole pipeline and selects a token, so it ends a chain */
+} lzs_chain_kind;
+
+/* Makes a `llama_sampler *` that holds a clone of `sampler`. `llama_sampler_init` is the address of that function in the
+ * libllama which will own the result, since libllama frees what its own function made. */
+LZS_API lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kind, void *llama_sampler_init,
+                                         void **chain_sampler);
+
+/* The clone inside, borrowed: it lives as long as the llama_sampler. */
+LZS_API lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler);
+
+/* The first error inside since the last call. llama.cpp's interface cannot return one. */
+LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
+
+/* Picks tokens with a chain under a grammar, in the order of llama.cpp's common_sampler: the chain picks, the grammar is
+ * asked about that token alone, and only when it refuses does it mask the candidates and the chain picks again. Then both
+ * accept the token. */
+typedef struct lzs_llama_grammar lzs_llama_grammar;
+
+/* Addresses of the functions `llama_...` of one libllama. */
+typedef struct lzs_llama_functions {
+    void *get_logits_ith;
+    void *sampler_apply;
+    void *sampler_accept;
+    void *chain_get; /* llama_sampler_chain_get */
+    void *chain_n;   /* llama_sampler_chain_n */
+} lzs_llama_functions;
+
+/* Chain and grammar are borrowed; the grammar is not part of the chain. The first n_head samplers of the chain only change
+ * logits. `penalties` is our chain sampler among them if the others do nothing, else NULL. The sampler after them keeps the
+ * n_best best candidates (top-k: k; greedy: 1); n_best is 0 if it does something else. LZS_EINVAL when the chain has fewer
+ * samplers than n_head. */
+LZS_API lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain, void *grammar,
+                                         void *penalties, int32_t n_head, int32_t n_best, lzs_llama_grammar **out);
+LZS_API void lzs_llama_grammar_free(lzs_llama_grammar *grammar);
+
+/* LZS_EINVAL when llama.cpp has no logits at this index; LZS_EMASKED when the grammar allows no token. */
+LZS_API lzs_status lzs_llama_grammar_sample(lzs_llama_grammar *grammar, void *context, int32_t index, int32_t *token);
+
+/* How many picks the grammar refused. */
+LZS_API uint64_t lzs_llama_grammar_refused(const lzs_llama_grammar *grammar);
+
+/* cdef-end */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,31 @@
+/* lzsampler_status.h - what the headers of lzsampler share: how functions are exported, and the status they return. */
+#ifndef LZSAMPLER_STATUS_H
+#define LZSAMPLER_STATUS_H
+
+#if defined(_WIN32) && defined(LZS_SHARED)
+#  ifdef LZS_BUILD
+#    define LZS_API __declspec(dllexport)
+#  else
+#    define LZS_API __declspec(dllimport)
+#  endif
+#elif defined(__GNUC__) && defined(LZS_SHARED)
+#  define LZS_API __attribute__((visibility("default")))
+#else
+#  define LZS_API
+#endif
+
+/* cdef-begin */
+
+typedef enum lzs_status {
+    LZS_OK = 0,
+    LZS_EINVAL = -1,  /* An argument or a parameter is out of range. */
+    LZS_ENOMEM = -2,  /* Memory ran out; the object is as it was before the call. */
+    LZS_EMASKED = -3, /* No token is allowed: every logit is -inf or masked. */
+    LZS_ENAN = -4,    /* An allowed logit is NaN; a NaN is never picked. */
+    LZS_ESPACE = -5,  /* The caller's arrays, or the backend's, are too small. */
+    LZS_EFULL = -6    /* The sequence has 2^31 - 1 tokens and takes no more. */
+} lzs_status;
+
+/* cdef-end */
+
+#endif

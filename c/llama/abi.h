@@ -1,0 +1,50 @@
+/* abi.h - a mirror of the four structs of llama.h that a sampler meets, so that nothing here needs llama.cpp to build or links
+ * to it. tests/c/abi_llama.c compares it with the real header, and the Python package compares it with the binding that is
+ * loaded.
+ *
+ * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; it grows at its end and
+ * the first six never moved. libllama reads as many as it knows, so the mirror is longer than any of them; the members
+ * that we do not provide stay NULL.
+ */
+#ifndef LZS_LLAMA_ABI_H
+#define LZS_LLAMA_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LZS_LLAMA_MEMBERS 32 /* pointers in lzs_llama_sampler_i */
+
+typedef struct lzs_llama_token_data {
+    int32_t id;
+    float logit;
+    float p;
+} lzs_llama_token_data;
+
+typedef struct lzs_llama_token_data_array {
+    lzs_llama_token_data *data;
+    size_t size;
+    int64_t selected; /* index into data, -1 = none */
+    bool sorted;
+} lzs_llama_token_data_array;
+
+struct lzs_llama_sampler_i;
+
+typedef struct lzs_llama_sampler {
+    const struct lzs_llama_sampler_i *iface;
+    void *ctx;
+} lzs_llama_sampler;
+
+typedef struct lzs_llama_sampler_i {
+    const char *(*name)(const lzs_llama_sampler *sampler);
+    void (*accept)(lzs_llama_sampler *sampler, int32_t token);
+    void (*apply)(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates);
+    void (*reset)(lzs_llama_sampler *sampler);
+    lzs_llama_sampler *(*clone)(const lzs_llama_sampler *sampler);
+    void (*free)(lzs_llama_sampler *sampler);
+    void *spare[LZS_LLAMA_MEMBERS - 6];
+} lzs_llama_sampler_i;
+
+typedef lzs_llama_sampler *(*lzs_llama_sampler_init)(const lzs_llama_sampler_i *iface, void *ctx);
+
+#endif

@@ -1,0 +1,208 @@
+/* grammar.c - a token of llama.cpp's chain under a grammar, without running the grammar over the vocabulary.
+ *
+ * llama.cpp's grammar sampler follows every candidate's characters through the grammar, which takes tens of milliseconds at
+ * today's vocabularies. llama.cpp's own common_sampler_sample (common/sampling.cpp) picks a token first and asks the grammar
+ * about that one; only when it is refused does it mask the candidates, and the chain picks again. This is that order for
+ * hosts that hold a chain and a grammar apart. A random sampler of the chain draws again for a refused token, as there.
+ *
+ * Two more savings are exact but for the order of equal logits, which llama.cpp leaves open. When the chain's first
+ * truncation keeps the k best (greedy keeps 1), its later samplers see those only: where nothing but our own penalties come
+ * before, the k best are found in the row of logits itself, and the array of candidates (12 bytes a token of the vocabulary)
+ * is never filled. After a refusal the grammar is asked about the best candidates in order, until k of them are allowed; if
+ * there are fewer than k among the first MOST_ASKED, it is asked about all.
+ *
+ * llama.cpp's functions may throw C++ exceptions through these frames: nothing is held here that would be lost, and the
+ * row of logits is only read.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../include/lzsampler_llama.h"
+#include "../sampler.h"
+#include "abi.h"
+
+enum { FIRST_ASKED = 64, MOST_ASKED = LZS_LIST / 2 };
+
+typedef float *(*get_logits_fn)(void *context, int32_t index);
+typedef void (*apply_fn)(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates);
+typedef void (*accept_fn)(lzs_llama_sampler *sampler, int32_t token);
+typedef lzs_llama_sampler *(*chain_get_fn)(lzs_llama_sampler *chain, int32_t index);
+typedef int (*chain_n_fn)(const lzs_llama_sampler *chain);
+
+struct lzs_llama_grammar {
+    int32_t n_vocab;
+    get_logits_fn get_logits;
+    apply_fn apply;
+    accept_fn accept;
+    chain_get_fn chain_get;
+    chain_n_fn chain_n;
+    lzs_llama_sampler *chain, *grammar; /* borrowed */
+    lzs_sampler *penalties;             /* borrowed: the only one before truncation that does anything, or NULL */
+    lzs_backend *backend;
+    int32_t n_head, n_best;
+    uint64_t refused;
+    lzs_llama_token_data *data; /* (n_vocab) candidates */
+    float *row;                 /* (n_vocab) their logits, while the best are looked for */
+};
+
+/* ISO C has no cast from object to function pointer. */
+static void set_function(void *to, void *const *from) {
+    memcpy(to, from, sizeof *from);
+}
+
+lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain, void *grammar,
+                                 void *penalties, int32_t n_head, int32_t n_best, lzs_llama_grammar **out) {
+    *out = NULL;
+    if (n_vocab < 1 || !chain || !grammar || n_head < 0 || n_best < 0 || !functions->get_logits_ith ||
+        !functions->sampler_apply || !functions->sampler_accept || !functions->chain_get || !functions->chain_n) {
+        return LZS_EINVAL;
+    }
+    lzs_llama_grammar *g = calloc(1, sizeof *g);
+    if (!g) return LZS_ENOMEM;
+    g->n_vocab = n_vocab;
+    set_function(&g->get_logits, &functions->get_logits_ith);
+    set_function(&g->apply, &functions->sampler_apply);
+    set_function(&g->accept, &functions->sampler_accept);
+    set_function(&g->chain_get, &functions->chain_get);
+    set_function(&g->chain_n, &functions->chain_n);
+    g->chain = chain;
+    g->grammar = grammar;
+    if (g->chain_n(g->chain) < n_head) {
+        free(g);
+        return LZS_EINVAL;
+    }
+    g->penalties = penalties ? lzs_chain_sampler_inner(penalties) : NULL;
+    g->n_head = n_head;
+    g->n_best = n_best <= MOST_ASKED ? n_best : 0;
+    size_t n_edits = g->penalties ? lzs_edits_max(&g->penalties->params, n_vocab) : 0;
+    lzs_status status = lzs_backend_new(n_vocab, n_edits, 0, &g->backend);
+    g->data = malloc((size_t)n_vocab * sizeof *g->data);
+    g->row = malloc((size_t)n_vocab * sizeof *g->row);
+    if (status != LZS_OK || !g->data || !g->row) {
+        lzs_llama_grammar_free(g);
+        return status != LZS_OK ? status : LZS_ENOMEM;
+    }
+    *out = g;
+    return LZS_OK;
+}
+
+void lzs_llama_grammar_free(lzs_llama_grammar *g) {
+    if (!g) return;
+    lzs_backend_free(g->backend);
+    free(g->data);
+    free(g->row);
+    free(g);
+}
+
+uint64_t lzs_llama_grammar_refused(const lzs_llama_grammar *g) {
+    return g->refused;
+}
+
+/* The candidates as llama_sampler_sample makes them. */
+static lzs_llama_token_data_array fresh(lzs_llama_grammar *g, const float *logits) {
+    for (int32_t t = 0; t < g->n_vocab; t++) g->data[t] = (lzs_llama_token_data){t, logits[t], 0.0f};
+    return (lzs_llama_token_data_array){g->data, (size_t)g->n_vocab, -1, false};
+}
+
+static bool selected(const lzs_llama_token_data_array *candidates, int32_t *token) {
+    if (candidates->selected < 0 || (size_t)candidates->selected >= candidates->size) return false;
+    *token = candidates->data[candidates->selected].id;
+    return true;
+}
+
+static bool allowed(lzs_llama_grammar *g, int32_t token) {
+    lzs_llama_token_data one = {token, 1.0f, 0.0f};
+    lzs_llama_token_data_array candidates = {&one, 1, -1, false};
+    g->apply(g->grammar, &candidates);
+    return one.logit > -INFINITY;
+}
+
+/* What the chain's truncation would keep, without a grammar. */
+static int32_t keep_best(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
+    int32_t n = lzs_backend_best(g->backend, x, plan, g->n_best);
+    for (int32_t i = 0; i < n; i++) {
+        uint64_t packed = g->backend->list.packed[i];
+        g->data[i] = (lzs_llama_token_data){lzs_packed_id(packed), lzs_packed_x(packed), 0.0f};
+    }
+    return n;
+}
+
+/* The same of those that the grammar allows; 0 when it allows fewer than n_best among the first. */
+static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan *plan) {
+    int32_t n_kept = 0, n_asked = 0;
+    for (int32_t k = FIRST_ASKED; k <= MOST_ASKED && n_kept < g->n_best; k *= 4) {
+        int32_t n = lzs_backend_best(g->backend, x, plan, k);
+        for (; n_asked < n && n_kept < g->n_best; n_asked++) {
+            uint64_t packed = g->backend->list.packed[n_asked];
+            int32_t id = lzs_packed_id(packed);
+            if (allowed(g, id)) g->data[n_kept++] = (lzs_llama_token_data){id, lzs_packed_x(packed), 0.0f};
+        }
+    }
+    return n_kept < g->n_best ? 0 : n_kept;
+}
+
+/* The logits before the truncation: llama.cpp's own row with the edits of our penalties in the plan or, where other
+ * samplers have a say, a copy of what those leave, without edits. NULL when a sampler reordered the candidates, which none
+ * of llama.cpp's does here. */
+static const float *before_truncation(lzs_llama_grammar *g, const float *logits, lzs_plan *plan) {
+    lzs_params params;
+    if (g->penalties) {
+        if (lzs_sampler_plan(g->penalties, plan) != LZS_OK) return NULL;
+        plan->mask = NULL; /* as a member of the chain it only applies the edits */
+        return logits;
+    }
+    lzs_params_init(&params);
+    lzs_plan_settings(plan, g->n_vocab, &params);
+    lzs_llama_token_data_array candidates = fresh(g, logits);
+    for (int32_t i = 0; i < g->n_head; i++) g->apply(g->chain_get(g->chain, i), &candidates);
+    if (candidates.size != (size_t)g->n_vocab) return NULL;
+    for (int32_t i = 0; i < g->n_vocab; i++) {
+        if (candidates.data[i].id != i) return NULL;
+        g->row[i] = candidates.data[i].logit;
+    }
+    return g->row;
+}
+
+/* Gives the n_best best candidates (that the grammar allows) to the rest of the chain. False when they are not known, and
+ * then nothing was applied yet; otherwise the chain selected *token, or -1. */
+static bool pick_of_best(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
+    if (!g->n_best) return false;
+    lzs_plan plan;
+    const float *x = before_truncation(g, logits, &plan);
+    if (!x) return false;
+    int32_t n_kept = under_grammar ? keep_allowed(g, x, &plan) : keep_best(g, x, &plan);
+    if (!n_kept) return false;
+    lzs_llama_token_data_array candidates = {g->data, (size_t)n_kept, -1, true};
+    int32_t n = g->chain_n(g->chain);
+    for (int32_t i = g->n_head; i < n; i++) g->apply(g->chain_get(g->chain, i), &candidates);
+    if (!selected(&candidates, token)) *token = -1;
+    return true;
+}
+
+static void pick_of_all(lzs_llama_grammar *g, const float *logits, bool under_grammar, int32_t *token) {
+    lzs_llama_token_data_array candidates = fresh(g, logits);
+    if (under_grammar) g->apply(g->grammar, &candidates);
+    g->apply(g->chain, &candidates);
+    if (!selected(&candidates, token)) *token = -1;
+}
+
+lzs_status lzs_llama_grammar_sample(lzs_llama_grammar *g, void *context, int32_t index, int32_t *token) {
+    *token = -1;
+    const float *logits = g->get_logits(context, index);
+    if (!logits) return LZS_EINVAL;
+    /* without our penalties the short way costs what the chain costs */
+    if (!g->penalties || !pick_of_best(g, logits, false, token)) pick_of_all(g, logits, false, token);
+    if (*token < 0) return LZS_EINVAL;
+    if (!allowed(g, *token)) {
+        g->refused++;
+        if (!pick_of_best(g, logits, true, token)) pick_of_all(g, logits, true, token);
+        if (*token < 0 || !allowed(g, *token)) {
+            *token = -1;
+            return LZS_EMASKED;
+        }
+    }
+    g->accept(g->grammar, *token);
+    g->accept(g->chain, *token);
+    return LZS_OK;
+}

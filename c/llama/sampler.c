@@ -1,0 +1,213 @@
+/* sampler.c - our sampler as a member of llama.cpp's chain.
+ *
+ * What llama.cpp asks of a sampler (llama-sampler.cpp): `name` must be set although llama.h says it can be NULL; `apply` may
+ * be called twice a token and must not change state, only `accept` does; `free` releases ctx only, because libllama deletes
+ * the struct that its own llama_sampler_init made. Earlier samplers may have truncated and reordered the candidates, so a
+ * token is found by its id, never by its index. llama.cpp aborts the process when no token is selected: where we refuse to
+ * pick (nothing allowed, NaN) the best raw logit is selected, the array stays as it came, and the status is kept for
+ * lzs_chain_sampler_status.
+ */
+#include "../sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../include/lzsampler_llama.h"
+#include "abi.h"
+
+typedef struct chain_context {
+    lzs_sampler *sampler;
+    lzs_llama_sampler_init init;
+    int32_t kind;
+    lzs_status status; /* the first error since the last lzs_chain_sampler_status */
+    float *row;        /* (n_vocab) the candidates as a dense row; LZS_CHAIN_SAMPLER only */
+} chain_context;
+
+static void context_free(chain_context *c) {
+    if (!c) return;
+    lzs_sampler_free(c->sampler);
+    free(c->row);
+    free(c);
+}
+
+static lzs_status context_new(const lzs_sampler *sampler, int32_t kind, lzs_llama_sampler_init init,
+                              chain_context **out) {
+    chain_context *c = calloc(1, sizeof *c);
+    *out = NULL;
+    if (!c) return LZS_ENOMEM;
+    c->init = init;
+    c->kind = kind;
+    lzs_status status = lzs_sampler_clone(sampler, &c->sampler);
+    if (status == LZS_OK && kind == LZS_CHAIN_SAMPLER) {
+        c->row = malloc((size_t)sampler->n_vocab * sizeof *c->row);
+        if (!c->row) status = LZS_ENOMEM;
+    }
+    if (status != LZS_OK) {
+        context_free(c);
+        return status;
+    }
+    *out = c;
+    return LZS_OK;
+}
+
+static void remember(chain_context *c, lzs_status status) {
+    if (c->status == LZS_OK) c->status = status;
+}
+
+/* ---- penalties: edits only ---- */
+
+static const char *penalties_name(const lzs_llama_sampler *sampler) {
+    (void)sampler;
+    return "lz-penalties";
+}
+
+static void penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    chain_context *c = sampler->ctx;
+    bool sign_aware = c->sampler->params.sign_aware;
+    size_t n, done = 0;
+    const lzs_edit *edits = lzs_edits(c->sampler, &n);
+    if (n == 0) return;
+    for (; done < n; done++) { /* as long as ids are indices: no other candidate is looked at */
+        size_t token = (size_t)edits[done].token;
+        if (token >= candidates->size || candidates->data[token].id != edits[done].token) break;
+        float *logit = &candidates->data[token].logit;
+        *logit = lzs_apply_edit(&edits[done], *logit, sign_aware);
+    }
+    for (size_t i = 0; done < n && i < candidates->size; i++) {
+        lzs_llama_token_data *candidate = &candidates->data[i];
+        const lzs_edit *edit = lzs_sampler_edit_of(c->sampler, candidate->id);
+        if (edit && edit >= edits + done) candidate->logit = lzs_apply_edit(edit, candidate->logit, sign_aware);
+    }
+    candidates->sorted = false;
+}
+
+/* ---- sampler: the whole pipeline ---- */
+
+static const char *sampler_name(const lzs_llama_sampler *sampler) {
+    (void)sampler;
+    return "lz-sampler";
+}
+
+/* The candidates as a row, -inf where a token is none of them. A NaN becomes no candidate. */
+static lzs_status scatter(chain_context *c, const lzs_llama_token_data_array *candidates) {
+    for (int32_t t = 0; t < c->sampler->n_vocab; t++) c->row[t] = -INFINITY;
+    for (size_t i = 0; i < candidates->size; i++) {
+        lzs_llama_token_data candidate = candidates->data[i];
+        if (candidate.id < 0 || candidate.id >= c->sampler->n_vocab) return LZS_EINVAL;
+        if (candidate.logit == candidate.logit) {
+            c->row[candidate.id] = candidate.logit;
+        } else {
+            remember(c, LZS_ENAN);
+        }
+    }
+    return LZS_OK;
+}
+
+static void select_best(lzs_llama_token_data_array *candidates) {
+    int64_t best = 0;
+    for (size_t i = 1; i < candidates->size; i++) {
+        float x = candidates->data[i].logit, y = candidates->data[best].logit;
+        if (x > y || y != y) best = (int64_t)i;
+    }
+    candidates->selected = best;
+}
+
+/* Keeps the candidates that the processed row keeps, in their order, with its logits and their softmax. */
+static void keep_candidates(const float *row, int32_t token, lzs_llama_token_data_array *candidates) {
+    lzs_llama_token_data *data = candidates->data;
+    size_t kept = 0;
+    float max = -INFINITY;
+    for (size_t i = 0; i < candidates->size; i++) {
+        float logit = row[data[i].id];
+        if (!(logit > -INFINITY)) continue;
+        if (data[i].id == token) candidates->selected = (int64_t)kept;
+        if (logit > max) max = logit;
+        data[kept++] = (lzs_llama_token_data){data[i].id, logit, 0.0f};
+    }
+    double sum = 0.0;
+    for (size_t i = 0; i < kept; i++) {
+        data[i].p = data[i].logit == max ? 1.0f : expf(data[i].logit - max);
+        sum += data[i].p;
+    }
+    for (size_t i = 0; i < kept; i++) data[i].p = (float)(data[i].p / sum);
+    candidates->size = kept;
+    candidates->sorted = false;
+}
+
+static void sampler_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    chain_context *c = sampler->ctx;
+    if (candidates->size == 0) return;
+    int32_t token = -1;
+    lzs_plan plan;
+    lzs_status status = scatter(c, candidates);
+    if (status == LZS_OK) status = lzs_sampler_plan(c->sampler, &plan);
+    if (status == LZS_OK) status = lzs_backend_sample_and_process(c->sampler->backend, c->row, &plan, &token);
+    if (status == LZS_OK) {
+        keep_candidates(c->row, token, candidates);
+    } else {
+        select_best(candidates);
+        remember(c, status);
+    }
+}
+
+/* ---- both ---- */
+
+static void chain_accept(lzs_llama_sampler *sampler, int32_t token) {
+    chain_context *c = sampler->ctx;
+    remember(c, lzs_accept(c->sampler, token));
+}
+
+static void chain_reset(lzs_llama_sampler *sampler) {
+    chain_context *c = sampler->ctx;
+    lzs_sampler_reset(c->sampler);
+    c->status = LZS_OK;
+}
+
+static void chain_free(lzs_llama_sampler *sampler) {
+    context_free(sampler->ctx);
+}
+
+static lzs_llama_sampler *chain_clone(const lzs_llama_sampler *sampler) {
+    const chain_context *from = sampler->ctx;
+    chain_context *c;
+    if (context_new(from->sampler, from->kind, from->init, &c) != LZS_OK) return NULL;
+    c->status = from->status;
+    lzs_llama_sampler *clone = from->init(sampler->iface, c);
+    if (!clone) context_free(c);
+    return clone;
+}
+
+static const lzs_llama_sampler_i penalties_interface = {
+    penalties_name, chain_accept, penalties_apply, chain_reset, chain_clone, chain_free, {0},
+};
+static const lzs_llama_sampler_i sampler_interface = {
+    sampler_name, chain_accept, sampler_apply, chain_reset, chain_clone, chain_free, {0},
+};
+
+lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kind, void *llama_sampler_init,
+                                 void **chain_sampler) {
+    *chain_sampler = NULL;
+    if (!llama_sampler_init || kind < LZS_CHAIN_PENALTIES || kind > LZS_CHAIN_SAMPLER) return LZS_EINVAL;
+    lzs_llama_sampler_init init; /* ISO C has no cast from object to function pointer */
+    memcpy(&init, &llama_sampler_init, sizeof init);
+    chain_context *c;
+    lzs_status status = context_new(sampler, kind, init, &c);
+    if (status != LZS_OK) return status;
+    *chain_sampler = c->init(kind == LZS_CHAIN_PENALTIES ? &penalties_interface : &sampler_interface, c);
+    if (*chain_sampler) return LZS_OK;
+    context_free(c);
+    return LZS_ENOMEM;
+}
+
+lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler) {
+    chain_context *c = ((lzs_llama_sampler *)chain_sampler)->ctx;
+    return c->sampler;
+}
+
+lzs_status lzs_chain_sampler_status(void *chain_sampler) {
+    chain_context *c = ((lzs_llama_sampler *)chain_sampler)->ctx;
+    lzs_status status = c->status;
+    c->status = LZS_OK;
+    return status;
+}

@@ -1,0 +1,20 @@
+/* dry.h - the DRY penalty: history -> a bias for each token that would extend a repetition. */
+#ifndef LZS_DRY_H
+#define LZS_DRY_H
+
+#include "../state/history.h"
+
+typedef struct lzs_dry {
+    lzs_token_table longest; /* tokens that would extend a repetition; `count` is the longest one's length */
+} lzs_dry;
+
+/* Makes room for all tokens that a history of n tokens can have in DRY's window. */
+lzs_status lzs_dry_reserve(lzs_dry *dry, const lzs_history *h, size_t n);
+
+/* Finds the tokens that would extend a repetition of dry_allowed_length tokens or more. */
+void lzs_dry_match_all(lzs_dry *dry, const lzs_history *h, const lzs_params *params);
+
+/* What such a token's logit loses. */
+float lzs_dry_penalty(const lzs_params *params, int32_t length);
+
+#endif

@@ -1,0 +1,143 @@
+/* fold.c - the penalties of a history, folded into one edit a token.
+ *
+ * The factors of repetition, frequency and presence multiply, then their biases add, then LZ's, then DRY's; exempt tokens
+ * lose all of that; the user's logit_bias is added last.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "penalty.h"
+
+lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h) {
+    *e = (lzs_edit_list){0};
+    if (params->n_logit_bias) {
+        e->biased = malloc(params->n_logit_bias * sizeof *e->biased);
+        if (!e->biased) return LZS_ENOMEM;
+    }
+    lzs_status status = lzs_lz_init(&e->lz, params, log2_vocab, h->lz.window);
+    return status == LZS_OK ? lzs_edit_list_reserve(e, params, h, 0) : status;
+}
+
+lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n) {
+    lzs_status status = lzs_lz_reserve(&e->lz, h->table.capacity);
+    if (status == LZS_OK) status = lzs_dry_reserve(&e->dry, h, n);
+    if (status != LZS_OK) return status;
+    size_t capacity = (size_t)h->table.capacity + e->dry.longest.capacity + params->n_logit_bias;
+    if (capacity <= e->capacity) return LZS_OK;
+    lzs_edit *edits = realloc(e->edits, capacity * sizeof *edits);
+    if (!edits) return LZS_ENOMEM;
+    e->edits = edits;
+    e->capacity = capacity;
+    return LZS_OK;
+}
+
+void lzs_edit_list_free(lzs_edit_list *e) {
+    free(e->edits);
+    free(e->biased);
+    lzs_lz_free(&e->lz);
+    lzs_token_table_free(&e->dry.longest);
+}
+
+size_t lzs_edit_list_memory(const lzs_edit_list *e) {
+    return e->capacity * sizeof *e->edits + lzs_lz_memory(&e->lz) + lzs_token_table_memory(&e->dry.longest);
+}
+
+static bool is_exempt(const lzs_params *p, int32_t token) {
+    size_t low = 0, high = p->n_exempt;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->exempt[middle] < token) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < p->n_exempt && p->exempt[low] == token;
+}
+
+/* One edit for each entry of the token table. */
+static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
+    const lzs_token_entry *entries = h->table.entries;
+    const float *bias_at = e->lz.bias_at; /* locals, since a write to an edit might change a member; distances are unsigned,
+                                           * since a signed index costs an instruction an entry */
+    lzs_edit *edits = e->edits;
+    size_t n = h->table.n;
+    int32_t length = (int32_t)h->n;
+    if (h->count_window) {
+        for (size_t i = 0; i < n; i++) {
+            edits[i] = lzs_counted_edit(params, entries[i].token, entries[i].count);
+            if (entries[i].last >= 0) edits[i].bias = lzs_finite(edits[i].bias + lzs_lz_bias_of(&e->lz, h, i));
+        }
+    } else { /* LZ alone, so every entry is in reach: a look-up each, then the few that have longer matches */
+        for (size_t i = 0; i < n; i++) {
+            edits[i] = (lzs_edit){entries[i].token, 1.0f, bias_at[(uint32_t)(length - entries[i].last)]};
+        }
+        for (uint32_t i = 0; i < e->lz.n_matched; i++) {
+            edits[e->lz.matched[i]].bias = e->lz.matches[e->lz.matched[i]].value;
+        }
+    }
+    e->n = n;
+}
+
+static void add_dry(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
+    lzs_token_table *longest = &e->dry.longest;
+    for (uint32_t i = 0; i < longest->n; i++) {
+        lzs_token_entry *entry = &longest->entries[i];
+        int32_t at = lzs_token_table_find(&h->table, entry->token);
+        if (at < 0) {
+            at = (int32_t)e->n;
+            e->edits[e->n++] = (lzs_edit){entry->token, 1.0f, 0.0f};
+        }
+        e->edits[at].bias = lzs_finite(e->edits[at].bias - lzs_dry_penalty(params, entry->count));
+        entry->last = at; /* where add_logit_bias finds it */
+    }
+}
+
+static void add_logit_bias(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
+    for (size_t i = 0; i < params->n_logit_bias; i++) {
+        int32_t token = params->logit_bias[i].token, at = lzs_token_table_find(&h->table, token);
+        float bias = params->logit_bias[i].bias;
+        if (at < 0) {
+            int32_t entry = lzs_token_table_find(&e->dry.longest, token);
+            if (entry >= 0) at = e->dry.longest.entries[entry].last;
+        }
+        if (at < 0) {
+            at = (int32_t)e->n;
+            e->edits[e->n++] = (lzs_edit){token, 1.0f, 0.0f};
+        }
+        e->edits[at].bias = bias == -INFINITY ? bias : lzs_finite(e->edits[at].bias + bias);
+        e->biased[i] = at;
+    }
+}
+
+const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token) {
+    int32_t at = lzs_token_table_find(&h->table, token);
+    if (at >= 0) return &e->edits[at];
+    at = lzs_token_table_find(&e->dry.longest, token);
+    if (at >= 0) return &e->edits[e->dry.longest.entries[at].last];
+    size_t low = 0, high = params->n_logit_bias;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (params->logit_bias[middle].token < token) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < params->n_logit_bias && params->logit_bias[low].token == token ? &e->edits[e->biased[low]] : NULL;
+}
+
+void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    if (e->valid) return;
+    e->valid = true;
+    if (h->lz.window) lzs_lz_match_all(&e->lz, h, params, log2_vocab);
+    fold_windows(e, h, params);
+    if (h->dry.window) {
+        lzs_dry_match_all(&e->dry, h, params);
+        add_dry(e, h, params);
+    }
+    for (size_t i = 0; params->n_exempt && i < e->n; i++) {
+        if (is_exempt(params, e->edits[i].token)) e->edits[i] = (lzs_edit){e->edits[i].token, 1.0f, 0.0f};
+    }
+    add_logit_bias(e, h, params);
+}

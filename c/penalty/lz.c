@@ -1,0 +1,129 @@
+/* lz.c - the LZ penalty: history -> a bias for each token that the window repeats (DESIGN: section 5; the formulas and
+ * their sources are in docs/penalties.md).
+ *
+ * A match of token t is a position in reach that holds t; its length L is one more than the length of the common suffix
+ * before it, its distance D is 1 for the last token. At one distance a longer match never costs more, since
+ * (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So the best match of a token that only has matches of length 1 is its
+ * nearest occurrence, which the token table knows; the index is searched for longer matches alone.
+ */
+#include "lz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static float bias_of_cost(const lzs_params *p, float cost, float log2_vocab) {
+    if (cost > log2_vocab) cost = log2_vocab;
+    if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
+    return lzs_finite(-(p->lz_penalty * (log2_vocab - cost)));
+}
+
+lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, int32_t reach) {
+    *lz = (lzs_lz){.reach = reach};
+    if (!reach) return LZS_OK;
+    lz->bias_at = malloc(((size_t)reach + 1) * sizeof *lz->bias_at);
+    if (!lz->bias_at) return LZS_ENOMEM;
+    lzs_lz_set_prices(lz, params, log2_vocab);
+    return LZS_OK;
+}
+
+void lzs_lz_set_prices(lzs_lz *lz, const lzs_params *params, float log2_vocab) {
+    for (int32_t d = 1; d <= lz->reach; d++) {
+        float cost = lzs_log2((float)(params->lz_formula == LZS_LZ_RATE ? d + 1 : d));
+        lz->bias_at[d] = bias_of_cost(params, cost, log2_vocab);
+    }
+}
+
+lzs_status lzs_lz_reserve(lzs_lz *lz, size_t capacity) {
+    if (!lz->reach || capacity <= lz->capacity) return LZS_OK;
+    lzs_lz_match *matches = realloc(lz->matches, capacity * sizeof *matches);
+    if (!matches) return LZS_ENOMEM;
+    lz->matches = matches;
+    int32_t *matched = realloc(lz->matched, capacity * sizeof *matched);
+    if (!matched) return LZS_ENOMEM;
+    lz->matched = matched;
+    for (size_t i = lz->capacity; i < capacity; i++) matches[i].stamp = lz->stamp - 1;
+    lz->capacity = capacity;
+    return LZS_OK;
+}
+
+void lzs_lz_free(lzs_lz *lz) {
+    free(lz->bias_at);
+    free(lz->matches);
+    free(lz->matched);
+}
+
+size_t lzs_lz_memory(const lzs_lz *lz) {
+    if (!lz->reach) return 0;
+    return lz->capacity * (sizeof *lz->matches + sizeof *lz->matched) + ((size_t)lz->reach + 1) * sizeof *lz->bias_at;
+}
+
+/* A stamp that no match has. */
+static void new_stamp(lzs_lz *lz) {
+    if (++lz->stamp) return;
+    for (size_t i = 0; i < lz->capacity; i++) lz->matches[i].stamp = 0; /* the stamps have all been used once */
+    lz->stamp = 1;
+}
+
+/* The best match of each token that extends a match of length 1 or more. The walk goes from near to far, so a token whose
+ * match has the greatest length there is will not find a better one; when that holds for all tokens in reach, as in a
+ * text of one repeated pattern, it ends. */
+static void find_matches(lzs_lz *lz, const lzs_history *h, bool rate) {
+    lzs_match_walk walk = {.reach = lzs_history_reach(h)};
+    size_t n_final = 0;
+    int32_t final_token = -1; /* the last one that was found to be final: runs of it need no look at the table */
+    lz->n_matched = 0;
+    new_stamp(lz);
+    while (n_final < h->n_in_reach && lzs_match_walk_on(&walk, &h->lz, h->kernels)) {
+        for (int32_t i = walk.n - 1; i >= 0; i--) {
+            int32_t distance = walk.base - walk.found[i], token = h->tokens[h->n - (size_t)distance];
+            if (token == final_token) continue;
+            int32_t length = lzs_match_length(&h->lz, distance) + 1, at = lzs_token_table_find(&h->table, token);
+            lzs_lz_match *m = &lz->matches[at];
+            if (m->stamp != lz->stamp) {
+                int32_t nearest = (int32_t)h->n - h->table.entries[at].last;
+                *m = (lzs_lz_match){lz->stamp, 1, nearest, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
+                lz->matched[lz->n_matched++] = at;
+            }
+            if (length <= m->length) continue; /* no formula likes a match that is further away and not longer */
+            m->length = length;
+            m->distance = distance;
+            if (rate) {
+                float cost = (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
+                if (cost < m->value) m->value = cost;
+            }
+            if (length > h->lz.cap) {
+                final_token = token;
+                n_final++;
+            }
+        }
+    }
+}
+
+static void price_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, float log2_vocab) {
+    int32_t longest = 0, at = 0; /* for codelength: the longest match of the buffer (l) and its nearest distance (d) */
+    for (uint32_t i = 0; i < lz->n_matched; i++) {
+        const lzs_lz_match *m = &lz->matches[lz->matched[i]];
+        if (m->length - 1 > longest || (m->length - 1 == longest && m->distance < at)) {
+            longest = m->length - 1;
+            at = m->distance;
+        }
+    }
+    for (uint32_t i = 0; i < lz->n_matched; i++) {
+        lzs_lz_match *m = &lz->matches[lz->matched[i]];
+        float cost = m->value; /* rate */
+        if (p->lz_formula == LZS_LZ_DISTANCE) {
+            cost = lzs_log2((float)m->distance);
+        } else if (p->lz_formula == LZS_LZ_CODELENGTH && m->length == longest + 1) {
+            float after = (float)m->length * (float)m->distance, before = (float)longest * (float)at;
+            cost = lzs_log2(after / before) - 1.0f;
+        } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
+            cost = lzs_log2((float)((int32_t)h->n - h->table.entries[lz->matched[i]].last));
+        }
+        m->value = bias_of_cost(p, cost, log2_vocab);
+    }
+}
+
+void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    find_matches(lz, h, params->lz_formula == LZS_LZ_RATE);
+    price_matches(lz, h, params, log2_vocab);
+}

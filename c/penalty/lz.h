@@ -1,0 +1,41 @@
+/* lz.h - the LZ penalty: history -> a bias for each token that the window repeats. */
+#ifndef LZS_LZ_H
+#define LZS_LZ_H
+
+#include "../state/history.h"
+
+/* The best match of a table entry, where that is longer than 1. */
+typedef struct lzs_lz_match {
+    uint32_t stamp;   /* equal to that of lzs_lz where the rest belongs to the present history */
+    int32_t length;   /* of the longest match (L, at least 2) */
+    int32_t distance; /* of the nearest of the longest */
+    float value;      /* the least cost in bits (`rate`), then the bias */
+} lzs_lz_match;
+
+typedef struct lzs_lz {
+    int32_t reach;        /* distances 1 to this; 0 when LZ is off */
+    float *bias_at;       /* (reach + 1) the bias of a token whose best match has length 1, by its distance from 1 on */
+    lzs_lz_match *matches; /* (capacity) by index of the token table's entry */
+    int32_t *matched;      /* (n_matched of capacity) entries that have a match longer than 1 */
+    uint32_t n_matched;
+    size_t capacity;
+    uint32_t stamp;
+} lzs_lz;
+
+lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, int32_t reach);
+/* After a change of strength or formula. */
+void lzs_lz_set_prices(lzs_lz *lz, const lzs_params *params, float log2_vocab);
+lzs_status lzs_lz_reserve(lzs_lz *lz, size_t capacity);
+void lzs_lz_free(lzs_lz *lz);
+size_t lzs_lz_memory(const lzs_lz *lz);
+
+/* Finds and prices the matches longer than 1; a token in reach that has none costs bias_at[its nearest distance]. */
+void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab);
+
+/* The bias of the token of entry number i, which is in reach. */
+static inline float lzs_lz_bias_of(const lzs_lz *lz, const lzs_history *h, size_t i) {
+    if (lz->matches[i].stamp == lz->stamp) return lz->matches[i].value;
+    return lz->bias_at[(uint32_t)((int32_t)h->n - h->table.entries[i].last)];
+}
+
+#endif

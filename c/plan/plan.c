@@ -1,0 +1,123 @@
+/* plan.c - one step as plain data: its settings, and its form as bytes.
+ *
+ * The bytes are those of the struct `fixed` below in the byte order of the machine, then the edits, then the words of the
+ * mask. A reader with another byte order sees another magic number and refuses.
+ */
+#include "plan.h"
+
+#include <string.h>
+
+#include "params.h"
+
+typedef struct fixed {
+    uint32_t magic, version;
+    int32_t n_vocab, sign_aware;
+    uint64_t n_edits, n_words; /* n_words is 0 where everything is allowed */
+    float temperature;
+    int32_t temperature_last, top_k;
+    float top_p, min_p;
+    int32_t ties, pick, unused;
+    uint64_t seed, position;
+    double uniform;
+} fixed;
+
+enum { MAGIC = 0x4e505a4c /* "LZPN" */, VERSION = 1 };
+
+_Static_assert(sizeof(fixed) == 88 && sizeof(fixed) % 8 == 0, "the bytes of a plan have no padding");
+_Static_assert(sizeof(lzs_edit) == 12, "edits are three packed 32-bit numbers");
+
+void lzs_plan_settings(lzs_plan *plan, int32_t n_vocab, const lzs_params *params) {
+    *plan = (lzs_plan){
+        .n_vocab = n_vocab,
+        .sign_aware = params->sign_aware,
+        .temperature = params->temperature,
+        .temperature_last = params->temperature_last,
+        .top_k = params->top_k,
+        .top_p = params->top_p,
+        .min_p = params->min_p,
+        .ties = params->ties,
+        .pick = params->pick,
+        .seed = params->seed,
+    };
+}
+
+const char *lzs_plan_invalid(const lzs_plan *plan) {
+    lzs_params params;
+    lzs_params_init(&params);
+    params.sign_aware = plan->sign_aware;
+    params.temperature = plan->temperature;
+    params.temperature_last = plan->temperature_last;
+    params.top_k = plan->top_k;
+    params.top_p = plan->top_p;
+    params.min_p = plan->min_p;
+    params.ties = plan->ties;
+    params.pick = plan->pick;
+    if (plan->n_vocab < 1 || plan->n_vocab > LZS_MAX_VOCAB) return "n_vocab";
+    if (!(plan->uniform >= 0.0 && plan->uniform < 1.0)) return "uniform";
+    if (plan->n_edits > (size_t)plan->n_vocab || (plan->n_edits && !plan->edits)) return "edits";
+    return lzs_params_invalid(&params, plan->n_vocab);
+}
+
+static size_t n_words(int32_t n_vocab) {
+    return ((size_t)n_vocab + 31) / 32;
+}
+
+size_t lzs_plan_size(const lzs_plan *plan) {
+    return sizeof(fixed) + plan->n_edits * sizeof *plan->edits + (plan->mask ? n_words(plan->n_vocab) * 4 : 0);
+}
+
+lzs_status lzs_plan_write(const lzs_plan *plan, void *bytes, size_t capacity) {
+    if (lzs_plan_invalid(plan)) return LZS_EINVAL;
+    if (capacity < lzs_plan_size(plan)) return LZS_ESPACE;
+    fixed f = {MAGIC,       VERSION,     plan->n_vocab, plan->sign_aware,  plan->n_edits,
+               0,           plan->temperature, plan->temperature_last, plan->top_k, plan->top_p,
+               plan->min_p, plan->ties,  plan->pick,    0,                 plan->seed,
+               plan->position, plan->uniform};
+    if (plan->mask) f.n_words = n_words(plan->n_vocab);
+    char *at = bytes;
+    memcpy(at, &f, sizeof f);
+    at += sizeof f;
+    if (plan->n_edits) memcpy(at, plan->edits, plan->n_edits * sizeof *plan->edits);
+    at += plan->n_edits * sizeof *plan->edits;
+    if (plan->mask) memcpy(at, plan->mask, (size_t)f.n_words * 4);
+    return LZS_OK;
+}
+
+static bool edits_valid(const lzs_edit *edits, size_t n, int32_t n_vocab) {
+    for (size_t i = 0; i < n; i++) {
+        if (edits[i].token < 0 || edits[i].token >= n_vocab) return false;
+        if (!(edits[i].repeat >= FLT_MIN && edits[i].repeat <= FLT_MAX && edits[i].bias <= FLT_MAX)) return false;
+    }
+    return true;
+}
+
+lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan) {
+    fixed f;
+    if (!bytes || (uintptr_t)bytes % 8 || n < sizeof f) return LZS_EINVAL;
+    memcpy(&f, bytes, sizeof f);
+    if (f.magic != MAGIC || f.version != VERSION || f.n_vocab < 1 || f.n_edits > (uint64_t)f.n_vocab) return LZS_EINVAL;
+    if (f.n_words && f.n_words != n_words(f.n_vocab)) return LZS_EINVAL;
+    if (n != sizeof f + (size_t)f.n_edits * sizeof(lzs_edit) + (size_t)f.n_words * 4) return LZS_EINVAL;
+    const char *at = (const char *)bytes + sizeof f;
+    lzs_plan read = {
+        .n_vocab = f.n_vocab,
+        .sign_aware = f.sign_aware,
+        .edits = (const lzs_edit *)(const void *)at,
+        .n_edits = (size_t)f.n_edits,
+        .temperature = f.temperature,
+        .temperature_last = f.temperature_last,
+        .top_k = f.top_k,
+        .top_p = f.top_p,
+        .min_p = f.min_p,
+        .ties = f.ties,
+        .pick = f.pick,
+        .seed = f.seed,
+        .position = f.position,
+        .uniform = f.uniform,
+    };
+    at += read.n_edits * sizeof(lzs_edit);
+    if (f.n_words) read.mask = (const uint32_t *)(const void *)at;
+    if (lzs_plan_invalid(&read) || !edits_valid(read.edits, read.n_edits, read.n_vocab)) return LZS_EINVAL;
+    *plan = read;
+    return LZS_OK;
+}

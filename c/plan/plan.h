@@ -1,0 +1,27 @@
+/* plan.h - one step as plain data, and what an edit makes of a logit. */
+#ifndef LZS_PLAN_H
+#define LZS_PLAN_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "../backend/arithmetic.h"
+#include "../include/lzsampler.h"
+
+/* What is not finite stays as it is: -inf stays out, +inf in, and NaN is reported where the row is read. A penalty makes a
+ * token unlikely, never impossible; only a bias of -inf does. */
+static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_aware) {
+    if (edit->bias == -INFINITY) return -INFINITY;
+    if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x;
+    float scaled = x;
+    if (edit->repeat != 1.0f) scaled = x > 0.0f || !sign_aware ? x / edit->repeat : x * edit->repeat;
+    return lzs_finite(scaled + edit->bias);
+}
+
+/* The name of the first number of a plan that is out of range, or NULL. Arrays are not looked at. */
+const char *lzs_plan_invalid(const lzs_plan *plan);
+
+/* The settings of a step, out of parameters. */
+void lzs_plan_settings(lzs_plan *plan, int32_t n_vocab, const lzs_params *params);
+
+#endif

@@ -1,0 +1,344 @@
+/* sampler.c - a sampler: the state of one sequence, its settings and a backend, and what happens in one step. Read this file
+ * first, then backend/cpu.c.
+ */
+#include "sampler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/params.h"
+
+const char *lzs_version(void) {
+    return "0.1.0";
+}
+
+const char *lzs_kernels_name(void) {
+    return lzs_kernels_best()->name;
+}
+
+float lzs_kernels_scan(const float *x, int32_t n) {
+    return lzs_kernels_best()->scan(x, n);
+}
+
+uint64_t lzs_sequence_seed(uint64_t seed, uint64_t sequence) {
+    return lzs_derived_seed(seed, sequence);
+}
+
+const char *lzs_strerror(int status) {
+    switch (status) {
+    case LZS_OK: return "ok";
+    case LZS_EINVAL: return "an argument or parameter is out of range";
+    case LZS_ENOMEM: return "out of memory";
+    case LZS_EMASKED: return "no token is allowed: every logit is -inf or masked";
+    case LZS_ENAN: return "a logit is NaN";
+    case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
+    case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
+    default: return "unknown status";
+    }
+}
+
+/* ---- life ---- */
+
+static int by_token(const void *a, const void *b) { /* of tokens, and of structs that begin with one */
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A sorted copy of n items, *out, which is NULL when there are none. */
+static bool copied(const void *items, size_t n, size_t size, void **out) {
+    *out = NULL;
+    if (n == 0) return true;
+    *out = malloc(n * size);
+    if (!*out) return false;
+    memcpy(*out, items, n * size);
+    qsort(*out, n, size, by_token);
+    return true;
+}
+
+/* Gives the sampler its own copies of the arrays of its parameters. */
+static lzs_status own_arrays(lzs_params *p) {
+    void *exempt, *bias, *breakers;
+    bool ok = copied(p->exempt, p->n_exempt, sizeof *p->exempt, &exempt);
+    ok &= copied(p->dry_breakers, p->n_dry_breakers, sizeof *p->dry_breakers, &breakers);
+    ok &= copied(p->logit_bias, p->n_logit_bias, sizeof *p->logit_bias, &bias);
+    p->exempt = exempt;
+    p->dry_breakers = breakers;
+    p->logit_bias = bias;
+    return ok ? LZS_OK : LZS_ENOMEM;
+}
+
+static bool repeated_bias(const lzs_params *p) {
+    for (size_t i = 1; i < p->n_logit_bias; i++) {
+        if (p->logit_bias[i].token == p->logit_bias[i - 1].token) return true;
+    }
+    return false;
+}
+
+size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
+    lzs_params p;
+    if (!lzs_params_whole(params, &p)) return 0;
+    size_t count = lzs_count_window(&p), lz = p.lz_penalty > 0.0f ? (size_t)p.lz_window : 0;
+    size_t most = (size_t)lzs_dry_window(&p) + p.n_logit_bias + (count > lz ? count < SIZE_MAX / 2 ? count : SIZE_MAX / 2 : lz);
+    return most < (size_t)n_vocab ? most : (size_t)n_vocab;
+}
+
+/* The tokens that the draw can choose from, where it needs a list of them. */
+static int32_t max_candidates(const lzs_params *params, int32_t n_vocab) {
+    return params->pick == LZS_PICK_LLAMA_DIST ? n_vocab : 0;
+}
+
+static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_backend *shared, lzs_sampler **sampler) {
+    *sampler = NULL;
+    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB || lzs_params_invalid(params, n_vocab)) return LZS_EINVAL;
+    lzs_sampler *s = calloc(1, sizeof *s);
+    if (!s) return LZS_ENOMEM;
+    s->n_vocab = n_vocab;
+    s->log2_vocab = lzs_log2((float)n_vocab);
+    s->backend = shared;
+    lzs_params_whole(params, &s->params);
+    lzs_status status = own_arrays(&s->params);
+    if (status == LZS_OK && repeated_bias(&s->params)) status = LZS_EINVAL;
+    if (status == LZS_OK) status = lzs_state_init(&s->state, n_vocab, &s->params, lzs_kernels_best());
+    if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, &s->state.history);
+    if (status == LZS_OK && !shared) {
+        s->owns_backend = true;
+        size_t n_edits = lzs_edits_max(&s->params, n_vocab);
+        status = lzs_backend_new(n_vocab, n_edits, max_candidates(&s->params, n_vocab), &s->backend);
+    }
+    if (status != LZS_OK) {
+        lzs_sampler_free(s);
+        return status;
+    }
+    *sampler = s;
+    return LZS_OK;
+}
+
+lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler) {
+    return make(n_vocab, params, NULL, sampler);
+}
+
+lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
+                                  lzs_sampler **sampler) {
+    *sampler = NULL;
+    if (!backend || n_vocab > backend->n_vocab) return LZS_EINVAL;
+    return make(n_vocab, params, backend, sampler);
+}
+
+/* Room for the edits of the state as it is now, also after a copy. */
+static lzs_status reserve_edits(lzs_sampler *s, size_t n) {
+    return lzs_edit_list_reserve(&s->edits, &s->params, &s->state.history, n);
+}
+
+static lzs_status copy_state(lzs_sampler *to, const lzs_sampler *from) {
+    to->edits.valid = false;
+    lzs_status status = lzs_state_copy(&to->state, &from->state);
+    if (status == LZS_OK) status = reserve_edits(to, to->state.history.n);
+    if (status != LZS_OK) lzs_state_reset(&to->state);
+    return status;
+}
+
+lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
+    lzs_status status = make(from->n_vocab, &from->params, from->owns_backend ? NULL : from->backend, clone);
+    if (status != LZS_OK) return status;
+    status = copy_state(*clone, from);
+    if (status == LZS_OK) return LZS_OK;
+    lzs_sampler_free(*clone);
+    *clone = NULL;
+    return status;
+}
+
+lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from) {
+    if (to == from) return LZS_OK;
+    if (to->n_vocab != from->n_vocab) return LZS_EINVAL;
+    lzs_status status = lzs_sampler_set_params(to, &from->params);
+    return status == LZS_OK ? copy_state(to, from) : status;
+}
+
+void lzs_sampler_reset(lzs_sampler *s) {
+    lzs_state_reset(&s->state);
+    s->edits.valid = false;
+}
+
+void lzs_sampler_free(lzs_sampler *s) {
+    if (!s) return;
+    lzs_state_free(&s->state);
+    lzs_edit_list_free(&s->edits);
+    if (s->owns_backend) lzs_backend_free(s->backend);
+    free((void *)s->params.exempt);
+    free((void *)s->params.logit_bias);
+    free((void *)s->params.dry_breakers);
+    free(s);
+}
+
+/* ---- settings ---- */
+
+const lzs_params *lzs_sampler_params(const lzs_sampler *s) {
+    return &s->params;
+}
+
+lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
+    lzs_params next;
+    if (!lzs_params_whole(params, &next)) return LZS_EINVAL;
+    next.exempt = s->params.exempt;
+    next.n_exempt = s->params.n_exempt;
+    next.logit_bias = s->params.logit_bias;
+    next.n_logit_bias = s->params.n_logit_bias;
+    next.dry_breakers = s->params.dry_breakers;
+    next.n_dry_breakers = s->params.n_dry_breakers;
+    if (lzs_params_invalid(&next, s->n_vocab) || !lzs_params_same_shape(&next, &s->params)) return LZS_EINVAL;
+    bool priced_anew = next.lz_penalty != s->params.lz_penalty || next.lz_formula != s->params.lz_formula;
+    uint64_t seed = next.seed;
+    next.seed = s->params.seed;
+    s->params = next;
+    s->edits.valid = false;
+    if (priced_anew) lzs_lz_set_prices(&s->edits.lz, &s->params, s->log2_vocab);
+    lzs_sampler_set_seed(s, seed);
+    return LZS_OK;
+}
+
+void lzs_sampler_set_seed(lzs_sampler *s, uint64_t seed) {
+    if (s->state.rng && (uint32_t)seed != (uint32_t)s->params.seed) lzs_llama_rng_seed(s->state.rng, (uint32_t)seed);
+    s->params.seed = seed;
+}
+
+int32_t lzs_n_vocab(const lzs_sampler *s) {
+    return s->n_vocab;
+}
+
+uint64_t lzs_position(const lzs_sampler *s) {
+    return s->state.position;
+}
+
+size_t lzs_memory(const lzs_sampler *s) {
+    size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits);
+    bytes += s->params.n_exempt * sizeof *s->params.exempt + s->params.n_dry_breakers * sizeof *s->params.dry_breakers;
+    bytes += s->params.n_logit_bias * sizeof *s->params.logit_bias;
+    return s->owns_backend ? bytes + lzs_backend_memory(s->backend) : bytes;
+}
+
+/* ---- the sequence ---- */
+
+static bool known(const lzs_sampler *s, int32_t token) {
+    return token >= 0 && token < s->n_vocab;
+}
+
+lzs_status lzs_prime(lzs_sampler *s, const int32_t *tokens, size_t n) {
+    if (s->state.position > 0 || (n && !tokens)) return LZS_EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        if (!known(s, tokens[i])) return LZS_EINVAL;
+    }
+    if (s->params.history != LZS_HISTORY_ALL) return LZS_OK;
+    s->edits.valid = false;
+    lzs_status status = lzs_state_prime(&s->state, tokens, n);
+    if (status != LZS_OK) return status;
+    status = reserve_edits(s, s->state.history.n);
+    if (status != LZS_OK) lzs_history_rewind(&s->state.history, n);
+    return status;
+}
+
+lzs_status lzs_accept(lzs_sampler *s, int32_t token) {
+    if (!known(s, token)) return LZS_EINVAL;
+    s->edits.valid = false;
+    lzs_status status = lzs_state_accept(&s->state, token);
+    if (status != LZS_OK) return status;
+    status = reserve_edits(s, s->state.history.n);
+    if (status != LZS_OK) lzs_state_rewind(&s->state, 1);
+    return status;
+}
+
+lzs_status lzs_rewind(lzs_sampler *s, size_t n) {
+    if (n > s->state.position) return LZS_EINVAL;
+    if (n == 0) return LZS_OK;
+    lzs_state_rewind(&s->state, n);
+    s->edits.valid = false;
+    return LZS_OK;
+}
+
+int lzs_loop_found(const lzs_sampler *s, lzs_loop *loop) {
+    if (!s->state.detector || !s->state.detector->found.count) return 0;
+    *loop = s->state.detector->found;
+    return 1;
+}
+
+static lzs_status set_mask(lzs_sampler *s, int32_t owner, const uint32_t *words, size_t n_words, bool borrow) {
+    if (owner < 0 || owner >= LZS_MASK_OWNERS) return LZS_EINVAL;
+    if (words && n_words != s->state.masks.n_words) return LZS_EINVAL;
+    return lzs_masks_set(&s->state.masks, owner, words, borrow, s->state.position);
+}
+
+lzs_status lzs_set_mask(lzs_sampler *s, int32_t owner, const uint32_t *words, size_t n_words) {
+    return set_mask(s, owner, words, n_words, false);
+}
+
+lzs_status lzs_borrow_mask(lzs_sampler *s, int32_t owner, const uint32_t *words, size_t n_words) {
+    return set_mask(s, owner, words, n_words, true);
+}
+
+/* ---- a step ---- */
+
+const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
+    lzs_edit_list_make(&s->edits, &s->state.history, &s->params, s->log2_vocab);
+    *n = s->edits.n;
+    return s->edits.edits;
+}
+
+lzs_status lzs_sampler_plan(lzs_sampler *s, lzs_plan *plan) {
+    lzs_plan_settings(plan, s->n_vocab, &s->params);
+    plan->edits = lzs_edits(s, &plan->n_edits);
+    plan->position = s->state.position;
+    if (s->state.rng) plan->uniform = lzs_llama_rng_uniform(s->state.rng, s->state.position);
+    return lzs_masks_allowed(&s->state.masks, &plan->mask);
+}
+
+lzs_status lzs_sample(lzs_sampler *s, const float *logits, int32_t *token) {
+    lzs_plan plan;
+    *token = -1;
+    lzs_status status = lzs_sampler_plan(s, &plan);
+    return status == LZS_OK ? lzs_backend_sample(s->backend, &logits, &plan, 1, token, &status) : status;
+}
+
+lzs_status lzs_process(lzs_sampler *s, const float *logits, float *out) {
+    lzs_plan plan;
+    lzs_status status = lzs_sampler_plan(s, &plan);
+    return status == LZS_OK ? lzs_backend_process(s->backend, logits, &plan, out) : status;
+}
+
+lzs_status lzs_distribution(lzs_sampler *s, const float *logits, int32_t *ids, float *probabilities, size_t capacity,
+                            size_t *n) {
+    lzs_plan plan;
+    *n = 0;
+    lzs_status status = lzs_sampler_plan(s, &plan);
+    return status == LZS_OK ? lzs_backend_distribution(s->backend, logits, &plan, ids, probabilities, capacity, n) : status;
+}
+
+/* ---- the LZ penalty by itself ---- */
+
+lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
+                       int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written) {
+    *n_written = 0;
+    lzs_params params;
+    lzs_params_init(&params);
+    params.lz_penalty = 1.0f;
+    params.lz_window = window;
+    params.lz_buffer = buffer;
+    params.lz_formula = formula;
+    params.history = LZS_HISTORY_ALL;
+    lzs_sampler *s;
+    lzs_status status = lzs_sampler_new(n_vocab, &params, &s);
+    if (status == LZS_OK) status = lzs_prime(s, history, n);
+    if (status == LZS_OK) {
+        size_t n_edits;
+        const lzs_edit *edits = lzs_edits(s, &n_edits);
+        for (size_t i = 0; i < n_edits; i++) {
+            if (edits[i].bias == 0.0f) continue;
+            if (*n_written < capacity) {
+                tokens[*n_written] = edits[i].token;
+                bits[*n_written] = -edits[i].bias; /* at strength 1 */
+            }
+            ++*n_written;
+        }
+        if (*n_written > capacity) status = LZS_ESPACE;
+    }
+    lzs_sampler_free(s);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* sampler.h - what a sampler is made of. */
+#ifndef LZS_SAMPLER_H
+#define LZS_SAMPLER_H
+
+#include "backend/backend.h"
+#include "penalty/penalty.h"
+#include "state/state.h"
+
+struct lzs_sampler {
+    lzs_params params; /* its arrays are the sampler's own */
+    int32_t n_vocab;
+    float log2_vocab;
+    lzs_state state;
+    lzs_edit_list edits;
+    lzs_backend *backend;
+    bool owns_backend;
+};
+
+/* The edit of a token among those that lzs_edits gave, or NULL. */
+static inline const lzs_edit *lzs_sampler_edit_of(const lzs_sampler *s, int32_t token) {
+    return lzs_edit_list_find(&s->edits, &s->state.history, &s->params, token);
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* history.c - the tokens of one sequence that the penalties look at, with everything that penalties count in them.
+ *
+ * The table holds the distinct tokens of both windows, how often each was counted and where it was last in reach of LZ;
+ * `previous` chains the positions of a token, so that a rewind finds the one before without searching.
+ */
+#include "history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* No more tokens than this are distinct in the windows, except that one may join before another leaves. */
+static size_t most_distinct(const lzs_history *h, size_t n) {
+    size_t window = h->count_window > (size_t)h->lz.window ? h->count_window : (size_t)h->lz.window;
+    size_t most = window < n ? window + 1 : n;
+    return most < (size_t)h->n_vocab ? most : (size_t)h->n_vocab;
+}
+
+lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, const lzs_kernels *kernels) {
+    *h = (lzs_history){.most = INT32_MAX, .n_vocab = shape->n_vocab, .kernels = kernels, .buffer = shape->lz_buffer};
+    h->lz = (lzs_match_index){.window = shape->lz_window - shape->lz_buffer, .cap = shape->lz_buffer};
+    h->dry = (lzs_match_index){.window = shape->dry_window ? shape->dry_window - 1 : 0, .cap = UINT16_MAX};
+    h->breakers = shape->breakers;
+    h->n_breakers = shape->n_breakers;
+    h->count_window = shape->count_window;
+    /* What a window bounds is there from the start; what a whole history needs grows with it. */
+    lzs_status status = lzs_match_index_reserve(&h->lz, (size_t)h->lz.window);
+    bool bounded = (h->lz.window || h->count_window) && h->count_window <= LZS_MAX_WINDOW;
+    if (status == LZS_OK && bounded) status = lzs_token_table_reserve(&h->table, most_distinct(h, SIZE_MAX));
+    return status;
+}
+
+/* Makes room for `capacity` tokens, with `previous` in the same block, and copies those of `from` into it. */
+static lzs_status set_room(lzs_history *h, size_t capacity, const lzs_history *from) {
+    size_t lists = h->lz.window ? 2 : 1;
+    int32_t *room = malloc((capacity ? capacity : 1) * lists * sizeof *room);
+    if (!room) return LZS_ENOMEM;
+    if (from->n) memcpy(room, from->tokens, from->n * sizeof *room);
+    if (from->n && h->lz.window) memcpy(room + capacity, from->previous, from->n * sizeof *room);
+    free(h->tokens);
+    h->tokens = room;
+    h->previous = h->lz.window ? room + capacity : NULL;
+    h->capacity = capacity;
+    return LZS_OK;
+}
+
+lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
+    lzs_history_clear(to);
+    lzs_status status = lzs_match_index_copy(&to->lz, &from->lz);
+    if (status == LZS_OK) status = lzs_match_index_copy(&to->dry, &from->dry);
+    if (status == LZS_OK) status = lzs_token_table_copy(&to->table, &from->table);
+    if (status == LZS_OK && to->capacity < from->n) {
+        status = set_room(to, from->capacity, from);
+    } else if (status == LZS_OK && from->n) {
+        memcpy(to->tokens, from->tokens, from->n * sizeof *to->tokens);
+        if (to->lz.window) memcpy(to->previous, from->previous, from->n * sizeof *to->previous);
+    }
+    if (status != LZS_OK) {
+        lzs_history_clear(to);
+        return status;
+    }
+    to->n = from->n;
+    to->n_in_reach = from->n_in_reach;
+    to->unbroken = from->unbroken;
+    return LZS_OK;
+}
+
+void lzs_history_free(lzs_history *h) {
+    free(h->tokens);
+    lzs_match_index_free(&h->lz);
+    lzs_match_index_free(&h->dry);
+    lzs_token_table_free(&h->table);
+}
+
+void lzs_history_clear(lzs_history *h) {
+    h->n = h->n_in_reach = h->unbroken = 0;
+    lzs_match_index_clear(&h->lz);
+    lzs_match_index_clear(&h->dry);
+    lzs_token_table_clear(&h->table);
+}
+
+size_t lzs_history_memory(const lzs_history *h) {
+    size_t bytes = h->capacity * sizeof *h->tokens * (h->lz.window ? 2 : 1) + lzs_token_table_memory(&h->table);
+    return bytes + lzs_match_index_memory(&h->lz) + lzs_match_index_memory(&h->dry);
+}
+
+/* Makes room for n more tokens everywhere; whatever fails, the history is as it was. */
+static lzs_status reserve(lzs_history *h, size_t n) {
+    if (n > h->most - h->n) return LZS_EFULL;
+    if (h->n + n > h->capacity) {
+        lzs_status status = set_room(h, h->n + n > 2 * h->capacity ? h->n + n + 64 : 2 * h->capacity, h);
+        if (status != LZS_OK) return status;
+    }
+    if (h->dry.window) {
+        lzs_status status = lzs_match_index_reserve(&h->dry, h->n + n);
+        if (status != LZS_OK) return status;
+    }
+    if (!h->lz.window && !h->count_window) return LZS_OK;
+    /* one that joins may come before another leaves, and with it the table has n_vocab tokens at most */
+    return lzs_token_table_reserve(&h->table, most_distinct(h, h->table.n + n));
+}
+
+static void drop_if_idle(lzs_token_table *table, int32_t at) {
+    if (table->entries[at].count == 0 && table->entries[at].last < 0) lzs_token_table_remove(table, at);
+}
+
+/* ---- counts ---- */
+
+static void count_add(lzs_token_table *table, int32_t token) {
+    table->entries[lzs_token_table_take(table, token)].count++;
+}
+
+static void count_remove(lzs_token_table *table, int32_t token) {
+    int32_t at = lzs_token_table_find(table, token);
+    table->entries[at].count--;
+    drop_if_idle(table, at);
+}
+
+/* ---- last positions ---- */
+
+static void set_last(lzs_history *h, int32_t at, int32_t last) {
+    lzs_token_entry *entry = &h->table.entries[at];
+    h->n_in_reach += (last >= 0) - (entry->last >= 0);
+    entry->last = last;
+}
+
+static void last_push(lzs_history *h) {
+    int32_t position = (int32_t)(h->n - 1), leaving = position - h->lz.window;
+    h->previous[position] = -1;
+    if (position < h->buffer) return;
+    int32_t at = lzs_token_table_take(&h->table, h->tokens[position]);
+    h->previous[position] = h->table.entries[at].last;
+    set_last(h, at, position);
+    if (leaving < h->buffer) return;
+    at = lzs_token_table_find(&h->table, h->tokens[leaving]);
+    if (h->table.entries[at].last != leaving) return;
+    set_last(h, at, -1);
+    drop_if_idle(&h->table, at);
+}
+
+/* After h->n went down by one. */
+static void last_pop(lzs_history *h) {
+    int32_t position = (int32_t)h->n, returning = position - h->lz.window;
+    if (position < h->buffer) return;
+    int32_t at = lzs_token_table_find(&h->table, h->tokens[position]), before = h->previous[position];
+    set_last(h, at, before >= returning ? before : -1);
+    drop_if_idle(&h->table, at);
+    if (returning < h->buffer) return;
+    at = lzs_token_table_take(&h->table, h->tokens[returning]);
+    if (h->table.entries[at].last < 0) set_last(h, at, returning);
+}
+
+/* ---- breakers ---- */
+
+bool lzs_history_is_breaker(const lzs_history *h, int32_t token) {
+    size_t low = 0, high = h->n_breakers;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (h->breakers[middle] < token) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < h->n_breakers && h->breakers[low] == token;
+}
+
+/* After a rewind of n tokens, of which the last `unbroken` were no breakers. */
+static void rewind_breakers(lzs_history *h, size_t n) {
+    if (n <= h->unbroken) {
+        h->unbroken -= n;
+        return;
+    }
+    h->unbroken = 0;
+    while (h->unbroken < h->n && !lzs_history_is_breaker(h, h->tokens[h->n - 1 - h->unbroken])) h->unbroken++;
+}
+
+/* ---- changes ---- */
+
+lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
+    lzs_status status = reserve(h, n);
+    if (status != LZS_OK) return status;
+    for (size_t i = 0; i < n; i++) {
+        h->tokens[h->n++] = tokens[i];
+        if (h->count_window) {
+            count_add(&h->table, tokens[i]);
+            if (h->n > h->count_window) count_remove(&h->table, h->tokens[h->n - 1 - h->count_window]);
+        }
+        if (h->lz.window) last_push(h);
+        if (h->dry.window) h->unbroken = lzs_history_is_breaker(h, tokens[i]) ? 0 : h->unbroken + 1;
+    }
+    if (n == 1) {
+        if (h->lz.window) lzs_match_index_extend(&h->lz, h->kernels, h->tokens, h->n);
+        if (h->dry.window) lzs_match_index_extend(&h->dry, h->kernels, h->tokens, h->n);
+    } else if (n > 1) { /* a long prompt: computing the lengths once is cheaper than one pass a token */
+        if (h->lz.window) lzs_match_index_rebuild(&h->lz, h->tokens, h->n);
+        if (h->dry.window) lzs_match_index_rebuild(&h->dry, h->tokens, h->n);
+    }
+    return LZS_OK;
+}
+
+void lzs_history_rewind(lzs_history *h, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        h->n--;
+        if (h->count_window) { /* the one that leaves makes room for the one that returns */
+            count_remove(&h->table, h->tokens[h->n]);
+            if (h->n >= h->count_window) count_add(&h->table, h->tokens[h->n - h->count_window]);
+        }
+        if (h->lz.window) last_pop(h);
+    }
+    if (n == 0) return;
+    if (h->lz.window) lzs_match_index_rebuild(&h->lz, h->tokens, h->n);
+    if (h->dry.window) {
+        lzs_match_index_rebuild(&h->dry, h->tokens, h->n);
+        rewind_breakers(h, n);
+    }
+}

@@ -1,0 +1,56 @@
+/* match_index.h - where the history repeats its own end, kept up to date token by token.
+ *
+ * For each distance d the index holds the length, at most `cap`, of the longest common suffix of the history and of the
+ * history without its last d tokens. The LZ penalty and DRY both price tokens by these lengths: the token at distance d
+ * is what followed the last time the text ended as it ends now.
+ */
+#ifndef LZS_MATCH_INDEX_H
+#define LZS_MATCH_INDEX_H
+
+#include "../backend/kernels.h"
+#include "../include/lzsampler.h"
+
+#define LZS_MATCH_CHUNK 512
+
+typedef struct lzs_match_index {
+    int32_t window; /* distances 1 to this are indexed; 0 switches the index off */
+    int32_t cap;    /* longest length that is told apart, at most 65535 */
+    int32_t room;   /* distances that there is memory for, at most `window` */
+    uint16_t *len;  /* (room) len[room - d] is the length at distance d */
+} lzs_match_index;
+
+/* Makes room for a history of n tokens; a match index begins as {.window, .cap}. When it fails the index is as it was. */
+lzs_status lzs_match_index_reserve(lzs_match_index *index, size_t n);
+/* Makes `to`, an index of the same window and cap, equal to `from`; on failure `to` is as it was. */
+lzs_status lzs_match_index_copy(lzs_match_index *to, const lzs_match_index *from);
+void lzs_match_index_free(lzs_match_index *index);
+void lzs_match_index_clear(lzs_match_index *index);
+size_t lzs_match_index_memory(const lzs_match_index *index);
+
+/* The last of n tokens arrived: every length grows by one or falls to 0, in one pass. */
+void lzs_match_index_extend(lzs_match_index *index, const lzs_kernels *kernels, const int32_t *tokens, size_t n);
+/* Computes all lengths anew, in time that is linear in the window whatever the text. */
+void lzs_match_index_rebuild(lzs_match_index *index, const int32_t *tokens, size_t n);
+
+static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t distance) {
+    return index->len[index->room - distance];
+}
+
+/* Walks over the distances whose length is not 0, nearest first, a chunk at a time:
+ *
+ *     lzs_match_walk walk = {.reach = reach};
+ *     while (lzs_match_walk_on(&walk, index, kernels)) {
+ *         for (int32_t i = walk.n - 1; i >= 0; i--) { int32_t distance = walk.base - walk.found[i]; ... }
+ *     }
+ */
+typedef struct lzs_match_walk {
+    int32_t reach; /* the last distance */
+    int32_t done;  /* distances behind us */
+    int32_t base;
+    int32_t n;
+    int32_t found[LZS_MATCH_CHUNK]; /* (n) base - distance, ascending */
+} lzs_match_walk;
+
+bool lzs_match_walk_on(lzs_match_walk *walk, const lzs_match_index *index, const lzs_kernels *kernels);
+
+#endif

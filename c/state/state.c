@@ -1,0 +1,103 @@
+/* state.c - the state of one sequence: everything that depends on its tokens, and nothing that depends on logits. */
+#include "state.h"
+
+#include <stdlib.h>
+
+int32_t lzs_dry_window(const lzs_params *p) {
+    if (p->dry_multiplier == 0.0f || p->dry_penalty_last_n == 0) return 0;
+    return p->dry_penalty_last_n < 0 ? LZS_MAX_WINDOW : p->dry_penalty_last_n;
+}
+
+size_t lzs_count_window(const lzs_params *p) {
+    float off = p->repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
+    if (p->repetition_penalty == off && p->frequency_penalty == 0.0f && p->presence_penalty == 0.0f) return 0;
+    return p->penalty_window ? (size_t)p->penalty_window : SIZE_MAX;
+}
+
+lzs_status lzs_state_init(lzs_state *state, int32_t n_vocab, const lzs_params *p, const lzs_kernels *kernels) {
+    bool lz = p->lz_penalty > 0.0f;
+    lzs_history_shape shape = {.n_vocab = n_vocab,
+                               .lz_window = lz ? p->lz_window : 0,
+                               .lz_buffer = lz ? p->lz_buffer : 0,
+                               .dry_window = lzs_dry_window(p),
+                               .count_window = lzs_count_window(p),
+                               .breakers = p->dry_breakers,
+                               .n_breakers = p->n_dry_breakers};
+    *state = (lzs_state){0};
+    lzs_masks_init(&state->masks, n_vocab);
+    lzs_status status = lzs_history_init(&state->history, &shape, kernels);
+    if (status == LZS_OK && p->loop_max_pattern) {
+        state->detector = lzs_detector_new(p);
+        if (!state->detector) status = LZS_ENOMEM;
+    }
+    if (status == LZS_OK && p->pick == LZS_PICK_LLAMA_DIST) {
+        state->rng = malloc(sizeof *state->rng);
+        if (!state->rng) return LZS_ENOMEM;
+        lzs_llama_rng_init(state->rng, (uint32_t)p->seed);
+        status = lzs_llama_rng_reserve(state->rng, 0);
+    }
+    return status;
+}
+
+lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from) {
+    lzs_state_reset(to);
+    lzs_status status = lzs_history_copy(&to->history, &from->history);
+    if (status == LZS_OK) status = lzs_masks_copy(&to->masks, &from->masks);
+    if (status == LZS_OK && to->rng) status = lzs_llama_rng_copy(to->rng, from->rng);
+    if (status != LZS_OK) {
+        lzs_state_reset(to);
+        return status;
+    }
+    if (to->detector) lzs_detector_copy(to->detector, from->detector);
+    to->position = from->position;
+    return LZS_OK;
+}
+
+void lzs_state_free(lzs_state *state) {
+    lzs_history_free(&state->history);
+    lzs_masks_free(&state->masks);
+    if (state->rng) lzs_llama_rng_free(state->rng);
+    free(state->rng);
+    free(state->detector);
+}
+
+void lzs_state_reset(lzs_state *state) {
+    lzs_history_clear(&state->history);
+    lzs_masks_clear(&state->masks);
+    if (state->detector) lzs_detector_clear(state->detector);
+    state->position = 0;
+}
+
+size_t lzs_state_memory(const lzs_state *state) {
+    size_t bytes = lzs_history_memory(&state->history) + lzs_masks_memory(&state->masks);
+    if (state->detector) bytes += lzs_detector_memory(state->detector);
+    if (state->rng) bytes += sizeof *state->rng + lzs_llama_rng_memory(state->rng);
+    return bytes;
+}
+
+lzs_status lzs_state_prime(lzs_state *state, const int32_t *tokens, size_t n) {
+    return lzs_history_append(&state->history, tokens, n);
+}
+
+static const int32_t *accepted(const lzs_state *state) {
+    return state->history.tokens + (state->history.n - state->position);
+}
+
+lzs_status lzs_state_accept(lzs_state *state, int32_t token) {
+    if (state->rng) {
+        lzs_status status = lzs_llama_rng_reserve(state->rng, state->position + 1);
+        if (status != LZS_OK) return status;
+    }
+    lzs_status status = lzs_history_append(&state->history, &token, 1);
+    if (status != LZS_OK) return status;
+    state->position++;
+    if (state->detector) lzs_detector_accept(state->detector, accepted(state), state->position);
+    return LZS_OK;
+}
+
+void lzs_state_rewind(lzs_state *state, size_t n) {
+    lzs_history_rewind(&state->history, n);
+    state->position -= n;
+    lzs_masks_rewind(&state->masks, state->position);
+    if (state->detector && n) lzs_detector_rewind(state->detector, accepted(state), state->position);
+}

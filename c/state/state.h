@@ -1,0 +1,36 @@
+/* state.h - the state of one sequence: everything that depends on its tokens, and nothing that depends on logits. */
+#ifndef LZS_STATE_H
+#define LZS_STATE_H
+
+#include "../constraint/mask.h"
+#include "history.h"
+#include "llama_rng.h"
+#include "loop.h"
+
+typedef struct lzs_state {
+    lzs_history history;
+    lzs_masks masks;
+    lzs_detector *detector; /* NULL when no loops are looked for */
+    lzs_llama_rng *rng;     /* NULL unless the pick is LZS_PICK_LLAMA_DIST */
+    uint64_t position;      /* accepted tokens */
+} lzs_state;
+
+/* The tokens that DRY looks at, 0 when it is off. */
+int32_t lzs_dry_window(const lzs_params *params);
+/* The tokens that the repetition, frequency and presence penalties look at: 0 when all are off, SIZE_MAX for all. */
+size_t lzs_count_window(const lzs_params *params);
+
+/* `params` are valid; its breakers are borrowed and ascending. On failure lzs_state_free frees what is there. */
+lzs_status lzs_state_init(lzs_state *state, int32_t n_vocab, const lzs_params *params, const lzs_kernels *kernels);
+/* Makes `to`, a state of the same parameters, equal to `from`; on failure `to` is as after a reset. */
+lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from);
+void lzs_state_free(lzs_state *state);
+void lzs_state_reset(lzs_state *state);
+size_t lzs_state_memory(const lzs_state *state);
+
+/* All or nothing, as in lzsampler.h; tokens are in the vocabulary. */
+lzs_status lzs_state_prime(lzs_state *state, const int32_t *tokens, size_t n);
+lzs_status lzs_state_accept(lzs_state *state, int32_t token);
+void lzs_state_rewind(lzs_state *state, size_t n);
+
+#endif

@@ -1,0 +1,38 @@
+/* token_table.h - a hash table from tokens to what the penalties want to know of them.
+ *
+ * The entries are a dense array, so that edits can be made entry by entry; a hash index of open addressing, at most half
+ * full, finds a token's entry in constant time.
+ */
+#ifndef LZS_TOKEN_TABLE_H
+#define LZS_TOKEN_TABLE_H
+
+#include "../include/lzsampler.h"
+
+typedef struct lzs_token_entry {
+    int32_t token;
+    int32_t count; /* occurrences in the window of the penalties that count */
+    int32_t last;  /* last position that the LZ penalty can match, -1 if there is none */
+} lzs_token_entry;
+
+typedef struct lzs_token_table {
+    lzs_token_entry *entries; /* (n of capacity) in any order */
+    uint32_t n, capacity;
+    int32_t *slots; /* (n_slots) index of an entry, or -1 */
+    uint32_t n_slots; /* a power of two */
+} lzs_token_table;
+
+/* Makes room for at least `capacity` entries, at most 2^30. When it fails the table is as it was. A table begins as {0}. */
+lzs_status lzs_token_table_reserve(lzs_token_table *table, size_t capacity);
+/* Makes `to`, a table, equal to `from`; on failure `to` is as it was. */
+lzs_status lzs_token_table_copy(lzs_token_table *to, const lzs_token_table *from);
+void lzs_token_table_free(lzs_token_table *table);
+void lzs_token_table_clear(lzs_token_table *table);
+size_t lzs_token_table_memory(const lzs_token_table *table);
+/* The index of the token's entry, or -1. */
+int32_t lzs_token_table_find(const lzs_token_table *table, int32_t token);
+/* The index of the token's entry, which is added with count 0 and last -1 if it is not there. There must be room. */
+int32_t lzs_token_table_take(lzs_token_table *table, int32_t token);
+/* Removes the entry at an index; the last entry takes its place. */
+void lzs_token_table_remove(lzs_token_table *table, int32_t at);
+
+#endif

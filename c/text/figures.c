@@ -1,0 +1,329 @@
+/* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that repeat earlier ones.
+ *
+ * An n-gram of words is numbered by the pair of the number of its first n - 1 words and the number of its last word, so
+ * comparing n-grams is comparing pairs. An n-gram can repeat only if its two (n - 1)-grams do; most do not, and are never
+ * looked up.
+ *
+ * Datatrove compares its duplicate 5- to 10-grams without the spaces between their words ("ab c" equals "a bc"), so they
+ * are stretches of the joined words. Two of them can be equal only if their first 16 bytes are (24 and 32 for the longer
+ * ones). Two bit sets of hashes find the words at which such a beginning occurs twice; in ordinary text that is one word
+ * in twenty, and only there are n-grams looked up.
+ *
+ * A text longer than PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b bytes, the
+ * arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs need no
+ * more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams.
+ */
+#include "text.h"
+
+#include <stdlib.h>
+
+#define PIECE ((size_t)4 << 20)
+
+static uint64_t span_characters(const uint8_t *text, lzs_span span) {
+    return count_characters(text + span.start, span.end - span.start);
+}
+
+/* A part of the text with its words, and the memory that its figures need. */
+typedef struct piece {
+    const uint8_t *text;
+    const lzs_span *words; /* (n) */
+    const int32_t *ids;    /* (n) */
+    size_t n;
+    void *block; /* holds the arrays below; those of the joined words replace those of the n-grams of numbers */
+    table table; /* of n-grams */
+
+    /* n-grams of numbers, n = 1..4 */
+    uint32_t *grams;               /* (n) number of the n-gram that starts at each word */
+    uint32_t *first, *prefix;      /* (n) by number: first word of an n-gram; number of its first n - 1 words */
+    uint32_t *counts, *new_counts; /* (n) by number: occurrences of the (n - 1)-grams and of the n-grams */
+    int32_t *gram_of;              /* (n + 1) number of the 1-gram of each id, if all ids are below n + 1; else NULL */
+
+    /* n-grams of joined words, n = 5..10 */
+    uint64_t *bits;      /* (n_bits / 32) two sets of hashes, of n_bits bits each */
+    size_t n_bits;       /* a power of two, at least 8 for each word */
+    uint32_t *joined_at; /* (n + 1) where each word starts in the joined words */
+    uint32_t *heads;     /* (n) hash of the first bytes from each word on */
+    uint32_t *listed;    /* (n_listed) words at which an n-gram may start that occurs more than once */
+    size_t n_listed;
+    uint8_t *joined; /* the words with nothing between them */
+} piece;
+
+static void piece_free(piece *p) {
+    free(p->block);
+    free(p->table.slots);
+}
+
+/* Allocates all arrays as one block. A program that measures many texts gets the same block again each time, so its pages
+ * are not mapped anew. */
+static lzs_status piece_init(piece *p) {
+    size_t n = p->n + 1, n_bytes = 0;
+    int32_t last_id = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        n_bytes += p->words[i].end - p->words[i].start;
+        if (p->ids[i] > last_id) last_id = p->ids[i];
+    }
+    p->n_bits = 64;
+    while (p->n_bits / 8 < n) p->n_bits *= 2;
+    size_t of_numbers = 6 * n * sizeof *p->grams, of_joined = p->n_bits / 4 + 3 * n * sizeof *p->heads + n_bytes;
+    p->block = malloc(of_numbers > of_joined ? of_numbers : of_joined);
+    if (!p->block) return LZS_ENOMEM;
+    p->grams = p->block;
+    p->first = p->grams + n;
+    p->prefix = p->first + n;
+    p->counts = p->prefix + n;
+    p->new_counts = p->counts + n;
+    p->gram_of = (size_t)last_id < n ? (int32_t *)p->new_counts + n : NULL;
+    p->bits = p->block;
+    p->joined_at = (uint32_t *)(void *)(p->bits + p->n_bits / 32);
+    p->heads = p->joined_at + n;
+    p->listed = p->heads + n;
+    p->joined = (uint8_t *)(p->listed + n);
+    return lzs_text_table_init(&p->table, n);
+}
+
+/* Splits a span of the text at stretches of `least` or more line feeds, as Python's re.split does, and adds up the
+ * elements, those that equal an earlier one, and the characters of the latter. */
+static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t least, uint64_t *n, uint64_t *n_duplicate,
+                                 uint64_t *duplicate_characters) {
+    size_t count = 0, capacity = 0;
+    lzs_span *spans = NULL;
+    lzs_status status = LZS_OK;
+    for (size_t from = within.start, at = from; at <= within.end;) {
+        const uint8_t *line_end = at < within.end ? memchr(text + at, '\n', within.end - at) : NULL;
+        size_t end = line_end ? (size_t)(line_end - text) : within.end, next = end;
+        while (next < within.end && text[next] == '\n') next++;
+        at = end < within.end ? next : (size_t)within.end + 1;
+        if (end < within.end && next - end < least) continue;
+        if (count == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            lzs_span *more = realloc(spans, capacity * sizeof *spans);
+            if (!more) {
+                free(spans);
+                return LZS_ENOMEM;
+            }
+            spans = more;
+        }
+        spans[count++] = (lzs_span){(uint32_t)from, (uint32_t)end};
+        from = at;
+    }
+    int32_t *ids = malloc((count + 1) * sizeof *ids), next_id = 0;
+    size_t n_distinct;
+    if (!ids) status = LZS_ENOMEM;
+    if (status == LZS_OK) status = lzs_intern(text, within.end, spans, count, ids, &n_distinct);
+    for (size_t i = 0; i < count && status == LZS_OK; i++) {
+        if (ids[i] == next_id) {
+            next_id++;
+        } else {
+            *n_duplicate += 1;
+            *duplicate_characters += span_characters(text, spans[i]);
+        }
+    }
+    *n += count;
+    free(spans);
+    free(ids);
+    return status;
+}
+
+/* Records that the n-gram with this number starts at word i. The number *n_distinct is a new one: an n-gram whose first
+ * n - 1 words have the number `prefix`. */
+static void count_gram(piece *p, size_t i, size_t id, uint32_t prefix, size_t *n_distinct) {
+    p->grams[i] = (uint32_t)id;
+    if (id < *n_distinct) {
+        p->new_counts[id]++;
+        return;
+    }
+    p->first[id] = (uint32_t)i;
+    p->prefix[id] = prefix;
+    p->new_counts[id] = 1;
+    *n_distinct = id + 1;
+}
+
+static void swap_counts(piece *p) {
+    uint32_t *counts = p->counts;
+    p->counts = p->new_counts;
+    p->new_counts = counts;
+}
+
+/* Numbers the 1-grams without a search. The ids are small enough for this unless the piece is a part of a longer text. */
+static void make_unigrams(piece *p, size_t *n_distinct) {
+    *n_distinct = 0;
+    memset(p->gram_of, 0xFF, (p->n + 1) * sizeof *p->gram_of);
+    for (size_t i = 0; i < p->n; i++) {
+        int32_t *id = &p->gram_of[p->ids[i]];
+        if (*id < 0) *id = (int32_t)*n_distinct;
+        count_gram(p, i, (size_t)*id, 0, n_distinct);
+    }
+    swap_counts(p);
+}
+
+/* Numbers the n-grams, given the numbers of the (n - 1)-grams; those of no words are all 0. */
+static lzs_status make_grams(piece *p, size_t n, size_t *n_distinct) {
+    *n_distinct = 0;
+    lzs_text_table_clear(&p->table);
+    for (size_t i = 0; i + n <= p->n; i++) {
+        int32_t last = p->ids[i + n - 1];
+        uint32_t start = n == 1 ? 0 : p->grams[i];
+        if (n > 1 && (p->counts[start] == 1 || p->counts[p->grams[i + 1]] == 1)) {
+            count_gram(p, i, *n_distinct, start, n_distinct); /* it contains what occurs once, so it occurs once */
+            continue;
+        }
+        uint32_t tag = (uint32_t)mix(p->table.seed, (uint64_t)start << 32 | (uint32_t)last);
+        slot *found = NULL;
+        do {
+            found = table_next(&p->table, found, tag);
+            if (!found->index) break;
+        } while (p->prefix[found->index - 1] != start || p->ids[p->first[found->index - 1] + n - 1] != last);
+        size_t id = found->index ? found->index - 1 : *n_distinct;
+        count_gram(p, i, id, start, n_distinct);
+        lzs_status status = found->index ? LZS_OK : lzs_text_table_add(&p->table, found, tag, id);
+        if (status != LZS_OK) return status;
+    }
+    swap_counts(p);
+    return LZS_OK;
+}
+
+/* Returns the length of the most frequent n-gram (the first one, if several are), with a space between its words, times
+ * the number of its occurrences. */
+static uint64_t top_characters(const piece *p, size_t n, size_t n_distinct) {
+    if (!n_distinct) return 0;
+    size_t top = 0;
+    for (size_t id = 1; id < n_distinct; id++) {
+        if (p->counts[id] > p->counts[top]) top = id;
+    }
+    uint64_t characters = n - 1;
+    for (size_t i = 0; i < n; i++) characters += span_characters(p->text, p->words[p->first[top] + i]);
+    return characters * p->counts[top];
+}
+
+/* Joins the words and lists all of them as possible starts of n-grams. */
+static void join_words(piece *p) {
+    uint32_t at = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        lzs_span word = p->words[i];
+        memcpy(p->joined + at, p->text + word.start, word.end - word.start);
+        p->joined_at[i] = at;
+        p->listed[i] = (uint32_t)i;
+        at += word.end - word.start;
+    }
+    p->joined_at[p->n] = at;
+    p->n_listed = p->n;
+}
+
+/* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It can
+ * only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well. A
+ * first pass over the list collects the hashes of these bytes in `seen`, and those that it meets again in `twice`. */
+static void narrow_list(piece *p, size_t n, size_t head) {
+    uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
+    memset(p->bits, 0, p->n_bits / 4);
+    while (p->n_listed && p->listed[p->n_listed - 1] + n > p->n) p->n_listed--;
+    for (size_t k = 0; k < p->n_listed; k++) {
+        size_t i = p->listed[k];
+        if (p->joined_at[i + n] - p->joined_at[i] < head) continue;
+        uint64_t hash = hash_bytes(p->joined + p->joined_at[i], head, p->table.seed) & (p->n_bits - 1);
+        uint64_t bit = UINT64_C(1) << hash % 64;
+        p->heads[i] = (uint32_t)hash;
+        twice[hash / 64] |= seen[hash / 64] & bit;
+        seen[hash / 64] |= bit;
+    }
+    size_t kept = 0;
+    for (size_t k = 0; k < p->n_listed; k++) {
+        size_t i = p->listed[k];
+        bool is_short = p->joined_at[i + n] - p->joined_at[i] < head;
+        p->listed[kept] = (uint32_t)i;
+        kept += is_short || (twice[p->heads[i] / 64] >> p->heads[i] % 64 & 1);
+    }
+    p->n_listed = kept;
+}
+
+/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on behind it. */
+static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
+    table *t = &p->table;
+    lzs_text_table_clear(t);
+    size_t next = 0;
+    for (size_t of_list = 0; of_list < p->n_listed && p->listed[of_list] + n <= p->n; of_list++) {
+        size_t i = p->listed[of_list];
+        if (i < next) continue;
+        size_t length = p->joined_at[i + n] - p->joined_at[i];
+        const uint8_t *joined = p->joined + p->joined_at[i];
+        uint32_t tag = hash_bytes(joined, length, t->seed);
+        slot *found = NULL;
+        do {
+            found = table_next(t, found, tag);
+            if (!found->index) break;
+            size_t other = found->index - 1;
+            if (p->joined_at[other + n] - p->joined_at[other] != length) continue;
+            if (!memcmp(p->joined + p->joined_at[other], joined, length)) break;
+        } while (true);
+        if (found->index) {
+            *characters += count_characters(joined, length);
+            next = i + n;
+        } else {
+            lzs_status status = lzs_text_table_add(t, found, tag, i);
+            if (status != LZS_OK) return status;
+        }
+    }
+    return LZS_OK;
+}
+
+static lzs_status word_figures(piece *p, lzs_figures *figures) {
+    for (size_t n = 1; n <= 4; n++) {
+        size_t n_distinct;
+        lzs_status status = LZS_OK;
+        if (n == 1 && p->gram_of) make_unigrams(p, &n_distinct);
+        else status = make_grams(p, n, &n_distinct);
+        if (status != LZS_OK) return status;
+        if (n > 1) figures->top_characters[n - 2] += top_characters(p, n, n_distinct);
+        figures->ngrams[n - 1] += p->n >= n ? p->n - n + 1 : 0;
+        figures->distinct[n - 1] += n_distinct;
+    }
+    join_words(p);
+    free(p->table.slots); /* Few n-grams are looked up from here on, and a small table is quickly cleared. */
+    lzs_status status = lzs_text_table_init(&p->table, 0);
+    for (size_t n = 5; n <= 10 && status == LZS_OK; n++) {
+        if (n % 2) narrow_list(p, n, n < 6 ? 16 : n < 8 ? 24 : 32);
+        status = duplicate_characters(p, n, &figures->duplicate_characters[n - 5]);
+    }
+    return status;
+}
+
+/* Returns where the piece ends that starts at `from`, and moves *word behind its last word: at the end of the text, if the
+ * rest has at most PIECE bytes; else after the last word that fits; else after the first word, if that is too long; else
+ * within the white space, of which there is more than a piece. */
+static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
+    size_t first = *word, limit = n - from > PIECE ? from + PIECE : n;
+    while (*word < n_words && words[*word].end <= limit) ++*word;
+    if (limit == n) return n;
+    if (*word == first && first < n_words && words[first].start < limit) ++*word;
+    return *word > first ? words[*word - 1].end : limit;
+}
+
+lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
+                            lzs_figures *figures) {
+    if ((!text && n) || ((!words || !ids) && n_words) || !figures || n > UINT32_MAX) return LZS_EINVAL;
+    for (size_t i = 0; i < n_words; i++) {
+        if (words[i].start > words[i].end || words[i].end > n || (i && words[i].start < words[i - 1].end) || ids[i] < 0 ||
+            (size_t)ids[i] >= n_words) {
+            return LZS_EINVAL;
+        }
+    }
+    *figures = (lzs_figures){.characters = count_characters(text, n), .words = n_words};
+    lzs_status status = LZS_OK;
+    for (size_t from = 0, word = 0; from < n && status == LZS_OK;) {
+        size_t first = word, to = piece_end(from, n, words, n_words, &word);
+        lzs_span all = {(uint32_t)from, (uint32_t)to};
+        piece p = {.text = text, .words = words + first, .ids = ids + first, .n = word - first};
+        status = piece_init(&p);
+        if (status == LZS_OK) status = word_figures(&p, figures);
+        piece_free(&p);
+        if (status == LZS_OK) {
+            status = count_elements(text, all, 1, &figures->lines, &figures->duplicate_lines,
+                                    &figures->duplicate_line_characters);
+        }
+        if (status == LZS_OK) {
+            status = count_elements(text, lzs_text_strip(text, all), 2, &figures->paragraphs, &figures->duplicate_paragraphs,
+                                    &figures->duplicate_paragraph_characters);
+        }
+        from = to;
+    }
+    return status;
+}

@@ -1,0 +1,75 @@
+/* text.h - what the files of the text library share: characters, hashes and the hash table of indices.
+ *
+ * The table maps a hash to the indices of elements that its user keeps elsewhere. It stores 32 bits of the hash, called
+ * the tag, next to each index; the user compares the elements themselves, so two of them are never taken for equal
+ * because their hashes are. Hashes are seeded by addresses of the call, which no text can foresee, so a text cannot be
+ * made to fill one place of the table.
+ */
+#ifndef LZS_TEXT_H
+#define LZS_TEXT_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "lzsampler_text.h"
+
+/* ---- characters ---- */
+
+static inline uint64_t count_characters(const uint8_t *text, size_t n) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < n; i++) count += (text[i] & 0xC0) != 0x80;
+    return count;
+}
+
+/* Returns the span without the white space at its two ends (words.c). */
+lzs_span lzs_text_strip(const uint8_t *text, lzs_span span);
+
+/* ---- hashes ---- */
+
+static inline uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 32;
+}
+
+static inline uint32_t hash_bytes(const uint8_t *bytes, size_t n, uint64_t seed) {
+    uint64_t hash = seed ^ n, word;
+    size_t at = 0;
+    for (; n - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        hash = mix(hash, word);
+    }
+    if (at == n && n) return (uint32_t)hash;
+    word = 0;
+    memcpy(&word, bytes + at, n - at);
+    return (uint32_t)mix(hash, word);
+}
+
+/* ---- hash table of indices (words.c) ---- */
+
+typedef struct slot {
+    uint32_t tag;   /* the hash, whose low bits are the number of the slot where the search for it begins */
+    uint32_t index; /* the index plus 1, or 0 if the slot is free */
+} slot;
+
+typedef struct table {
+    slot *slots;
+    size_t n_slots, used; /* n_slots is a power of two and at least twice `used` */
+    uint64_t seed;
+} table;
+
+/* Makes an empty table that does not grow before it holds `expected` / 2 indices. The caller frees t->slots, also after
+ * an error. Growing to m indices needs at most 48 bytes for each of max(m, expected), or 512 bytes. */
+lzs_status lzs_text_table_init(table *t, size_t expected);
+void lzs_text_table_clear(table *t);
+/* Puts an index into the free slot at which a search ended. */
+lzs_status lzs_text_table_add(table *t, slot *free_slot, uint32_t tag, size_t index);
+
+/* Continues a search after the slot it last returned (NULL to begin one): returns the next slot that has this tag, or a
+ * free slot, which ends the search. */
+static inline slot *table_next(const table *t, slot *last, uint32_t tag) {
+    size_t mask = t->n_slots - 1, at = last ? (size_t)(last - t->slots + 1) & mask : tag & mask;
+    while (t->slots[at].index && t->slots[at].tag != tag) at = (at + 1) & mask;
+    return &t->slots[at];
+}
+
+#endif

@@ -1,0 +1,192 @@
+"""The twin of docs/determinism.md in single precision: every operation of the specification, rounded as it says.
+
+numpy rounds each float32 operation on its own, without fused multiply-adds, so the results are those that every
+backend must have, bit for bit. The vectors of tests/vectors/determinism.json come from here, and not from the C
+library. The random words and uniforms are those of `reference`, which mirrors them as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import reference
+
+Singles = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+
+FLOAT_MAX = np.float32(np.finfo(np.float32).max)
+FLOAT_TINY = np.float32(np.finfo(np.float32).tiny)  # the least normal float
+LOG2_E = np.float32(float.fromhex("0x1.715476p+0"))
+
+# Coefficients, the highest power first.
+LOG2_1P = [
+    "0x1.9f4d50p-3", "-0x1.c71be4p-3", "0x1.9d492ep-3", "-0x1.e4f056p-3", "0x1.27a3eep-2", "-0x1.7172d2p-2",
+    "0x1.ec6ffep-2", "-0x1.715456p-1", "0x1.715476p+0",
+]  # fmt: skip
+EXP2_HALF = [
+    "0x1.41fbbap-13", "0x1.5f3e54p-10", "0x1.3b2d4cp-7", "0x1.c6aee8p-5", "0x1.ebfbdcp-3", "0x1.62e430p-1", "0x1p+0",
+]  # fmt: skip
+
+
+class NothingAllowedError(ValueError):
+    """Every logit is -inf or masked."""
+
+
+# ---- functions ----
+
+
+def single(values: Any) -> Singles:
+    return np.asarray(values, np.float32)
+
+
+def horner(coefficients: Sequence[str], x: Singles) -> Singles:
+    """Evaluate a polynomial: a multiplication and an addition for each coefficient after the first, each rounded."""
+    value = np.full_like(x, np.float32(float.fromhex(coefficients[0])))
+    for coefficient in coefficients[1:]:
+        value = value * x
+        value = value + np.float32(float.fromhex(coefficient))
+    return value
+
+
+def log2_1p(x: Singles) -> Singles:
+    """log2(1 + x) for x in [-1/3, 1/3]."""
+    return horner(LOG2_1P, x) * x
+
+
+def log2(v: Singles) -> Singles:
+    """log2 v for normal floats above 0: v = m 2**e with m in [2/3, 4/3)."""
+    bits = v.view(np.uint32)
+    e = (bits - np.uint32(0x3F2AAAAB)).view(np.int32) >> 23
+    m = (bits - (e.view(np.uint32) << np.uint32(23))).view(np.float32)
+    return e.astype(np.float32) + log2_1p(m - np.float32(1))
+
+
+def exponential(v: Singles) -> Singles:
+    """-log2(1 - v) for v in (0, 1 - 2**-24]."""
+    small = v < np.float32(float.fromhex("0x1.555554p-2"))
+    one = np.float32(1)
+    return -np.where(
+        small, log2_1p(np.where(small, -v, np.float32(0))), log2(one - np.where(small, np.float32(0.5), v))
+    )
+
+
+def weight(y: Singles) -> npt.NDArray[np.uint64]:
+    """floor(2**31 * 2**-y), up to the error of the polynomial, for y >= 0; 0 from y = 31.5 on."""
+    inside = y < np.float32(31.5)
+    near = np.where(inside, y, np.float32(0))
+    n = (near + np.float32(0.5)).astype(np.uint32)
+    power = horner(EXP2_HALF, n.astype(np.float32) - near)
+    scaled = (power * np.float32(2.0**30)).astype(np.uint32)
+    return np.where(inside, (scaled << np.uint32(1)) >> n, np.uint32(0)).astype(np.uint64)
+
+
+# ---- noise ----
+
+
+def group_minimum(words: npt.NDArray[np.uint32]) -> Singles:
+    return exponential(reference.uniforms(words, 26)) * np.float32(2.0**-6)
+
+
+def token_noise(ids: npt.NDArray[Any], seed: int, position: int) -> Singles:
+    """Return the noise E of tokens, float32 above 0."""
+    drawn = reference.draws(ids, seed, position)
+    minimum = exponential(drawn.group_uniform) * np.float32(2.0**-6)
+    return np.where(drawn.holds, minimum, minimum + exponential(drawn.token_uniform))
+
+
+# ---- the pick ----
+
+
+class Edit(NamedTuple):
+    """x -> (x > 0 ? x / repeat : x * repeat) + bias, for one token."""
+
+    token: int
+    repeat: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is done to a row besides its logits. Real numbers are singles; mask: words of 32 tokens, or all allowed."""
+
+    edits: tuple[Edit, ...] = ()
+    mask: tuple[int, ...] | None = None
+    temperature: float = 1.0
+    temperature_last: bool = False
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    ties: Literal["cut", "keep"] = "cut"
+    seed: int = 0
+    position: int = 0
+
+
+class Picked(NamedTuple):
+    """The ids that truncation keeps, the best first; of each its y and its score; the token that wins."""
+
+    kept: Ids
+    y: Singles
+    scores: Singles
+    token: int
+
+
+def edited(logits: Singles, edits: Sequence[Edit]) -> Singles:
+    out = logits.copy()
+    for edit in edits:
+        x, repeat = logits[edit.token], np.float32(edit.repeat)
+        if np.isfinite(x):
+            with np.errstate(over="ignore", under="ignore"):
+                x = (x / repeat if x > 0 else x * repeat) + np.float32(edit.bias)
+            out[edit.token] = np.clip(x, -FLOAT_MAX, FLOAT_MAX)
+    return out
+
+
+def bits_below(x: Singles, best: np.float32, temperature: float) -> Singles:
+    """y = (best - x) * (log2 e / T), and 0 where x is the best."""
+    scale = LOG2_E / np.float32(temperature)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        return np.where(x == best, np.float32(0), (best - x) * scale)
+
+
+def top_p_target(top_p: float, total: int) -> int:
+    p32 = int(float(np.float32(top_p)) * 2.0**32 + 0.5)
+    return max(1, -(-p32 * total // 2**32))
+
+
+def pick(logits: Singles, plan: Plan) -> Picked:
+    """Pick a token of logits float32[n]. ValueError when an allowed logit is NaN or, as a subclass, none is allowed."""
+    x = edited(single(logits), plan.edits)
+    allowed = np.ones(len(x), bool)
+    if plan.mask is not None:
+        allowed[:] = [plan.mask[i // 32] >> i % 32 & 1 for i in range(len(x))]
+    if np.isnan(x[allowed]).any():
+        raise ValueError("an allowed logit is NaN")
+    order = np.flatnonzero(allowed & (x > -np.inf))
+    if not len(order):
+        raise NothingAllowedError("every logit is -inf or masked")
+    order = order[np.lexsort((order, -x[order]))]  # logit descending, id ascending; -0 == +0
+    best = x[order[0]]
+    if plan.temperature == 0:
+        return Picked(order[:1], single([0]), single([0]), int(order[0]))
+
+    def shortened(n: int) -> Ids:
+        while plan.ties == "keep" and n < len(order) and x[order[n]] == x[order[n - 1]]:
+            n += 1
+        return order[:n]
+
+    truncation_temperature = 1.0 if plan.temperature_last else plan.temperature
+    if 0 < plan.top_k < len(order):
+        order = shortened(plan.top_k)
+    if plan.top_p < 1:
+        running = np.cumsum(weight(bits_below(x[order], best, truncation_temperature)))
+        order = shortened(int(np.searchsorted(running, top_p_target(plan.top_p, int(running[-1])))) + 1)
+    if plan.min_p > 0:
+        limit = -log2(single([max(np.float32(plan.min_p), FLOAT_TINY)]))[0]
+        order = order[bits_below(x[order], best, truncation_temperature) <= limit]
+    y = bits_below(x[order], best, plan.temperature)
+    scores = y + log2(token_noise(order, plan.seed, plan.position))
+    winner = np.lexsort((order, scores))[0]
+    return Picked(order, y, scores, int(order[winner]))
