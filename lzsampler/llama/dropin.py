@@ -227,7 +227,7 @@ class _Text:
         source.prime(self.prompt)
         self._link = penalties(source)
         at = insert(chain, self._link)
-        self._handle = lib.lzs_llama_link_sampler(address(self._link))
+        self._handle = lib.lzs_chain_sampler_inner(address(self._link))
         self._chain = chain
         if fast:
             alone = not chain.custom_samplers and all(arguments[name] == off for name, off in _PENALTIES_OFF.items())
