@@ -1,13 +1,13 @@
 """`lzs bench`: what sampling costs on a model, and what the LZ penalty adds."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from .help import GroupedCommand, option, options
-from .options import count, model_options, params_from, sampling_options
+from .options import count, model_options, params_from, sampling_options, with_tokens
 
 _RUNS = "Runs"
 
@@ -33,18 +33,18 @@ def bench(**flags: Any) -> None:
         raise click.UsageError("--lz-penalty must be above 0: the bench compares with it off")
 
     from lzsampler.benchmark import benchmark
-    from lzsampler.llama import exempt_ids
     from lzsampler.model import Model
     from lzsampler.models import default_model
+    from lzsampler.params import to_json
 
     path = flags["model"] or default_model()
     settings = {name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers")}
     with Model(path, **settings) as model:
-        params = replace(params, exempt=exempt_ids(model.llm, flags["exempt"]))
+        params = with_tokens(params, model.llm, flags)
         result = benchmark(model, flags["prompt"], params, tokens=flags["n_predict"], pairs=flags["pairs"])
         n_vocab, n_threads = model.n_vocab, model.n_threads
     if flags["as_json"]:
-        about = {"model": path.name, "n_vocab": n_vocab, "n_threads": n_threads, "params": asdict(params)}
+        about = {"model": path.name, "n_vocab": n_vocab, "n_threads": n_threads, "params": to_json(params)}
         click.echo(json.dumps({**about, **asdict(result)}))
         return
     low, high = result.quartiles

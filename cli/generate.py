@@ -2,14 +2,13 @@
 
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .help import GroupedCommand, option, options
-from .options import count, loop_options, model_options, params_from, sampling_options
+from .options import count, dry_breakers, loop_options, model_options, params_from, sampling_options, with_tokens
 from .output import Output, loop_line, summary
 
 _PROMPT, _OUTPUT = "Prompt", "Output"
@@ -48,7 +47,6 @@ def generate(prompt: str | None, **flags: Any) -> None:
     asked = [*system, {"role": "user", "content": text}] if flags["chat"] else text
 
     from lzsampler.generate import generate as run
-    from lzsampler.llama import exempt_ids
     from lzsampler.model import Model
     from lzsampler.models import default_model
     from lzsampler.transcript import TranscriptFile, record, to_line
@@ -58,9 +56,10 @@ def generate(prompt: str | None, **flags: Any) -> None:
     settings = {name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers")}
     limits: dict[str, Any] = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, Model(path, **settings) as model:
-        params = replace(params, exempt=exempt_ids(model.llm, flags["exempt"]))
+        params = with_tokens(params, model.llm, flags)
         generation = run(model, asked, params, on_text=output.write, **limits)
-        transcript = record(model, asked, params, generation, **limits)
+        breakers = dry_breakers(params, flags)
+        transcript = record(model, asked, params, generation, **limits, dry_breakers=breakers)
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)

@@ -1,6 +1,8 @@
 """The flags that commands share, with llama.cpp's names where it has them, and `Params` out of those for sampling."""
 
+import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from lzsampler.params import Params, RepetitionDetection
 
 _MODEL, _SAMPLING, _LOOPS, _PENALTIES = "Model", "Sampling", "LZ penalty", "Other penalties (off by default)"
-_STOP = "Stop on loop (off by default)"
+_STOP, _DRY = "Stop on loop (off by default)", "DRY penalty (off by default)"
 
 # Field of Params -> the flag that sets it. A field that is not listed has no flag.
 FLAGS = {
@@ -38,6 +40,11 @@ FLAGS = {
     "frequency_method": "--frequency-method",
     "presence_method": "--presence-method",
     "sign_aware": "--sign-aware",
+    "dry_multiplier": "--dry-multiplier",
+    "dry_base": "--dry-base",
+    "dry_allowed_length": "--dry-allowed-length",
+    "dry_penalty_last_n": "--dry-penalty-last-n",
+    "logit_bias": "--logit-bias",
 }
 # The same for RepetitionDetection.
 LOOP_FLAGS = {
@@ -86,6 +93,14 @@ sampling_options = options(
         default="race",
         help="llama draws as llama.cpp's dist does, bit for bit",
     ),
+    option(
+        _SAMPLING,
+        "-l",
+        "--logit-bias",
+        multiple=True,
+        metavar="ID+BIAS",
+        help="add to the logit of token ID, e.g. 15043+1 or 15043-1; may be repeated; ID-inf forbids it",
+    ),
     option(_LOOPS, "--lz-penalty", type=float, default=0.15, metavar="A", help="strength, logits per bit; 0 is off"),
     option(_LOOPS, "--lz-window", type=int, default=512, metavar="N", help="tokens looked back at, 2 to 131072"),
     option(_LOOPS, "--lz-buffer", type=int, default=32, metavar="N", help="longest match, tokens, 1 to 4096"),
@@ -133,6 +148,35 @@ sampling_options = options(
         default=True,
         help="multiply negative logits instead of dividing them",
     ),
+    option(
+        _DRY, "--dry-multiplier", type=float, default=0.0, metavar="A", help="strength, logits; 0 is off, 0.8 usual"
+    ),
+    option(_DRY, "--dry-base", type=float, default=1.75, metavar="B", help="factor for each further token"),
+    option(
+        _DRY,
+        "--dry-allowed-length",
+        type=int,
+        default=2,
+        metavar="N",
+        help="tokens repeated, from which on one more is penalised",
+    ),
+    option(
+        _DRY,
+        "--dry-penalty-last-n",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="tokens looked back at, up to 131072; 0 is off, -1 the most",
+    ),
+    option(
+        _DRY,
+        "--dry-sequence-breaker",
+        "dry_breakers",
+        multiple=True,
+        metavar="TEXT",
+        help="no repetition crosses a token with TEXT; may be repeated, and replaces the default, a line break, "
+        "colon, double quote and asterisk; none is no breaker",
+    ),
 )
 
 
@@ -157,6 +201,12 @@ def params_from(flags: dict[str, Any]) -> "Params":
     from lzsampler.params import Params
 
     fields = {field: flags.pop(field) for field in FLAGS}
+    fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
+    breakers = flags["dry_breakers"]
+    if "" in breakers:
+        raise click.UsageError("--dry-sequence-breaker must not be empty; none is no breaker at all")
+    if "none" in breakers and len(breakers) > 1:
+        raise click.UsageError("--dry-sequence-breaker none is no breaker at all: leave the others out")
     detection = {field: flags.pop(field, None) for field in LOOP_FLAGS}
     if fields["seed"] == -1:
         fields["seed"] = secrets.randbits(32)
@@ -179,3 +229,40 @@ def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionD
     if fields:
         raise click.UsageError(f"{LOOP_FLAGS[next(iter(fields))]} says what to stop on: add --stop-on-loop")
     return None
+
+
+def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the strings that break DRY's repetitions: those of the flag, else llama.cpp's; none when DRY is off."""
+    from lzsampler.llama import DRY_BREAKERS
+
+    given: tuple[str, ...] = flags["dry_breakers"]
+    if not params.dry_multiplier or given == ("none",):
+        return ()
+    return tuple(map(_unescaped, given)) or DRY_BREAKERS
+
+
+def with_tokens(params: "Params", llm: Any, flags: Mapping[str, Any]) -> "Params":
+    """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows."""
+    from lzsampler.llama import dry_breaker_ids, exempt_ids
+
+    strings = dry_breakers(params, flags)
+    breakers = dry_breaker_ids(llm, strings if flags["dry_breakers"] else None) if strings else ()
+    return replace(params, exempt=exempt_ids(llm, flags["exempt"]), dry_breakers=breakers)
+
+
+def _bias(text: str) -> tuple[int, float]:
+    """Return the token and the number of ``--logit-bias 15043+1``, the form of llama.cpp."""
+    match = re.fullmatch(r"(\d+)([+-].+)", text)
+    try:
+        if match is None:
+            raise ValueError
+        return int(match[1]), float(match[2])
+    except ValueError:
+        raise click.UsageError(
+            f"--logit-bias takes a token id and a signed number like 15043+1 or 15043-1, got {text!r}"
+        ) from None
+
+
+def _unescaped(text: str) -> str:
+    """Return a breaker with its line breaks and tabs, which a shell passes on as a backslash and a letter."""
+    return text.replace("\\n", "\n").replace("\\t", "\t")

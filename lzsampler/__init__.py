@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._check import LzsError
 from .params import STOP_ON_LOOP, Params, RepetitionDetection
-from .sampler import Loop, Sampler, lz_bits
+from .sampler import Loop, Sampler, lz_bits, sequence_seed
 
 if TYPE_CHECKING:
     from .batch import audit_files
@@ -34,6 +34,7 @@ __all__ = [
     "audit_files",
     "evaluate",
     "lz_bits",
+    "sequence_seed",
 ]
 
 _LATE = {  # name: its module, which a sampler does not need, loaded when it is asked for

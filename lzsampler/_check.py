@@ -56,16 +56,16 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
-def logits_array(logits: object, n_vocab: int) -> npt.NDArray[np.float32]:
+def logits_array(logits: object, n_vocab: int, name: str = "logits") -> npt.NDArray[np.float32]:
     """Return ``logits`` itself when it is a contiguous float32[n_vocab]; ValueError otherwise."""
     if not isinstance(logits, np.ndarray):
-        raise ValueError(f"logits must be a numpy array, got {type(logits).__name__}")
+        raise ValueError(f"{name} must be a numpy array, got {type(logits).__name__}")
     if logits.dtype != np.float32:
-        raise ValueError(f"logits must be float32, got {logits.dtype}")
+        raise ValueError(f"{name} must be float32, got {logits.dtype}")
     if logits.shape != (n_vocab,):
-        raise ValueError(f"logits must have shape ({n_vocab},), got {logits.shape}")
+        raise ValueError(f"{name} must have shape ({n_vocab},), got {logits.shape}")
     if not logits.flags.c_contiguous:
-        raise ValueError(f"logits must be contiguous, got strides {logits.strides}")
+        raise ValueError(f"{name} must be contiguous, got strides {logits.strides}")
     return logits
 
 

@@ -15,12 +15,14 @@ from typing import Any
 from .generate import Generation
 from .grid import Grid, Setting, read_grid
 from .judge import Judge, judge_folder, refuse_another
-from .llama.chain import ChainSampler
+from .llama import DRY_BREAKERS, dry_breaker_ids
 from .model import Model
 from .parallel import Request, generate_many
+from .params import Params
 from .reports.files import locked
 from .results import Results
 from .run_folder import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
+from .sampler import sequence_seed
 from .tasks import BadRow, Task, read_tasks
 from .transcript import TranscriptFile, record
 
@@ -48,10 +50,12 @@ def evaluate(
     ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
     tasks and prompts. ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each.
     ``n_parallel``: texts decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each.
-    Settings that draw have a text a seed, greedy ones one text. Every text is on the disk when it ends; a damaged line
-    of a folder that is resumed is named in the results, and its text made anew. ``judge``: a GGUF model that is then
-    asked whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. In the end results.json
-    and report.html are in the folder.
+    Settings that draw have a text a seed, greedy ones one text. A text is drawn with `sequence_seed` of that seed and
+    the number of its prompt (from 0, tasks first): each prompt has noise of its own, and it is the same for all
+    settings, which are thus compared under common random numbers. Every text is on the disk when it ends; a damaged
+    line of a folder that is resumed is named in the results, and its text made anew. ``judge``: a GGUF model that is
+    then asked whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. In the end
+    results.json and report.html are in the folder.
 
     Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.
     """
@@ -74,9 +78,19 @@ def evaluate(
                     done.add(line.key)
             keys = list(_keys(chosen, rows))
             settings = {setting.name: setting for setting in chosen.settings}
-            missing = (key for key in keys if key not in done)
+            numbers = {row: number for number, row in enumerate(rows)}
+            params = {setting.name: _params(opened, setting) for setting in chosen.settings}
+            requests = (
+                Request(
+                    (name, row, seed),
+                    rows[row].prompt,
+                    replace(params[name], seed=sequence_seed(seed, numbers[row])),
+                    n_predict=chosen.n_predict,
+                )
+                for name, row, seed in keys
+                if (name, row, seed) not in done
+            )
             n_done = sum(key in done for key in keys)
-            requests = (_request(opened, key, settings[key[0]], rows[key[1]], chosen.n_predict) for key in missing)
             with (
                 TranscriptFile(folder.path / TRANSCRIPTS) as transcripts,
                 TranscriptFile(folder.path / TIMINGS) as timings,
@@ -129,15 +143,24 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
                 yield setting.name, row, seed
 
 
-def _request(model: Model, key: Key, setting: Setting, task: Task, n_predict: int) -> Request:
-    params = replace(setting.params, seed=key[2])
-    sampler = (lambda: ChainSampler(model.llm, params, setting.dry)) if setting.dry else None
-    return Request(key, task.prompt, params, n_predict=n_predict, sampler=sampler)
+def _params(model: Model, setting: Setting) -> Params:
+    """Return a setting's `Params` with the breakers of DRY as the model's vocabulary has them."""
+    if not setting.params.dry_multiplier:
+        return setting.params
+    return replace(setting.params, dry_breakers=dry_breaker_ids(model.llm, setting.dry_breakers))
 
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
     """Return the transcript of a text without what no two runs have in common."""
-    whole = record(model, task.prompt, request.params, generation, n_predict=request.n_predict)
+    breakers = DRY_BREAKERS if setting.dry_breakers is None else setting.dry_breakers
+    whole = record(
+        model,
+        task.prompt,
+        request.params,
+        generation,
+        n_predict=request.n_predict,
+        dry_breakers=breakers if request.params.dry_multiplier else (),
+    )
     right = None if task.answer is None else task.right(generation.content)
     ours = {
         "setting": setting.name,
@@ -147,7 +170,6 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         "seed": request.id[2],
         "answer": task.answer,
         "right": right,
-        "dry": dict(setting.dry),
     }
     return {"eval": ours, **{name: value for name, value in whole.items() if name not in _NOT_THE_SAME_TWICE}}
 
@@ -173,6 +195,6 @@ def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task]) -> dict[str, A
         "version": VERSION,
         "model": {"file": model.path.name, "sha256": sha256(model.path)},
         "n_ctx": model.n_ctx,
-        "grid": json.loads(json.dumps(asdict(grid))),
+        "grid": json.loads(json.dumps(grid.to_json())),
         "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
     }

@@ -3,12 +3,12 @@
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from ._check import INT32_MAX, LzsError, integer
-from .params import Params
+from .params import Params, from_json, to_json
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,24 +16,23 @@ else:
     import tomli as tomllib
 
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
-DRY: dict[str, float] = {"dry_multiplier": 0.8, "dry_base": 1.75, "dry_allowed_length": 2, "dry_penalty_last_n": -1}
-_DRY_FIELDS = tuple(DRY)
-_PARAMS = tuple(f.name for f in fields(Params) if f.name != "seed")
+_PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
+_LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to sample: ``params``, or llama.cpp's own DRY sampler before the temperature and truncation of these.
+    """One way to sample: ``params``, and a name for it.
 
-    ``dry``: its four numbers, empty without it. ``kind``: what results are grouped by; ``strength``: the number on its
-    axis.
+    ``kind``: what results are grouped by; ``strength``: the number on its axis. ``dry_breakers``: the strings whose
+    tokens break DRY's repetitions where ``params`` have DRY, since a grid knows no token ids; None is llama.cpp's.
     """
 
     name: str
     kind: str
     params: Params
     strength: float = 0.0
-    dry: Mapping[str, float] = field(default_factory=dict)
+    dry_breakers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,29 @@ class Grid:
         if not found:
             raise ValueError(f"the grid has no {kind}, only {', '.join(self.kinds)}")
         return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the grid as JSON has it."""
+        rows = [
+            {
+                "name": setting.name,
+                "kind": setting.kind,
+                "params": to_json(setting.params),
+                "strength": setting.strength,
+                "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
+            }
+            for setting in self.settings
+        ]
+        return {"name": self.name, "settings": rows, "seeds": list(self.seeds), "n_predict": self.n_predict}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "Grid":
+        """Return the grid that `to_json` wrote."""
+        settings = []
+        for row in data["settings"]:
+            breakers = None if row["dry_breakers"] is None else tuple(row["dry_breakers"])
+            settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), row["strength"], breakers))
+        return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"])
 
 
 def quick() -> Grid:
@@ -93,6 +115,7 @@ def paper() -> Grid:
         ("repetition", "repetition_penalty", (1.1, 1.2, 1.25, 1.3, 1.5), {}),
         ("frequency", "frequency_penalty", (0.1, 0.2, 0.3, 0.5, 0.7, 1.0), {}),
         ("presence", "presence_penalty", (0.5, 1.0, 1.5), {}),
+        ("dry", "dry_multiplier", (0.8,), {}),
     ]
     settings = []
     for temperature in PAPER_TEMPERATURES:
@@ -101,7 +124,6 @@ def paper() -> Grid:
             shared |= {"top_k": 40, "top_p": 0.95}
         for kind, name, strengths, more in kinds:
             settings += [_setting(kind, strength, {**shared, **more, name: strength}) for strength in strengths]
-        settings.append(_setting("dry", DRY["dry_multiplier"], shared, DRY))
     return Grid("paper", tuple(settings))
 
 
@@ -111,8 +133,9 @@ BUILT_IN = {"quick": quick, "paper": paper}
 def read_grid(source: str | Path) -> Grid:
     """Return a built-in grid by its name, or that of a TOML file.
 
-    A file has ``n_predict``, ``seeds`` and tables ``[[setting]]``: ``kind`` (its name in results), fields of `Params`,
-    and the four of DRY; a list of values stands for each of them, and several lists for all combinations. LzsError when
+    A file has ``n_predict``, ``seeds`` and tables ``[[setting]]``: ``kind`` (its name in results) and fields of
+    `Params`. A list of values stands for each of them, and several lists for all combinations; ``exempt`` (token ids),
+    ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists themselves. LzsError when
     it cannot be read, ValueError, with the place, when it says what cannot be.
     """
     if str(source) in BUILT_IN:
@@ -148,39 +171,55 @@ def read_grid(source: str | Path) -> Grid:
 
 def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings that a table stands for."""
-    unknown = set(row) - {*_PARAMS, *_DRY_FIELDS, "kind"}
+    if not isinstance(row, dict):
+        raise ValueError(f"{place} must be a table of names and values, got {row!r}")
+    unknown = set(row) - {*_PARAMS, "kind", "dry_breakers"}
     if unknown:
         raise ValueError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
     if not isinstance(kind, str):
         raise ValueError(f"{place}: kind must be a text, got {kind!r}")
-    axes = {name: value if isinstance(value, list) else [value] for name, value in row.items() if name != "kind"}
-    exempt = axes.pop("exempt", None)  # the one field that is a list itself
+    breakers = _breakers(row["dry_breakers"], place) if "dry_breakers" in row else None
+    same = {name: row[name] for name in _LISTS if name in row}
+    axes = {
+        name: value if isinstance(value, list) else [value]
+        for name, value in row.items()
+        if name not in ("kind", "dry_breakers", *_LISTS)
+    }
+    empty = [name for name, value in axes.items() if not value]
+    if empty:
+        raise ValueError(f"{place}: {empty[0]} must have a value, got an empty list")
     settings = []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        dry = {name: chosen.pop(name) for name in _DRY_FIELDS if name in chosen}
-        if exempt is not None:
-            chosen["exempt"] = tuple(exempt)
         try:
-            settings.append(_setting(kind, _strength(chosen, dry), chosen, {**DRY, **dry} if dry else {}))
-        except (TypeError, ValueError) as error:
+            settings.append(_setting(kind, _strength(chosen), {**chosen, **same}, breakers))
+        except ValueError as error:
             raise ValueError(f"{place}: {error}") from error
     return settings
 
 
-def _strength(chosen: Mapping[str, Any], dry: Mapping[str, float]) -> float:
-    names = ("lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty")
-    given = [chosen[name] for name in names if name in chosen] + [dry[n] for n in ("dry_multiplier",) if n in dry]
+def _breakers(given: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(string, str) and string for string in given):
+        raise ValueError(f"{place}: dry_breakers must be a list of strings that are not empty, got {given!r}")
+    return tuple(given)
+
+
+def _strength(chosen: Mapping[str, Any]) -> float:
+    names = ("lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier")
+    given = [chosen[name] for name in names if name in chosen]
     return float(given[0]) if given and isinstance(given[0], int | float) else 0.0
 
 
-def _setting(kind: str, strength: float, chosen: Mapping[str, Any], dry: Mapping[str, float] | None = None) -> Setting:
+def _setting(
+    kind: str, strength: float, chosen: Mapping[str, Any], dry_breakers: tuple[str, ...] | None = None
+) -> Setting:
     """Return a setting named after all that it sets, so that two of one name are the same."""
     params = Params(**{"temperature": 0.0, **chosen})
     default = Params(temperature=params.temperature)
     parts = [f"{n}={getattr(params, n)}" for n in _PARAMS if getattr(params, n) != getattr(default, n)]
-    parts += [f"{n}={v:g}" for n, v in (dry or {}).items()]
     if not kind:
-        kind = "dry" if dry else parts[0].partition("=")[0] if parts else "none"
-    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry or {})
+        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else "none"
+    if dry_breakers is not None:
+        parts.append(f"dry_breakers={list(dry_breakers)}")
+    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry_breakers)

@@ -1,4 +1,4 @@
-"""`LZLogitsProcessor`: the history penalties inside transformers' ``generate``. All that imports torch.
+"""`LZLogitsProcessor`: the penalties and logit_bias inside transformers' ``generate``. All that imports torch.
 
 Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls whatever can be called, and
 nothing asks for the class `LogitsProcessor`, so transformers itself is not imported here.
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ._check import INT32_MAX, LzsError, integer
 from ._ffi import ffi, lib
-from .params import Params, sampling_fields
+from .params import MAX_WINDOW, Params, counts, sampling_fields
 from .sampler import Sampler
 
 try:
@@ -31,10 +31,10 @@ _Logits = npt.NDArray[np.floating[Any]]
 
 
 class LZLogitsProcessor:
-    """The history penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
+    """The penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
 
-    ``params``: a `Params` of which only the history penalties (LZ, repetition, frequency, presence) are set; or their
-    fields as keywords, where ``lz_penalty`` is 0.15 unless given. The other arguments:
+    ``params``: a `Params` of which only the penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias`` are
+    set; or their fields as keywords, where ``lz_penalty`` is 0.15 unless given. The other arguments:
 
     - ``prompt_length``: tokens of every row (left padding counts) that come before the generated ones, for
       ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
@@ -66,7 +66,8 @@ class LZLogitsProcessor:
         given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
         if given:
             raise ValueError(
-                f"LZLogitsProcessor applies penalties only and generate() does the rest: leave out {', '.join(given)}"
+                "LZLogitsProcessor applies penalties and logit_bias only and generate() does the rest: "
+                f"leave out {', '.join(given)}"
             )
         if prompt_length is not None and params.history == "all":
             raise ValueError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
@@ -91,11 +92,12 @@ class LZLogitsProcessor:
         self._prompt = 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Apply the penalties; returns ``scores``, or a copy without ``inplace``.
+        """Apply penalties and ``logit_bias``; returns ``scores``, or a copy without ``inplace``.
 
         ``input_ids``: int[batch, length], each row a text from its (padded) prompt on. ``scores``: [batch, n_vocab] of
         any floating dtype on any device; float32 rows get the bits of `Sampler.process`, narrower ones are edited in
-        float32 and rounded. Only the tokens of the history are read and written; NaN and infinities stay.
+        float32 and rounded. Only the tokens of the history and of ``logit_bias`` are read and written; NaN and
+        infinities stay, but a bias of -inf forbids its token whatever its score.
         ValueError for other shapes and for ids of the history outside the vocabulary.
         """
         if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
@@ -105,7 +107,7 @@ class LZLogitsProcessor:
             )
         if not scores.is_floating_point():
             raise ValueError(f"scores must be floating-point numbers, got {scores.dtype}")
-        if self._reach == 0:
+        if self._reach == 0 and not self.params.logit_bias:
             return scores
         sampler = self._sampler_for(scores.shape[1])
         edits = [self._edits(sampler, history) for history in self._histories(input_ids.cpu().numpy())]
@@ -152,9 +154,12 @@ class LZLogitsProcessor:
 
 def _reach(params: Params) -> int:
     """Return how many of the last tokens the penalties look at, 0 when all are off."""
-    off = 1.0 if params.repetition_method == "multiplicative" else 0.0
-    counts = params.repetition_penalty != off or params.frequency_penalty != 0 or params.presence_penalty != 0
-    return max(params.lz_window if params.lz_penalty > 0 else 0, (params.penalty_window or INT32_MAX) if counts else 0)
+    dry = MAX_WINDOW if params.dry_penalty_last_n == -1 else params.dry_penalty_last_n
+    return max(
+        params.lz_window if params.lz_penalty > 0 else 0,
+        dry if params.dry_multiplier > 0 else 0,
+        (params.penalty_window or INT32_MAX) if counts(params) else 0,
+    )
 
 
 def _rows_in(ids: _Tokens, last: _Tokens) -> bool:
@@ -185,10 +190,11 @@ def _apply(scores: torch.Tensor, edits: list[npt.NDArray[Any]], sign_aware: bool
 
 
 def _edited(x: _Logits, edits: npt.NDArray[Any], sign_aware: bool, most: float) -> _Logits:
-    """Return what the edits make of the logits x[k]: lzs_edit_apply of c/lzs_penalty.c, to the bit in float32."""
+    """Return what the edits make of the logits x[k], to the bit of the C core in float32."""
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = x / edits["repeat"]
         if sign_aware:
             scaled = np.where(x > 0, scaled, x * edits["repeat"])
         y = np.clip(scaled + edits["bias"], -most, most)  # a penalty makes a token unlikely, never impossible
-    return np.where(np.isfinite(x), y, x)
+    y = np.where(np.isfinite(x), y, x)
+    return np.where(edits["bias"] == -np.inf, -np.inf, y).astype(x.dtype, copy=False)  # which logit_bias may forbid

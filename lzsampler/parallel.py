@@ -41,6 +41,8 @@ _FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from
 class Request:
     """One text to write: the arguments of `generate`; ``id`` is the caller's.
 
+    Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts that have one
+    seed are drawn with the same noise: give each `sequence_seed` of the seed and the number of its prompt.
     ``sampler``: makes one in the place of that of ``params``, when the text begins.
     """
 

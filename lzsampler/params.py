@@ -1,8 +1,8 @@
 """`Params`: what to do with a row of logits, checked once, when it is made."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -72,6 +72,13 @@ class Params:
       p, p**count, p), "subtractive" subtracts (p, p * count, p). ``sign_aware=False`` divides negative logits too.
     - ``history``: what all penalties look at: "generated" (accepted tokens) or "all" (and the primed prompt).
       ``exempt``: token ids that no penalty touches.
+    - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
+      of m >= ``dry_allowed_length`` tokens (>= 0) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
+      ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the most, 131072).
+      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` makes them of strings.
+      Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
+    - ``logit_bias``: a number for each token id, added to its logit, as a dict or pairs; -inf forbids the token. It is
+      no penalty: ``exempt`` does not concern it.
     - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6; ``temperature_last=True`` truncates first, as
       llama.cpp's default chain does.
     - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
@@ -94,6 +101,12 @@ class Params:
     penalty_window: int = 0
     history: History = "generated"
     exempt: tuple[int, ...] = ()
+    dry_multiplier: float = 0.0
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_penalty_last_n: int = -1
+    dry_breakers: tuple[int, ...] = ()
+    logit_bias: Mapping[int, float] | Iterable[tuple[int, float]] = ()
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
@@ -127,7 +140,13 @@ class Params:
                 raise ValueError(f"{name} must be above 0 ({_FLOAT_MIN:.3g}) when multiplicative, got {value!r}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
-        normal("exempt", _exempt(self.exempt))
+        normal("exempt", _token_ids("exempt", self.exempt, hint="exempt_ids"))
+        normal("dry_multiplier", _number("dry_multiplier", self.dry_multiplier, 0.0, _FLOAT_MAX))
+        normal("dry_base", _number("dry_base", self.dry_base, 1.0, _FLOAT_MAX))
+        normal("dry_allowed_length", integer("dry_allowed_length", self.dry_allowed_length, 0, INT32_MAX))
+        normal("dry_penalty_last_n", integer("dry_penalty_last_n", self.dry_penalty_last_n, -1, MAX_WINDOW))
+        normal("dry_breakers", _token_ids("dry_breakers", self.dry_breakers, hint="dry_breaker_ids"))
+        normal("logit_bias", _logit_bias(self.logit_bias))
         temperature = _number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
         if 0 < temperature < MIN_TEMPERATURE:
             raise ValueError(f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {temperature!r}")
@@ -172,16 +191,35 @@ def _number(name: str, value: object, low: float, high: float) -> float:
     return number
 
 
-def _exempt(tokens: object) -> tuple[int, ...]:
+def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
     if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
-        raise ValueError(f"exempt must be a sequence of token ids, got {tokens!r}")
+        raise ValueError(f"{name} must be a sequence of token ids, got {tokens!r}")
     ids = list(tokens)
     for token in ids:
         if isinstance(token, str):
             raise ValueError(
-                f"exempt takes token ids; lzsampler.llama.exempt_ids(llm, [{token!r}]) gives those of a string"
+                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{token!r}]) gives those of a string"
             )
-    return tuple(sorted({integer("exempt", token, 0, INT32_MAX) for token in ids}))
+    return tuple(sorted({integer(name, token, 0, INT32_MAX) for token in ids}))
+
+
+def _logit_bias(table: object) -> tuple[tuple[int, float], ...]:
+    """Return pairs of token id and bias, sorted, so that tables which say the same are equal and can be hashed."""
+    if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
+        raise ValueError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
+    pairs: dict[int, float] = {}
+    for pair in table.items() if isinstance(table, Mapping) else table:
+        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ValueError(f"logit_bias must be pairs of a token id and a number, got {pair!r}")
+        token, value = pair
+        if isinstance(token, str):
+            raise ValueError(f"logit_bias takes token ids, got {token!r}: llm.tokenize() gives those of a string")
+        token = integer("logit_bias", token, 0, INT32_MAX)
+        if token in pairs:
+            raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
+        forbids = isinstance(value, float | np.floating) and value == -math.inf
+        pairs[token] = -math.inf if forbids else _number("logit_bias", value, -_FLOAT_MAX, _FLOAT_MAX)
+    return tuple(sorted(pairs.items()))
 
 
 def _detection(value: object) -> RepetitionDetection | None:
@@ -196,13 +234,54 @@ def _detection(value: object) -> RepetitionDetection | None:
     return value if value is not None and value.max_pattern_size else None
 
 
+def fixed_field(before: Params, after: Params) -> str | None:
+    """Return the first field in which two settings differ though a sampler cannot change it between steps, or None.
+
+    Strengths and numbers of truncation change at will; what shapes the history that a sampler keeps does not.
+    """
+    for field in _FIXED:
+        if getattr(before, field) != getattr(after, field):
+            return field
+    for field in ("lz_penalty", "dry_multiplier"):
+        if (getattr(before, field) == 0) != (getattr(after, field) == 0):
+            return field
+    if counts(before) != counts(after):
+        return "repetition_penalty, frequency_penalty and presence_penalty together"
+    return None
+
+
+_FIXED = (
+    "lz_window", "lz_buffer", "penalty_window", "history", "exempt", "repetition_detection", "pick", "logit_bias",
+    "dry_penalty_last_n", "dry_breakers",
+)  # fmt: skip
+
+
+def counts(params: Params) -> bool:
+    """Return whether one of the repetition, frequency and presence penalties is on."""
+    off = 1.0 if params.repetition_method == "multiplicative" else 0.0
+    return params.repetition_penalty != off or params.frequency_penalty != 0 or params.presence_penalty != 0
+
+
+def to_json(params: Params) -> dict[str, Any]:
+    """Return the fields as JSON has them: `logit_bias` in pairs, with false for -inf, as llama-server takes it."""
+    pairs: Any = params.logit_bias
+    return {**asdict(params), "logit_bias": [[token, False if bias == -math.inf else bias] for token, bias in pairs]}
+
+
+def from_json(fields: Mapping[str, Any]) -> Params:
+    """Return the `Params` that `to_json` wrote; ValueError, as theirs, when a value is out of range."""
+    pairs = [(token, -math.inf if bias is False else bias) for token, bias in fields.get("logit_bias", ())]
+    return Params(**{**fields, "logit_bias": pairs})
+
+
 def c_params(params: Params) -> tuple[Any, Any]:
-    """Return (``lzs_params *``, the array its ``exempt`` points to: keep it as long as the pointer is in use)."""
+    """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
     p = ffi.new("lzs_params *")
     lib.lzs_params_init(p)
     numbers = (
         "lz_penalty lz_window lz_buffer repetition_penalty frequency_penalty presence_penalty sign_aware "
-        "penalty_window temperature temperature_last top_k top_p min_p seed"
+        "penalty_window temperature temperature_last top_k top_p min_p seed "
+        "dry_multiplier dry_base dry_allowed_length dry_penalty_last_n"
     )
     for field in numbers.split():
         setattr(p, field, getattr(params, field))
@@ -213,7 +292,10 @@ def c_params(params: Params) -> tuple[Any, Any]:
         p.loop_max_pattern = detection.max_pattern_size
         p.loop_min_pattern = detection.min_pattern_size
         p.loop_min_count = detection.min_count
-    exempt = ffi.new("int32_t[]", list(params.exempt) or 1)
-    p.exempt = exempt
-    p.n_exempt = len(params.exempt)
-    return p, exempt
+    arrays = {}
+    for field, kind in (("exempt", "int32_t[]"), ("dry_breakers", "int32_t[]"), ("logit_bias", "lzs_logit_bias[]")):
+        values: Any = getattr(params, field)
+        arrays[field] = ffi.new(kind, list(values) or 1)
+        setattr(p, field, arrays[field])
+        setattr(p, f"n_{field}", len(values))
+    return p, arrays

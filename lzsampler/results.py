@@ -16,7 +16,6 @@ from ._check import LzsError
 from .findings import Rules, Tokenizer, audit_record
 from .grid import Grid, Setting
 from .judge import Judged, read_judged
-from .params import Params, RepetitionDetection
 from .records import Audited, Field, Record
 from .run_folder import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
 from .statistics import Interval, bootstrap_mean, mcnemar, wilson
@@ -193,7 +192,7 @@ class Results:
         there = RunFolder(folder)
         manifest = there.manifest()
         try:
-            grid, model = _grid(manifest["grid"]), str(manifest["model"]["file"])
+            grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
         except (KeyError, TypeError, ValueError) as error:
             raise LzsError(f"{there.path / 'run.json'} is not of this version: {error}") from error
         names = {setting.name for setting in grid.settings}
@@ -421,17 +420,6 @@ def _paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
 
 
 # ---- from the rows of a folder ----
-
-
-def _grid(data: Mapping[str, Any]) -> Grid:
-    settings = []
-    for row in data["settings"]:
-        params = dict(row["params"])
-        stop = params["repetition_detection"]
-        params["repetition_detection"] = None if stop is None else RepetitionDetection(**stop)
-        params["exempt"] = tuple(params["exempt"])
-        settings.append(Setting(row["name"], row["kind"], Params(**params), row["strength"], row["dry"]))
-    return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"])
 
 
 def _outcome(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mapping[str, Any] | None) -> Outcome:

@@ -1,15 +1,19 @@
 """`Sampler`: the C sampler of one sequence, with numpy arrays, and its `Loop`; `lz_bits`: the LZ penalty by itself."""
 
-import os
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ._check import INT32_MAX, LzsError, Tokens, check, integer, logits_array, mask_array, token_array
+from ._check import LzsError, Tokens, check, integer, logits_array, mask_array, token_array
 from ._ffi import ffi, lib
-from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params
+from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_field
+
+MaskOwner = Literal["user", "grammar"]
+_OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
+MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 
 
 @dataclass(frozen=True)
@@ -33,23 +37,20 @@ class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
     ``n_vocab``: number of logits a row. The same logits, params, seed and position (accepted tokens) give the same
-    token, whatever happened before: `sample` changes nothing, `accept` does. Not for two threads at a time.
+    token, whatever happened before: `sample` changes nothing, `accept` does. A seed belongs to a sequence: samplers of
+    several prompts need one each (`sequence_seed`). Not for two threads at a time.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None) -> None:
-        self.n_vocab = integer("n_vocab", n_vocab, 1, INT32_MAX)
+        self.n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
         self.params = Params() if params is None else params
         if not isinstance(self.params, Params):
             raise ValueError(f"params must be a Params, got {params!r}")
-        for token in self.params.exempt[-1:]:
-            integer("exempt", token, 0, self.n_vocab - 1)
-        p, exempt = c_params(self.params)
+        refuse_tokens_outside(self.params, self.n_vocab)
+        p, arrays = c_params(self.params)
         out = ffi.new("lzs_sampler **")
-        status = lib.lzs_sampler_new(self.n_vocab, p, out)
-        del exempt
-        if status and ffi.string(lib.lzs_kernels_name()) == b"none":
-            raise LzsError(f"this CPU does not run LZS_KERNELS={os.environ.get('LZS_KERNELS')}: unset it")
-        check(status)
+        check(lib.lzs_sampler_new(self.n_vocab, p, out))
+        del arrays
         self.handle = _owned(out[0])  # `lzs_sampler *`, for `lzsampler.llama`
         self._token = ffi.new("int32_t *")
 
@@ -93,36 +94,81 @@ class Sampler:
         check(lib.lzs_rewind(self.handle, integer("n", n, 0, self.position)))
 
     def reset(self) -> None:
-        """Forget history, position and mask."""
+        """Forget history, position and masks; settings stay."""
         lib.lzs_sampler_reset(self.handle)
 
     def clone(self) -> "Sampler":
-        """Return a sampler with the same history, position and mask, which then goes its own way."""
+        """Return a sampler with the same history, position, masks and settings.
+
+        It has the seed of this one too, so that both draw the same tokens until they are given different ones:
+        `set_seed` makes the texts that follow independent.
+        """
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_clone(self.handle, out))
-        copy = object.__new__(Sampler)
-        copy.n_vocab, copy.params = self.n_vocab, self.params
-        copy.handle = _owned(out[0])
-        copy._token = ffi.new("int32_t *")
-        return copy
+        made = object.__new__(Sampler)
+        made.n_vocab, made.params = self.n_vocab, self.params
+        made.handle = _owned(out[0])
+        made._token = ffi.new("int32_t *")
+        return made
 
-    def set_mask(self, words: npt.NDArray[np.uint32] | None) -> None:
-        """Allow only the tokens whose bit is 1, until changed; None allows all.
+    def copy_from(self, other: "Sampler") -> None:
+        """Become equal to ``other`` in history, position, masks and settings, as a clone of it, without a new object.
 
-        ``words``: uint32[ceil(n_vocab / 32)], least significant bit first, as llguidance and xgrammar make it.
+        ValueError, with nothing changed, when the vocabularies differ or a setting that cannot change between steps
+        does (`set_params` says which these are).
         """
+        if other.n_vocab != self.n_vocab:
+            raise ValueError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
+        _refuse_fixed(self.params, other.params)
+        check(lib.lzs_sampler_copy(self.handle, other.handle))
+        self.params = other.params
+
+    # -- settings --
+
+    def set_params(self, params: Params) -> None:
+        """Use other settings from the next step on; history, position and masks stay.
+
+        What shapes the history cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
+        ``exempt``, ``repetition_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``, ``dry_breakers``, and
+        whether LZ, DRY and the other three penalties are on at all. ValueError, with nothing changed, names the field.
+        """
+        if not isinstance(params, Params):
+            raise ValueError(f"params must be a Params, got {params!r}")
+        _refuse_fixed(self.params, params)
+        p, arrays = c_params(params)
+        check(lib.lzs_sampler_set_params(self.handle, p))
+        del arrays
+        self.params = params
+
+    def set_seed(self, seed: int) -> None:
+        """Draw with another seed, 0..2**64 - 1, from the next step on (`sequence_seed` makes some that are unlike)."""
+        lib.lzs_sampler_set_seed(self.handle, integer("seed", seed, 0, 2**64 - 1))
+        self.params = copy(self.params)
+        object.__setattr__(self.params, "seed", int(seed))  # a frozen dataclass, but this copy is only being made
+
+    def set_mask(self, words: npt.NDArray[np.uint32] | None, owner: MaskOwner = "user") -> None:
+        """Allow only the tokens whose bit is 1, until changed; None removes the mask.
+
+        ``words``: uint32[ceil(n_vocab / 32)], least significant bit first, as llguidance and xgrammar make it; they
+        are copied. ``owner``: whose mask it is, "user" or "grammar"; a token is allowed when both masks allow it.
+        After a `rewind` the masks of that position are in force again, if they changed at most 32 times since; LzsError
+        by the next `sample` when they did more often and no mask was set after the `rewind`.
+        """
+        if owner not in get_args(MaskOwner):
+            raise ValueError(f"owner must be one of {', '.join(get_args(MaskOwner))}, got {owner!r}")
         if words is None:
-            check(lib.lzs_set_mask(self.handle, ffi.NULL, 0))
+            check(lib.lzs_set_mask(self.handle, _OWNERS[owner], ffi.NULL, 0))
         else:
             array = mask_array(words, self.n_vocab)
-            check(lib.lzs_set_mask(self.handle, ffi.from_buffer("uint32_t[]", array), array.size))
+            check(lib.lzs_set_mask(self.handle, _OWNERS[owner], ffi.from_buffer("uint32_t[]", array), array.size))
 
     # -- logits --
 
     def edits(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Return what the penalties do now: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
+        """Return what changes logits now: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
 
-        The logit x of each becomes (x / repeat if x > 0 else x * repeat) + bias (DESIGN: one edit a token).
+        All penalties and ``logit_bias`` make one edit a token: its logit x becomes
+        (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token.
         """
         n = ffi.new("size_t *")
         edits = lib.lzs_edits(self.handle, n)
@@ -132,27 +178,34 @@ class Sampler:
         return np.array(tokens, np.int32), np.array(repeat, np.float32), np.array(bias, np.float32)
 
     def sample(self, logits: npt.NDArray[np.float32]) -> int:
-        """Pick a token. ``logits``: float32[n_vocab], contiguous, left as they were (patched during the call).
+        """Pick a token. ``logits``: float32[n_vocab], contiguous, only read.
 
         Raises ValueError for another dtype or shape and for NaN, LzsError when no token is allowed.
         """
-        status = lib.lzs_sample(self.handle, self._borrowed(logits), self._token)
+        status = lib.lzs_sample(self.handle, self._row(logits), self._token)
         if status:
             self._refuse(status, logits)
         return int(self._token[0])
 
-    def process(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Apply penalties, mask, temperature and truncation in place; -inf where cut. Returns ``logits``.
+    def process(
+        self, logits: npt.NDArray[np.float32], out: npt.NDArray[np.float32] | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Apply edits, mask, temperature and truncation; -inf where a token was cut. Returns the row that it wrote.
 
-        The softmax of the result is what `sample` draws from. Raises as `sample`, with ``logits`` unchanged.
+        ``out``: float32[n_vocab], contiguous and writable, for the result; None writes it over ``logits``. The softmax
+        of the result is what `sample` draws from. Raises as `sample`, with nothing written.
         """
-        array = logits_array(logits, self.n_vocab)
-        if not array.flags.writeable:
-            raise ValueError("logits must be writable: process() works in place")
-        status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", array))
+        row = logits_array(logits, self.n_vocab)
+        written = row if out is None else logits_array(out, self.n_vocab, "out")
+        if not written.flags.writeable:
+            name = "logits must be writable: give an out, or" if out is None else "out must be writable:"
+            raise ValueError(f"{name} process() writes there")
+        if written.ctypes.data != row.ctypes.data and np.may_share_memory(row, written):
+            raise ValueError("out must be logits itself or lie elsewhere in memory, got a part of it")
+        status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", row), ffi.from_buffer("float[]", written))
         if status:
             self._refuse(status, logits)
-        return logits
+        return written
 
     def distribution(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """Return what `sample` draws from: (ids int32[k] ascending, probabilities float32[k] that sum to 1)."""
@@ -161,7 +214,7 @@ class Sampler:
         n = ffi.new("size_t *")
         status = lib.lzs_distribution(
             self.handle,
-            self._borrowed(logits),
+            self._row(logits),
             ffi.from_buffer("int32_t[]", ids),
             ffi.from_buffer("float[]", probabilities),
             self.n_vocab,
@@ -171,22 +224,49 @@ class Sampler:
             self._refuse(status, logits)
         return ids[: n[0]].copy(), probabilities[: n[0]].copy()
 
-    def _borrowed(self, logits: npt.NDArray[np.float32]) -> Any:
-        array = logits_array(logits, self.n_vocab)
-        if not array.flags.writeable:  # the row is patched during the call, so a read-only one needs a copy
-            array = array.copy()
-        return ffi.from_buffer("float[]", array)
+    def _row(self, logits: npt.NDArray[np.float32]) -> Any:
+        return ffi.from_buffer("float[]", logits_array(logits, self.n_vocab))
 
     def _refuse(self, status: int, logits: npt.NDArray[np.float32]) -> None:
         if status == lib.LZS_ENAN:
             at = int(np.isnan(logits).argmax())
             raise ValueError(f"logits[{at}] is nan ({int(np.isnan(logits).sum())} of {self.n_vocab} are)")
         if status == lib.LZS_EMASKED:
+            if lib.lzs_sampler_plan(self.handle, ffi.new("lzs_plan *")) == status:
+                raise LzsError("the mask of this position was changed too often to be known after the rewind: set it")
             raise LzsError("no token is allowed: every logit is -inf or masked")
         check(status)
 
     def __repr__(self) -> str:
         return f"Sampler({self.n_vocab}, {self.params!r})"
+
+
+def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
+    """Raise ValueError for a token of ``params`` that a vocabulary of ``n_vocab`` tokens does not have."""
+    biased: Any = params.logit_bias
+    for field, tokens in (
+        ("exempt", params.exempt),
+        ("dry_breakers", params.dry_breakers),
+        ("logit_bias", [token for token, _ in biased[-1:]]),
+    ):
+        for token in tokens[-1:]:  # they are sorted
+            if token >= n_vocab:
+                raise ValueError(f"{field} must be tokens below {n_vocab}, the size of the vocabulary, got {token}")
+
+
+def _refuse_fixed(before: Params, after: Params) -> None:
+    field = fixed_field(before, after)
+    if field is not None:
+        raise ValueError(f"{field} cannot change between steps: make a new Sampler")
+
+
+def sequence_seed(seed: int, sequence: int) -> int:
+    """Return the seed of sequence number ``sequence`` among several that share a user's ``seed``, both 0..2**64 - 1.
+
+    Sequences with one seed draw with the same noise: the same prompt gives the same text each time.
+    """
+    number = integer("sequence", sequence, 0, 2**64 - 1)
+    return int(lib.lzs_sequence_seed(integer("seed", seed, 0, 2**64 - 1), number))
 
 
 def _owned(handle: Any) -> Any:
@@ -208,7 +288,7 @@ def lz_bits(
     compared (1..4096, below the window). A logit is lowered by strength * bits. No bits while n <= buffer.
     arXiv 2504.20131; formulas in docs/penalties.md.
     """
-    n_vocab = integer("n_vocab", n_vocab, 1, INT32_MAX)
+    n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
     array = token_array("history", history, n_vocab)
     Params(lz_window=integer("window", window, 2, MAX_WINDOW), lz_buffer=integer("buffer", buffer, 1, MAX_BUFFER))
     if formula not in CHOICES["lz_formula"]:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +14,7 @@ from . import __version__
 from ._check import LzsError
 from .generate import Generation
 from .model import Messages, Model
-from .params import Params
+from .params import Params, to_json
 
 VERSION = 1
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON lets them stand, line readers cut there
@@ -29,8 +30,12 @@ def record(
     n_predict: int = -1,
     stop: tuple[str, ...] = (),
     trim_loop: bool = False,
+    dry_breakers: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`."""
+    """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
+
+    ``dry_breakers``: the strings that those of ``params`` were made of, to be written instead of thousands of ids.
+    """
     answer = {"role": "assistant", "content": generation.content}
     if generation.reasoning is not None:
         answer["reasoning_content"] = generation.reasoning
@@ -49,7 +54,8 @@ def record(
             "quantization": header.quantization,
         },
         "settings": {
-            **asdict(params),
+            **to_json(params),
+            **({} if dry_breakers is None else {"dry_breakers": list(dry_breakers)}),
             "n_predict": n_predict,
             "stop": list(stop),
             "trim_loop": trim_loop,

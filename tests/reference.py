@@ -129,6 +129,44 @@ def code_length_costs(history: Tokens, n_vocab: int, window: int, buffer: int) -
     return costs
 
 
+# ---- DRY ----
+
+
+def dry_penalties(
+    history: Tokens,
+    multiplier: float,
+    base: float,
+    allowed_length: int,
+    last_n: int,
+    breakers: Collection[int] = frozenset(),
+) -> dict[int, float]:
+    """Return what DRY subtracts from the logit of each token, in the rules of p-e-w's PR 5677 and of llama.cpp.
+
+    A token would extend a repetition of m tokens when it stands in the last `last_n` tokens (-1: anywhere) right after
+    m >= 1 tokens that are also the last m of the text. Such a match lies inside the window, may overlap the end of the
+    text, and holds no breaker. The longest match of a token counts, from `allowed_length` tokens on. Breakers
+    themselves are never penalised.
+    """
+    if multiplier == 0 or base < 1 or last_n == 0:
+        return {}
+    h = [int(t) for t in history]
+    h = h if last_n < 0 else h[-last_n:]
+    longest: dict[int, int] = {}
+    for i in range(1, len(h)):
+        m = 0
+        while m < i and h[i - 1 - m] == h[len(h) - 1 - m] and h[i - 1 - m] not in breakers:
+            m += 1
+        if m >= 1:
+            longest[h[i]] = max(m, longest.get(h[i], 0))
+    base, multiplier = float(np.float32(base)), float(np.float32(multiplier))
+    most = int(math.log(FLOAT_MAX) / math.log(base)) if base > 1.000001 else FLOAT_MAX  # base**most is a finite float
+    return {
+        token: _finite(multiplier * base ** min(m - allowed_length, most))
+        for token, m in longest.items()
+        if m >= allowed_length and token not in breakers
+    }
+
+
 # ---- edits ----
 
 
@@ -140,7 +178,7 @@ class Edit(NamedTuple):
 
 
 def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
-    """Return the edit of each token that a penalty touches, folded: factors, then biases, then LZ's bias."""
+    """Return the edit of each token, folded: factors, then biases, then those of LZ, of DRY and of logit_bias."""
     tokens = [int(t) for t in history]
     out: dict[int, Edit] = {}
     no_repetition = 1.0 if p.repetition_method == "multiplicative" else 0.0
@@ -167,7 +205,18 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
             if bits:
                 before = out.get(t, Edit(1.0, 0.0))
                 out[t] = Edit(before.repeat, _finite(before.bias - p.lz_penalty * bits))
-    return {t: edit for t, edit in out.items() if t not in p.exempt}
+    dry = dry_penalties(
+        tokens, p.dry_multiplier, p.dry_base, p.dry_allowed_length, p.dry_penalty_last_n, set(p.dry_breakers)
+    )
+    for t, penalty in dry.items():
+        before = out.get(t, Edit(1.0, 0.0))
+        out[t] = Edit(before.repeat, _finite(before.bias - penalty))
+    out = {t: edit for t, edit in out.items() if t not in p.exempt}
+    table: Any = p.logit_bias
+    for t, bias in table:  # no penalty: it holds for exempt tokens too, and may forbid one
+        before = out.get(t, Edit(1.0, 0.0))
+        out[t] = Edit(before.repeat, -math.inf if bias == -math.inf else _finite(before.bias + bias))
+    return out
 
 
 def _power(base: float, n: int) -> float:
@@ -182,7 +231,9 @@ def _finite(x: float) -> float:
 
 
 def apply_edit(edit: Edit, x: float, sign_aware: bool) -> float:
-    """Return the edited logit; what is not finite stays as it is, what is finite stays finite."""
+    """Return the edited logit. Infinite ones stay as they are and finite ones stay finite, but for a bias of -inf."""
+    if edit.bias == -math.inf:
+        return -math.inf
     if not math.isfinite(x):
         return x
     return _finite((x / edit.repeat if x > 0 or not sign_aware else x * edit.repeat) + edit.bias)
@@ -318,7 +369,7 @@ def row(
     for t, edit in table.items():
         x = float(logits[t])
         edited[t] = apply_edit(edit, x, p.sign_aware)
-        if math.isfinite(x):
+        if math.isfinite(x) and math.isfinite(edit.bias):
             divided = abs(edited[t] - edit.bias)
             rounding[t] = 2e-7 * (divided * (2 + products) + 2 * abs(edit.bias) + p.lz_penalty * 4 * math.log2(n))
     if mask is not None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ def transcript(
     found = repetition(text)
     ours = {"setting": setting.name, "kind": setting.kind, "prompt": prompt, "task": task, "seed": seed}
     return {
-        "eval": {**ours, "answer": None if right is None else "42", "right": right, "dry": {}},
+        "eval": {**ours, "answer": None if right is None else "42", "right": right},
         "version": 1,
         "lzsampler": "0.1.0",
         "model": {"name": "made up", "file": "made-up.gguf"},
@@ -57,7 +56,7 @@ def write_run(
     model: str = "made-up.gguf",
 ) -> Path:
     path.mkdir(parents=True)
-    manifest = {"version": 1, "model": {"file": model, "sha256": "0"}, "n_ctx": 256, "grid": asdict(of), "rows": "0"}
+    manifest = {"version": 1, "model": {"file": model, "sha256": "0"}, "n_ctx": 256, "grid": of.to_json(), "rows": "0"}
     (path / RUN).write_text(json.dumps(manifest), encoding="utf-8")
     for name, rows in ((TRANSCRIPTS, transcripts), (TIMINGS, timings)):
         lines = [json.dumps(row) + "\n" for row in rows]

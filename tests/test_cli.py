@@ -115,6 +115,10 @@ def test_flags_reach_the_sampler() -> None:
         "--pick": ("pick", "llama"),
         "--temp": ("temperature", 0.7),
         "--seed": ("seed", 5),
+        "--dry-multiplier": ("dry_multiplier", 0.8),
+        "--dry-base": ("dry_base", 1.5),
+        "--dry-allowed-length": ("dry_allowed_length", 3),
+        "--dry-penalty-last-n": ("dry_penalty_last_n", 128),
         "-c": ("n_ctx", 128),
         "-b": ("n_batch", 16),
         "-t": ("n_threads", 1),
@@ -126,6 +130,7 @@ def test_flags_reach_the_sampler() -> None:
     assert {field: settings[field] for field, _ in flags.values()} == dict(flags.values())
     assert (settings["temperature_last"], settings["sign_aware"], settings["stop"]) == (True, False, ["xyz"])
     assert len(settings["exempt"]) == 1
+    assert (settings["dry_breakers"], settings["logit_bias"]) == (["\n", ":", '"', "*"], [])
     assert (settings["repetition_detection"], settings["trim_loop"]) == (None, False)
     sizes = {"--loop-max-pattern": "40", "--loop-min-pattern": "2", "--loop-min-count": "5"}
     words = [word for flag in sizes.items() for word in flag]
@@ -137,6 +142,28 @@ def test_flags_reach_the_sampler() -> None:
     short = generate("--json", "-n", "1", "--stop-on-loop", "--loop-max-pattern", "4", PROMPT).stdout
     expected = {"max_pattern_size": 4, "min_pattern_size": 4, "min_count": 8}
     assert json.loads(short)["settings"]["repetition_detection"] == expected
+
+
+def test_dry_breakers_and_logit_bias_reach_the_sampler() -> None:
+    def settings(*arguments: str) -> dict[str, Any]:
+        return dict(json.loads(generate("--json", "-n", "1", *arguments, PROMPT).stdout)["settings"])
+
+    assert settings()["dry_breakers"] == []
+    dry = ("--dry-multiplier", "0.8", "--dry-sequence-breaker")
+    assert settings(*dry, "none")["dry_breakers"] == []
+    assert settings(*dry, "e", "--dry-sequence-breaker", r"\n")["dry_breakers"] == ["e", "\n"]
+    biased = settings("--logit-bias", "100+1.5", "-l", "7-inf", "--logit-bias", "8-2e3")
+    assert biased["logit_bias"] == [[7, False], [8, -2000.0], [100, 1.5]]
+
+
+def test_dry_ends_a_loop_and_a_bias_forbids_a_token() -> None:
+    assert "(a loop)" in generate("-n", "200", *LOOPING).stderr
+    assert "(a loop)" not in generate("-n", "200", "--dry-multiplier", "0.8", *LOOPING).stderr
+    tokens = json.loads(generate("--json", "-n", "30", PROMPT).stdout)["tokens"]
+    forbidden = [word for token in set(tokens) for word in ("--logit-bias", f"{token}-inf")]
+    others = json.loads(generate("--json", "-n", "30", *forbidden, PROMPT).stdout)["tokens"]
+    assert len(others) == 30
+    assert not set(tokens) & set(others)
 
 
 LOOPING = ("--lz-penalty", "0", "-p", "Still Sunday said nothing, but only")
@@ -280,6 +307,34 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["--frequency-penalty", "inf", "x"], 2, "--frequency-penalty must be finite, got inf"),
         (["--presence-penalty", "nan", "x"], 2, "--presence-penalty must be finite, got nan"),
         (["--repeat-last-n=-1", "x"], 2, "--repeat-last-n must be from 0"),
+        (["--dry-multiplier=-1", "x"], 2, "--dry-multiplier must be at least 0, got -1.0"),
+        (["--dry-multiplier", "nan", "x"], 2, "--dry-multiplier must be finite, got nan"),
+        (["--dry-base", "0.5", "x"], 2, "--dry-base must be at least 1, got 0.5"),
+        (["--dry-allowed-length=-1", "x"], 2, "--dry-allowed-length must be from 0"),
+        (["--dry-penalty-last-n=-2", "x"], 2, "--dry-penalty-last-n must be from -1 to 131072, got -2"),
+        (["--dry-penalty-last-n", "131073", "x"], 2, "--dry-penalty-last-n must be from -1 to 131072, got 131073"),
+        (["--dry-sequence-breaker=", "x"], 2, "--dry-sequence-breaker must not be empty"),
+        (
+            ["--dry-sequence-breaker", "a", "--dry-sequence-breaker", "none", "x"],
+            2,
+            "--dry-sequence-breaker none is no breaker at all: leave the others out",
+        ),
+        (
+            ["--dry-multiplier", "1", "--dry-sequence-breaker", "zqzqzq", "x"],
+            2,
+            "no token of this vocabulary contains 'zqzqzq'",
+        ),
+        (["--logit-bias", "5", "x"], 2, "takes a token id and a signed number like 15043+1 or 15043-1, got '5'"),
+        (["--logit-bias", "a+1", "x"], 2, "--logit-bias takes a token id and a signed number like"),
+        (["--logit-bias", "5+much", "x"], 2, "like 15043+1 or 15043-1, got '5+much'"),
+        (["--logit-bias", "5+nan", "x"], 2, "--logit-bias must be finite, got nan"),
+        (["--logit-bias", "5+inf", "x"], 2, "--logit-bias must be finite, got inf"),
+        (
+            ["--logit-bias", "5+1", "-l", "5-1", "x"],
+            2,
+            "--logit-bias must have one number for each token, got two",
+        ),
+        (["--logit-bias", "4096+1", "x"], 2, "logit_bias must be tokens below 4096"),
         (["--seed=-2", "x"], 2, "--seed must be from 0"),
         (["-n", "-2", "x"], 2, "-2 is not in the range x>=-1"),
         (["-t", "0", "x"], 2, "0 is not in the range x>=1"),

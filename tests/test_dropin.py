@@ -1,6 +1,9 @@
 """`attach` and `LZLlama`: applications of llama-cpp-python with our penalties."""
 
+import ctypes
+import inspect
 import itertools
+import math
 from typing import Any
 
 import pytest
@@ -159,7 +162,9 @@ def primed(sampler: Sampler, prompt: list[int]) -> Sampler:
         (Params(top_k=5), "top_k is not for Params here, got 5"),
         (Params(seed=1), "seed is not for Params here, got 1"),
         (Params(pick="llama"), "pick is not for Params here"),
-        (Params(exempt=(10**6,)), "exempt must be below 4096 for this model, got 1000000"),
+        (Params(exempt=(10**6,)), "exempt must be tokens below 4096, the size of the vocabulary, got 1000000"),
+        (Params(logit_bias={4096: 1.0}), "logit_bias must be tokens below 4096"),
+        (Params(dry_breakers=(4096,)), "dry_breakers must be tokens below 4096"),
         ({"lz_penalty": 1}, "params must be a Params, got"),
     ],
 )
@@ -207,6 +212,86 @@ def test_exempt_strings(llm: Any) -> None:
     newline = llm.tokenize(b"\n", add_bos=False)
     assert model.lz.params.exempt == tuple(sorted({5, *newline}))
     model.close()
+
+
+# ---- DRY and logit_bias ----
+
+DRY: dict[str, Any] = {"lz_penalty": 0.0, "dry_multiplier": 0.8}
+
+
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_dry_is_the_same_however_it_is_given(llm: Any, application: Any) -> None:
+    without = application(llm, 200, temperature=0.0)
+    breakers = llama.dry_breaker_ids(llm)
+    with attach(llm, Params(dry_multiplier=0.8, dry_breakers=breakers)):
+        text = application(llm, 200, temperature=0.0)
+        assert text != without or application in (chat, chat_stream)  # a short answer that repeats nothing
+    with attach(llm, Params()):
+        assert (
+            application(llm, 200, temperature=0.0, dry_multiplier=0.8) == text
+        )  # llama.cpp's breakers are the default
+        strings = {"dry_multiplier": 0.8, "dry_breakers": ["\n", ":", *llama.dry_breaker_ids(llm, ['"', "*"])]}
+        assert application(llm, 200, temperature=0.0, **strings) == text
+        assert application(llm, 200, temperature=0.0) == without
+    model = new(LZLlama, **DRY)
+    assert model.lz.params.dry_breakers == breakers
+    assert application(model, 200, temperature=0.0) == text
+    model.close()
+
+
+def test_dry_is_that_of_llama_cpp(llm: Any) -> None:
+    prompt = llm.tokenize(LOOPING.encode(), add_bos=False, special=True)
+    old = "n_ctx_train" in inspect.signature(llama_cpp._internals.LlamaSampler.add_dry).parameters
+    numbers = (*((512,) if old else ()), 0.8, 1.75, 2, 512)
+    breakers = (ctypes.c_char_p * 4)(b"\n", b":", b'"', b"*")
+    theirs = llama_cpp.llama_sampler_init_dry(llama_cpp.llama_model_get_vocab(llm.model), *numbers, breakers, 4)
+    by_hand = by_chain(llm, prompt, [theirs, llama_cpp.llama_sampler_init_greedy()], 300)
+    model = new(LZLlama, **DRY)
+    assert list(itertools.islice(model.generate(prompt, temp=0.0), 300)) == by_hand
+    assert list(itertools.islice(model.generate(prompt, temp=0.0, dry_breakers=["e"]), 300)) != by_hand
+    model.close()
+
+
+def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
+    prompt = llm.tokenize(PROMPT.encode())
+
+    def first(model: Any, **settings: Any) -> list[int]:
+        return list(itertools.islice(model.generate(prompt, temp=0.0, **settings), 12))
+
+    plain = first(llm)
+    forbidden = dict.fromkeys(plain, -math.inf)
+    model = new(LZLlama, lz_penalty=0.0, logit_bias=forbidden)
+    other = first(model)
+    assert not set(other) & set(plain)
+    assert first(model, logit_bias={}) == plain  # for that call
+    with attach(llm, Params(logit_bias=forbidden)) as handle:
+        assert first(llm) == other
+        text = text_of(llm(PROMPT, max_tokens=12, temperature=0.0))
+        assert text == text_of(model(PROMPT, max_tokens=12, temperature=0.0))
+        wanted = next(token for token in range(llm.n_vocab()) if llm.detokenize([token]) == b" wood")
+        handle.params = Params()
+        their_own: dict[str, Any] = {"max_tokens": 3, "temperature": 0.0, "logit_bias": {wanted: 1000.0}}
+        assert text_of(llm(PROMPT, **their_own)) == " wood wood wood"
+        assert text_of(llm.create_chat_completion(CHAT, **their_own)).strip() == "wood wood wood"
+        handle.params = Params(logit_bias={wanted: -math.inf})
+        assert "wood" not in text_of(llm(PROMPT, **their_own))
+    model.close()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"dry_multiplier": -1.0}, "dry_multiplier must be at least 0, got -1"),
+        ({"dry_breakers": "ab"}, "dry_breakers must be a sequence of token ids, got 'ab'"),
+        ({"dry_breakers": [""]}, "not empty, got ''"),
+        ({"dry_breakers": [4096]}, "dry_breakers must be tokens below 4096"),
+        ({"logit_bias": {"5": 1.0}}, "logit_bias takes token ids, got '5'"),
+        ({"logit_bias": {4096: 1.0}}, "logit_bias must be tokens below 4096"),
+    ],
+)
+def test_keywords_that_are_no_dry_and_no_bias(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        new(LZLlama, **keywords)
 
 
 def test_settings_hold_from_the_next_text_on(llm: Any) -> None:

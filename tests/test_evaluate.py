@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params, Results, audit, evaluate  # noqa: E402 (needs llama_cpp)
+from lzsampler import LzsError, Params, Results, Sampler, audit, evaluate, sequence_seed  # noqa: E402 (needs llama_cpp)
 from lzsampler.generate import generate  # noqa: E402
-from lzsampler.grid import DRY, Grid, Setting  # noqa: E402
-from lzsampler.llama.chain import ChainSampler  # noqa: E402
+from lzsampler.grid import Grid, Setting, paper  # noqa: E402
+from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
 from lzsampler.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
 from lzsampler.parallel import Request, generate_many  # noqa: E402
@@ -31,7 +31,7 @@ GRID = Grid(
         Setting("none", "none", Params(temperature=0.0)),
         Setting("lz", "lz-rate", Params(temperature=0.0, lz_penalty=0.15), 0.15),
         Setting("warm", "none", Params(temperature=0.9)),
-        Setting("dry", "dry", Params(temperature=0.0), 0.8, DRY),
+        Setting("dry", "dry", Params(temperature=0.0, dry_multiplier=0.8), 0.8),
     ),
     seeds=(1, 2),
     n_predict=40,
@@ -61,14 +61,19 @@ def test_texts_and_counts(whole: Path) -> None:
     tasks = {row["id"]: row for row in map(json.loads, default_tasks().read_text().splitlines())}
     prompts = {row["id"]: row for row in map(json.loads, default_prompts().read_text().splitlines())}
     params = {setting.name: setting.params for setting in GRID.settings}
+    numbers = {name: n for n, name in enumerate([*list(tasks)[:3], *list(prompts)[:3]])}
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
+        breakers = dry_breaker_ids(model.llm)
         for transcript in made:
             ours = transcript["eval"]
             row = tasks.get(ours["prompt"]) or prompts[ours["prompt"]]
-            if ours["setting"] == "dry":
-                continue
             asked = row.get("messages") or row["prompt"]
-            setting = Params(**{**vars(params[ours["setting"]]), "seed": ours["seed"]})
+            seed = sequence_seed(ours["seed"], numbers[ours["prompt"]])
+            setting = replace(params[ours["setting"]], seed=seed)
+            assert transcript["settings"]["seed"] == seed
+            assert transcript["settings"]["dry_breakers"] == (list(DRY_BREAKERS) if ours["setting"] == "dry" else [])
+            if ours["setting"] == "dry":
+                setting = replace(setting, dry_breakers=breakers)
             alone = generate(model, asked, setting, n_predict=40)
             assert transcript["tokens"] == list(alone.tokens)
             assert transcript["messages"][-1]["content"] == alone.content
@@ -262,47 +267,74 @@ def test_a_full_disk_loses_no_text_that_was_written(
             evaluate(default_model(), out / "deeper", **SETTINGS)
 
 
+def test_prompts_have_noise_of_their_own_and_settings_have_the_same(tmp_path: Path) -> None:
+    """With one seed for all, prompts that are alike would have one text; two settings that do the same still agree."""
+    rows = [{"id": name, "prompt": "Once upon a time there was"} for name in "abc"]
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    warm = Params(temperature=1.5)
+    grid = Grid("g", (Setting("one", "none", warm), Setting("two", "none", replace(warm, top_k=10**6))), (1, 2), 30)
+    evaluate(default_model(), tmp_path / "out", prompts=path, grid=grid, n_ctx=256, n_threads=1)
+    texts = {tuple(t["eval"][k] for k in ("setting", "prompt", "seed")): t["tokens"] for t in lines(tmp_path / "out")}
+    for prompt in "abc":
+        for seed in (1, 2):
+            assert texts["one", prompt, seed] == texts["two", prompt, seed]
+    assert len({tuple(text) for text in texts.values()}) == 6
+
+
 def test_dry_ends_a_greedy_loop() -> None:
-    """Where -1 is handed on to a llama.cpp that knows it no more, nothing is penalised and nobody says so."""
-    params = Params(temperature=0.0)
     with Model(default_model(), n_ctx=512) as model:
+        dry = Params(temperature=0.0, dry_multiplier=0.8, dry_breakers=dry_breaker_ids(model.llm))
         prompt = "Between Barton and Delaford, there was that"
         requests = [
-            Request(name, prompt, params, n_predict=300, sampler=partial(ChainSampler, model.llm, params, dry))
-            for name, dry in (("dry", DRY), ("off", {**DRY, "dry_multiplier": 0.0}))
+            Request(name, prompt, params, n_predict=300)
+            for name, params in (("dry", dry), ("off", replace(dry, dry_multiplier=0.0)))
         ]
         texts = {request.id: made.text for request, made in generate_many(model, requests)}
     assert audit(texts["off"]).looping
     assert not audit(texts["dry"]).looping
 
 
-def test_dry_is_llama_cpps(whole: Path) -> None:
-    """The baseline's picks are those of a chain of llama.cpp made by hand over the same logits."""
-    with Model(default_model(), n_ctx=256, n_threads=1) as model:
-        for seed in (1, 2):
-            params = Params(temperature=0.8, top_k=40, top_p=0.95, seed=seed)
-            sampler = ChainSampler(model.llm, params, DRY)
-            by_hand = llama_cpp._internals.LlamaSampler()
-            numbers = (0.8, 1.75, 2, 256)  # llama.cpp does not know what a context holds, so -1 is not for it
-            names = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n")
-            more = {"n_ctx_train": 256} if "n_ctx_train" in signature(by_hand.add_dry).parameters else {}
-            by_hand.add_dry(
-                model=model.llm._model,
-                **dict(zip(names, numbers, strict=True)),
-                **more,
-                seq_breakers=["\n", ":", '"', "*"],
-            )
-            by_hand.add_top_k(40)
-            by_hand.add_top_p(0.95)
-            by_hand.add_min_p(0.0)
-            by_hand.add_temp(0.8)
-            by_hand.add_dist(seed)
-            model.keep(0)
-            model.decode(model.tokenize("Between Barton and Delaford, there was that"))
-            for _ in range(60):
-                token = sampler.sample(model.logits())
-                assert token == llama_cpp.llama_sampler_sample(by_hand.sampler, model.llm.ctx, -1)
-                sampler.accept(token)
-                model.decode((token,))
-            sampler.close()
-            by_hand.close()
+def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
+    dry = Params(temperature=0.0, dry_multiplier=0.8)
+    settings = (Setting("own", "dry", dry, 0.8, ("e", "\n")), Setting("none", "dry", dry, 0.8, ()))
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"id": "a", "prompt": "Between Barton and Delaford, there was that"}\n')
+    evaluate(
+        default_model(), tmp_path / "out", prompts=path, grid=Grid("g", settings, (1,), 60), n_ctx=256, n_threads=1
+    )
+    own, none = lines(tmp_path / "out")
+    assert (own["settings"]["dry_breakers"], none["settings"]["dry_breakers"]) == (["e", "\n"], [])
+    assert own["tokens"] != none["tokens"]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
+    """Its picks are those of llama.cpp's own chain over the same logits: the same penalties, bit for bit."""
+    if temperature > 0 and llama_cpp.__version__ < "0.3.35":
+        pytest.skip("llama.cpp left the candidates in another order, so that the same random number picks another")
+    (setting,) = [s for s in paper().settings if s.kind == "dry" and s.params.temperature == 0]
+    sampling: dict[str, Any] = {"top_k": 40, "top_p": 0.95, "seed": 3, "pick": "llama", "temperature_last": True}
+    with Model(default_model(), n_ctx=512, n_threads=1) as model:
+        ours = replace(setting.params, dry_breakers=dry_breaker_ids(model.llm), temperature=temperature, **sampling)
+        sampler = Sampler(model.n_vocab, ours)
+        theirs = llama_cpp._internals.LlamaSampler()
+        more = {"n_ctx_train": 512} if "n_ctx_train" in signature(theirs.add_dry).parameters else {}
+        theirs.add_dry(
+            model=model.llm._model, dry_multiplier=0.8, dry_base=1.75, dry_allowed_length=2, dry_penalty_last_n=512,
+            **more, seq_breakers=list(DRY_BREAKERS),
+        )  # fmt: skip
+        if temperature == 0:
+            theirs.add_greedy()
+        else:
+            theirs.add_top_k(40)
+            theirs.add_top_p(0.95)
+            theirs.add_temp(temperature)
+            theirs.add_dist(3)
+        model.decode(model.tokenize("Between Barton and Delaford, there was that"))
+        for _ in range(300):
+            token = sampler.sample(model.logits())
+            assert token == llama_cpp.llama_sampler_sample(theirs.sampler, model.llm.ctx, -1)
+            sampler.accept(token)
+            model.decode((token,))
+        theirs.close()

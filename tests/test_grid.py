@@ -1,11 +1,12 @@
 """Grids: the built-in ones, and TOML files that say what cannot be."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lzsampler import LzsError
+from lzsampler import LzsError, Params
 from lzsampler.grid import PAPER_TEMPERATURES, Grid, paper, quick, read_grid
 
 
@@ -21,7 +22,8 @@ def test_built_in_grids() -> None:
         assert kinds["repetition"] == [1.1, 1.2, 1.25, 1.3, 1.5]
         assert (kinds["frequency"][0], kinds["frequency"][-1]) == (0.1, 1.0)
         assert kinds["presence"] == [0.5, 1.0, 1.5]
-        assert len(kinds["none"]) == len(kinds["dry"]) == 1
+        assert len(kinds["none"]) == 1
+        assert kinds["dry"] == [0.8]
         assert all((s.params.top_k, s.params.top_p) == ((40, 0.95) if temperature else (0, 1.0)) for s in here)
     assert [s.params.lz_formula for s in grid.settings if s.kind == "lz-distance"] == ["distance"] * 16
     assert read_grid("quick") == quick()
@@ -38,8 +40,10 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         lz_penalty = [0.1, 0.2]
         temperature = [0, 0.5, 1]
         exempt = [1, 2]
+        logit_bias = [[3, -1.5], [4, 0.25]]
         [[setting]]
         dry_multiplier = [0.5, 0.8]
+        dry_breakers = ["\\n", "*"]
         [[setting]]
     """)
     grid = read_grid(path)
@@ -48,7 +52,11 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
     lz = [s for s in grid.settings if s.kind == "LZ"]
     assert {(s.strength, s.params.temperature) for s in lz} == {(a, t) for a in (0.1, 0.2) for t in (0, 0.5, 1)}
     assert all(s.params.exempt == (1, 2) for s in lz)
-    assert [s.dry["dry_multiplier"] for s in grid.settings if s.kind == "dry"] == [0.5, 0.8]
+    assert all(s.params.logit_bias == ((3, -1.5), (4, 0.25)) for s in lz)
+    dry = [s for s in grid.settings if s.kind == "dry"]
+    assert [(s.strength, s.params.dry_multiplier) for s in dry] == [(0.5, 0.5), (0.8, 0.8)]
+    assert {s.dry_breakers for s in dry} == {("\n", "*")}
+    assert {s.dry_breakers for s in lz} == {None}
     assert grid.settings[-1].name == "T=0"
     assert grid.settings[-1].kind == "none"
 
@@ -68,6 +76,19 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("seeds = []\n[[setting]]", "seeds must be a list"),
         ("seeds = [-1]\n[[setting]]", "seeds must be"),
         ("tokens = 5\n[[setting]]", "unknown key 'tokens'"),
+        ("setting = [1, 2]", r"\[\[setting\]\] 1 must be a table of names and values, got 1"),
+        ("setting = ['lz']", "must be a table of names and values, got 'lz'"),
+        ("[[setting]]\nlz_penalty = []", "lz_penalty must have a value, got an empty list"),
+        ("[[setting]]\nlz_penalty = [[0.1]]", r"lz_penalty must be a number, got \[0.1\]"),
+        ("[[setting]]\nlz_penalty = {a = 1}", "lz_penalty must be a number, got {'a': 1}"),
+        ("[[setting]]\nexempt = 5", "exempt must be a sequence of token ids, got 5"),
+        ("[[setting]]\nexempt = ['a']", "exempt takes token ids"),
+        ("[[setting]]\ndry_multiplier = 'x'", r"\[\[setting\]\] 1: dry_multiplier must be a number, got 'x'"),
+        ("[[setting]]\ndry_base = 0.5", "dry_base must be at least 1, got 0.5"),
+        ("[[setting]]\ndry_breakers = ':'", "dry_breakers must be a list of strings that are not empty, got ':'"),
+        ("[[setting]]\ndry_breakers = [5]", r"dry_breakers must be a list of strings .*, got \[5\]"),
+        ("[[setting]]\nlogit_bias = [5]", "logit_bias must be pairs of a token id and a number, got 5"),
+        ("[[setting]]\nseed = 1", "unknown key 'seed'"),
     ],
 )
 def test_files_that_are_no_grid(tmp_path: Path, text: str, message: str) -> None:
@@ -102,3 +123,9 @@ def test_a_kind_and_a_family_of_kinds() -> None:
     assert [setting.kind for setting in both.of_kind("a")] == ["a"]
     with pytest.raises(ValueError, match=r"the grid has no rate, only none, lz-rate,"):
         grid.of_kind("rate")
+
+
+def test_json_and_back() -> None:
+    biased = replace(paper().settings[0], params=Params(logit_bias={3: float("-inf")}), dry_breakers=("\n",))
+    for grid in (quick(), paper(), Grid("g", (biased,), (1, 2**64 - 1), -1)):
+        assert Grid.from_json(json.loads(json.dumps(grid.to_json(), allow_nan=False))) == grid

@@ -84,6 +84,13 @@ def penalties(draw: st.DrawFn, n_vocab: int) -> Params:
         penalty_window=draw(st.sampled_from([0, 1, 5, 40])),
         history=draw(st.sampled_from(["generated", "all"])),
         exempt=draw(st.sets(st.integers(0, n_vocab - 1), max_size=2).map(tuple)),
+        dry_multiplier=off_or(0.0, 0.8, 3e38),
+        dry_allowed_length=draw(st.sampled_from([1, 2])),
+        dry_penalty_last_n=draw(st.sampled_from([-1, 0, 3, 40])),
+        dry_breakers=draw(st.sets(st.integers(0, 7), max_size=2).map(tuple)),
+        logit_bias=draw(
+            st.dictionaries(st.integers(0, n_vocab - 1), st.sampled_from([-np.inf, -1.5, 3e38]), max_size=2)
+        ),
     )
 
 
@@ -550,9 +557,29 @@ def test_bad_calls() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             processor(*arguments)
-    with pytest.raises(ValueError, match="exempt must be from 0 to 7, got 9"):
+    with pytest.raises(ValueError, match="exempt must be tokens below 8, the size of the vocabulary, got 9"):
         LZLogitsProcessor(exempt=[9])(ids, row)
     assert row.count_nonzero() == 0
+
+
+# ---- DRY and logit_bias ----
+
+
+def test_logit_bias_alone_is_applied_before_there_is_a_history() -> None:
+    processor = LZLogitsProcessor(lz_penalty=0.0, logit_bias={1: 2.0, 3: -np.inf})
+    row = torch.tensor([[0.0, 1.0, 2.0, np.inf]])
+    assert processor(torch.tensor([[2, 2]]), row.clone()).tolist() == [[0.0, 3.0, 2.0, -np.inf]]
+    half = processor(torch.tensor([[2, 2]]), row.to(torch.bfloat16))
+    assert half.float().tolist() == [[0.0, 3.0, 2.0, -np.inf]]
+
+
+@pytest.mark.parametrize("last_n", [-1, 5, 3])
+def test_dry_looks_as_far_back_as_it_is_told(last_n: int) -> None:
+    text = [1, 2, 3, 1, 2]
+    params = Params(dry_multiplier=1.0, dry_penalty_last_n=last_n, history="all")
+    out = LZLogitsProcessor(params)(torch.tensor([text]), torch.zeros(1, 8))
+    assert same_bits(out[0], processed(params, text, [], np.zeros(8, np.float32)))
+    assert out[0].tolist() == [0, 0, 0, -1.0 if last_n != 3 else 0, 0, 0, 0, 0]
 
 
 # ---- the documentation ----

@@ -1,6 +1,7 @@
 """`Params`: its defaults, and that every field refuses what is not a value of it, with that value in the message."""
 
 import dataclasses
+import json
 import math
 import re
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
+from lzsampler.params import from_json, to_json
 
 DEFAULTS = {
     "lz_penalty": 0.0,
@@ -21,6 +23,12 @@ DEFAULTS = {
     "penalty_window": 0,
     "history": "generated",
     "exempt": (),
+    "dry_multiplier": 0.0,
+    "dry_base": 1.75,
+    "dry_allowed_length": 2,
+    "dry_penalty_last_n": -1,
+    "dry_breakers": (),
+    "logit_bias": (),
     "temperature": 1.0,
     "top_k": 0,
     "top_p": 1.0,
@@ -35,15 +43,20 @@ DEFAULTS = {
     "pick": "race",
     "repetition_detection": None,
 }
-REALS = ["lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty", "temperature", "top_p", "min_p"]
-INTEGERS = ["lz_window", "lz_buffer", "penalty_window", "top_k", "seed"]
+PENALTIES = ["lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty"]
+REALS = [*PENALTIES, "dry_multiplier", "dry_base", "temperature", "top_p", "min_p"]
+INTEGERS = ["lz_window", "lz_buffer", "penalty_window", "dry_allowed_length", "top_k", "seed"]
+TOKENS = ["exempt", "dry_breakers", "logit_bias"]
 NAMES = ["lz_formula", "repetition_method", "frequency_method", "presence_method", "history", "ties", "pick"]
 FLAGS = ["sign_aware", "temperature_last"]
 
 
 def test_defaults_are_pinned() -> None:
     assert dataclasses.asdict(Params()) == DEFAULTS
-    assert set(REALS + INTEGERS + NAMES + FLAGS + ["exempt", "repetition_detection"]) == DEFAULTS.keys()
+    assert (
+        set(REALS + INTEGERS + NAMES + FLAGS + TOKENS) | {"dry_penalty_last_n", "repetition_detection"}
+        == DEFAULTS.keys()
+    )
 
 
 def test_it_is_frozen_and_a_value() -> None:
@@ -107,6 +120,12 @@ def test_flags(field: str, value: Any) -> None:
         ("top_p", 1.01),
         ("min_p", -0.01),
         ("min_p", 1.01),
+        ("dry_multiplier", -0.1),
+        ("dry_base", 0.99),
+        ("dry_base", 1e39),
+        ("dry_penalty_last_n", -2),
+        ("dry_penalty_last_n", 131073),
+        ("dry_penalty_last_n", 1.5),
     ],
 )
 def test_ranges(field: str, value: Any) -> None:
@@ -130,11 +149,70 @@ def test_factors_too_small_for_a_float32_are_refused_with_their_value(value: flo
 @pytest.mark.parametrize(
     "value", ["ab", b"ab", 5, None, [-1], [1.5], [True], [2**31], ["a"], [None], [[1]], np.array([0.5])]
 )
-def test_exempt(value: Any) -> None:
-    with pytest.raises(ValueError, match="exempt") as caught:
-        Params(exempt=value)
+@pytest.mark.parametrize("field", ["exempt", "dry_breakers"])
+def test_token_ids(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=field) as caught:
+        Params(**{field: value})
     shown = value if isinstance(value, str | bytes | int | None) else value[0]
     assert repr(shown) in str(caught.value)
+
+
+@pytest.mark.parametrize(("field", "function"), [("exempt", "exempt_ids"), ("dry_breakers", "dry_breaker_ids")])
+def test_strings_for_token_ids_are_refused_with_the_function_that_makes_them(field: str, function: str) -> None:
+    with pytest.raises(ValueError, match=rf"lzsampler\.llama\.{function}\(llm, \['\*'\]\)"):
+        Params(**{field: ["*"]})  # type: ignore[arg-type]
+
+
+def test_logit_bias_is_a_value_however_it_is_given() -> None:
+    expected = ((2, -1.5), (7, -math.inf))
+    forms: list[Any] = [
+        {7: -math.inf, 2: -1.5},
+        [(7, -math.inf), (2, -1.5)],
+        iter([[2, -1.5], (7, -math.inf)]),
+        expected,
+    ]
+    for form in forms:
+        assert Params(logit_bias=form).logit_bias == expected
+    assert hash(Params(logit_bias={2: 1})) == hash(Params(logit_bias=[(2, 1.0)]))
+    assert Params(logit_bias={}) == Params(logit_bias=()) == Params()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({1: math.nan}, "logit_bias must be finite, got nan"),
+        ({1: math.inf}, "logit_bias must be finite, got inf"),
+        ({1: 1e39}, "logit_bias must be .*, got 1e+39"),
+        ({1: "5"}, "logit_bias must be a number, got '5'"),
+        ({1: True}, "logit_bias must be a number, got True"),
+        ({"1": 5}, "logit_bias takes token ids, got '1'"),
+        ({-1: 5}, "logit_bias must be from 0 to 2147483647, got -1"),
+        ({1.0: 5}, "logit_bias must be an integer, got 1.0"),
+        ([(1, 2.0), (1, 3.0)], "logit_bias must have one number for each token, got two for 1"),
+        ([1, 2], "logit_bias must be pairs of a token id and a number, got 1"),
+        ([(1, 2, 3)], "logit_bias must be pairs of a token id and a number, got (1, 2, 3)"),
+        (["ab"], "logit_bias must be pairs of a token id and a number, got 'ab'"),
+        ("ab", "logit_bias must be a dict of token ids and numbers, got 'ab'"),
+        (5, "logit_bias must be a dict of token ids and numbers, got 5"),
+    ],
+)
+def test_bad_logit_bias(value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
+        Params(logit_bias=value)
+
+
+def test_json_and_back() -> None:
+    params = Params(
+        exempt=(1, 2),
+        dry_breakers=(5,),
+        logit_bias={3: -math.inf, 1: 0.5},
+        repetition_detection=STOP_ON_LOOP,
+        lz_penalty=0.15,
+    )
+    text = json.dumps(to_json(params), allow_nan=False)
+    assert json.loads(text)["logit_bias"] == [[1, 0.5], [3, False]]
+    assert from_json(json.loads(text)) == params
+    assert from_json(json.loads(json.dumps(to_json(Params())))) == Params()
 
 
 SIZES = {"max_pattern_size": 20, "min_pattern_size": 3, "min_count": 4}
@@ -202,6 +280,10 @@ def test_repetition_detection_is_vllms() -> None:
         {"temperature": np.float32(0.5), "top_p": np.float64(0.5), "lz_penalty": np.int16(1)},
         {"sign_aware": np.bool_(False), "temperature_last": np.bool_(True)},
         {"exempt": np.array([3, 1], np.int64)},
+        {"dry_multiplier": 3.4e38, "dry_base": 3.4e38, "dry_allowed_length": 0, "dry_penalty_last_n": 131072},
+        {"dry_multiplier": 1, "dry_base": 1, "dry_allowed_length": 2**31 - 1, "dry_penalty_last_n": 1},
+        {"dry_multiplier": 1, "dry_penalty_last_n": 0, "dry_breakers": np.array([3, 1])},
+        {"logit_bias": {np.int64(7): np.float32(-3.4e38), 0: 3.4e38, 1: -math.inf}},
     ],
 )
 def test_the_ends_of_the_ranges_and_numpy_values_reach_the_core(fields: dict[str, Any]) -> None:

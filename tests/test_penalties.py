@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import reference
-from lzsampler import Params, Sampler
+from lzsampler import LzsError, Params, Sampler
 from lzsampler.params import Method
 from reference import FLOAT_MAX, FLOAT_TINY, Edit
 
@@ -228,6 +228,36 @@ def test_exempt_takes_any_iterable(tokens: Any) -> None:
     assert Params(exempt=tokens).exempt == (5, 7)
 
 
+# ---- logit_bias ----
+
+
+def test_logit_bias_is_there_from_the_first_token_on_and_no_penalty() -> None:
+    table = {1: 2.5, 5: -1.0, 9: -math.inf}
+    for history in ([], HISTORY):
+        sampler = after(10, Params(logit_bias=table, exempt=(5, 9)), history)
+        assert edits_of(sampler) == {t: (1.0, bias) for t, bias in table.items()}
+    both = edits_of(after(10, Params(logit_bias=table, presence_penalty=0.5, repetition_penalty=2.0), HISTORY))
+    assert both == {1: (1.0, 2.5), 5: (2.0, -1.5), 6: (2.0, -0.5), 7: (2.0, -0.5), 9: (1.0, -math.inf)}
+
+
+def test_a_forbidden_token_is_never_picked() -> None:
+    logits = np.array([9.0, 1.0, math.inf, -2.0], np.float32)
+    sampler = Sampler(4, Params(logit_bias={0: -math.inf, 2: -math.inf}))
+    assert kept(sampler, logits) == [1, 3]
+    assert sampler.process(logits).tolist() == [-math.inf, 1.0, -math.inf, -2.0]
+    every = Sampler(4, Params(logit_bias=dict.fromkeys(range(4), -math.inf)))
+    with pytest.raises(LzsError, match="no token is allowed"):
+        every.sample(logits)
+
+
+@pytest.mark.parametrize("value", [FLOAT_MAX, -FLOAT_MAX])
+def test_a_large_bias_stays_finite(value: float) -> None:
+    params = Params(logit_bias={0: value}, presence_penalty=FLOAT_MAX, lz_penalty=FLOAT_MAX, lz_buffer=1)
+    sampler = after(3, params, [0, 0, 1, 0])
+    assert np.isfinite(sampler.edits()[2]).all()
+    assert np.isfinite(sampler.process(np.array([FLOAT_MAX, 0.0, -FLOAT_MAX], np.float32))).all()
+
+
 # ---- against the twin ----
 
 
@@ -252,6 +282,11 @@ def penalty_params() -> st.SearchStrategy[Params]:
         penalty_window=st.sampled_from([0, 0, 1, 3, 20]),
         history=st.sampled_from(["generated", "all"]),
         exempt=st.lists(st.integers(0, 6), max_size=2).map(tuple),
+        dry_multiplier=st.sampled_from([0.0, 0.8]),
+        dry_allowed_length=st.sampled_from([1, 2, 3]),
+        dry_penalty_last_n=st.sampled_from([-1, 0, 5, 30]),
+        dry_breakers=st.lists(st.integers(0, 6), max_size=2).map(tuple),
+        logit_bias=st.dictionaries(st.integers(0, 39), st.sampled_from([-math.inf, -1.5, 2.0]), max_size=2),
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,31 +15,9 @@ from hypothesis import strategies as st
 import reference
 from lzsampler import LzsError, Params, Sampler
 from lzsampler.params import Method
-
-Logits = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.uint32]
+from samplers import Logits, Mask, after, assert_same, bits_of, mask_of
 
 PROPERTY = settings(derandomize=True, max_examples=300, deadline=None)
-
-
-def after(n_vocab: int, params: Params | None = None, history: list[int] | None = None) -> Sampler:
-    sampler = Sampler(n_vocab, params)
-    for token in history or []:
-        sampler.accept(token)
-    return sampler
-
-
-def mask_of(n_vocab: int, allowed: list[int]) -> Mask:
-    words = np.zeros((n_vocab + 31) // 32, np.uint32)
-    for token in allowed:
-        words[token // 32] |= np.uint32(1 << (token % 32))
-    return words
-
-
-def bits_of(logits: Logits) -> list[int]:
-    """The very bits: -0.0 is not 0.0 and a NaN is itself."""
-    out: list[int] = logits.view(np.uint32).tolist()
-    return out
 
 
 # ---- rows and parameters to draw from ----
@@ -71,6 +48,7 @@ def params(draw: st.DrawFn, n_vocab: int) -> Params:
     def off_or(off: float, *values: float) -> float:
         return draw(st.just(off) | st.sampled_from([off, *values]))
 
+    biases = st.sampled_from([-math.inf, -2.5, 0.0, 0.75, 30.0])
     both: list[Method] = ["multiplicative", "subtractive"]
     methods = st.sampled_from(both)
     repetition_method = draw(methods)
@@ -89,6 +67,12 @@ def params(draw: st.DrawFn, n_vocab: int) -> Params:
         penalty_window=draw(st.sampled_from([0, 1, 5])),
         history=draw(st.sampled_from(["generated", "all"])),
         exempt=draw(st.sets(st.integers(0, n_vocab - 1), max_size=2).map(tuple)),
+        dry_multiplier=off_or(0.0, 0.8, 5.0),
+        dry_base=draw(st.sampled_from([1.0, 1.75])),
+        dry_allowed_length=draw(st.sampled_from([1, 2, 4])),
+        dry_penalty_last_n=draw(st.sampled_from([-1, -1, 0, 1, 2, 7, 20])),
+        dry_breakers=draw(st.sets(st.integers(0, min(n_vocab, 7) - 1), max_size=2).map(tuple)),
+        logit_bias=draw(st.dictionaries(st.integers(0, n_vocab - 1), biases, max_size=3)),
         temperature=draw(st.sampled_from([0.0, 0.1, 0.7, 1.0, 1.0, 1.7, 5.0])),
         temperature_last=draw(st.booleans()),
         top_k=draw(st.sampled_from([0, 0, 1, 2, 5, 40, 10**9])),
@@ -246,7 +230,7 @@ def test_a_mask_is_copied_stays_and_goes() -> None:
     assert len(sampler.distribution(logits)[0]) == 40
 
 
-def test_a_masked_nan_is_nobodys_business() -> None:
+def test_a_nan_of_a_masked_token_is_ignored() -> None:
     sampler = Sampler(4, Params(presence_penalty=1.0))
     sampler.accept(0)
     logits = np.array([math.nan, 1.0, math.nan, 0.0], np.float32)
@@ -264,17 +248,21 @@ def test_a_masked_nan_is_nobodys_business() -> None:
 
 
 class Replay:
-    """What a sampler should hold: its prompt, its text and its mask."""
+    """What a sampler should hold: its prompt, its text, and from which position on it has which mask."""
 
     def __init__(self, n_vocab: int, params: Params) -> None:
         self.n_vocab, self.params = n_vocab, params
         self.prompt: list[int] = []
         self.text: list[int] = []
-        self.mask: Mask | None = None
+        self.masks: dict[int, Mask | None] = {0: None}
+
+    def rewind(self, n: int) -> None:
+        self.text = self.text[: len(self.text) - n]
+        self.masks = {position: mask for position, mask in self.masks.items() if position <= len(self.text)}
 
     def copy(self) -> "Replay":
         other = Replay(self.n_vocab, self.params)
-        other.prompt, other.text, other.mask = self.prompt[:], self.text[:], self.mask
+        other.prompt, other.text, other.masks = self.prompt[:], self.text[:], dict(self.masks)
         return other
 
     def fresh(self) -> Sampler:
@@ -282,17 +270,8 @@ class Replay:
         sampler.prime(self.prompt)
         for token in self.text:
             sampler.accept(token)
-        sampler.set_mask(self.mask)
+        sampler.set_mask(self.masks[max(self.masks)])
         return sampler
-
-
-def assert_same(a: Sampler, b: Sampler, logits: Logits) -> None:
-    assert a.position == b.position
-    for ours, theirs in zip(a.edits(), b.edits(), strict=True):
-        assert ours.tolist() == theirs.tolist()
-    for ours, theirs in zip(a.distribution(logits), b.distribution(logits), strict=True):
-        assert ours.tolist() == theirs.tolist()
-    assert a.sample(logits) == b.sample(logits)
 
 
 @PROPERTY
@@ -300,13 +279,16 @@ def assert_same(a: Sampler, b: Sampler, logits: Logits) -> None:
 def test_any_history_of_calls_equals_a_fresh_replay(data: st.DataObject) -> None:
     n = data.draw(st.sampled_from([1, 3, 33, 100]))
     p = data.draw(params(n))
+    if -math.inf in dict(p.logit_bias).values():  # with a mask there may be no token left
+        p = replace(p, logit_bias={0: -2.5})
     logits = np.random.default_rng(n).normal(scale=2, size=n).astype(np.float32)
     tokens = histories(n)
     pool = [(Sampler(n, p), Replay(n, p))]
     for _ in range(data.draw(st.integers(1, 12))):
         which = data.draw(st.integers(0, len(pool) - 1))
         sampler, replay = pool[which]
-        action = data.draw(st.sampled_from(["accept", "accept", "rewind", "rewind", "clone", "prime", "reset", "mask"]))
+        actions = ["accept", "accept", "accept", "rewind", "rewind", "clone", "copy", "prime", "reset", "mask"]
+        action = data.draw(st.sampled_from(actions))
         if action == "accept":
             for token in data.draw(tokens):
                 sampler.accept(token)
@@ -314,7 +296,7 @@ def test_any_history_of_calls_equals_a_fresh_replay(data: st.DataObject) -> None
         elif action == "rewind":
             back = data.draw(st.integers(0, len(replay.text)))
             sampler.rewind(back)
-            replay.text = replay.text[: len(replay.text) - back]
+            replay.rewind(back)
         elif action == "clone":
             pool.append((sampler.clone(), replay.copy()))
         elif action == "prime" and not replay.text:
@@ -325,8 +307,13 @@ def test_any_history_of_calls_equals_a_fresh_replay(data: st.DataObject) -> None
             sampler.reset()
             pool[which] = (sampler, Replay(n, p))
         elif action == "mask":
-            replay.mask = data.draw(st.sampled_from([None, mask_of(n, [n - 1]), mask_of(n, list(range(0, n, 2)))]))
-            sampler.set_mask(replay.mask)
+            mask = data.draw(st.sampled_from([None, mask_of(n, [n - 1]), mask_of(n, list(range(0, n, 2)))]))
+            sampler.set_mask(mask)
+            replay.masks[len(replay.text)] = mask
+        elif action == "copy":
+            other = data.draw(st.integers(0, len(pool) - 1))
+            sampler.copy_from(pool[other][0])
+            pool[which] = (sampler, pool[other][1].copy())
         if data.draw(st.booleans()):
             sampler.sample(logits)  # which must leave no trace
     for sampler, replay in pool:
@@ -394,16 +381,52 @@ def test_read_only_rows_can_be_sampled() -> None:
     logits.flags.writeable = False
     assert (sampler.sample(logits), sampler.distribution(logits)[1].tolist()) == expected
     assert logits.tolist() == [0, 0, 0]
-    with pytest.raises(ValueError, match="writable"):
+    with pytest.raises(ValueError, match="logits must be writable"):
         sampler.process(logits)
+
+
+def test_process_writes_where_it_is_told() -> None:
+    sampler = after(5, Params(presence_penalty=1.0, temperature=0.5, top_k=3), [0, 4])
+    logits, out = np.array([1, 2, 3, 4, 5], np.float32), np.full(5, 7, np.float32)
+    before = bits_of(logits)
+    expected = sampler.process(logits.copy())
+    assert sampler.process(logits, out) is out
+    assert bits_of(logits) == before
+    assert out.tolist() == expected.tolist()
+    logits.flags.writeable = False
+    assert sampler.process(logits, out).tolist() == expected.tolist()
+    same = logits.copy()
+    assert sampler.process(same, same) is same
+    assert same.tolist() == expected.tolist()
+    sampler.set_mask(np.zeros(1, np.uint32))
+    with pytest.raises(LzsError):
+        sampler.process(logits, out)
+    assert out.tolist() == expected.tolist()  # and nothing was written
+
+
+def test_process_refuses_an_out_that_will_not_do() -> None:
+    sampler = Sampler(5)
+    row = np.zeros(9, np.float32)
+    locked = np.zeros(5, np.float32)
+    locked.flags.writeable = False
+    bad: list[tuple[Any, str]] = [
+        (np.zeros(5), "out must be float32, got float64"),
+        (np.zeros(4, np.float32), r"out must have shape \(5,\)"),
+        ([0.0] * 5, "out must be a numpy array"),
+        (locked, "out must be writable"),
+        (row[1:6], "out must be logits itself or lie elsewhere"),
+    ]
+    for out, message in bad:
+        with pytest.raises(ValueError, match=message):
+            sampler.process(row[:5], out)
 
 
 def test_memory_of_a_large_vocabulary() -> None:
     sampler = Sampler(262_144, Params(lz_penalty=0.15, top_k=40, top_p=0.95, min_p=0.05))
     for token in range(512):
         sampler.accept(token)
-    assert sampler.memory <= 64 * 1024
-    assert sampler.clone().memory <= 64 * 1024
+    assert sampler.memory <= 128 * 1024  # half of it is the scratch memory of its backend
+    assert sampler.clone().memory <= 128 * 1024
     sampler.set_mask(np.zeros(8192, np.uint32))
     assert sampler.memory > 32 * 1024  # it counts what it has
 
@@ -427,6 +450,11 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
     ("rewind", (3,), "n must .* 3"),
     ("rewind", (1.5,), r"n must .* 1\.5"),
     ("prime", ([1],), "2 tokens were accepted"),
+    ("set_seed", (-1,), "seed .* -1"),
+    ("set_seed", (2**64,), "seed .* 18446744073709551616"),
+    ("set_seed", (1.5,), r"seed .* 1\.5"),
+    ("set_params", ({"top_k": 3},), "params must be a Params, got {'top_k': 3}"),
+    ("set_mask", (None, "me"), "owner must be one of user, grammar, got 'me'"),
     ("set_mask", ([1],), "mask .* list"),
     ("set_mask", (np.zeros(1, np.int64),), "mask .* int64"),
     ("set_mask", (np.zeros(1, bool),), "mask .* bool"),
@@ -486,7 +514,10 @@ def test_bad_prompts(prompt: Any, message: str) -> None:
         ((True,), "n_vocab .* True"),
         (("5",), "n_vocab .* '5'"),
         ((5, {"top_k": 1}), "params .*{'top_k': 1}"),
-        ((5, Params(exempt=(1, 5))), "exempt .* 5"),
+        ((5, Params(exempt=(1, 5))), "exempt must be tokens below 5, the size of the vocabulary, got 5"),
+        ((5, Params(dry_breakers=(5,))), "dry_breakers must be tokens below 5"),
+        ((5, Params(logit_bias={9: 1.0})), "logit_bias must be tokens below 5, the size of the vocabulary, got 9"),
+        ((2**30 + 1,), "n_vocab .* 1073741825"),
     ],
 )
 def test_bad_samplers(arguments: tuple[Any, ...], message: str) -> None:
@@ -502,9 +533,19 @@ def test_numpy_integers_are_integers() -> None:
     assert sampler.position == 0
 
 
-def test_kernels_that_do_not_run_are_refused() -> None:
-    code = "from lzsampler import Sampler; Sampler(8)"
-    environment = {**os.environ, "LZS_KERNELS": "abacus"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, cwd="/")
-    assert done.returncode == 1
-    assert "LzsError: this CPU does not run LZS_KERNELS=abacus: unset it" in done.stderr
+def test_kernels_that_do_not_run_are_ignored() -> None:
+    code = """
+from lzsampler import Sampler
+from lzsampler._ffi import ffi, lib
+Sampler(8)
+print(ffi.string(lib.lzs_kernels_name()).decode())
+"""
+    names = []
+    for kernels in ("abacus", "", None, "scalar"):
+        environment = {name: value for name, value in os.environ.items() if name != "LZS_KERNELS"}
+        environment |= {} if kernels is None else {"LZS_KERNELS": kernels}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, cwd="/")
+        assert done.returncode == 0, done.stderr
+        names.append(done.stdout.strip())
+    assert names[0] == names[1] == names[2]
+    assert names[3] == "scalar"

@@ -2,6 +2,7 @@
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError
+from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids, llama_cpp
 from lzsampler.llama.vocabulary import tokenizer
 from lzsampler.llama.vocabulary import vocabulary as opened
 from lzsampler.models import default_model
@@ -73,3 +75,43 @@ def test_what_is_no_vocabulary(tmp_path: Path) -> None:
     (tmp_path / "empty.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
     with pytest.raises(LzsError, match=r"llama\.cpp cannot load the vocabulary of"):
         tokenizer(tmp_path / "empty.gguf")
+
+
+@pytest.mark.parametrize("path", [SPM, default_model()], ids=["spm", "embedded"])
+@pytest.mark.parametrize("string", [*DRY_BREAKERS, "e", "the", "aa", " ", "é", "ing"])
+def test_a_breaker_is_every_token_with_the_string_in_it(path: Path, string: str) -> None:
+    vocabulary = opened(path)
+    expected = [t for t in range(vocabulary.n_vocab) if string.encode() in vocabulary._piece(t)]
+    if expected:
+        assert dry_breaker_ids(vocabulary, [string]) == tuple(expected)
+    else:
+        with pytest.raises(ValueError, match=f"no token of this vocabulary contains {string!r}"):
+            dry_breaker_ids(vocabulary, [string])
+
+
+def test_several_breakers_are_taken_together() -> None:
+    vocabulary = opened(SPM)
+    every = {token for string in DRY_BREAKERS for token in dry_breaker_ids(vocabulary, [string])}
+    assert set(dry_breaker_ids(vocabulary)) == set(dry_breaker_ids(vocabulary, DRY_BREAKERS)) == every
+    assert len(every) > 100
+    assert dry_breaker_ids(vocabulary, []) == ()
+
+
+def test_breakers_of_a_whole_model() -> None:
+    llm = llama_cpp.Llama(str(default_model()), n_ctx=256, verbose=False)
+    assert dry_breaker_ids(llm) == dry_breaker_ids(opened(default_model()))
+    llm.close()
+
+
+@pytest.mark.parametrize(
+    ("strings", "message"),
+    [
+        (["a", ""], "not empty, got ''"),
+        ([5], "not empty, got 5"),
+        ("ab", "must be a list of strings, got 'ab'"),
+        (["a", "\U0001f9a0\U0001f9a0"], "no token of this vocabulary contains"),
+    ],
+)
+def test_strings_that_are_no_breakers(strings: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        dry_breaker_ids(opened(SPM), strings)

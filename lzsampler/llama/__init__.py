@@ -6,13 +6,16 @@
 
 from .dropin import Attachment, LZLlama, Stats, attach
 from .links import check_link, exempt_ids, llama_cpp, penalties, sampler
+from .vocabulary import DRY_BREAKERS, dry_breaker_ids
 
 __all__ = [
+    "DRY_BREAKERS",
     "Attachment",
     "LZLlama",
     "Stats",
     "attach",
     "check_link",
+    "dry_breaker_ids",
     "exempt_ids",
     "llama_cpp",
     "penalties",

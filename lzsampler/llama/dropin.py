@@ -22,13 +22,20 @@ import numpy.typing as npt
 
 from .._ffi import lib
 from ..params import Params, sampling_fields
-from ..sampler import Loop, Sampler, loop_found
+from ..sampler import Loop, Sampler, loop_found, refuse_tokens_outside
 from .grammar import PickFirst
 from .links import address, check_link, exempt_ids, llama_cpp, penalties
+from .vocabulary import dry_breaker_ids
 
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
-PER_CALL = ("lz_penalty", "lz_window", "lz_buffer", "lz_formula", "history", "exempt", "repetition_detection")
+_DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_breakers")
+PER_CALL = ("lz_penalty", "lz_window", "lz_buffer", "lz_formula", *_DRY, "history", "exempt", "repetition_detection")
 _OURS = (*PER_CALL, "params", "fast_grammar", "trim")
+_OURS_ALONE = (*_OURS, "logit_bias")  # where llama-cpp-python has no logit_bias of its own
+_TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
+    "exempt": exempt_ids,
+    "dry_breakers": dry_breaker_ids,
+}
 _PENALTIES_OFF = {"repeat_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
 
 
@@ -173,22 +180,29 @@ class Attachment:
             self.text = before
 
 
-def _taken(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Take those of `_OURS` out of a call's keywords, and return them."""
-    return {name: keywords.pop(name) for name in _OURS if name in keywords}
+def _taken(keywords: dict[str, Any], names: Sequence[str] = _OURS) -> dict[str, Any]:
+    """Take those that are ours out of a call's keywords, and return them."""
+    return {name: keywords.pop(name) for name in names if name in keywords}
 
 
 def merged(llm: Any, settings: _Settings, ours: Mapping[str, Any]) -> _Settings:
-    """Return settings with some of `_OURS` in place of theirs; ``exempt`` may hold strings."""
+    """Return settings with some of `_OURS_ALONE` in place of theirs; ``exempt`` and ``dry_breakers`` may hold strings.
+
+    DRY that is switched on where there are no breakers gets those of llama.cpp.
+    """
     flags = {name: ours[name] for name in ("fast_grammar", "trim") if name in ours}
     params = ours.get("params", settings.params)
-    changes = {name: ours[name] for name in PER_CALL if name in ours}
-    exempt = changes.get("exempt")
-    if isinstance(exempt, list | tuple | set | frozenset) and any(isinstance(token, str) for token in exempt):
-        strings = [token for token in exempt if isinstance(token, str)]
-        changes["exempt"] = (*(token for token in exempt if not isinstance(token, str)), *exempt_ids(llm, strings))
-    if changes and isinstance(params, Params):
-        params = dataclasses.replace(params, **changes)
+    changes = {name: ours[name] for name in (*PER_CALL, "logit_bias") if name in ours}
+    for name, tokens_of in _TOKENS_OF.items():
+        given = changes.get(name)
+        if isinstance(given, list | tuple | set | frozenset) and any(isinstance(token, str) for token in given):
+            strings = [token for token in given if isinstance(token, str)]
+            changes[name] = (*(token for token in given if not isinstance(token, str)), *tokens_of(llm, strings))
+    if isinstance(params, Params):
+        bare = "dry_breakers" not in changes and not params.dry_breakers
+        if changes.get("dry_multiplier") and bare and llm is not None:
+            changes["dry_breakers"] = dry_breaker_ids(llm)
+        params = dataclasses.replace(params, **changes) if changes else params
     return dataclasses.replace(settings, params=params, **flags)
 
 
@@ -213,7 +227,7 @@ class _Text:
         source.prime(self.prompt)
         self._link = penalties(source)
         at = insert(chain, self._link)
-        self._handle = lib.lzs_llama_link_sampler(address(self._link))
+        self._handle = lib.lzs_chain_sampler_inner(address(self._link))
         self._chain = chain
         if fast:
             alone = not chain.custom_samplers and all(arguments[name] == off for name, off in _PENALTIES_OFF.items())
@@ -304,7 +318,7 @@ class _Hooks:
 
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.generate`, with the keywords of `LZLlama`."""
-        ours = _taken(keywords)
+        ours = _taken(keywords, _OURS_ALONE)
         with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
             return self._generate(*arguments, **keywords)
 
@@ -429,21 +443,27 @@ class LZLlama(_Hooks, llama_cpp.Llama):
     """`llama_cpp.Llama` with the LZ penalty.
 
     All of its arguments, and of ours: ``lz_penalty`` (0.15 unless given), ``lz_window``, ``lz_buffer``,
-    ``lz_formula``, ``history``, ``exempt`` (token ids and strings), ``repetition_detection``, as in `Params`;
-    ``params``, a `Params` with any of the penalties; ``fast_grammar`` and ``trim`` as in `attach`. `__call__`,
-    `create_completion`, `create_chat_completion` and `generate` take the same keywords for one call. ``seed=0`` is that
-    seed, where `Llama` draws a random one. `lz` is the `Attachment`. Raises as `Llama`, and ValueError as `Params`.
+    ``lz_formula``, ``history``, ``exempt`` (token ids and strings), ``dry_multiplier`` and the other fields of DRY
+    (``dry_breakers``: token ids and strings; those of llama.cpp unless given), ``logit_bias``,
+    ``repetition_detection``, as in `Params`; ``params``, a `Params` with any of the penalties; ``fast_grammar`` and
+    ``trim`` as in `attach`. `__call__`, `create_completion`, `create_chat_completion` and `generate` take the same
+    keywords for one call; a ``logit_bias`` of the first three is llama-cpp-python's own and is added to this one.
+    ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`. Raises as `Llama`, and
+    ValueError as `Params`.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        ours = _taken(keywords)
-        exempt = ours.pop("exempt", None)  # strings become ids when there is a vocabulary; all else is checked at once
+        ours = _taken(keywords, _OURS_ALONE)
+        # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
+        late = {name: ours.pop(name) for name in _TOKENS_OF if name in ours}
         settings = merged(None, _Settings(Params(lz_penalty=0.15), fast_grammar=False, trim=False), ours)
         super().__init__(*arguments, **keywords)
         if keywords.get("seed") == 0:
             self.set_seed(0)
-        if exempt is not None:
-            settings = merged(self, settings, {"exempt": exempt})
+        if "dry_multiplier" in ours:
+            late["dry_multiplier"] = ours["dry_multiplier"]
+        settings = merged(self, settings, late)
+        refuse_tokens_outside(settings.params, self.n_vocab())
         self.lz = Attachment(self, settings, restore=None)
 
     def close(self) -> None:
@@ -463,9 +483,10 @@ _attached: dict[type, type] = {}  # class of a model: the same with our hooks
 def attach(llm: Any, params: Params | None = None, *, fast_grammar: bool = False, trim: bool = False) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, with them.
 
-    ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt`` and ``repetition_detection``; None is
-    the LZ penalty at 0.15. What llama-cpp-python does itself (temperature, top-k, top-p, min-p, seed) stays in its
-    own arguments. The link comes after its `penalties` and before grammar and truncation.
+    ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
+    ``repetition_detection``; None is the LZ penalty at 0.15. What llama-cpp-python does itself (temperature, top-k,
+    top-p, min-p, seed) stays in its own arguments. The link comes after its `penalties` and before grammar and
+    truncation.
 
     ``fast_grammar``: a grammar is asked about the picked token only, and masks the others only where that one is
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
@@ -481,9 +502,7 @@ def attach(llm: Any, params: Params | None = None, *, fast_grammar: bool = False
     if isinstance(llm, _Hooks):
         raise ValueError("this model has penalties already: set lz.params, or detach() first")
     settings = _Settings(Params(lz_penalty=0.15) if params is None else params, fast_grammar, trim)
-    for token in settings.params.exempt[-1:]:
-        if token >= llm.n_vocab():
-            raise ValueError(f"exempt must be below {llm.n_vocab()} for this model, got {token}")
+    refuse_tokens_outside(settings.params, llm.n_vocab())
     plain = type(llm)
     if plain not in _attached:
         _attached[plain] = type(plain.__name__, (_Hooks, plain), {"__doc__": plain.__doc__})

@@ -10,7 +10,7 @@ _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chai
 
 
 class PickFirst:
-    """Stands for a `LlamaSampler` whose chain has no grammar, and a `LlamaGrammar` beside it (c/lzs_llama_grammar.c).
+    """Stands for a `LlamaSampler` whose chain has no grammar, and a `LlamaGrammar` beside it (c/llama/grammar.c).
 
     ``n_head``: links of the chain that only change logits, ``link``: our penalties, if the others of these do nothing,
     else None; ``n_best``: how many candidates the next one keeps, 0 if not known. Takes the chain over. LzsError when

@@ -23,8 +23,8 @@ __all__ = ["address", "check_link", "exempt_ids", "llama_cpp", "penalties", "sam
 
 OLDEST = (0, 3, 17)  # before it the sampler interface had six members, and llama.cpp read no further
 _MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
-_MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/lzs_llama_abi.h
-_LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/lzs_llama_abi.h mirrors them on 64-bit machines
+_MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/llama/abi.h
+_LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.h mirrors them on 64-bit machines
     "llama_token_data": (12, {"id": 0, "logit": 4, "p": 8}),
     "llama_token_data_array": (32, {"data": 0, "size": 8, "selected": 16, "sorted": 24}),
     "llama_sampler": (16, {"iface": 0, "ctx": 8}),
@@ -32,7 +32,7 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/lzs_llama_
 
 
 def _check_binding(binding: Any) -> None:
-    """Refuse, in one sentence, a llama_cpp that is too old or has other structs than c/lzs_llama_abi.h; LzsError."""
+    """Refuse, in one sentence, a llama_cpp that is too old or has other structs than c/llama/abi.h; LzsError."""
     version = getattr(binding, "__version__", "?")
     if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < OLDEST:
         raise LzsError(f"llama-cpp-python {version} is too old: lzsampler needs {'.'.join(map(str, OLDEST))} or newer")
@@ -64,7 +64,7 @@ def penalties(source: Sampler) -> Any:
     It holds a clone of ``source``: prime that first. Hand it to `llama_cpp.llama_sampler_chain_add`, which then owns
     it, or to `llama_cpp.llama_sampler_free`. In a chain it belongs before truncation, as llama.cpp's penalties do.
     """
-    return _link(source, lib.LZS_LINK_PENALTIES)
+    return _link(source, lib.LZS_CHAIN_PENALTIES)
 
 
 def sampler(source: Sampler) -> Any:
@@ -73,12 +73,12 @@ def sampler(source: Sampler) -> Any:
     Ownership as in `penalties`. Where it may pick nothing (no token allowed, NaN) it selects the best raw logit, since
     llama.cpp ends the process otherwise, and `check_link` raises what happened.
     """
-    return _link(source, lib.LZS_LINK_SAMPLER)
+    return _link(source, lib.LZS_CHAIN_SAMPLER)
 
 
 def check_link(link: Any) -> None:
     """Raise the first error inside a link since the last call: ValueError or LzsError; nothing when all is well."""
-    check(lib.lzs_llama_link_status(address(link)))
+    check(lib.lzs_chain_sampler_status(address(link)))
 
 
 def address(pointer: Any) -> Any:
@@ -89,7 +89,7 @@ def address(pointer: Any) -> Any:
 def _link(source: Sampler, kind: int) -> Any:
     # libllama deletes what its own llama_sampler_init made, so the link is made by that very function
     out = ffi.new("void **")
-    check(lib.lzs_llama_link_new(source.handle, kind, address(llama_cpp.llama_cpp._lib.llama_sampler_init), out))
+    check(lib.lzs_chain_sampler_new(source.handle, kind, address(llama_cpp.llama_cpp._lib.llama_sampler_init), out))
     return ctypes.cast(int(ffi.cast("uintptr_t", out[0])), ctypes.POINTER(llama_cpp.llama_sampler))
 
 

@@ -1,11 +1,14 @@
-"""The vocabulary of a GGUF file, without its weights: text to tokens for the audit, and tokens to text."""
+"""The vocabulary of a GGUF file, without its weights: text to tokens for the audit, tokens to text, DRY's breakers."""
 
 import atexit
 import ctypes
 import os
+import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,9 @@ from .links import llama_cpp
 
 if TYPE_CHECKING:
     from ..findings import Tokenizer
+
+
+DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
 
 class Vocabulary:
@@ -88,12 +94,7 @@ class Vocabulary:
             room = -n
 
     def _piece_of(self, token: int) -> bytes:
-        buffer = ctypes.create_string_buffer(64)
-        n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
-        if n < 0:
-            buffer = ctypes.create_string_buffer(-n)
-            n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, True)
-        return bytes(buffer.raw[: max(n, 0)])
+        return _piece(self._vocab, token, ctypes.create_string_buffer(64))
 
 
 @lru_cache(maxsize=1)
@@ -107,3 +108,65 @@ def vocabulary(path: str | Path) -> Vocabulary:
 def tokenizer(path: str | Path) -> "Tokenizer":
     """Return what `lzsampler.audit` takes as a tokenizer."""
     return vocabulary(path).tokenize
+
+
+def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
+    """Return the ids of all tokens whose text contains one of the strings, for `Params.dry_breakers`.
+
+    ``source``: a `llama_cpp.Llama` or a `Vocabulary`, whose texts are read at the first call (half a second for 262,144
+    tokens). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk), as far as
+    the vocabulary has them. A special token has its name for a text.
+
+    For a string of one character these are the tokens at which llama.cpp stops. For a longer one llama.cpp also stops
+    where several tokens spell it together, which a set of single tokens cannot express.
+
+    ValueError for anything but a list of strings, for an empty string, and for one that no token contains.
+    """
+    if isinstance(strings, str | bytes):
+        raise ValueError(f"strings must be a list of strings, got {strings!r}")
+    wanted = DRY_BREAKERS if strings is None else tuple(strings)
+    if source not in _token_texts:
+        known = isinstance(source, Vocabulary)
+        _token_texts[source] = _TokenTexts(source._vocab if known else llama_cpp.llama_model_get_vocab(source.model))
+    texts = _token_texts[source]
+    ids: set[int] = set()
+    for string in wanted:
+        if not isinstance(string, str) or not string:
+            raise ValueError(f"strings must be strings that are not empty, got {string!r}")
+        found = texts.with_part(string.encode("utf-8", "replace"))
+        if not found and strings is not None:
+            raise ValueError(f"no token of this vocabulary contains {string!r}, so it cannot be a breaker of DRY")
+        ids.update(found)
+    return tuple(sorted(ids))
+
+
+class _TokenTexts:
+    """The texts of all tokens of a llama_vocab one after the other, so that a search through them is one of C."""
+
+    def __init__(self, vocab: Any) -> None:
+        n_vocab = int(llama_cpp.llama_vocab_n_tokens(vocab))
+        buffer = ctypes.create_string_buffer(256)
+        pieces = [_piece(vocab, token, buffer) for token in range(n_vocab)]
+        self._joined = b"".join(pieces)
+        self._ends = np.cumsum([len(piece) for piece in pieces])
+        self.with_part = lru_cache(maxsize=64)(self._with_part)
+
+    def _with_part(self, part: bytes) -> list[int]:
+        """Return the tokens whose text contains some bytes."""
+        matches = re.finditer(b"(?=" + re.escape(part) + b")", self._joined)  # also those that overlap each other
+        starts = np.fromiter((match.start() for match in matches), np.int64)
+        tokens = np.searchsorted(self._ends, starts, side="right")
+        inside = starts + len(part) <= self._ends[tokens]  # and not across the border of two tokens
+        return [int(token) for token in np.unique(tokens[inside])]
+
+
+_token_texts: WeakKeyDictionary[Any, _TokenTexts] = WeakKeyDictionary()
+
+
+def _piece(vocab: Any, token: int, buffer: Any) -> bytes:
+    """Return a token's text, with special tokens by their names; ``buffer`` is one of ctypes, used if large enough."""
+    n = llama_cpp.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+    if n < 0:
+        buffer = ctypes.create_string_buffer(-n)
+        n = llama_cpp.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+    return ctypes.string_at(buffer, max(n, 0))
