@@ -24,15 +24,19 @@ void lzs_dry_match_all(lzs_dry *dry, const lzs_history *h, const lzs_params *par
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], length = lzs_match_length(&h->dry, distance);
             int32_t inside = h->dry.window + 1 - distance; /* the repetition lies in the window as a whole */
-            if (length > inside) length = inside;
+            bool whole = length >= inside;
+            if (whole) length = inside;
             if ((size_t)length > h->unbroken) length = (int32_t)h->unbroken;
             int32_t token = h->tokens[h->n - (size_t)distance];
-            if (token == seen && length <= seen_length) continue; /* most matches of a loop are of one token */
-            if (length < least || lzs_history_is_breaker(h, token)) continue;
-            lzs_token_entry *entry = &dry->longest.entries[lzs_token_table_take(&dry->longest, token)];
-            if (length > entry->count) entry->count = length;
-            seen = token;
-            seen_length = entry->count;
+            bool known = token == seen && length <= seen_length; /* most matches of a loop are of one token */
+            if (!known && length >= least && !lzs_history_is_breaker(h, token)) {
+                lzs_token_entry *entry = &dry->longest.entries[lzs_token_table_take(&dry->longest, token)];
+                if (length > entry->count) entry->count = length;
+                seen = token;
+                seen_length = entry->count;
+            }
+            /* The whole window has this period: each match further away is one of those seen, and not longer. */
+            if (whole) return;
         }
     }
 }
