@@ -221,7 +221,7 @@ uint64_t lzs_position(const lzs_sampler *s) {
 }
 
 size_t lzs_memory(const lzs_sampler *s) {
-    size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits);
+    size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits, &s->params);
     bytes += s->params.n_exempt * sizeof *s->params.exempt + s->params.n_dry_breakers * sizeof *s->params.dry_breakers;
     bytes += s->params.n_logit_bias * sizeof *s->params.logit_bias;
     return s->owns_backend ? bytes + lzs_backend_memory(s->backend) : bytes;
