@@ -1,6 +1,8 @@
-// test_cxx.cpp - the public header is C++ as well, and what it declares links.
+// test_cxx.cpp - the public headers are C++ as well, and what they declare links.
 #include "check.h"
 #include "lzsampler.h"
+#include "lzsampler_llama.h"
+#include "lzsampler_text.h"
 
 int main() {
     lzs_params params;
@@ -13,5 +15,6 @@ int main() {
     CHECK(lzs_sample(sampler, logits, &token) == LZS_OK && token >= 0 && token < 3);
     CHECK(lzs_accept(sampler, token) == LZS_OK);
     lzs_sampler_free(sampler);
+    lzs_llama_grammar_free(nullptr);
     return 0;
 }
