@@ -45,13 +45,13 @@ static bool equal_bits(float a, float b) {
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-enum { MAX_GROUPS = (MAX_N / LZS_STRETCH + 1) * LZS_LANES };
+enum { MAX_GROUPS = (MAX_N / LZS_STRETCH + 1) * LZS_STRETCH_GROUPS };
 
 static void test_scan_and_max(int32_t n, bool masked) {
     static float maxima[MAX_GROUPS + 1], expected_maxima[MAX_GROUPS + 1], best[MAX_GROUPS], expected_best[MAX_GROUPS];
     lzs_row row = row_of(n, masked);
     CHECK(equal_bits(table->scan(logits, n), lzs_kernels_scalar.scan(logits, n)) || table->scan(logits, n) == 0.0f);
-    int32_t n_stretches = lzs_stretches(n), n_groups = n_stretches * LZS_LANES;
+    int32_t n_stretches = lzs_stretches(n), n_groups = n_stretches * LZS_STRETCH_GROUPS;
     maxima[n_groups] = 42.0f;
     best[n_stretches] = 42.0f;
     lzs_top top, expected;
@@ -123,21 +123,41 @@ static void test_weigh(int32_t n, bool masked) {
                 .from = ranges[r].from, .limit = ranges[r].limit, .per_bit = ranges[r].per_bit, .count = t == 3};
             got.guard = 42;
             expected = got;
-            table->weigh(&row, scale, &got.histogram);
-            lzs_kernels_scalar.weigh(&row, scale, &expected.histogram);
+            for (int32_t from = 0; from < n; from += LZS_STRETCH) {
+                int32_t to = n - from < LZS_STRETCH ? n : from + LZS_STRETCH;
+                table->weigh(&row, from, to, scale, &got.histogram);
+                lzs_kernels_scalar.weigh(&row, from, to, scale, &expected.histogram);
+            }
             CHECK(memcmp(&got, &expected, sizeof got) == 0);
         }
     }
 }
 
-/* The words and bounds of all groups, and that no token's score lies below its group's bound. */
+/* Sums of weights that are at most 2^25, which 32 bits hold for a lane of a stretch. */
+static void test_small_weights(int32_t n, bool masked) {
+    static lzs_histogram got, expected;
+    lzs_row row = row_of(n, masked);
+    lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale(1.0f)};
+    if (!(fabsf(scale.max) < 1e6f)) return;
+    scale.max += 6.01f / scale.scale;
+    int32_t from = random_below(&random_state, n) / 64 * 64, to = n - from < LZS_STRETCH ? n : from + LZS_STRETCH;
+    CHECK(table->sum(&row, from, to, scale) == lzs_kernels_scalar.sum(&row, from, to, scale));
+    got = expected = (lzs_histogram){.from = 7.0f, .limit = 12.0f, .per_bit = 64.0f, .small = true};
+    table->weigh(&row, from, to, scale, &got);
+    lzs_kernels_scalar.weigh(&row, from, to, scale, &expected);
+    CHECK(memcmp(&got, &expected, sizeof got) == 0);
+}
+
+/* The words of all groups, and that no group is left out of the race which holds a token with such a score. */
 static void test_bounds(int32_t n, bool masked, int try) {
     static uint32_t words[MAX_GROUPS + 1], expected_words[MAX_GROUPS];
-    static float maxima[MAX_GROUPS], best[MAX_GROUPS], bounds[MAX_GROUPS + 1], expected_bounds[MAX_GROUPS];
+    static float maxima[MAX_GROUPS], best[MAX_GROUPS];
+    static int32_t groups[MAX_GROUPS + 1], expected_groups[MAX_GROUPS];
+    static bool listed[MAX_GROUPS];
     lzs_noise_key key = lzs_noise_key_of(random_bits(&random_state), random_bits(&random_state));
     lzs_row row = row_of(n, masked);
     lzs_top top;
-    int32_t n_groups = lzs_stretches(n) * LZS_LANES;
+    int32_t n_groups = lzs_stretches(n) * LZS_STRETCH_GROUPS;
     words[n_groups] = 42;
     table->group_words(key, n_groups, words);
     lzs_kernels_scalar.group_words(key, n_groups, expected_words);
@@ -147,14 +167,21 @@ static void test_bounds(int32_t n, bool masked, int try) {
     lzs_kernels_scalar.max(&row, maxima, best, &top);
     if (!(fabsf(top.max) <= FLT_MAX)) return;
     lzs_softmax_scale scale = {top.max, lzs_temperature_scale((float[]){1.0f, 0.5f, 1e-6f}[try % 3])};
-    bounds[n_groups] = 42.0f;
-    float least = table->bounds(maxima, words, n_groups, scale, bounds);
-    CHECK(equal_bits(least, lzs_kernels_scalar.bounds(maxima, words, n_groups, scale, expected_bounds)));
-    CHECK(memcmp(bounds, expected_bounds, (size_t)n_groups * sizeof *bounds) == 0 && bounds[n_groups] == 42.0f);
-    for (int32_t id = 0; id < n; id += 1 + n / 2000) {
-        if (!lzs_allowed(row.mask, id) || logits[id] == -INFINITY) continue;
-        float score = lzs_gap_bits(scale, logits[id]) + lzs_log2(lzs_token_noise(key, id));
-        CHECK(bounds[lzs_group_of(id)] <= score);
+    int32_t favourite = table->favourite(maxima, words, n_groups, scale);
+    CHECK(favourite == lzs_kernels_scalar.favourite(maxima, words, n_groups, scale));
+    for (int s = 0; s < 4; s++) {
+        float score = (float[]){INFINITY, 0.0f, -4.0f, -9.0f}[s], low = (float[]){-FLT_MAX, 0.0f, -FLT_MAX, 2.0f}[s];
+        groups[n_groups] = 42;
+        int32_t found = table->contenders(maxima, words, n_groups, scale, low, score, groups);
+        CHECK(found == lzs_kernels_scalar.contenders(maxima, words, n_groups, scale, low, score, expected_groups));
+        CHECK(memcmp(groups, expected_groups, (size_t)found * sizeof *groups) == 0 && groups[n_groups] == 42);
+        memset(listed, 0, sizeof listed);
+        for (int32_t i = 0; i < found; i++) listed[groups[i]] = true;
+        for (int32_t id = 0; id < n; id += 1 + n / 2000) {
+            if (!lzs_allowed(row.mask, id) || !(logits[id] >= low)) continue;
+            float own = lzs_gap_bits(scale, logits[id]) + lzs_log2(lzs_token_noise(key, id));
+            CHECK(listed[lzs_group_of(id)] || own > score);
+        }
     }
 }
 
@@ -165,13 +192,12 @@ static void test_open(int32_t n, bool masked) {
         lzs_cut cut = {lzs_key((float[]){-FLT_MAX, -FLT_MAX, 0.0f, 1.0f, 5.0f, scale.max}[try]), try < 3 ? INT32_MAX : n / 2};
         lzs_race race = {lzs_noise_key_of(7, (uint64_t)try), scale, INFINITY, -1}, expected = race, direct = race;
         for (int i = 0; i < 4; i++) { /* the race goes on from group to group */
-            int32_t group = i == 0 ? lzs_stretches(n) * LZS_LANES - 1 : random_below(&random_state, lzs_stretches(n) * LZS_LANES);
+            int32_t group = i == 0 ? lzs_stretches(n) * LZS_STRETCH_GROUPS - 1 : random_below(&random_state, lzs_stretches(n) * LZS_STRETCH_GROUPS);
             uint32_t word = lzs_group_word(race.key, (uint32_t)group);
             table->open(&row, group, word, cut, &race);
             lzs_kernels_scalar.open(&row, group, word, cut, &expected);
             CHECK(race.token == expected.token && equal_bits(race.score, expected.score));
-            for (uint32_t member = 0; member < LZS_GROUP; member++) {
-                int32_t id = lzs_group_token((uint32_t)group, member);
+            for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP; id++) {
                 if (id >= n || !lzs_allowed(row.mask, id) || !lzs_inside(cut, lzs_key(logits[id]), id)) continue;
                 lzs_run(&direct, logits[id], id, lzs_token_noise(race.key, id));
             }
@@ -191,9 +217,12 @@ static void test_lengths(int32_t n) {
     table->extend(len, tokens, n, 2, 33);
     lzs_kernels_scalar.extend(expected, tokens, n, 2, 33);
     CHECK(memcmp(len, expected, (size_t)n * sizeof *len) == 0 && len[n] == 4242);
-    int32_t found = table->nonzero(len, n, indices);
-    CHECK(found == lzs_kernels_scalar.nonzero(len, n, expected_indices));
-    CHECK(memcmp(indices, expected_indices, (size_t)found * sizeof *indices) == 0);
+    for (int i = 0; i < 4; i++) {
+        uint16_t least = (uint16_t[]){1, 2, 33, 65535}[i];
+        int32_t found = table->find_long(len, n, least, indices);
+        CHECK(found == lzs_kernels_scalar.find_long(len, n, least, expected_indices));
+        CHECK(memcmp(indices, expected_indices, (size_t)found * sizeof *indices) == 0);
+    }
 }
 
 int main(void) {
@@ -209,6 +238,7 @@ int main(void) {
                     test_scan_and_max(n, masked);
                     test_gather(n, masked);
                     test_weigh(n, masked);
+                    test_small_weights(n, masked);
                     test_bounds(n, masked, kind);
                     test_open(n, masked);
                 }
