@@ -46,7 +46,9 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed(prefix: Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    assert {path for path in files if path.startswith("include/")} == {"include/lzsampler.h"}
+    assert {path for path in files if path.startswith("include/")} == {
+        f"include/lzsampler{name}.h" for name in ("", "_status", "_llama", "_text")
+    }
     assert {"lib/liblzsampler.a", "lib/pkgconfig/lzsampler.pc"} <= files
     assert "lib/cmake/lzsampler/lzsampler-config.cmake" in files
     assert not any("test" in path or "example" in path for path in files)
@@ -110,13 +112,37 @@ def test_the_line_in_the_example(prefix: Path, tmp_path: Path) -> None:
     check_example(run([tmp_path / "example"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")))
 
 
-def test_exported_symbols(prefix: Path, tmp_path: Path) -> None:
-    """The shared library exports what the header declares, and nothing else."""
+@pytest.mark.parametrize(
+    ("library", "headers"),
+    [("lzsampler", ["lzsampler.h"]), ("lzsampler_text", ["lzsampler_text.h"])],
+)
+def test_exported_symbols(prefix: Path, tmp_path: Path, library: str, headers: list[str]) -> None:
+    """A shared library exports what its header declares, and nothing else."""
     nm = tool("nm")
-    library = next(path for path in (prefix / "lib").glob("liblzsampler.so*") if not path.is_symlink())
-    symbols = {line.split()[-1] for line in run([nm, "-D", "--defined-only", library], tmp_path).splitlines()}
+    path = next(path for path in (prefix / "lib").glob(f"lib{library}.so*") if not path.is_symlink())
+    symbols = {line.split()[-1] for line in run([nm, "-D", "--defined-only", path], tmp_path).splitlines()}
     assert symbols
     assert all(name.startswith("lzs_") for name in symbols)
-    header = (ROOT / "c" / "lzsampler.h").read_text()
-    declared = {part.split("(")[0].split()[-1].lstrip("*") for part in header.split("\nLZS_API ")[1:]}
-    assert symbols == declared
+    assert symbols == declared(prefix, headers)
+
+
+def test_exported_symbols_for_llama_cpp(prefix: Path, tmp_path: Path) -> None:
+    """The shared library for llama.cpp has the sampler inside, so it exports both headers."""
+    nm = tool("nm")
+    path = next(path for path in (prefix / "lib").glob("liblzsampler_llama.so*") if not path.is_symlink())
+    symbols = {line.split()[-1] for line in run([nm, "-D", "--defined-only", path], tmp_path).splitlines()}
+    assert symbols == declared(prefix, ["lzsampler.h", "lzsampler_llama.h"])
+
+
+def declared(prefix: Path, headers: list[str]) -> set[str]:
+    text = "".join((prefix / "include" / header).read_text() for header in headers)
+    return {part.split("(")[0].split()[-1].lstrip("*") for part in text.split("\nLZS_API ")[1:]}
+
+
+@pytest.mark.parametrize("library", ["lzsampler", "lzsampler_text", "lzsampler_llama"])
+def test_soname(prefix: Path, tmp_path: Path, library: str) -> None:
+    """Until 1.0 the minor version is the interface: a program of 0.1 must not load a library of 0.2."""
+    readelf = tool("readelf")
+    dynamic = run([readelf, "-d", prefix / "lib" / f"lib{library}.so"], tmp_path)
+    (line,) = [line for line in dynamic.splitlines() if "SONAME" in line]
+    assert line.endswith(f"[lib{library}.so.0.1]")
