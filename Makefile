@@ -9,7 +9,7 @@ SOURCES := $(wildcard c/*.c c/*.h c/*.in c/*/*.c c/*/*.h c/*/*.in cli/*.py lzsam
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions pytest hf neon noise versions bench wheel clean
+.PHONY: demo test lint ctest instructions pytest hf neon noise draws plans fuzz versions bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -30,18 +30,51 @@ ctest: $(VENV)/.ready
 instructions:
 	@if command -v valgrind >/dev/null; then bench/instructions.sh; else echo "instructions: skipped, no valgrind"; fi
 
+C_SOURCES := c/sampler.c $(wildcard c/state/*.c c/penalty/*.c c/constraint/*.c c/plan/*.c c/backend/*.c)
+C_INCLUDE := -Ic -Ic/include -Itests/c
+
 # The kernels of 64-bit Arm on this machine: apt-get install gcc-aarch64-linux-gnu qemu-user
 neon:
 	mkdir -p build
-	aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static -ffp-contract=off -Ic -Ic/include -Itests/c \
-	  c/lzs_*.c tests/c/test_kernels.c -lm -o build/test_kernels_neon
+	for test in test_kernels test_race test_draws; do \
+	  aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static $(C_INCLUDE) tests/c/$$test.c $(C_SOURCES) -lm \
+	    -o build/$${test}_neon || exit 1; \
+	done
 	qemu-aarch64 build/test_kernels_neon
+	qemu-aarch64 build/test_race_neon
+	qemu-aarch64 build/test_draws_neon 20000 10
 
 # The statistical tests of the noise with 10^7 draws each, about three minutes; ctest runs them with 200,000.
 noise:
 	mkdir -p build
 	$(CC) -std=c11 -Wall -Wextra -Werror -O2 -ffp-contract=off -Ic/backend tests/c/noise_statistics.c -lm -o build/noise_statistics
 	build/noise_statistics 10000000
+
+# What ctest does with fewer cases: a million difficult rows on all tables of kernels, and 100,000 plans as bytes that one
+# process writes and another one reads.
+draws: build/test_draws
+	build/test_draws 1000000 1000
+plans: build/test_plan build/plan_file
+	build/test_plan 100000
+	LZS_KERNELS=scalar build/plan_file write build/plans.bin 100000
+	build/plan_file read build/plans.bin 100000
+build/test_draws build/test_plan build/plan_file: build/%: tests/c/%.c $(C_SOURCES) $(wildcard c/*/*.h tests/c/*.h)
+	mkdir -p build
+	$(CC) -std=c11 -Wall -Wextra -Werror -O2 $(C_INCLUDE) $< $(C_SOURCES) -lm -o $@
+
+# The fuzzer for an hour: libFuzzer where clang has it, which goes on from the corpus that it leaves in build/corpus; else
+# random cases of the seed.
+SECONDS ?= 3600
+SEED ?= 1
+FUZZ_FLAGS := -std=c11 -O1 -g -Wall -Wextra -Werror -fno-sanitize-recover=all -fno-omit-frame-pointer $(C_INCLUDE)
+fuzz:
+	mkdir -p build/corpus
+	if clang -DLZS_LIBFUZZER -fsanitize=fuzzer,address,undefined $(FUZZ_FLAGS) tests/c/fuzz.c $(C_SOURCES) -lm -o build/fuzz; then \
+	  build/fuzz -seed=$(SEED) -max_total_time=$(SECONDS) -max_len=1000 -print_final_stats=1 build/corpus tests/c/corpus; \
+	else \
+	  $(CC) -fsanitize=address,undefined $(FUZZ_FLAGS) tests/c/fuzz.c $(C_SOURCES) -lm -o build/fuzz && \
+	  build/fuzz $(SEED) $(SECONDS); \
+	fi
 
 pytest: $(VENV)/.ready
 	$(BIN)/pytest

@@ -94,9 +94,9 @@ static inline uint32_t lzs_weight(float y) {
     return ((uint32_t)(v * 0x1p30f) << 1) >> n; /* v has 24 bits, so v * 2^30 is an integer */
 }
 
-/* 2^-y as a double, for y >= 0: what probabilities are made of. 0 from y = 1000 on. */
+/* 2^-y as a double, for y >= 0: what probabilities are made of. 0 from y = 125.5 on, so that a float holds it too. */
 static inline double lzs_exp2_neg(float y) {
-    if (!(y < 1000.0f)) return 0.0;
+    if (!(y < 125.5f)) return 0.0;
     uint32_t n = (uint32_t)(y + 0.5f);
     double v = (double)lzs_exp2_half((float)n - y);
     uint64_t scale_bits = (uint64_t)(1023 - n) << 52; /* 2^-n */

@@ -67,10 +67,10 @@ static void test_exp2(void) {
         CHECK(fabs((double)lzs_weight(y) - exact) <= exact * 1.5e-7 + 1.0);
     }
 
-    for (int n = 0; n < 1000; n++) CHECK(lzs_exp2_neg((float)n) == exp2(-n));
-    CHECK(lzs_exp2_neg(1000.0f) == 0.0 && lzs_exp2_neg(INFINITY) == 0.0);
+    for (int n = 0; n <= 125; n++) CHECK(lzs_exp2_neg((float)n) == exp2(-n));
+    CHECK(lzs_exp2_neg(125.5f) == 0.0 && lzs_exp2_neg(INFINITY) == 0.0);
     for (int i = 1; i < 1000000; i++) {
-        float y = (float)i * 0.000999f;
+        float y = (float)i * 0.000125f;
         CHECK(relative_error(lzs_exp2_neg(y), exp2(-(double)y)) < 1.2e-7);
     }
 }

@@ -94,16 +94,17 @@ static void test_walk(void) {
             for (int32_t i = 0; i < n; i++) tokens[i] = random_below(&state, letters);
             lzs_match_index index = index_of(n, 9, (size_t)n);
             lzs_match_index_rebuild(&index, tokens, (size_t)n);
-            lzs_match_walk walk = {.reach = random_below(&state, n)};
+            uint16_t least = (uint16_t)(1 + random_below(&state, 4));
+            lzs_match_walk walk = {.reach = random_below(&state, n), .least = least};
             int32_t expected = 0;
             while (lzs_match_walk_on(&walk, &index, kernels)) {
                 for (int32_t i = walk.n - 1; i >= 0; i--) {
                     do expected++;
-                    while (expected <= walk.reach && !lzs_match_length(&index, expected));
+                    while (expected <= walk.reach && lzs_match_length(&index, expected) < least);
                     CHECK(walk.base - walk.found[i] == expected);
                 }
             }
-            while (++expected <= walk.reach) CHECK(!lzs_match_length(&index, expected));
+            while (++expected <= walk.reach) CHECK(lzs_match_length(&index, expected) < least);
             lzs_match_index_free(&index);
         }
     }
