@@ -1,4 +1,4 @@
-"""`Prefilter`: the figures of a text and the scans that may find a loop in it, in one call of C (c/text/prefilter.c)."""
+"""`Prefilter`: the figures of a text and which scans may find a loop in it, in one call of C (c/text/prefilter.c)."""
 
 from typing import Any, NamedTuple
 
@@ -22,9 +22,10 @@ SHORT_NORMALIZED: int = lib.LZS_SCAN_SHORT_NORMALIZED
 class Prefilter:
     """Says of texts which scans may find a loop.
 
-    A run counts with the first number of copies, or with the second one if it has ``length`` bytes or more: ``of_bytes``
-    for runs of bytes of the text, ``of_spans`` for runs of words or lines, ``of_normalized`` for runs of bytes of the
-    normalized text. Copies are 2 or more and ``length`` is 1 or more; ValueError otherwise, at the first text.
+    A run counts with the first number of copies, or with the second one if it has ``length`` bytes or more:
+    ``of_bytes`` for runs of bytes of the text, ``of_spans`` for runs of words or lines, ``of_normalized`` for runs of
+    bytes of the normalized text. Copies are 2 or more and ``length`` is 1 or more; ValueError otherwise, when it is
+    called.
     """
 
     def __init__(

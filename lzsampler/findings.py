@@ -385,17 +385,17 @@ class _TextAudit(_FieldAudit):
         in_characters = _in_characters(normalized.data, found)
         length = in_characters.end - in_characters.start
         mask = self.enough(length, length, in_characters.period, near=True)
-        in_normalized = found.where(mask)
-        if not in_normalized.start.size:
+        kept = found.where(mask)
+        if not kept.start.size:
             return
-        in_text = normalized.places(np.stack((in_normalized.start, in_normalized.end, in_normalized.start + in_normalized.period)))
+        in_text = normalized.places(np.stack((kept.start, kept.end, kept.start + kept.period)))
 
         def is_unit(i: int) -> bool:
-            start = int(in_normalized.start[i])
-            unit = normalized.data[start : start + int(in_normalized.period[i])].decode("utf-8", "surrogatepass")
+            start = int(kept.start[i])
+            unit = normalized.data[start : start + int(kept.period[i])].decode("utf-8", "surrogatepass")
             return _distinct(unit, 0, len(unit), lambda character: not character.isalpha()) >= 2
 
-        significant = _Stretches(in_text[0], in_text[1], in_text[2] - in_text[0], in_normalized.copies)
+        significant = _Stretches(in_text[0], in_text[1], in_text[2] - in_text[0], kept.copies)
         self.take("char", "LZR004", significant, is_unit)
 
 

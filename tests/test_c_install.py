@@ -1,4 +1,7 @@
-"""The way of a C user: configure, build, install; then a CMake project and a pkg-config line build c/example.c."""
+"""The way of a C user: configure, build, install; then a CMake project and a pkg-config line build c/example.c.
+
+The same for the text library, which is used without the sampler.
+"""
 
 import subprocess
 from pathlib import Path
@@ -6,6 +9,32 @@ from pathlib import Path
 import pytest
 
 from native import ROOT, check_example, compiler, run, tool
+
+LIBRARIES = {"lzsampler": "c/lzsampler.h", "lzsampler_text": "c/include/lzsampler_text.h"}
+
+TEXT_PROGRAM = r"""
+#include <stdio.h>
+#include <lzsampler_text.h>
+
+int main(void) {
+    static const uint8_t text[] = "the loop the loop the loop ";
+    lzs_repetition runs[4];
+    size_t n_runs;
+    if (lzs_byte_runs(text, sizeof text - 1, 2, 9, 0, runs, 4, &n_runs) != LZS_OK) return 1;
+    for (size_t i = 0; i < n_runs; i++) printf("%d %d\n", (int)runs[i].length, (int)runs[i].period);
+    return 0;
+}
+"""
+
+TEXT_CONSUMER = """
+cmake_minimum_required(VERSION 3.20)
+project(consumer LANGUAGES C)
+find_package(lzsampler 0.1 REQUIRED)
+foreach(kind static shared)
+  add_executable(text_${kind} text.c)
+  target_link_libraries(text_${kind} PRIVATE lzsampler::text_${kind})
+endforeach()
+"""
 
 CONSUMER = """
 cmake_minimum_required(VERSION 3.20)
@@ -46,8 +75,10 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed(prefix: Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    assert {path for path in files if path.startswith("include/")} == {"include/lzsampler.h"}
-    assert {"lib/liblzsampler.a", "lib/pkgconfig/lzsampler.pc"} <= files
+    headers = {"lzsampler.h", "lzsampler_status.h", "lzsampler_text.h"}
+    assert {path for path in files if path.startswith("include/")} == {f"include/{header}" for header in headers}
+    for library in LIBRARIES:
+        assert {f"lib/lib{library}.a", f"lib/pkgconfig/{library}.pc"} <= files
     assert "lib/cmake/lzsampler/lzsampler-config.cmake" in files
     assert not any("test" in path or "example" in path for path in files)
 
@@ -60,6 +91,16 @@ def test_cmake_consumer(prefix: Path, tmp_path: Path) -> None:
     outputs = [run([tmp_path / "build" / f"example_{kind}"], tmp_path) for kind in ("static", "shared")]
     assert outputs[0] == outputs[1]
     check_example(outputs[0])
+
+
+def test_cmake_consumer_of_the_text_library(prefix: Path, tmp_path: Path) -> None:
+    cmake = tool("cmake")
+    (tmp_path / "CMakeLists.txt").write_text(TEXT_CONSUMER)
+    (tmp_path / "text.c").write_text(TEXT_PROGRAM)
+    run([cmake, "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"], tmp_path)
+    run([cmake, "--build", "build"], tmp_path)
+    for kind in ("static", "shared"):
+        assert run([tmp_path / "build" / f"text_{kind}"], tmp_path) == "27 9\n"
 
 
 def test_cmake_subproject(tmp_path: Path) -> None:
@@ -101,6 +142,19 @@ def test_pkg_config_consumer(prefix: Path, tmp_path: Path, kind: str) -> None:
     check_example(run([tmp_path / "example"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")))
 
 
+@pytest.mark.parametrize("kind", ["shared", "static"])
+def test_pkg_config_consumer_of_the_text_library(prefix: Path, tmp_path: Path, kind: str) -> None:
+    pkg_config = tool("pkg-config", "pkgconf")
+    search = {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    assert run([pkg_config, "--modversion", "lzsampler_text"], tmp_path, **search).strip() == "0.1.0"
+    flags = run([pkg_config, "--cflags", "--libs", "lzsampler_text"], tmp_path, **search).split()
+    if kind == "static":
+        flags = [str(prefix / "lib" / "liblzsampler_text.a") if flag == "-llzsampler_text" else flag for flag in flags]
+    (tmp_path / "text.c").write_text(TEXT_PROGRAM)
+    run([compiler(), "-std=c11", "text.c", *flags, "-o", "text"], tmp_path)
+    assert run([tmp_path / "text"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")) == "27 9\n"
+
+
 def test_the_line_in_the_example(prefix: Path, tmp_path: Path) -> None:
     """The command that c/example.c's own comment gives, with the prefix's folders."""
     line = next(line for line in (ROOT / "c" / "example.c").read_text().splitlines() if " cc " in line)
@@ -110,13 +164,34 @@ def test_the_line_in_the_example(prefix: Path, tmp_path: Path) -> None:
     check_example(run([tmp_path / "example"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")))
 
 
-def test_exported_symbols(prefix: Path, tmp_path: Path) -> None:
-    """The shared library exports what the header declares, and nothing else."""
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_exported_symbols(prefix: Path, tmp_path: Path, name: str) -> None:
+    """A shared library exports what its header declares, and nothing else."""
     nm = tool("nm")
-    library = next(path for path in (prefix / "lib").glob("liblzsampler.so*") if not path.is_symlink())
+    library = next(path for path in (prefix / "lib").glob(f"lib{name}.so*") if not path.is_symlink())
     symbols = {line.split()[-1] for line in run([nm, "-D", "--defined-only", library], tmp_path).splitlines()}
     assert symbols
-    assert all(name.startswith("lzs_") for name in symbols)
-    header = (ROOT / "c" / "lzsampler.h").read_text()
+    assert all(symbol.startswith("lzs_") for symbol in symbols)
+    header = (ROOT / LIBRARIES[name]).read_text()
     declared = {part.split("(")[0].split()[-1].lstrip("*") for part in header.split("\nLZS_API ")[1:]}
     assert symbols == declared
+
+
+def symbols_of(library: Path, folder: Path) -> tuple[set[str], set[str]]:
+    """The symbols of ours that an archive defines, and those that it uses."""
+    nm = tool("nm")
+    defined, used = (
+        {line.split()[-1] for line in run([nm, "-g", flag, library], folder).splitlines() if " " in line}
+        for flag in ("--defined-only", "--undefined-only")
+    )
+    return {name for name in defined if name.startswith("lzs_")}, {name for name in used if name.startswith("lzs_")}
+
+
+def test_the_libraries_share_no_symbol(prefix: Path, tmp_path: Path) -> None:
+    """So a program can link either of them alone, or both."""
+    sampler, of_sampler = symbols_of(prefix / "lib" / "liblzsampler.a", tmp_path)
+    text, of_text = symbols_of(prefix / "lib" / "liblzsampler_text.a", tmp_path)
+    assert of_sampler <= sampler
+    assert of_text <= text
+    assert of_text
+    assert not sampler & text

@@ -153,6 +153,8 @@ def test_commands(block: Block, reader: Reader, ours: Callable[[str, float], str
         check_example("\n".join(output.splitlines()[-2:]))
     elif program == "llama_example":
         assert output == ours(LOOPING, 0.15)
+    elif "./repeats" in block.text:
+        assert output == " on and on and on and on\n"
     elif program == "pick":
         tokens = output.split()
         assert len(tokens) == 8
@@ -179,7 +181,8 @@ def test_links(page: str) -> None:
         assert target.startswith("http") or (ROOT / page).parent.joinpath(target).exists(), target
 
 
-FLAGS = ["-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'c'}"]
+INCLUDES = [f"-I{ROOT / 'c'}", f"-I{ROOT / 'c' / 'include'}"]
+FLAGS = ["-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", *INCLUDES]
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +256,7 @@ int main(void) {
 
 @pytest.mark.parametrize("command", [["cc", "-std=c11"], ["c++", "-x", "c++", "-std=c++11"]], ids=lambda c: c[0])
 def test_the_program_is_c_and_cxx(command: list[str], tmp_path: Path) -> None:
-    flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'c'}", "-isystem", str(llama_include()), "-fsyntax-only"]
+    flags = ["-Wall", "-Wextra", "-Werror", *INCLUDES, "-isystem", str(llama_include()), "-fsyntax-only"]
     run([tool(command[0]), *command[1:], *flags, ROOT / "c" / "llama_example.c"], tmp_path)
 
 

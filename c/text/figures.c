@@ -1,17 +1,17 @@
 /* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that repeat earlier ones.
  *
  * An n-gram of words is numbered by the pair of the number of its first n - 1 words and the number of its last word, so
- * comparing n-grams is comparing pairs. An n-gram can repeat only if its two (n - 1)-grams do; most do not, and are never
- * looked up.
+ * comparing n-grams is comparing pairs. An n-gram can repeat only if its two (n - 1)-grams do; most do not, and are
+ * never looked up.
  *
- * Datatrove compares its duplicate 5- to 10-grams without the spaces between their words ("ab c" equals "a bc"), so they
- * are stretches of the joined words. Two of them can be equal only if their first 16 bytes are (24 and 32 for the longer
- * ones). Two bit sets of hashes find the words at which such a beginning occurs twice; in ordinary text that is one word
- * in twenty, and only there are n-grams looked up.
+ * Datatrove compares its duplicate 5- to 10-grams without the spaces between their words ("ab c" equals "a bc"), so
+ * they are stretches of the joined words. Two of them can be equal only if their first 16 bytes are (24 and 32 for the
+ * longer ones). Two bit sets of hashes find the words at which such a beginning occurs twice; in ordinary text that is
+ * one word in twenty, and only there are n-grams looked up.
  *
- * A text longer than PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b bytes, the
- * arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs need no
- * more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams.
+ * A text longer than PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b bytes,
+ * the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs need
+ * no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams.
  */
 #include "text.h"
 
@@ -53,8 +53,8 @@ static void piece_free(piece *p) {
     free(p->table.slots);
 }
 
-/* Allocates all arrays as one block. A program that measures many texts gets the same block again each time, so its pages
- * are not mapped anew. */
+/* Allocates all arrays as one block. A program that measures many texts gets the same block again each time, so its
+ * pages are not mapped anew. */
 static lzs_status piece_init(piece *p) {
     size_t n = p->n + 1, n_bytes = 0;
     int32_t last_id = 0;
@@ -144,7 +144,8 @@ static void swap_counts(piece *p) {
     p->new_counts = counts;
 }
 
-/* Numbers the 1-grams without a search. The ids are small enough for this unless the piece is a part of a longer text. */
+/* Numbers the 1-grams without a search. The ids are small enough for this unless the piece is a part of a longer
+ * text. */
 static void make_unigrams(piece *p, size_t *n_distinct) {
     *n_distinct = 0;
     memset(p->gram_of, 0xFF, (p->n + 1) * sizeof *p->gram_of);
@@ -209,9 +210,9 @@ static void join_words(piece *p) {
     p->n_listed = p->n;
 }
 
-/* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It can
- * only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well. A
- * first pass over the list collects the hashes of these bytes in `seen`, and those that it meets again in `twice`. */
+/* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It
+ * can only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well.
+ * A first pass over the list collects the hashes of these bytes in `seen`, and those that it meets again in `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
@@ -286,9 +287,9 @@ static lzs_status word_figures(piece *p, lzs_figures *figures) {
     return status;
 }
 
-/* Returns where the piece ends that starts at `from`, and moves *word behind its last word: at the end of the text, if the
- * rest has at most PIECE bytes; else after the last word that fits; else after the first word, if that is too long; else
- * within the white space, of which there is more than a piece. */
+/* Returns where the piece ends that starts at `from`, and moves *word behind its last word: at the end of the text, if
+ * the rest has at most PIECE bytes; else after the last word that fits; else after the first word, if that is too long;
+ * else within the white space, of which there is more than a piece. */
 static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
     size_t first = *word, limit = n - from > PIECE ? from + PIECE : n;
     while (*word < n_words && words[*word].end <= limit) ++*word;
@@ -301,10 +302,8 @@ lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words
                             lzs_figures *figures) {
     if ((!text && n) || ((!words || !ids) && n_words) || !figures || n > UINT32_MAX) return LZS_EINVAL;
     for (size_t i = 0; i < n_words; i++) {
-        if (words[i].start > words[i].end || words[i].end > n || (i && words[i].start < words[i - 1].end) || ids[i] < 0 ||
-            (size_t)ids[i] >= n_words) {
-            return LZS_EINVAL;
-        }
+        if (words[i].start > words[i].end || words[i].end > n) return LZS_EINVAL;
+        if ((i && words[i].start < words[i - 1].end) || ids[i] < 0 || (size_t)ids[i] >= n_words) return LZS_EINVAL;
     }
     *figures = (lzs_figures){.characters = count_characters(text, n), .words = n_words};
     lzs_status status = LZS_OK;
@@ -320,8 +319,8 @@ lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words
                                     &figures->duplicate_line_characters);
         }
         if (status == LZS_OK) {
-            status = count_elements(text, lzs_text_strip(text, all), 2, &figures->paragraphs, &figures->duplicate_paragraphs,
-                                    &figures->duplicate_paragraph_characters);
+            status = count_elements(text, lzs_text_strip(text, all), 2, &figures->paragraphs,
+                                    &figures->duplicate_paragraphs, &figures->duplicate_paragraph_characters);
         }
         from = to;
     }

@@ -1,12 +1,13 @@
-/* normalize.c - writes the normalized text, in which what a counter, a capital letter or an indentation changes is alike.
+/* normalize.c - writes the normalized text, in which what a counter, a capital letter or an indentation changes is
+ * alike.
  *
- * The text is decoded, folded by the caller's table, and encoded again, character by character; stretches of ASCII take a
- * shorter way, since most texts are little else. The table decides what a digit, white space or a capital letter is; this
- * file only knows that several spaces, and several zeros, become one.
+ * The text is decoded, folded by the caller's table, and encoded again, character by character; stretches of ASCII take
+ * a shorter way, since most texts are little else. The table decides what a digit, white space or a capital letter is;
+ * this file only knows that several spaces, and several zeros, become one.
  *
- * What is well-formed is what Unicode 15 defines in its table 3-7: the shortest form of a number up to 10FFFF that is not
- * a surrogate. Every other byte is copied unchanged, so the text between such bytes is normalized all the same, and two
- * different texts do not become equal by an error in their encoding.
+ * What is well-formed is what Unicode 15 defines in its table 3-7: the shortest form of a number up to 10FFFF that is
+ * not a surrogate. Every other byte is copied unchanged, so the text between such bytes is normalized all the same, and
+ * two different texts do not become equal by an error in their encoding.
  */
 #include "text.h"
 
@@ -21,10 +22,11 @@ static size_t encoded_width(uint32_t c) {
     return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
-/* Reads the character that starts with a byte of 80 or more, and returns its number of bytes. If no well-formed character
- * starts there, the character is NO_CHARACTER and the number is 1. */
+/* Reads the character that starts with a byte of 80 or more, and returns its number of bytes. If no well-formed
+ * character starts there, the character is NO_CHARACTER and the number is 1. Two bytes that start with C2 or more are
+ * always well-formed if the second is a continuation byte; the number in longer ones must be checked. */
 static size_t decode(const uint8_t *text, size_t n, uint32_t *character) {
-    size_t width = text[0] >= 0xF8 ? 1 : text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : text[0] >= 0xC0 ? 2 : 1;
+    size_t width = text[0] >= 0xF8 ? 1 : text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : text[0] >= 0xC2 ? 2 : 1;
     *character = NO_CHARACTER;
     if (width == 1 || width > n) return 1;
     uint32_t c = text[0] & (0x7Fu >> width);
@@ -32,7 +34,7 @@ static size_t decode(const uint8_t *text, size_t n, uint32_t *character) {
         if ((text[i] & 0xC0) != 0x80) return 1;
         c = c << 6 | (text[i] & 0x3Fu);
     }
-    if (encoded_width(c) != width || !is_character(c)) return 1;
+    if (width > 2 && (encoded_width(c) != width || !is_character(c))) return 1;
     *character = c;
     return width;
 }
@@ -90,7 +92,7 @@ lzs_status lzs_normalize(const uint8_t *text, size_t n, const uint32_t *fold, si
         if (c >= 0x80) width = decode(text + at, n - at, &c);
         if (c < n_fold) {
             c = fold[c];
-            if (!is_character(c) || encoded_width(c) > width) return LZS_EINVAL;
+            if (encoded_width(c) > width || (width > 2 && !is_character(c))) return LZS_EINVAL;
         }
         if (!collapses(c, last)) {
             while (place < n_places && places[place] <= made) places[place++] = n_characters;

@@ -1,8 +1,8 @@
 /* prefilter.c - computes all figures of a text, and which scans for loops may find one, in a single call.
  *
- * Most texts have no loop, and most are short, so that a dozen calls from another language would cost more than the scans
- * themselves. The prefilter makes each scan in its cheapest form, which says only whether there is a run that counts. If
- * there may be, the caller scans again for the places.
+ * Most texts have no loop, and most are short, so that a dozen calls from another language would cost more than the
+ * scans themselves. The prefilter makes each scan in its cheapest form, which says only whether there is a run that
+ * counts. If there may be, the caller scans again for the places.
  *
  * When one run already covers half of the text, the caller will find a loop anyway: the bits of the scans of lines and
  * of the normalized text are then set without making them.
@@ -34,8 +34,8 @@ static bool are_valid(limits need) {
     return need.length >= 1 && need.copies >= 2 && need.long_copies >= 2;
 }
 
-/* Finds the long runs of bytes that count, the first of them for runs[ROOM], and whether there may be shorter ones with a
- * period of `least` bytes or more. */
+/* Finds the long runs of bytes that count, the first of them for runs[ROOM], and whether there may be shorter ones with
+ * a period of `least` bytes or more. */
 static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_t least, lzs_repetition *runs,
                              size_t *n_runs, bool *some_short) {
     uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies;
@@ -85,8 +85,8 @@ static void numbered_free(numbered *units) {
     free(units->ids);
 }
 
-/* Splits a text into at most `room` spans, numbers them, and scans them for runs. The caller frees *units, also after an
- * error. */
+/* Splits a text into at most `room` spans, numbers them, and scans them for runs. The caller frees *units, also after
+ * an error. */
 static lzs_status split_and_scan(const uint8_t *text, size_t n, int32_t kind, size_t room, limits need, numbered *units,
                                  bool *found) {
     *units = (numbered){NULL, NULL, 0};

@@ -1,29 +1,29 @@
 /* runs.c - finds all runs of a text: its maximal repetitions with enough copies and enough units.
  *
  * A run of period p that is p + m units long has m matches in a row, which are places where the text equals itself p
- * units later, with a mismatch or an end of the text on either side. The run counts if m is at least
- * shortest = max((min_copies - 1) * p, min_length - p). So the text is compared with itself p units later, for each
- * period p from short to long, at anchors. These are so close together that any `shortest` matches in a row contain all
- * of the 8-byte window at one of them. A window that matches is extended on both sides. For n units and k copies, all
- * periods together have about n / (k - 1) * ln(n / k) windows, and in ordinary texts nearly all of them differ. Three
- * rules keep a text that repeats itself from costing more:
+ * units later, with a mismatch or an end of the text on either side. The run counts if m is at least shortest =
+ * max((min_copies - 1) * p, min_length - p). So the text is compared with itself p units later, for each period p from
+ * short to long, at anchors. These are so close together that any `shortest` matches in a row contain all of the 8-byte
+ * window at one of them. A window that matches is extended on both sides. For n units and k copies, all periods
+ * together have about n / (k - 1) * ln(n / k) windows, and in ordinary texts nearly all of them differ. Three rules
+ * keep a text that repeats itself from costing more:
  *
  * - Known runs are skipped. Let [start, end) be a known run whose period q, the shortest it has, is less than p. If q
  *   divides p, then all of [start, end - p) matches, and a run there would be the known one again. It is left out, so
  *   each run is found once, at its shortest period. (By the theorem of Fine and Wilf, every period with two copies or
- *   more is a multiple of the shortest one.) If q does not divide p, no q matches in a row lie inside the run, because a
- *   primitive word occurs in its powers at multiples of its length only. So no stretch of `shortest` >= q matches touches
- *   [start + q, end - p - q). A run is kept in the list while it is longer than p.
- * - Known runs are jumped over. If two places lie inside known runs of one period and agree over that period, they agree
- *   until the first of the two runs ends. `cover` gives, for each block of the text, the run of a short period that
- *   contains the block.
+ *   more is a multiple of the shortest one.) If q does not divide p, no q matches in a row lie inside the run, because
+ *   a primitive word occurs in its powers at multiples of its length only. So no stretch of `shortest` >= q matches
+ *   touches [start + q, end - p - q). A run is kept in the list while it is longer than p.
+ * - Known runs are jumped over. If two places lie inside known runs of one period and agree over that period, they
+ *   agree until the first of the two runs ends. `cover` gives, for each block of the text, the run of a short period
+ *   that contains the block.
  * - Long stretches of matches that are too short for a run would cost their length at every period, O(n^2) in all. (The
  *   text w^n x w^n has some at every multiple of |w|.) Once as many bytes as the text has were spent on such stretches,
  *   those that are longer than REACH bytes must pass an upper bound, which comes from polynomial fingerprints (Karp and
  *   Rabin 1987) modulo 2^61 - 1. Equal stretches have equal fingerprints, so the bound is never too low and no run is
- *   lost. What passes is compared byte by byte, so no run is invented. Two stretches that differ have equal fingerprints
- *   with a probability below n / 2^60; they then cost their length. The base is derived from addresses of this call,
- *   which a text cannot foresee.
+ *   lost. What passes is compared byte by byte, so no run is invented. Two stretches that differ have equal
+ *   fingerprints with a probability below n / 2^60; they then cost their length. The base is derived from addresses of
+ *   this call, which a text cannot foresee.
  *
  * Time: an anchor costs one comparison or, if its window matches, at most 2 REACH bytes and 4 log2(n) fingerprints. In
  * addition each run costs its length twice: once to be compared, and once in steps over known runs. The lengths of all
@@ -31,8 +31,8 @@
  * O(n / P) of them are shorter than 8P. The total is O(n log(n)^2) for every text.
  *
  * Memory per byte of text: 3/32 bytes for `cover` once there is a run for it, and 1 byte for fingerprints once they are
- * needed. In addition up to 72 bytes for each run that is longer than the current period. There are fewer such runs than
- * units (the runs theorem: Bannai et al. 2017), and in ordinary texts a handful.
+ * needed. In addition up to 72 bytes for each run that is longer than the current period. There are fewer such runs
+ * than units (the runs theorem: Bannai et al. 2017), and in ordinary texts a handful.
  *
  * Runs with two copies or more can be found in O(n) from the Lempel-Ziv factorization (Kolpakov and Kucherov 1999) or
  * from Lyndon words (Bannai et al. 2017), but these need a suffix array, and building one takes longer than this scan
@@ -196,9 +196,9 @@ static int bits_of(uint64_t n) {
     return bits;
 }
 
-/* Returns an upper bound of the bytes, at most `limit`, that agree from x and y on, or before x and y if not `right`. Two
- * stretches of 2^e bytes agree if the difference between the fingerprints of the prefixes that end before them, times
- * base^(2^e), is the difference between those of the prefixes that end after them. */
+/* Returns an upper bound of the bytes, at most `limit`, that agree from x and y on, or before x and y if not `right`.
+ * Two stretches of 2^e bytes agree if the difference between the fingerprints of the prefixes that end before them,
+ * times base^(2^e), is the difference between those of the prefixes that end after them. */
 static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_t limit) {
     uint64_t n = 0, near = difference(s, x, y);
     for (int e = bits_of(limit) - 1; e >= 0; e--) {

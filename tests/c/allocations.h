@@ -21,7 +21,8 @@ void __wrap_free(void *p);
 
 static long n_allocations;           /* that were asked for */
 static long n_live;                  /* blocks that were not freed yet */
-static size_t live_bytes, peak_bytes; /* bytes of the live blocks, and the most there were; set peak_bytes to measure anew */
+static size_t live_bytes;            /* of the live blocks */
+static size_t peak_bytes;            /* most live bytes since the test set this to live_bytes */
 static long fail_after = -1;         /* number of allocations after which one fails; -1 if none does */
 
 typedef union block_header {

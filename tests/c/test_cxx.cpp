@@ -1,6 +1,7 @@
-// test_cxx.cpp - the public header is C++ as well, and what it declares links.
+// test_cxx.cpp - the public headers are C++ as well, together in one file, and what they declare links.
 #include "check.h"
 #include "lzsampler.h"
+#include "lzsampler_text.h"
 
 int main() {
     lzs_params params;
@@ -13,5 +14,9 @@ int main() {
     CHECK(lzs_sample(sampler, logits, &token) == LZS_OK && token >= 0 && token < 3);
     CHECK(lzs_accept(sampler, token) == LZS_OK);
     lzs_sampler_free(sampler);
+    const uint8_t text[] = {'a', 'b', 'a', 'b'};
+    lzs_repetition run;
+    size_t n_runs;
+    CHECK(lzs_byte_runs(text, 4, 2, 0, 0, &run, 1, &n_runs) == LZS_OK && n_runs == 1 && run.period == 2);
     return 0;
 }

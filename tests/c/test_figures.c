@@ -65,7 +65,8 @@ static void test_random(void) {
     }
 }
 
-/* Checks that the figures depend on which words have equal numbers only, also if the numbers exceed the words of a piece. */
+/* Checks that the figures depend on which words have equal numbers only, also if the numbers exceed the words of a
+ * piece. */
 static void test_numbers_of_any_order(void) {
     enum { N = 9 << 20, N_WORDS = N / 16 };
     uint8_t *text = malloc(N);
@@ -123,7 +124,8 @@ static void test_arguments(void) {
     CHECK(lzs_text_figures(NULL, 0, NULL, NULL, 0, &figures) == LZS_OK && figures.lines == 0);
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL); /* they overlap */
     spans[1].start = 2;
-    CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL); /* two words have no number 2 */
+    /* Two words have no number 2. */
+    CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_EINVAL);
     ids[1] = 1;
     CHECK(lzs_text_figures((const uint8_t *)"abc", 3, spans, ids, 2, &figures) == LZS_OK && figures.characters == 3);
     lzs_span empty[2] = {{0, 0}, {0, 0}};

@@ -45,8 +45,8 @@ static void bytes_repeat(const uint8_t *text, size_t n, uint64_t copies, uint64_
     free(runs);
 }
 
-/* Checks that the prefilter says what the scans would find, or sets the bits of scans that it did not make because a run
- * covers half of the text. */
+/* Checks that the prefilter says what the scans would find, or sets the bits of scans that it did not make because a
+ * run covers half of the text. */
 static void check_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rules *rules, int *n_seen) {
     uint32_t fold[256];
     make_fold(fold);
@@ -72,7 +72,8 @@ static void check_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_r
     CHECK(lzs_normalize(text, n, fold, 256, normalized, &n_normalized, NULL, 0) == LZS_OK);
     bool exact[2], near[2];
     bytes_repeat(text, n, rules->byte_copies, rules->long_byte_copies, rules->length, 1, exact);
-    bytes_repeat(normalized, n_normalized, rules->normalized_copies, rules->long_normalized_copies, rules->length, 2, near);
+    bytes_repeat(normalized, n_normalized, rules->normalized_copies, rules->long_normalized_copies, rules->length, 2,
+                 near);
     int32_t expected = (exact[0] ? LZS_SCAN_LONG_BYTES : 0) | (exact[1] ? LZS_SCAN_SHORT_BYTES : 0) |
                        (spans_repeat(text, n, LZS_SPLIT_LINES, rules) ? LZS_SCAN_LINES : 0) |
                        (spans_repeat(text, n, LZS_SPLIT_WORDS, rules) ? LZS_SCAN_WORDS : 0) |

@@ -188,9 +188,9 @@ static void test_hostile(void) {
     }
 }
 
-/* The same noise before runs of one period, whose units begin alike but end in different ways. Behind the noise, STRETCH
- * places in a row agreed and the next ones lie in known runs, but less than a period of them has been seen. The lengths
- * make the comparison pause there, and blocks begin there, when it starts at the first anchor. */
+/* The same noise before runs of one period, whose units begin alike but end in different ways. Behind the noise,
+ * STRETCH places in a row agreed and the next ones lie in known runs, but less than a period of them has been seen. The
+ * lengths make the comparison pause there, and blocks begin there, when it starts at the first anchor. */
 static void test_jumps(void) {
     enum { N = 6000, MAX_PERIOD = 2000 };
     static uint8_t text[N];
