@@ -1,4 +1,4 @@
-"""The mirrored structs of c/lzs_llama_abi.h against the llama.h of the llama-cpp-python that is installed."""
+"""The mirrored structs of c/llama/abi.h against the llama.h of the llama-cpp-python that is installed."""
 
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 """The way of a C user: configure, build, install; then a CMake project and a pkg-config line build c/example.c.
 
-The same for the text library, which is used without the sampler.
+The same for the library for llama.cpp, which contains the sampler, and for the text library, which does without it.
 """
 
 import subprocess
@@ -10,7 +10,11 @@ import pytest
 
 from native import ROOT, check_example, compiler, run, tool
 
-LIBRARIES = {"lzsampler": "c/lzsampler.h", "lzsampler_text": "c/include/lzsampler_text.h"}
+LIBRARIES = {  # the headers whose functions each exports
+    "lzsampler": ("lzsampler.h",),
+    "lzsampler_llama": ("lzsampler.h", "lzsampler_llama.h"),
+    "lzsampler_text": ("lzsampler_text.h",),
+}
 
 TEXT_PROGRAM = r"""
 #include <stdio.h>
@@ -26,13 +30,44 @@ int main(void) {
 }
 """
 
-TEXT_CONSUMER = """
+LLAMA_PROGRAM = r"""
+#include <stdio.h>
+#include <lzsampler_llama.h>
+
+static void *chain_sampler[2]; /* as libllama's: its functions, its context */
+
+static void *init(void *functions, void *context) { /* stands for llama_sampler_init */
+    chain_sampler[0] = functions;
+    chain_sampler[1] = context;
+    return chain_sampler;
+}
+
+int main(void) {
+    lzs_params params;
+    lzs_params_init(&params);
+    lzs_sampler *sampler;
+    void *made;
+    if (lzs_sampler_new(27, &params, &sampler) != LZS_OK) return 1;
+    if (lzs_chain_sampler_new(sampler, LZS_CHAIN_PENALTIES, (void *)init, &made) != LZS_OK) return 2;
+    if (made != chain_sampler || lzs_chain_sampler_status(made) != LZS_OK) return 3;
+    printf("%d %d\n", (int)lzs_n_vocab(lzs_chain_sampler_inner(made)), lzs_chain_sampler_inner(made) != sampler);
+    lzs_sampler_free(sampler);
+    return 0;
+}
+"""
+
+OTHERS = {  # library: prefix of its targets, a program, what that prints
+    "lzsampler_llama": ("llama_", LLAMA_PROGRAM, "27 1\n"),
+    "lzsampler_text": ("text_", TEXT_PROGRAM, "27 9\n"),
+}
+
+OTHER_CONSUMER = """
 cmake_minimum_required(VERSION 3.20)
 project(consumer LANGUAGES C)
 find_package(lzsampler 0.1 REQUIRED)
 foreach(kind static shared)
-  add_executable(text_${kind} text.c)
-  target_link_libraries(text_${kind} PRIVATE lzsampler::text_${kind})
+  add_executable(program_${kind} program.c)
+  target_link_libraries(program_${kind} PRIVATE lzsampler::PREFIX${kind})
 endforeach()
 """
 
@@ -75,10 +110,11 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed(prefix: Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    headers = {"lzsampler.h", "lzsampler_status.h", "lzsampler_text.h"}
+    headers = {"lzsampler.h", "lzsampler_llama.h", "lzsampler_status.h", "lzsampler_text.h"}
     assert {path for path in files if path.startswith("include/")} == {f"include/{header}" for header in headers}
     for library in LIBRARIES:
         assert {f"lib/lib{library}.a", f"lib/pkgconfig/{library}.pc"} <= files
+        assert (prefix / "lib" / f"lib{library}.so.0.1").exists()  # until 1.0 the minor version is the interface
     assert "lib/cmake/lzsampler/lzsampler-config.cmake" in files
     assert not any("test" in path or "example" in path for path in files)
 
@@ -93,14 +129,16 @@ def test_cmake_consumer(prefix: Path, tmp_path: Path) -> None:
     check_example(outputs[0])
 
 
-def test_cmake_consumer_of_the_text_library(prefix: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("library", OTHERS)
+def test_cmake_consumer_of_another_library(prefix: Path, tmp_path: Path, library: str) -> None:
     cmake = tool("cmake")
-    (tmp_path / "CMakeLists.txt").write_text(TEXT_CONSUMER)
-    (tmp_path / "text.c").write_text(TEXT_PROGRAM)
+    targets, program, output = OTHERS[library]
+    (tmp_path / "CMakeLists.txt").write_text(OTHER_CONSUMER.replace("PREFIX", targets))
+    (tmp_path / "program.c").write_text(program)
     run([cmake, "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"], tmp_path)
     run([cmake, "--build", "build"], tmp_path)
     for kind in ("static", "shared"):
-        assert run([tmp_path / "build" / f"text_{kind}"], tmp_path) == "27 9\n"
+        assert run([tmp_path / "build" / f"program_{kind}"], tmp_path) == output
 
 
 def test_cmake_subproject(tmp_path: Path) -> None:
@@ -143,16 +181,21 @@ def test_pkg_config_consumer(prefix: Path, tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["shared", "static"])
-def test_pkg_config_consumer_of_the_text_library(prefix: Path, tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("library", OTHERS)
+def test_pkg_config_consumer_of_another_library(prefix: Path, tmp_path: Path, library: str, kind: str) -> None:
     pkg_config = tool("pkg-config", "pkgconf")
     search = {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
-    assert run([pkg_config, "--modversion", "lzsampler_text"], tmp_path, **search).strip() == "0.1.0"
-    flags = run([pkg_config, "--cflags", "--libs", "lzsampler_text"], tmp_path, **search).split()
-    if kind == "static":
-        flags = [str(prefix / "lib" / "liblzsampler_text.a") if flag == "-llzsampler_text" else flag for flag in flags]
-    (tmp_path / "text.c").write_text(TEXT_PROGRAM)
-    run([compiler(), "-std=c11", "text.c", *flags, "-o", "text"], tmp_path)
-    assert run([tmp_path / "text"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")) == "27 9\n"
+    assert run([pkg_config, "--modversion", library], tmp_path, **search).strip() == "0.1.0"
+    command = [pkg_config, "--cflags", "--libs", *(["--static"] if kind == "static" else []), library]
+    flags = run(command, tmp_path, **search).split()
+    if kind == "static":  # a linker takes the shared library where both are
+        flags = [str(prefix / "lib" / f"lib{flag[2:]}.a") if flag.startswith("-llz") else flag for flag in flags]
+    else:
+        assert [flag for flag in flags if flag.startswith("-l")] == [f"-l{library}"]
+    _, program, output = OTHERS[library]
+    (tmp_path / "program.c").write_text(program)
+    run([compiler(), "-std=c11", "program.c", *flags, "-o", "program"], tmp_path)
+    assert run([tmp_path / "program"], tmp_path, LD_LIBRARY_PATH=str(prefix / "lib")) == output
 
 
 def test_the_line_in_the_example(prefix: Path, tmp_path: Path) -> None:
@@ -166,14 +209,14 @@ def test_the_line_in_the_example(prefix: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_exported_symbols(prefix: Path, tmp_path: Path, name: str) -> None:
-    """A shared library exports what its header declares, and nothing else."""
+    """A shared library exports what its headers declare, and nothing else."""
     nm = tool("nm")
     library = next(path for path in (prefix / "lib").glob(f"lib{name}.so*") if not path.is_symlink())
     symbols = {line.split()[-1] for line in run([nm, "-D", "--defined-only", library], tmp_path).splitlines()}
     assert symbols
     assert all(symbol.startswith("lzs_") for symbol in symbols)
-    header = (ROOT / LIBRARIES[name]).read_text()
-    declared = {part.split("(")[0].split()[-1].lstrip("*") for part in header.split("\nLZS_API ")[1:]}
+    text = "".join((ROOT / "c" / "include" / header).read_text() for header in LIBRARIES[name])
+    declared = {part.split("(")[0].split()[-1].lstrip("*") for part in text.split("\nLZS_API ")[1:]}
     assert symbols == declared
 
 
@@ -188,10 +231,14 @@ def symbols_of(library: Path, folder: Path) -> tuple[set[str], set[str]]:
 
 
 def test_the_libraries_share_no_symbol(prefix: Path, tmp_path: Path) -> None:
-    """So a program can link either of them alone, or both."""
+    """So a program can link those that it needs; only the one for llama.cpp needs another, the sampler."""
     sampler, of_sampler = symbols_of(prefix / "lib" / "liblzsampler.a", tmp_path)
+    llama, of_llama = symbols_of(prefix / "lib" / "liblzsampler_llama.a", tmp_path)
     text, of_text = symbols_of(prefix / "lib" / "liblzsampler_text.a", tmp_path)
     assert of_sampler <= sampler
     assert of_text <= text
     assert of_text
+    assert of_llama & sampler
+    assert of_llama <= llama | sampler
     assert not sampler & text
+    assert not llama & (sampler | text)

@@ -1,8 +1,8 @@
-/* abi_llama.c - c/lzs_llama_abi.h against the real llama.h, at compile time. Built where LZS_LLAMA_INCLUDE names the
+/* abi_llama.c - c/llama/abi.h against the real llama.h, at compile time. Built where LZS_LLAMA_INCLUDE names the
  * folder of llama.h; tests/test_abi.py compiles it with the header of the installed llama-cpp-python. */
 #include <llama.h>
 
-#include "lzs_llama_abi.h"
+#include "llama/abi.h"
 
 #define SAME_SIZE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #ours " has another size")
 #define SAME_FIELD(ours, theirs, field) \
