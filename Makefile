@@ -33,8 +33,8 @@ instructions:
 # The kernels of 64-bit Arm on this machine: apt-get install gcc-aarch64-linux-gnu qemu-user
 neon:
 	mkdir -p build
-	aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static -ffp-contract=off -Ic -Ic/include -Itests/c \
-	  c/lzs_*.c tests/c/test_kernels.c -lm -o build/test_kernels_neon
+	aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static -Ic -Ic/include -Itests/c c/sampler.c c/state/*.c \
+	  c/penalty/*.c c/constraint/*.c c/plan/*.c c/backend/*.c tests/c/test_kernels.c -lm -o build/test_kernels_neon
 	qemu-aarch64 build/test_kernels_neon
 
 # The statistical tests of the noise with 10^7 draws each, about three minutes; ctest runs them with 200,000.
@@ -68,7 +68,10 @@ hf: $(VENV)/.built
 bench: $(VENV)/.ready
 	$(BIN)/python bench/sampler.py
 	$(BIN)/python bench/lz.py
-	$(BIN)/python bench/link.py
+	$(BIN)/python bench/dry.py
+	$(BIN)/python bench/rewind.py
+	$(BIN)/python bench/memory.py
+	$(BIN)/python bench/chain_sampler.py
 	$(BIN)/python bench/dropin.py
 	$(BIN)/python bench/grammar.py
 	$(BIN)/python bench/scan.py
