@@ -22,7 +22,7 @@ from .params import Params
 from .reports.files import locked
 from .results import Results
 from .run_folder import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
-from .sampler import sequence_seed
+from .sampler import refuse_tokens_outside, sequence_seed
 from .tasks import BadRow, Task, read_tasks
 from .transcript import TranscriptFile, record
 
@@ -68,6 +68,7 @@ def evaluate(
             refuse_another(judging, folder)
     with ExitStack() as lock:
         with Model(model, n_ctx=n_ctx) as opened:
+            params = {setting.name: _params(opened, setting) for setting in chosen.settings}
             lock.enter_context(locked(folder.path))
             folder.claim(_manifest(opened, chosen, rows), resume=resume)
             done = set()
@@ -79,7 +80,6 @@ def evaluate(
             keys = list(_keys(chosen, rows))
             settings = {setting.name: setting for setting in chosen.settings}
             numbers = {row: number for number, row in enumerate(rows)}
-            params = {setting.name: _params(opened, setting) for setting in chosen.settings}
             requests = (
                 Request(
                     (name, row, seed),
@@ -144,10 +144,14 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
 
 
 def _params(model: Model, setting: Setting) -> Params:
-    """Return a setting's `Params` with the breakers of DRY as the model's vocabulary has them."""
-    if not setting.params.dry_multiplier:
-        return setting.params
-    return replace(setting.params, dry_breakers=dry_breaker_ids(model.llm, setting.dry_breakers))
+    """Return a setting's `Params` with DRY's breakers as tokens; ValueError for tokens that the model does not have."""
+    try:
+        refuse_tokens_outside(setting.params, model.n_vocab)
+        if not setting.params.dry_multiplier:
+            return setting.params
+        return replace(setting.params, dry_breakers=dry_breaker_ids(model.llm, setting.dry_breakers))
+    except ValueError as error:
+        raise ValueError(f"the setting {setting.name!r} does not fit {model.path.name}: {error}") from error
 
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:

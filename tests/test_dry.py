@@ -173,7 +173,7 @@ def twin_of(history: Sequence[int], params: Params) -> Any:
     return pytest.approx({t: -edit.bias for t, edit in edits.items() if edit.bias}, rel=1e-6)
 
 
-@pytest.mark.parametrize(("letters", "longest"), [(2, 11), (3, 8)])
+@pytest.mark.parametrize(("letters", "longest"), [(2, 11), (3, 9)])
 @pytest.mark.parametrize(
     "fields",
     [
@@ -181,6 +181,7 @@ def twin_of(history: Sequence[int], params: Params) -> Any:
         {"dry_multiplier": 0.8, "dry_base": 1.1, "dry_allowed_length": 1},
         {"dry_multiplier": 2.0, "dry_base": 1.0, "dry_allowed_length": 3},
         {"dry_multiplier": 1.0, "dry_allowed_length": 0},
+        {"dry_multiplier": 1.0, "dry_allowed_length": 1, "dry_penalty_last_n": 5},
         {"dry_multiplier": 1.0, "dry_allowed_length": 1, "dry_breakers": (1,)},
         {"dry_multiplier": 1.0, "dry_allowed_length": 1, "dry_breakers": (5,), "exempt": (1,)},
     ],

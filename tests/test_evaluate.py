@@ -308,6 +308,25 @@ def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
     assert own["tokens"] != none["tokens"]
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (
+            Setting("own", "dry", Params(dry_multiplier=0.8), 0.8, ("zqzqzq",)),
+            "no token of this vocabulary contains 'zqzq",
+        ),
+        (Setting("own", "none", Params(logit_bias={4096: 1.0})), "logit_bias must be tokens below 4096"),
+    ],
+)
+def test_a_setting_that_does_not_fit_the_model_shows_before_the_work(
+    setting: Setting, message: str, tmp_path: Path
+) -> None:
+    grid = Grid("g", (GRID.settings[0], setting))
+    with pytest.raises(ValueError, match=rf"the setting 'own' does not fit tale-7m-q8_0\.gguf: {message}"):
+        evaluate(default_model(), tmp_path / "out", **{**SETTINGS, "grid": grid})
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
     """Its picks are those of llama.cpp's own chain over the same logits: the same penalties, bit for bit."""
