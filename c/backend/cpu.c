@@ -14,7 +14,7 @@ static size_t n_words(int32_t n_vocab) {
 }
 
 static size_t n_groups(int32_t n_vocab) {
-    return (size_t)lzs_stretches(n_vocab) * LZS_LANES;
+    return (size_t)lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;
 }
 
 static size_t scratch_bytes(const lzs_backend *b) {
@@ -168,10 +168,12 @@ lzs_status lzs_backend_distribution(lzs_backend *b, const float *row, const lzs_
     }
     if (status == LZS_OK) {
         double sum = 0.0; /* in order of ids: the same sum everywhere */
-        for (size_t i = 0; i < *n; i++) sum += lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i]));
         for (size_t i = 0; i < *n; i++) {
-            probabilities[i] = (float)(lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i])) / sum);
+            double weight = lzs_exp2_neg(lzs_gap_bits(c.scale, probabilities[i]));
+            sum += weight;
+            probabilities[i] = (float)weight; /* exact, or below 2^-126, where a probability is nothing */
         }
+        for (size_t i = 0; i < *n; i++) probabilities[i] = (float)(probabilities[i] / sum);
     }
     lzs_backend_end(b, &c);
     return status;
@@ -181,9 +183,28 @@ static float tempered(float x, float temperature) {
     return x <= FLT_MAX ? lzs_finite(x / temperature) : x; /* a token that stays is not cut by its own size */
 }
 
+/* The unedited tokens. */
+static void process_row(const lzs_candidates *c, float t, float *out) {
+    const float *x = c->row.x;
+    float low = lzs_key_float(c->cut.key);
+    for (int32_t i = 0; i < c->row.n; i++) {
+        float y = x[i] / t;
+        y = y < -FLT_MAX ? -FLT_MAX : y;
+        y = y > FLT_MAX && x[i] <= FLT_MAX ? FLT_MAX : y;
+        bool stays = x[i] > low || (x[i] == low && i <= c->cut.id);
+        out[i] = stays ? y : -INFINITY;
+    }
+    if (!c->row.mask) return;
+    for (int32_t w = 0; w < (c->row.n + 31) / 32; w++) {
+        for (uint32_t cut = ~c->row.mask[w]; cut; cut &= cut - 1) {
+            int32_t id = 32 * w + lzs_lowest_bit(cut);
+            if (id < c->row.n) out[id] = -INFINITY;
+        }
+    }
+}
+
 static void process(const lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan, float *out) {
     float t = plan->temperature > 0.0f ? plan->temperature : 1.0f;
-    const float *x = c->row.x;
     if (c->listed) {
         for (int32_t i = 0; i < c->row.n; i++) out[i] = -INFINITY;
         for (int32_t i = 0; i < b->list.n; i++) {
@@ -191,10 +212,7 @@ static void process(const lzs_backend *b, const lzs_candidates *c, const lzs_pla
         }
         return;
     }
-    for (int32_t i = 0; i < c->row.n; i++) {
-        bool stays = lzs_inside(c->cut, lzs_key(x[i]), i) && lzs_allowed(c->row.mask, i);
-        out[i] = stays ? tempered(x[i], t) : -INFINITY;
-    }
+    process_row(c, t, out);
     for (int32_t i = 0; i < c->n_edits; i++) {
         int32_t id = c->edits[i].token;
         if (lzs_inside(c->cut, lzs_key(c->values[i]), id)) out[id] = tempered(c->values[i], t);

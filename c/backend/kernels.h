@@ -35,10 +35,11 @@ typedef struct lzs_top {
     bool nan;       /* an allowed logit is NaN */
 } lzs_top;
 
-/* Groups of tokens are those of the noise: a stretch of 1,024 consecutive ids has 16 of them, group l of a stretch holding
- * the ids with id % 16 = l. Their maxima are a by-product of the first pass over a row: they say where large logits are,
- * and since groups do not overlap, the k-th largest of them is a lower bound of the k-th largest logit. */
-#define LZS_LANES 16
+/* The maxima of the noise's groups of 64 tokens are a by-product of the first pass over a row: they say where large logits
+ * are, and since groups do not overlap, the k-th largest of them is a lower bound of the k-th largest logit. 16 groups make
+ * a stretch. */
+#define LZS_STRETCH_GROUPS 16
+#define LZS_STRETCH (LZS_STRETCH_GROUPS * LZS_GROUP)
 
 static inline int32_t lzs_stretches(int32_t n_vocab) {
     return (n_vocab - 1) / LZS_STRETCH + 1;
@@ -85,6 +86,7 @@ static inline float lzs_packed_x(uint64_t packed) {
 typedef struct lzs_histogram {
     float from, limit, per_bit;
     bool count; /* tokens count as 1 */
+    bool small; /* no weight of the part at hand is above 2^25 */
     uint64_t above, total;
     uint64_t bins[LZS_BINS];
 } lzs_histogram;
@@ -106,13 +108,19 @@ typedef struct lzs_kernels {
     /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
      * or `to`. */
     int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);
-    /* Adds the allowed tokens to the histogram. */
-    void (*weigh)(const lzs_row *row, lzs_softmax_scale scale, lzs_histogram *histogram);
+    /* Adds the allowed tokens of [from, to) to the histogram; from is a multiple of 64, and there are at most 1,024. */
+    void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
+    /* The sum of the weights of the allowed tokens of [from, to), at most 1,024, whose gaps are all at least 6. */
+    uint64_t (*sum)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale);
     /* The words of n groups from group 0 on; n is a multiple of 16. */
     void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
-    /* Writes for each of n groups (a multiple of 16) a bound that no score of its tokens is below, and returns the least:
-     * from the group's maximum and its word. The row's maximum is finite. */
-    float (*bounds)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float *bounds);
+    /* A bound that no score of a group's tokens is below follows from the group's maximum and its word. Writes the groups
+     * g < n (a multiple of 16) whose bound is at most `score` and whose maximum is at least `low`; returns their number.
+     * The row's maximum is finite. */
+    int32_t (*contenders)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
+                          float score, int32_t *groups);
+    /* The group of n with the least bound. */
+    int32_t (*favourite)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale);
     /* Runs the race with the tokens of one group that are allowed and inside the cut. */
     void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race);
     /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
@@ -130,6 +138,13 @@ typedef struct lzs_kernels {
 #  define LZS_TARGET(isa)
 #elif defined(__aarch64__) || defined(_M_ARM64)
 #  define LZS_NEON 1
+#endif
+
+/* For functions whose arguments are constants where they are called, so that each call becomes a loop of its own. */
+#ifdef _MSC_VER
+#  define LZS_INLINE static __forceinline
+#else
+#  define LZS_INLINE static inline __attribute__((always_inline))
 #endif
 
 extern const lzs_kernels lzs_kernels_scalar;
@@ -154,6 +169,16 @@ static inline int lzs_lowest_bit(uint32_t bits) {
     return (int)at;
 #else
     return __builtin_ctz(bits);
+#endif
+}
+
+static inline int lzs_lowest_bit_64(uint64_t bits) {
+#ifdef _MSC_VER
+    unsigned long at;
+    _BitScanForward64(&at, bits);
+    return (int)at;
+#else
+    return __builtin_ctzll(bits);
 #endif
 }
 

@@ -1,4 +1,6 @@
 /* kernels_avx2.c - vector operations of AVX2 with BMI2 and POPCNT, 8 lanes; the kernels are in kernels_simd.h. */
+#include <math.h>
+
 #include "kernels.h"
 
 #ifdef LZS_X86
@@ -7,6 +9,7 @@
 #define LZS_FN LZS_TARGET("avx2,bmi2,popcnt")
 #define LZS_TABLE lzs_kernels_avx2
 #define LZS_NAME "avx2"
+#define V_COMPRESSES 0 /* v_compress is a few instructions */
 #define V_LANES 8
 #define V_SHORTS 16
 
@@ -29,12 +32,14 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CM
 LZS_FN static inline vm v_and(vm a, vm b) { return _mm256_and_ps(a, b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
 LZS_FN static inline uint32_t v_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
-/* b where m, else a */
-LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm256_blendv_ps(a, b, m); }
 LZS_FN static inline vi v_drop(vi a, vm m) { return _mm256_andnot_si256(_mm256_castps_si256(m), a); }
 LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
     __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each));
+}
+/* -inf where the bit is 0 */
+LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
+    return _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), _mm256_loadu_ps(p), v_mask_of_bits(bits));
 }
 LZS_FN static inline vi v_zero(void) { return _mm256_setzero_si256(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm256_cvttps_epi32(x); }
@@ -44,6 +49,7 @@ LZS_FN static inline vi v_shift_left_1(vi a) { return _mm256_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_6(vi a) { return _mm256_srli_epi32(a, 6); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
+LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm256_add_epi32(a, b); }
 /* 64-bit sums of 32-bit lanes */
 LZS_FN static inline vi v_add_wide(vi sums, vi w) {
     sums = _mm256_add_epi64(sums, _mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)));
@@ -59,6 +65,20 @@ LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint64_t bytes = _pdep_u64(bits, 0x0101010101010101u) * 0xff; /* byte l is 0xff where bit l is set */
     __m128i order = _mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100u, bytes));
     _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(a, _mm256_cvtepu8_epi32(order)));
+}
+/* The maxima of 8 vectors, in order. */
+LZS_FN static inline vf v_maxima(const vf *x) {
+    __m256 pairs[4], fours[2];
+    for (int i = 0; i < 4; i++) {
+        pairs[i] = _mm256_max_ps(_mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]), _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]));
+    }
+    for (int i = 0; i < 2; i++) {
+        __m256d a = _mm256_castps_pd(pairs[2 * i]), b = _mm256_castps_pd(pairs[2 * i + 1]);
+        __m256 low = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), high = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
+        fours[i] = _mm256_max_ps(low, high); /* four vectors, each half with the maxima of that half */
+    }
+    __m256 low = _mm256_permute2f128_ps(fours[0], fours[1], 0x20), high = _mm256_permute2f128_ps(fours[0], fours[1], 0x31);
+    return _mm256_max_ps(low, high);
 }
 LZS_FN static inline float v_greatest(vf x) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

@@ -1,4 +1,6 @@
 /* kernels_avx512.c - vector operations of AVX-512 (F, BW, DQ, VL), 16 lanes; the kernels are in kernels_simd.h. */
+#include <math.h>
+
 #include "kernels.h"
 
 #ifdef LZS_X86
@@ -7,6 +9,7 @@
 #define LZS_FN LZS_TARGET("avx512f,avx512bw,avx512dq,avx512vl,popcnt")
 #define LZS_TABLE lzs_kernels_avx512
 #define LZS_NAME "avx512"
+#define V_COMPRESSES 1 /* v_compress is a few instructions */
 #define V_LANES 16
 #define V_SHORTS 32
 
@@ -29,10 +32,11 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b
 LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
-/* b where m, else a */
-LZS_FN static inline vf v_blend(vf a, vf b, vm m) { return _mm512_mask_blend_ps(m, a, b); }
 LZS_FN static inline vi v_drop(vi a, vm m) { return _mm512_maskz_mov_epi32((vm)~m, a); }
-LZS_FN static inline vm v_mask_of_bits(uint32_t bits) { return (vm)bits; }
+/* -inf where the bit is 0 */
+LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
+    return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), (vm)bits, p);
+}
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
@@ -41,6 +45,7 @@ LZS_FN static inline vi v_shift_left_1(vi a) { return _mm512_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm512_srli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_6(vi a) { return _mm512_srli_epi32(a, 6); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
+LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm512_add_epi32(a, b); }
 /* 64-bit sums of 32-bit lanes */
 LZS_FN static inline vi v_add_wide(vi sums, vi w) {
     sums = _mm512_add_epi64(sums, _mm512_and_si512(w, _mm512_set1_epi64(0xffffffff)));
@@ -50,6 +55,24 @@ LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_redu
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));
+}
+/* The maxima of 16 vectors, in order. */
+LZS_FN static inline vf v_maxima(const vf *x) {
+    __m512 pairs[8], fours[4], eights[2];
+    for (int i = 0; i < 8; i++) {
+        pairs[i] = _mm512_max_ps(_mm512_unpacklo_ps(x[2 * i], x[2 * i + 1]), _mm512_unpackhi_ps(x[2 * i], x[2 * i + 1]));
+    }
+    for (int i = 0; i < 4; i++) {
+        __m512d a = _mm512_castps_pd(pairs[2 * i]), b = _mm512_castps_pd(pairs[2 * i + 1]);
+        __m512 low = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), high = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        fours[i] = _mm512_max_ps(low, high); /* four vectors, each quarter with the maxima of that quarter */
+    }
+    for (int i = 0; i < 2; i++) {
+        __m512 a = fours[2 * i], b = fours[2 * i + 1];
+        eights[i] = _mm512_max_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+    }
+    __m512 a = eights[0], b = eights[1];
+    return _mm512_max_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 LZS_FN static inline float v_greatest(vf x) { return _mm512_reduce_max_ps(x); }
 /* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Eight blocks at a time in lanes of 64 bits:

@@ -1,4 +1,6 @@
 /* kernels_neon.c - vector operations of Advanced SIMD on 64-bit Arm, 4 lanes; the kernels are in kernels_simd.h. */
+#include <math.h>
+
 #include "kernels.h"
 
 #ifdef LZS_NEON
@@ -7,6 +9,7 @@
 #define LZS_FN
 #define LZS_TABLE lzs_kernels_neon
 #define LZS_NAME "neon"
+#define V_COMPRESSES 0 /* v_compress is a few instructions */
 #define V_LANES 4
 #define V_SHORTS 8
 
@@ -34,12 +37,14 @@ static inline uint32_t v_bits(vm m) {
     const uint32x4_t each = {1, 2, 4, 8};
     return vaddvq_u32(vandq_u32(m, each));
 }
-/* b where m, else a */
-static inline vf v_blend(vf a, vf b, vm m) { return vbslq_f32(m, b, a); }
 static inline vi v_drop(vi a, vm m) { return vbicq_u32(a, m); }
 static inline vm v_mask_of_bits(uint32_t bits) {
     const uint32x4_t each = {1, 2, 4, 8};
     return vtstq_u32(vdupq_n_u32(bits), each);
+}
+/* -inf where the bit is 0 */
+static inline vf v_load_if(const float *p, uint32_t bits) {
+    return vbslq_f32(v_mask_of_bits(bits), vld1q_f32(p), vdupq_n_f32(-INFINITY));
 }
 static inline vi v_zero(void) { return vdupq_n_u32(0); }
 static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
@@ -53,6 +58,7 @@ static inline vi v_shift_right(vi a, vi n) {
     uint32x4_t shifted = vshlq_u32(a, vnegq_s32(vreinterpretq_s32_u32(n)));
     return vandq_u32(shifted, vcltq_u32(n, vdupq_n_u32(32)));
 }
+static inline vi v_add_int(vi a, vi b) { return vaddq_u32(a, b); }
 /* 64-bit sums of 32-bit lanes */
 static inline vi v_add_wide(vi sums, vi w) {
     return vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(sums), w));
@@ -63,6 +69,10 @@ static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];
     vst1q_u32(lanes, a);
     for (; bits; bits &= bits - 1) *p++ = lanes[lzs_lowest_bit(bits)];
+}
+/* The maxima of 4 vectors, in order. */
+static inline vf v_maxima(const vf *x) {
+    return vpmaxnmq_f32(vpmaxnmq_f32(x[0], x[1]), vpmaxnmq_f32(x[2], x[3]));
 }
 static inline float v_greatest(vf x) { return vmaxnmvq_f32(x); }
 /* high and low words of the products with m */

@@ -12,14 +12,14 @@ static float scalar_scan(const float *x, int32_t n) {
 static void scalar_max(const lzs_row *row, float *maxima, float *best, lzs_top *top) {
     *top = (lzs_top){-INFINITY, -1, false};
     for (int32_t s = 0; s < lzs_stretches(row->n); s++) {
-        float *lanes = maxima + s * LZS_LANES;
-        for (int32_t l = 0; l < LZS_LANES; l++) lanes[l] = -INFINITY;
+        float *groups = maxima + s * LZS_STRETCH_GROUPS;
+        for (int32_t g = 0; g < LZS_STRETCH_GROUPS; g++) groups[g] = -INFINITY;
         best[s] = -INFINITY;
         for (int32_t i = s * LZS_STRETCH; i < lzs_stretch_end(row->n, s); i++) {
             if (!lzs_allowed(row->mask, i)) continue;
-            float x = row->x[i];
+            float x = row->x[i], *group = &groups[i % LZS_STRETCH / LZS_GROUP];
             if (x != x) top->nan = true;
-            if (x > lanes[i % LZS_LANES]) lanes[i % LZS_LANES] = x;
+            if (x > *group) *group = x;
             if (x > best[s]) best[s] = x;
             if (x > top->max) {
                 top->max = x;
@@ -27,6 +27,7 @@ static void scalar_max(const lzs_row *row, float *maxima, float *best, lzs_top *
             }
         }
     }
+    if (top->nan) *top = (lzs_top){-INFINITY, -1, true};
 }
 
 static int32_t scalar_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
@@ -39,10 +40,18 @@ static int32_t scalar_gather(const lzs_row *row, int32_t from, int32_t to, float
     return to;
 }
 
-static void scalar_weigh(const lzs_row *row, lzs_softmax_scale scale, lzs_histogram *histogram) {
-    for (int32_t i = 0; i < row->n; i++) {
+static void scalar_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram) {
+    for (int32_t i = from; i < to; i++) {
         if (lzs_allowed(row->mask, i)) lzs_weigh_one(histogram, lzs_gap_bits(scale, row->x[i]));
     }
+}
+
+static uint64_t scalar_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale) {
+    uint64_t sum = 0;
+    for (int32_t i = from; i < to; i++) {
+        if (lzs_allowed(row->mask, i)) sum += lzs_weight(lzs_gap_bits(scale, row->x[i]));
+    }
+    return sum;
 }
 
 static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
@@ -51,30 +60,45 @@ static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
 
 /* The group's minimum is at least v * 2^-6 * log2(e) with v = (k + 1/2) 2^-26 and k = word >> 6. The bits of a float, read
  * as a number, lie below its log2, so this is below the log2 of that minimum; 0.01 is more than all rounding. */
-static float scalar_bounds(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float *bounds) {
+static float bound_of(float maximum, uint32_t word, lzs_softmax_scale scale) {
+    float k = (float)(int32_t)(word >> 6);
+    float log2_k = (float)(int32_t)lzs_float_bits(k) * 0x1p-23f - (127.0f + 26.0f + 6.0f - 0.5287f + 0.01f);
+    return (scale.max - maximum) * scale.scale + log2_k;
+}
+
+static int32_t scalar_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
+                                 float score, int32_t *groups) {
+    int32_t found = 0;
+    for (int32_t g = 0; g < n; g++) {
+        if (maxima[g] >= low && bound_of(maxima[g], words[g], scale) <= score) groups[found++] = g;
+    }
+    return found;
+}
+
+static int32_t scalar_favourite(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale) {
+    int32_t favourite = 0;
     float least = INFINITY;
     for (int32_t g = 0; g < n; g++) {
-        float k = (float)(int32_t)(words[g] >> 6);
-        float log2_k = (float)(int32_t)lzs_float_bits(k) * 0x1p-23f - (127.0f + 26.0f + 6.0f - 0.5287f + 0.01f);
-        bounds[g] = (scale.max - maxima[g]) * scale.scale + log2_k;
-        if (bounds[g] < least) least = bounds[g];
+        float bound = bound_of(maxima[g], words[g], scale);
+        if (bound < least) {
+            least = bound;
+            favourite = g;
+        }
     }
-    return least;
+    return favourite;
 }
 
 static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race) {
     float minimum = lzs_group_minimum(word);
-    uint32_t holder = lzs_group_holder(word), words[4] = {0, 0, 0, 0}, known = UINT32_MAX;
-    for (uint32_t member = 0; member < LZS_GROUP; member++) {
-        int32_t id = lzs_group_token((uint32_t)group, member);
-        if (id >= row->n) break;
+    int32_t first = group * LZS_GROUP, holder = first + (int32_t)lzs_group_holder(word), known = -1;
+    uint32_t words[4] = {0, 0, 0, 0};
+    for (int32_t id = first; id < first + LZS_GROUP && id < row->n; id++) {
         if (!lzs_inside(cut, lzs_key(row->x[id]), id) || !lzs_allowed(row->mask, id)) continue;
         float noise = minimum;
-        if (member != holder) {
-            uint32_t counter = (LZS_GROUP * (uint32_t)group + member) >> 2; /* four members share a Philox call */
-            if (counter != known) lzs_noise_words(race->key, counter, LZS_DOMAIN_TOKEN, words);
-            known = counter;
-            noise = lzs_member_noise(minimum, words[member & 3]);
+        if (id != holder) {
+            if (known != id >> 2) lzs_noise_words(race->key, (uint32_t)id >> 2, LZS_DOMAIN_TOKEN, words);
+            known = id >> 2; /* four neighbours share a Philox call */
+            noise = lzs_member_noise(minimum, words[id & 3]);
         }
         lzs_run(race, row->x[id], id, noise);
     }
@@ -96,6 +120,6 @@ static int32_t scalar_nonzero(const uint16_t *len, int32_t n, int32_t *indices) 
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar",      scalar_scan, scalar_max,    scalar_gather, scalar_weigh, scalar_group_words,
-    scalar_bounds, scalar_open, scalar_extend, scalar_nonzero,
+    "scalar",           scalar_scan,       scalar_max,       scalar_gather, scalar_weigh,  scalar_sum,
+    scalar_group_words, scalar_contenders, scalar_favourite, scalar_open,   scalar_extend, scalar_nonzero,
 };

@@ -6,13 +6,11 @@
  */
 #include <math.h>
 
-#define LZS_VECTORS (LZS_LANES / V_LANES) /* vectors that hold the 16 lanes of a block */
-#define V_UNROLL (LZS_VECTORS < 4 ? 4 : LZS_VECTORS)
+#define V_GROUP (LZS_GROUP / V_LANES) /* vectors that hold a group */
 
 /* Logits as the vector kernels see them: -inf where the mask forbids them. `masked` is a constant where it is called. */
-LZS_FN static inline vf loaded_if(const lzs_row *row, int32_t i, bool masked) {
-    vf x = v_load(row->x + i);
-    return masked ? v_blend(v_set(-INFINITY), x, v_mask_of_bits(row->mask[i >> 5] >> (i & 31))) : x;
+LZS_FN LZS_INLINE vf loaded_if(const lzs_row *row, int32_t i, bool masked) {
+    return masked ? v_load_if(row->x + i, row->mask[i >> 5] >> (i & 31)) : v_load(row->x + i);
 }
 
 LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
@@ -30,51 +28,72 @@ LZS_FN static float simd_scan(const float *x, int32_t n) {
     return rest > max ? rest : max;
 }
 
-LZS_FN static inline bool max_of_stretches(const lzs_row *row, float *maxima, float *best, float *greatest, bool masked) {
+/* The lanes' maxima of a group; notes whether a logit is NaN, with which the result may be anything. */
+LZS_FN LZS_INLINE vf max_of_group(const lzs_row *row, int32_t i, vm *unordered, bool masked) {
+    vf max[2]; /* two, because one maximum waits for the one before */
+    for (int v = 0; v < V_GROUP; v += 2) {
+        vf x = loaded_if(row, i + v * V_LANES, masked), y = loaded_if(row, i + (v + 1) * V_LANES, masked);
+        max[0] = v == 0 ? x : v_max(x, max[0]);
+        max[1] = v == 0 ? y : v_max(y, max[1]);
+        *unordered = v_or(*unordered, v_unordered(x, y));
+    }
+    return v_max(max[0], max[1]);
+}
+
+/* The groups of the last stretch, which may be short. */
+LZS_FN LZS_INLINE bool max_of_rest(const lzs_row *row, int32_t i, float *groups, vm *unordered, bool masked) {
+    bool nan = false;
+    for (int32_t g = 0; g < LZS_STRETCH_GROUPS; g++) {
+        groups[g] = -INFINITY;
+        if (row->n - i >= LZS_GROUP) {
+            groups[g] = v_greatest(max_of_group(row, i, unordered, masked));
+            i += LZS_GROUP;
+            continue;
+        }
+        for (; i < row->n; i++) {
+            float x = loaded_one(row, i);
+            if (x != x) nan = true;
+            if (x > groups[g]) groups[g] = x;
+        }
+    }
+    return nan;
+}
+
+LZS_FN LZS_INLINE bool max_of_groups(const lzs_row *row, float *maxima, float *best, float *max, bool masked) {
     vm unordered = v_unordered(v_set(0.0f), v_set(0.0f)); /* none */
-    bool tail_nan = false;
-    float max = -INFINITY;
+    bool nan = false;
+    *max = -INFINITY;
     for (int32_t s = 0; s < lzs_stretches(row->n); s++) {
-        float *lanes_of = maxima + s * LZS_LANES;
-        int32_t i = s * LZS_STRETCH, to = lzs_stretch_end(row->n, s);
-        vf lanes[V_UNROLL]; /* several, because one maximum waits for the one before */
-        for (int v = 0; v < V_UNROLL; v++) lanes[v] = v_set(-INFINITY);
-        for (; to - i >= V_UNROLL * V_LANES; i += V_UNROLL * V_LANES) {
-            for (int v = 0; v < V_UNROLL; v += 2) {
-                vf x = loaded_if(row, i + v * V_LANES, masked), y = loaded_if(row, i + (v + 1) * V_LANES, masked);
-                lanes[v] = v_max(x, lanes[v]); /* a NaN in x gives lanes[v] */
-                lanes[v + 1] = v_max(y, lanes[v + 1]);
-                unordered = v_or(unordered, v_unordered(x, y));
+        float *groups = maxima + s * LZS_STRETCH_GROUPS;
+        int32_t i = s * LZS_STRETCH;
+        if (row->n - i < LZS_STRETCH) {
+            nan = max_of_rest(row, i, groups, &unordered, masked);
+        } else {
+            for (int32_t g = 0; g < LZS_STRETCH_GROUPS; g += V_LANES) {
+                vf lanes[V_LANES];
+                for (int32_t k = 0; k < V_LANES; k++) {
+                    lanes[k] = max_of_group(row, i + (g + k) * LZS_GROUP, &unordered, masked);
+                }
+                v_store(groups + g, v_maxima(lanes));
             }
         }
-        for (int v = LZS_VECTORS; v < V_UNROLL; v++) lanes[v % LZS_VECTORS] = v_max(lanes[v], lanes[v % LZS_VECTORS]);
-        vf all = lanes[0];
-        for (int v = 0; v < LZS_VECTORS; v++) {
-            all = v_max(lanes[v], all);
-            v_store(lanes_of + v * V_LANES, lanes[v]);
-        }
-        float greatest_of = v_greatest(all);
-        for (; i < to; i++) {
-            float x = loaded_one(row, i);
-            if (x != x) tail_nan = true;
-            if (x > lanes_of[i % LZS_LANES]) lanes_of[i % LZS_LANES] = x;
-            if (x > greatest_of) greatest_of = x;
-        }
-        best[s] = greatest_of;
-        if (greatest_of > max) max = greatest_of;
+        vf all = v_load(groups);
+        for (int32_t g = V_LANES; g < LZS_STRETCH_GROUPS; g += V_LANES) all = v_max(v_load(groups + g), all);
+        best[s] = v_greatest(all);
+        if (best[s] > *max) *max = best[s];
     }
-    *greatest = max;
-    return tail_nan || v_bits(unordered);
+    return nan || v_bits(unordered);
 }
 
 LZS_FN static void simd_max(const lzs_row *row, float *maxima, float *best, lzs_top *top) {
     float max;
-    bool nan = row->mask ? max_of_stretches(row, maxima, best, &max, true) : max_of_stretches(row, maxima, best, &max, false);
+    bool nan = row->mask ? max_of_groups(row, maxima, best, &max, true) : max_of_groups(row, maxima, best, &max, false);
     *top = (lzs_top){-INFINITY, -1, nan};
-    if (!(max > -INFINITY)) return;
-    int32_t s = 0;
+    if (nan || !(max > -INFINITY)) return;
+    int32_t s = 0, g;
     while (best[s] != max) s++;
-    int32_t i = s * LZS_STRETCH;
+    for (g = s * LZS_STRETCH_GROUPS; maxima[g] != max;) g++;
+    int32_t i = g * LZS_GROUP;
     while (loaded_one(row, i) != max) i++;
     top->argmax = i;
     top->max = row->x[i];
@@ -82,20 +101,21 @@ LZS_FN static void simd_max(const lzs_row *row, float *maxima, float *best, lzs_
 
 LZS_FN static int32_t simd_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
     vf lows = v_set(low), highs = v_set(high);
-    int32_t i = from < to && from % LZS_LANES ? from + LZS_LANES - from % LZS_LANES : from;
-    if (i > from) { /* up to a whole step; masks are read by halves of a word */
+    int32_t i = from < to && from % LZS_GROUP ? from + LZS_GROUP - from % LZS_GROUP : from;
+    if (i > from) { /* up to a whole group */
         int32_t head = i < to ? i : to, next = lzs_kernels_scalar.gather(row, from, head, low, high, list);
         if (next < head || head == to) return next;
     }
-    for (; to - i >= LZS_LANES; i += LZS_LANES) {
-        uint32_t bits = 0;
-        for (int v = 0; v < LZS_VECTORS; v++) {
+    for (; to - i >= LZS_GROUP; i += LZS_GROUP) {
+        uint64_t bits = 0;
+        for (int v = 0; v < V_GROUP; v++) {
             vf x = v_load(row->x + i + v * V_LANES);
-            bits |= v_bits(v_and(v_ge(x, lows), v_ge(highs, x))) << (v * V_LANES);
+            bits |= (uint64_t)v_bits(v_and(v_ge(x, lows), v_ge(highs, x))) << (v * V_LANES);
         }
-        if (row->mask) bits &= row->mask[i >> 5] >> (i & 31);
+        if (!bits) continue;
+        if (row->mask) bits &= row->mask[i >> 5] | (uint64_t)row->mask[(i >> 5) + 1] << 32;
         for (; bits; bits &= bits - 1) {
-            int32_t id = i + lzs_lowest_bit(bits);
+            int32_t id = i + lzs_lowest_bit_64(bits);
             if (list->n == list->capacity) return id;
             list->packed[list->n++] = lzs_pack(row->x[id], id);
         }
@@ -122,15 +142,17 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-LZS_FN static inline void weigh_row(const lzs_row *row, lzs_softmax_scale scale, lzs_histogram *h, bool masked, bool count) {
+/* `small` says that no weight is above 2^25, so that the 64 of a lane fit in 32 bits. */
+LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
+                                     lzs_histogram *h, bool masked, bool count, bool small) {
     enum { ROOM = 256 }; /* weights wait here for their bins: a loop of known length costs less than one a vector */
     uint32_t w_waiting[ROOM + V_LANES], bins_waiting[ROOM + V_LANES];
     int n_waiting = 0;
     vf from = v_set(h->from), limit = v_set(h->limit), per_bit = v_set(h->per_bit);
     vi above = v_zero(), total = v_zero();
     uint64_t n_above = 0;
-    int32_t i = 0;
-    for (; row->n - i >= V_LANES; i += V_LANES) {
+    int32_t i = from_id;
+    for (; to - i >= V_LANES; i += V_LANES) {
         vf y = gaps_of(loaded_if(row, i, masked), scale);
         vm inner = v_ge(y, from);
         uint32_t bits = v_bits(v_and(inner, v_gt(limit, y)));
@@ -139,10 +161,10 @@ LZS_FN static inline void weigh_row(const lzs_row *row, lzs_softmax_scale scale,
             n_above += (uint64_t)lzs_bit_count(v_bits(v_gt(from, y)));
         } else {
             w = weights_of(y);
-            total = v_add_wide(total, w);
-            above = v_add_wide(above, v_drop(w, inner));
+            total = small ? v_add_int(total, w) : v_add_wide(total, w);
+            above = small ? v_add_int(above, v_drop(w, inner)) : v_add_wide(above, v_drop(w, inner));
         }
-        if (!bits) continue;
+        if (!V_COMPRESSES && !bits) continue; /* else it costs less than a branch that is hard to predict */
         if (!count) v_compress(w_waiting + n_waiting, w, bits);
         v_compress(bins_waiting + n_waiting, v_truncate(v_mul(v_sub(y, from), per_bit)), bits);
         n_waiting += lzs_bit_count(bits);
@@ -155,21 +177,40 @@ LZS_FN static inline void weigh_row(const lzs_row *row, lzs_softmax_scale scale,
         }
     }
     for (int k = 0; k < n_waiting; k++) h->bins[bins_waiting[k]] += count ? 1 : w_waiting[k];
+    if (small) {
+        above = v_add_wide(v_zero(), above);
+        total = v_add_wide(v_zero(), total);
+    }
     h->above += count ? n_above : v_sum_wide(above);
     h->total += v_sum_wide(total);
-    for (; i < row->n; i++) {
+    for (; i < to; i++) {
         if (lzs_allowed(row->mask, i)) lzs_weigh_one(h, lzs_gap_bits(scale, row->x[i]));
     }
 }
 
-LZS_FN static void simd_weigh(const lzs_row *row, lzs_softmax_scale scale, lzs_histogram *h) {
+LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h) {
+    bool small = h->small;
     if (!(scale.max < INFINITY)) {
-        lzs_kernels_scalar.weigh(row, scale, h);
+        lzs_kernels_scalar.weigh(row, from, to, scale, h);
     } else if (h->count) {
-        row->mask ? weigh_row(row, scale, h, true, true) : weigh_row(row, scale, h, false, true);
+        row->mask ? weigh_part(row, from, to, scale, h, true, true, true) : weigh_part(row, from, to, scale, h, false, true, true);
+    } else if (row->mask) {
+        small ? weigh_part(row, from, to, scale, h, true, false, true) : weigh_part(row, from, to, scale, h, true, false, false);
     } else {
-        row->mask ? weigh_row(row, scale, h, true, false) : weigh_row(row, scale, h, false, false);
+        small ? weigh_part(row, from, to, scale, h, false, false, true) : weigh_part(row, from, to, scale, h, false, false, false);
     }
+}
+
+LZS_FN LZS_INLINE uint64_t sum_part(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, bool masked) {
+    vi total = v_zero();
+    int32_t i = from;
+    for (; to - i >= V_LANES; i += V_LANES) total = v_add_int(total, weights_of(gaps_of(loaded_if(row, i, masked), scale)));
+    return v_sum_wide(v_add_wide(v_zero(), total)) + lzs_kernels_scalar.sum(row, i, to, scale);
+}
+
+LZS_FN static uint64_t simd_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale) {
+    if (!(scale.max < INFINITY)) return lzs_kernels_scalar.sum(row, from, to, scale);
+    return row->mask ? sum_part(row, from, to, scale, true) : sum_part(row, from, to, scale, false);
 }
 
 /* The keys of the ten rounds of Philox, two each; in memory because a load broadcasts for nothing. */
@@ -197,51 +238,78 @@ LZS_FN static inline vf log2_below(vi k, float constant) {
     return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(constant));
 }
 
-LZS_FN static float simd_bounds(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float *bounds) {
-    vf greatest = v_set(-INFINITY);
-    for (int32_t g = 0; g < n; g += V_LANES) {
-        vi k = v_shift_right_6(v_load_int((const int32_t *)words + g));
-        vf bound = v_add(gaps_of(v_load(maxima + g), scale), log2_below(k, 127.0f + 26.0f + 6.0f - 0.5287f + 0.01f));
-        v_store(bounds + g, bound);
-        greatest = v_max(v_sub(v_set(0.0f), bound), greatest);
-    }
-    return -v_greatest(greatest);
+LZS_FN static inline vf bounds_of(const float *maxima, const uint32_t *words, lzs_softmax_scale scale) {
+    vi k = v_shift_right_6(v_load_int((const int32_t *)words));
+    return v_add(gaps_of(v_load(maxima), scale), log2_below(k, 127.0f + 26.0f + 6.0f - 0.5287f + 0.01f));
 }
 
+LZS_FN static int32_t simd_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
+                                      float score, int32_t *groups) {
+    int32_t found = 0;
+    for (int32_t g = 0; g < n; g += V_LANES) {
+        uint32_t bits = v_bits(v_and(v_ge(v_set(score), bounds_of(maxima + g, words + g, scale)), v_ge(v_load(maxima + g), v_set(low))));
+        for (; bits; bits &= bits - 1) groups[found++] = g + lzs_lowest_bit(bits);
+    }
+    return found;
+}
+
+LZS_FN static int32_t simd_favourite(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale) {
+    vf greatest = v_set(-INFINITY); /* of the bounds' negatives: there is a maximum of lanes, and no minimum */
+    for (int32_t g = 0; g < n; g += V_LANES) {
+        greatest = v_max(v_sub(v_set(0.0f), bounds_of(maxima + g, words + g, scale)), greatest);
+    }
+    vf least = v_set(-v_greatest(greatest));
+    for (int32_t g = 0; g < n; g += V_LANES) {
+        uint32_t bits = v_bits(v_ge(least, bounds_of(maxima + g, words + g, scale)));
+        if (bits) return g + lzs_lowest_bit(bits);
+    }
+    return 0;
+}
+
+/* Most groups are opened for the sake of one or two tokens, whose words cost less one by one. */
 LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race) {
-    if (!(race->scale.max < INFINITY)) {
+    enum { FEW = 6 };
+    int32_t first = group * LZS_GROUP, holder = first + (int32_t)lzs_group_holder(word);
+    if (!(race->scale.max < INFINITY) || row->n - first < LZS_GROUP) {
         lzs_kernels_scalar.open(row, group, word, cut, race);
         return;
     }
-    float x[LZS_GROUP], minimum = lzs_group_minimum(word), least = lzs_key_float(cut.key);
-    uint32_t words[LZS_GROUP], holder = lzs_group_holder(word);
-    int32_t first = lzs_group_token((uint32_t)group, 0);
-    for (int32_t j = 0; j < LZS_GROUP; j++) {
-        int32_t id = first + 16 * j;
-        x[j] = id < row->n ? loaded_one(row, id) : -INFINITY;
+    /* No score is below its gap plus the log2 of the minimum, or of its own word's part of the noise. */
+    const float *x = row->x + first;
+    float minimum = lzs_group_minimum(word);
+    vf least = v_set(lzs_key_float(cut.key)), bound_of_minimum = v_set(lzs_log2(minimum) - 0.01f);
+    uint64_t possible = 0;
+    for (int v = 0; v < V_GROUP; v++) {
+        vf logits = v_load(x + v * V_LANES), bound = v_add(gaps_of(logits, race->scale), bound_of_minimum);
+        uint32_t bits = v_bits(v_and(v_ge(v_set(race->score), bound), v_ge(logits, least)));
+        possible |= (uint64_t)bits << (v * V_LANES);
     }
-    uint64_t keys[20];
-    round_keys(race->key, keys);
-    /* no score is below its gap plus the log2 of the minimum, or of its own word's part of the noise */
-    vf bound_of_minimum = v_set(lzs_log2(minimum) - 0.01f);
-    for (int32_t from = 0; from < LZS_GROUP; from += 4 * V_LANES) {
-        vi c[4];
-        v_philox(keys, race->key.position, LZS_DOMAIN_TOKEN, (LZS_GROUP * (uint32_t)group + (uint32_t)from) >> 2, c);
-        for (int v = 0; v < 4; v++) {
-            int32_t at = from + v * V_LANES;
-            vf logits = v_load(x + at), gap = gaps_of(logits, race->scale);
-            vf own = v_max(log2_below(v_shift_right_1(c[v]), 127.0f + 31.0f - 0.5287f + 0.01f), bound_of_minimum);
-            uint32_t bits = v_bits(v_and(v_ge(v_set(race->score), v_add(gap, own)), v_ge(logits, v_set(least))));
-            if (holder - (uint32_t)at < V_LANES) bits |= 1u << (holder - (uint32_t)at); /* its word does not count */
-            if (!bits) continue;
-            v_store_int((int32_t *)words + at, c[v]);
-            for (; bits; bits &= bits - 1) {
-                int32_t member = at + lzs_lowest_bit(bits), id = first + 16 * member;
-                if (!lzs_inside(cut, lzs_key(x[member]), id)) continue;
-                bool holds = (uint32_t)member == holder;
-                lzs_run(race, x[member], id, holds ? minimum : lzs_member_noise(minimum, words[member]));
+    if (row->mask) possible &= row->mask[first >> 5] | (uint64_t)row->mask[(first >> 5) + 1] << 32;
+    if (!possible) return;
+    uint32_t words[LZS_GROUP];
+    bool few = lzs_bit_count((uint32_t)possible) + lzs_bit_count((uint32_t)(possible >> 32)) <= FEW;
+    if (!few) {
+        uint64_t keys[20], by_word = (uint64_t)1 << (holder - first); /* the holder's own word does not count */
+        round_keys(race->key, keys);
+        for (int v = 0; v < V_GROUP; v += 4) {
+            vi c[4];
+            v_philox(keys, race->key.position, LZS_DOMAIN_TOKEN, (uint32_t)(first + v * V_LANES) >> 2, c);
+            for (int k = 0; k < 4; k++) {
+                int at = (v + k) * V_LANES;
+                v_store_int((int32_t *)words + at, c[k]);
+                vf own = log2_below(v_shift_right_1(c[k]), 127.0f + 31.0f - 0.5287f + 0.01f);
+                vf bound = v_add(gaps_of(v_load(x + at), race->scale), own);
+                by_word |= (uint64_t)v_bits(v_ge(v_set(race->score), bound)) << at;
             }
         }
+        possible &= by_word;
+    }
+    for (; possible; possible &= possible - 1) {
+        int32_t member = lzs_lowest_bit_64(possible), id = first + member;
+        if (!lzs_inside(cut, lzs_key(x[member]), id)) continue;
+        float noise = minimum;
+        if (id != holder) noise = lzs_member_noise(minimum, few ? lzs_token_word(race->key, id) : words[member]);
+        lzs_run(race, x[member], id, noise);
     }
 }
 
@@ -265,6 +333,6 @@ LZS_FN static int32_t simd_nonzero(const uint16_t *len, int32_t n, int32_t *indi
 }
 
 const lzs_kernels LZS_TABLE = {
-    LZS_NAME,    simd_scan, simd_max,    simd_gather, simd_weigh, simd_group_words,
-    simd_bounds, simd_open, simd_extend, simd_nonzero,
+    LZS_NAME,         simd_scan,       simd_max,       simd_gather, simd_weigh,  simd_sum,
+    simd_group_words, simd_contenders, simd_favourite, simd_open,   simd_extend, simd_nonzero,
 };

@@ -28,21 +28,15 @@ static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t position) {
     return key;
 }
 
-/* Tokens a group, and groups that share a stretch of LZS_STRETCH consecutive ids: member j of group g is the token
- * (g / 16) * 1024 + 16 * j + g % 16. Groups depend on the id alone, not on the size of the vocabulary. */
+/* Tokens a group: group g has the ids 64 * g to 64 * g + 63, whatever the size of the vocabulary. */
 #define LZS_GROUP 64
-#define LZS_STRETCH 1024
 
 static inline uint32_t lzs_group_of(int32_t id) {
-    return ((uint32_t)id >> 10) * 16 + ((uint32_t)id & 15);
+    return (uint32_t)id / LZS_GROUP;
 }
 
 static inline uint32_t lzs_member_of(int32_t id) {
-    return ((uint32_t)id >> 4) & 63;
-}
-
-static inline int32_t lzs_group_token(uint32_t group, uint32_t member) {
-    return (int32_t)((group >> 4) * LZS_STRETCH + 16 * member + (group & 15));
+    return (uint32_t)id % LZS_GROUP;
 }
 
 static inline void lzs_noise_words(lzs_noise_key key, uint32_t counter, uint32_t domain, uint32_t words[4]) {
@@ -56,10 +50,10 @@ static inline uint32_t lzs_group_word(lzs_noise_key key, uint32_t group) {
     return words[group & 3];
 }
 
-static inline uint32_t lzs_token_word(lzs_noise_key key, uint32_t group, uint32_t member) {
-    uint32_t words[4], n = LZS_GROUP * group + member;
-    lzs_noise_words(key, n >> 2, LZS_DOMAIN_TOKEN, words);
-    return words[n & 3];
+static inline uint32_t lzs_token_word(lzs_noise_key key, int32_t id) {
+    uint32_t words[4];
+    lzs_noise_words(key, (uint32_t)id >> 2, LZS_DOMAIN_TOKEN, words);
+    return words[id & 3];
 }
 
 /* -log2(1 - v) for v in (0, 1 - 2^-24]. Small v decide who wins, and keep their bits. */
@@ -84,10 +78,10 @@ static inline float lzs_member_noise(float minimum, uint32_t word) {
 
 /* The noise of one token, from scratch. */
 static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
-    uint32_t group = lzs_group_of(id), member = lzs_member_of(id), word = lzs_group_word(key, group);
+    uint32_t word = lzs_group_word(key, lzs_group_of(id));
     float minimum = lzs_group_minimum(word);
-    if (member == lzs_group_holder(word)) return minimum;
-    return lzs_member_noise(minimum, lzs_token_word(key, group, member));
+    if (lzs_member_of(id) == lzs_group_holder(word)) return minimum;
+    return lzs_member_noise(minimum, lzs_token_word(key, id));
 }
 
 /* The seed of one of several sequences that share a user's seed. */

@@ -9,53 +9,42 @@
 
 enum {
     FEW = 48,    /* tokens that are cheaper to run one by one */
-    CHUNK = 256, /* groups whose bounds are looked at together */
+    CHUNK = 128, /* groups that are judged by the same score */
 };
 
 /* Runs one token, given the word of its group. */
 static void run_token(lzs_race *race, float x, int32_t id, uint32_t word) {
-    uint32_t group = lzs_group_of(id), member = lzs_member_of(id);
     float noise = lzs_group_minimum(word);
-    if (member != lzs_group_holder(word)) {
+    if (lzs_member_of(id) != lzs_group_holder(word)) {
         /* The group's minimum is a bound that often spares the token's own word. The polynomial of log2 may fall by its
          * last bits where its argument grows, so the bound has to give way a little. */
         if (lzs_gap_bits(race->scale, x) + (lzs_log2(noise) - 0.01f) > race->score) return;
-        noise = lzs_member_noise(noise, lzs_token_word(race->key, group, member));
+        noise = lzs_member_noise(noise, lzs_token_word(race->key, id));
     }
     lzs_run(race, x, id, noise);
-}
-
-static void open_group(lzs_backend *b, const lzs_candidates *c, int32_t group, lzs_race *race) {
-    b->kernels->open(&c->row, group, b->scratch.words[group], c->cut, race);
 }
 
 /* Runs the unedited tokens, group by group: first the group that is likeliest to win, then all whose bound does not lie
  * behind the score. */
 static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race) {
-    int32_t n = lzs_stretches(c->row.n) * LZS_LANES, first = 0;
-    float bounds[CHUNK], least = INFINITY, cut = lzs_key_float(c->cut.key);
-    b->kernels->group_words(race->key, n, b->scratch.words);
+    int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS, groups[CHUNK], favourite = -1;
+    uint32_t *words = b->scratch.words;
+    float low = lzs_key_float(c->cut.key);
+    b->kernels->group_words(race->key, n, words);
     if (c->scale.max < INFINITY) {
-        for (int32_t from = 0; from < n; from += CHUNK) {
-            int32_t size = n - from < CHUNK ? n - from : CHUNK;
-            float chunk = b->kernels->bounds(b->maxima + from, b->scratch.words + from, size, c->scale, bounds);
-            if (!(chunk < least)) continue;
-            least = chunk;
-            for (first = from; bounds[first - from] != least;) first++;
-        }
-        open_group(b, c, first, race);
+        favourite = b->kernels->favourite(b->maxima, words, n, c->scale);
+        b->kernels->open(&c->row, favourite, words[favourite], c->cut, race);
     }
     for (int32_t from = 0; from < n; from += CHUNK) {
-        int32_t size = n - from < CHUNK ? n - from : CHUNK;
+        int32_t size = n - from < CHUNK ? n - from : CHUNK, found = 0;
         if (c->scale.max < INFINITY) {
-            if (b->kernels->bounds(b->maxima + from, b->scratch.words + from, size, c->scale, bounds) > race->score) continue;
-        } else { /* gaps are 0 or infinite: no bound tells anything */
-            for (int32_t i = 0; i < size; i++) bounds[i] = -INFINITY;
+            found = b->kernels->contenders(b->maxima + from, words + from, size, c->scale, low, race->score, groups);
+        } else { /* gaps are 0 or infinite: bounds tell nothing */
+            for (int32_t g = 0; g < size; g++) groups[found++] = g;
         }
-        for (int32_t i = 0; i < size; i++) {
-            if (bounds[i] > race->score || b->maxima[from + i] < cut) continue;
-            if (c->scale.max < INFINITY && from + i == first) continue;
-            open_group(b, c, from + i, race);
+        for (int32_t i = 0; i < found; i++) {
+            int32_t group = from + groups[i];
+            if (group != favourite) b->kernels->open(&c->row, group, words[group], c->cut, race);
         }
     }
 }

@@ -109,7 +109,7 @@ static bool gather(const search *s, uint32_t low, uint32_t high) {
 static float lower_bound(const search *s, int32_t k) {
     const lzs_candidates *c = s->c;
     lzs_backend *b = s->b;
-    int32_t n_stretches = lzs_stretches(c->row.n), n = n_stretches * LZS_LANES;
+    int32_t n_stretches = lzs_stretches(c->row.n), n = n_stretches * LZS_STRETCH_GROUPS;
     bool whole = 2 * k <= n_stretches;
     if (whole) n = n_stretches;
     if (n < k) return -FLT_MAX;
@@ -196,11 +196,27 @@ static void set_window(lzs_histogram *h, float from, float limit, float per_bit,
     *h = (lzs_histogram){.from = from, .limit = limit, .per_bit = per_bit, .count = count};
 }
 
-/* Adds all tokens, edited or not. */
+/* Adds all tokens, edited or not. What a stretch adds depends on its best token. */
 static void weigh(const search *s, lzs_histogram *h) {
-    s->b->kernels->weigh(&s->c->row, s->scale, h);
-    lzs_row edited = {s->c->values, s->c->n_edits, NULL};
-    s->b->kernels->weigh(&edited, s->scale, h);
+    enum { SMALL = 6 };
+    const lzs_kernels *kernels = s->b->kernels;
+    const lzs_row *row = &s->c->row;
+    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
+        int32_t from = i * LZS_STRETCH, to = lzs_stretch_end(row->n, i);
+        float y = lzs_gap_bits(s->scale, s->b->best[i]);
+        h->small = y >= SMALL;
+        if (y < h->limit) {
+            kernels->weigh(row, from, to, s->scale, h);
+        } else if (!h->count && y < 31.5f) { /* from there on weights are 0 */
+            h->total += h->small ? kernels->sum(row, from, to, s->scale) : lzs_kernels_scalar.sum(row, from, to, s->scale);
+        }
+    }
+    h->small = false;
+    for (int32_t from = 0; from < s->c->n_edits; from += LZS_STRETCH) {
+        int32_t left = s->c->n_edits - from;
+        lzs_row edited = {s->c->values + from, left < LZS_STRETCH ? left : LZS_STRETCH, NULL};
+        kernels->weigh(&edited, 0, edited.n, s->scale, h);
+    }
 }
 
 /* The bin where the target falls, and the part of the target that is left for it; LZS_BINS where the bins do not reach
@@ -211,26 +227,31 @@ static int32_t crossing_bin(const lzs_histogram *h, uint64_t *target) {
     return bin;
 }
 
-/* About where the target falls, in bits below the top: from 64 tokens of every stretch, and the best of each. */
+/* About where the target falls, in bits below the top: from the best token of every group, which often hold most of the
+ * weight, and the other tokens of one group of each stretch, which stand for all 16. */
 static float guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
+    const lzs_kernels *kernels = s->b->kernels;
     lzs_histogram *h = s->b->scratch.histogram;
-    enum { PARTS = LZS_STRETCH / 64 };
+    int32_t n_stretches = lzs_stretches(row->n);
     set_window(h, 0.0f, 32.0f, 64.0f, count);
-    uint64_t seen = 0;
-    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
-        int32_t at = i * LZS_STRETCH + i * 7 % PARTS * 64;
-        if (at + 64 > row->n) continue;
-        lzs_row some = {row->x + at, 64, row->mask ? row->mask + at / 32 : NULL};
-        s->b->kernels->weigh(&some, s->scale, h);
-        seen += 64;
-        if (count) continue;
-        float y = lzs_gap_bits(s->scale, s->b->best[i]);
-        uint32_t share = lzs_weight(y) / PARTS; /* counted once, where the sample stands for all parts */
-        if (y < 32.0f) h->bins[(int32_t)(y * 64.0f)] += share;
-        h->total += share;
+    for (int32_t i = 0; i < n_stretches; i++) {
+        int32_t group = i * LZS_STRETCH_GROUPS + i * 7 % LZS_STRETCH_GROUPS, at = group * LZS_GROUP;
+        if (at + LZS_GROUP > row->n) continue;
+        kernels->weigh(row, at, at + LZS_GROUP, s->scale, h);
+        float y = lzs_gap_bits(s->scale, s->b->maxima[group]); /* which is counted below */
+        uint32_t w = count ? 1 : lzs_weight(y);
+        if (y < 32.0f) h->bins[(int32_t)(y * 64.0f)] -= w;
+        if (!count) h->total -= w;
     }
-    uint64_t target = count ? (uint64_t)plan->top_k * seen / (uint64_t)row->n + 1 : top_p_target(plan->top_p, h->total);
+    for (int32_t b = 0; b < LZS_BINS; b++) h->bins[b] *= LZS_STRETCH_GROUPS;
+    h->total *= LZS_STRETCH_GROUPS;
+    for (int32_t i = 0; i < n_stretches * LZS_STRETCH_GROUPS; i += LZS_STRETCH) {
+        int32_t left = n_stretches * LZS_STRETCH_GROUPS - i;
+        lzs_row best = {s->b->maxima + i, left < LZS_STRETCH ? left : LZS_STRETCH, NULL};
+        kernels->weigh(&best, 0, best.n, s->scale, h);
+    }
+    uint64_t target = count ? (uint64_t)plan->top_k : top_p_target(plan->top_p, h->total);
     return (float)crossing_bin(h, &target) / 64.0f;
 }
 
@@ -274,27 +295,27 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
     lzs_histogram *h = s->b->scratch.histogram;
     float from = 0.0f, limit = 32.0f;
     if (s->c->row.n > LZS_STRETCH) { /* else the row is small: all of it at once */
-        float at = (float)(int32_t)guess(s, plan, count);
-        from = at > 1.0f ? at - 1.0f : 0.0f;
-        limit = at + 2.0f;
+        float at = guess(s, plan, count), off = 0.25f;
+        from = at > off ? at - off : 0.0f;
+        limit = at + off;
     }
     uint64_t target, whole = count ? (uint64_t)plan->top_k : 0;
     int32_t bin;
-    for (;;) { /* a good guess is right at once; a bad one shows on which side the target lies */
+    for (;;) { /* mostly the guess is right; else it shows on which side the target lies */
         set_window(h, from, limit, 64.0f, count);
         weigh(s, h);
         if (!whole) whole = top_p_target(plan->top_p, h->total);
         target = whole - h->above;
         if (whole <= h->above) {
             limit = from;
-            from = from > 4.0f ? from - 4.0f : 0.0f;
+            from = from > 32.0f ? from - 32.0f : 0.0f;
             continue;
         }
         bin = crossing_bin(h, &target);
         if (bin < LZS_BINS) break;
         if (limit >= 64.0f) return false; /* top-k of a row with logits far apart, or of more than there are */
         from = limit;
-        limit += 4.0f;
+        limit += 32.0f;
     }
     for (int zoom = 0; zoom < 2; zoom++) {
         from = h->from + (float)bin / h->per_bit;
