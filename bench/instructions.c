@@ -1,7 +1,7 @@
 /* instructions.c - a fixed amount of work, CASE ROUNDS, for bench/instructions.sh to count the instructions of.
  *
- * Times vary with the machine and its load; the instruction counts of one binary do not. The name of a case switches on what
- * it mentions: "accept+lz+8192" accepts tokens with the LZ penalty and a window of 8,192, and samples none.
+ * Times vary with the machine and its load; the instruction counts of one binary do not. The name of a case switches on
+ * what it mentions: "accept+lz+8192" accepts tokens with the LZ penalty and a window of 8,192, and samples none.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -66,14 +66,12 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 9000; i++) {
         if (lzs_accept(sampler, (int32_t)(next_random() % (i % 2 ? 300 : N_VOCAB))) != LZS_OK) return fail("no accept");
     }
-    bool samples = !strstr(name, "accept") && !strstr(name, "distribution");
+    bool lists = strstr(name, "distribution"), samples = !lists && !strstr(name, "accept");
     for (int i = atoi(argv[2]); i > 0; i--) {
         int32_t token, next = (int32_t)(next_random() % 300);
         size_t n;
         if (samples && lzs_sample(sampler, logits, &token) != LZS_OK) return fail("no sample");
-        if (strstr(name, "distribution") && lzs_distribution(sampler, logits, ids, probabilities, N_VOCAB, &n) != LZS_OK) {
-            return fail("no distribution");
-        }
+        if (lists && lzs_distribution(sampler, logits, ids, probabilities, N_VOCAB, &n)) return fail("no distribution");
         lzs_accept(sampler, next);
         if (strstr(name, "rewind")) {
             lzs_rewind(sampler, 1);

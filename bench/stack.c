@@ -1,7 +1,8 @@
-/* stack.c - how many bytes of stack the calls of lzsampler use: the name of the kernels, then lines "SETTING CALL BYTES".
+/* stack.c - prints how many bytes of stack the calls of lzsampler use.
  *
- * The calls run in a thread whose stack is memory of ours. Before each call all of it below the caller's frame is painted, and
- * afterwards the lowest byte that lost its paint shows how deep the call went. bench/memory.py builds and runs this file.
+ * The first line is the name of the kernels, each other line "SETTING CALL BYTES". The calls run in a thread whose stack
+ * is memory of ours. Before each call all of it below the caller's frame is painted, and afterwards the lowest byte that
+ * lost its paint shows how deep the call went. bench/memory.py builds and runs this file.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -55,8 +56,8 @@ static const call calls[N_CALLS] = {{"lzs_sample", sample},
                                     {"lzs_accept", accept_token},
                                     {"lzs_rewind", rewind_one}};
 
-/* Paints the stack below its own frame, which is where the call that comes next will be. Returns the end of the paint. The
- * bytes above it, RED_ZONE of them and the return address, are left alone because compilers may keep variables there. */
+/* Paints the stack below its own frame, which is where the call that comes next will be. Returns the end of the paint.
+ * The RED_ZONE bytes above it are left alone because compilers may keep variables there. */
 static __attribute__((noinline)) volatile unsigned char *paint(void) {
     volatile unsigned char *end = (unsigned char *)__builtin_frame_address(0) - RED_ZONE;
     for (volatile unsigned char *at = stack; at < end; at++) *at = PAINT;
