@@ -147,9 +147,20 @@ lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
     return status;
 }
 
+static bool same_items(const void *a, size_t n_a, const void *b, size_t n_b, size_t size) {
+    return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * size) == 0);
+}
+
+/* Whether the arrays of two samplers, which are sorted, are equal: lzs_sampler_set_params does not look at them. */
+static bool same_arrays(const lzs_params *a, const lzs_params *b) {
+    return same_items(a->exempt, a->n_exempt, b->exempt, b->n_exempt, sizeof *a->exempt) &&
+           same_items(a->logit_bias, a->n_logit_bias, b->logit_bias, b->n_logit_bias, sizeof *a->logit_bias) &&
+           same_items(a->dry_breakers, a->n_dry_breakers, b->dry_breakers, b->n_dry_breakers, sizeof *a->dry_breakers);
+}
+
 lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from) {
     if (to == from) return LZS_OK;
-    if (to->n_vocab != from->n_vocab) return LZS_EINVAL;
+    if (to->n_vocab != from->n_vocab || !same_arrays(&to->params, &from->params)) return LZS_EINVAL;
     lzs_status status = lzs_sampler_set_params(to, &from->params);
     return status == LZS_OK ? copy_state(to, from) : status;
 }
@@ -210,7 +221,7 @@ uint64_t lzs_position(const lzs_sampler *s) {
 }
 
 size_t lzs_memory(const lzs_sampler *s) {
-    size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits);
+    size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits, &s->params);
     bytes += s->params.n_exempt * sizeof *s->params.exempt + s->params.n_dry_breakers * sizeof *s->params.dry_breakers;
     bytes += s->params.n_logit_bias * sizeof *s->params.logit_bias;
     return s->owns_backend ? bytes + lzs_backend_memory(s->backend) : bytes;

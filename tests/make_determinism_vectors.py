@@ -96,13 +96,12 @@ def token_vectors() -> Iterable[Record]:
     for seed in SEEDS:
         for position in POSITIONS[:: 1 if seed == 42 else 3]:
             holder = int(reference.words_at(np.array([0]), seed, position, reference.GROUP_DOMAIN)[0]) % 64
-            ids = np.array([0, 1, 15, 16, 17, 1008, 1023, 1024, 2999, 151_935, 2**30 - 1, 16 * holder])
-            group, member = ids // 1024 * 16 + ids % 16, ids // 16 % 64
-            words = reference.words_at(64 * group + member, seed, position, reference.TOKEN_DOMAIN)
+            ids = np.array([0, 1, 3, 4, 63, 64, 127, 128, 2999, 151_935, 2**30 - 1, holder])
+            words = reference.words_at(ids, seed, position, reference.TOKEN_DOMAIN)
             noise = twin.token_noise(ids, seed, position)
             for i, t in enumerate(ids.tolist()):
-                yield {"seed": hex_seed(seed), "position": hex_seed(position), "id": t, "group": int(group[i]),
-                       "member": int(member[i]), "word": hex_word(words[i]), "noise": float_bits(noise[i]),
+                yield {"seed": hex_seed(seed), "position": hex_seed(position), "id": t, "group": t // 64,
+                       "member": t % 64, "word": hex_word(words[i]), "noise": float_bits(noise[i]),
                        "log2_noise": float_bits(twin.log2(noise[i : i + 1])[0])}  # fmt: skip
 
 

@@ -457,12 +457,11 @@ class Draws(NamedTuple):
 
 
 def draws(ids: npt.NDArray[Any], seed: int, position: int) -> Draws:
-    """Return the random numbers of tokens: id t is member (t // 16) % 64 of group (t // 1024) * 16 + t % 16."""
+    """Return the random numbers of tokens: id t is member t % 64 of group t // 64."""
     ids = np.asarray(ids, np.int64)
-    group, member = ids // 1024 * 16 + ids % 16, ids // 16 % 64
-    group_words = words_at(group, seed, position, GROUP_DOMAIN)
-    token_words = words_at(64 * group + member, seed, position, TOKEN_DOMAIN)
-    return Draws(group_words % 64 == member, uniforms(group_words, 26), uniforms(token_words, 31))
+    group_words = words_at(ids // 64, seed, position, GROUP_DOMAIN)
+    token_words = words_at(ids, seed, position, TOKEN_DOMAIN)
+    return Draws(group_words % 64 == ids % 64, uniforms(group_words, 26), uniforms(token_words, 31))
 
 
 def race_noise(ids: npt.NDArray[Any], seed: int, position: int) -> Floats:

@@ -125,8 +125,8 @@ typedef struct lzs_kernels {
     void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race);
     /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
     void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
-    /* Writes the indices k < n where len[k] is not 0; returns their number. */
-    int32_t (*nonzero)(const uint16_t *len, int32_t n, int32_t *indices);
+    /* Writes the indices k < n where len[k] >= least (at least 1); returns their number. */
+    int32_t (*find_long)(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices);
 } lzs_kernels;
 
 /* Tables are made by function attributes, not by per-file flags, so that one command line builds them all. */

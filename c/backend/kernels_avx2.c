@@ -117,10 +117,11 @@ LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t
     l = _mm256_min_epu16(l, _mm256_set1_epi16((short)cap));
     _mm256_storeu_si256((__m256i *)len, _mm256_and_si256(l, equal));
 }
-LZS_FN static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
-    __m256i zero = _mm256_cmpeq_epi16(_mm256_loadu_si256((const __m256i *)len), _mm256_setzero_si256());
-    __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(zero), _mm256_extracti128_si256(zero, 1));
-    return (uint32_t)_mm_movemask_epi8(bytes) ^ 0xffffu;
+LZS_FN static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {
+    __m256i l = _mm256_loadu_si256((const __m256i *)len);
+    __m256i is_long = _mm256_cmpeq_epi16(_mm256_max_epu16(l, _mm256_set1_epi16((short)least)), l);
+    __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(is_long), _mm256_extracti128_si256(is_long, 1));
+    return (uint32_t)_mm_movemask_epi8(bytes);
 }
 
 #include "kernels_simd.h"

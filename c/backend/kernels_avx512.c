@@ -108,9 +108,8 @@ LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t
     __m512i l = _mm512_add_epi16(_mm512_loadu_si512(len), _mm512_set1_epi16(1));
     _mm512_storeu_si512(len, _mm512_maskz_min_epu16(equal, l, _mm512_set1_epi16((short)cap)));
 }
-LZS_FN static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
-    __m512i l = _mm512_loadu_si512(len);
-    return _mm512_test_epi16_mask(l, l);
+LZS_FN static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {
+    return _mm512_cmpge_epu16_mask(_mm512_loadu_si512(len), _mm512_set1_epi16((short)least));
 }
 
 #include "kernels_simd.h"

@@ -112,10 +112,9 @@ static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest
     uint16x8_t longer = vminq_u16(vaddq_u16(vld1q_u16(len), vdupq_n_u16(1)), vdupq_n_u16(cap));
     vst1q_u16(len, vandq_u16(longer, vcombine_u16(a, b)));
 }
-static inline uint32_t v_nonzero_shorts(const uint16_t *len) {
+static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {
     const uint16x8_t each = {1, 2, 4, 8, 16, 32, 64, 128};
-    uint16x8_t l = vld1q_u16(len);
-    return vaddvq_u16(vandq_u16(vtstq_u16(l, l), each));
+    return vaddvq_u16(vandq_u16(vcgeq_u16(vld1q_u16(len), vdupq_n_u16(least)), each));
 }
 
 #include "kernels_simd.h"

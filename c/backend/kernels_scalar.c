@@ -111,15 +111,15 @@ static void scalar_extend(uint16_t *len, const int32_t *tokens, int32_t n, int32
     }
 }
 
-static int32_t scalar_nonzero(const uint16_t *len, int32_t n, int32_t *indices) {
+static int32_t scalar_find_long(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices) {
     int32_t found = 0;
     for (int32_t k = 0; k < n; k++) {
-        if (len[k]) indices[found++] = k;
+        if (len[k] >= least) indices[found++] = k;
     }
     return found;
 }
 
 const lzs_kernels lzs_kernels_scalar = {
     "scalar",           scalar_scan,       scalar_max,       scalar_gather, scalar_weigh,  scalar_sum,
-    scalar_group_words, scalar_contenders, scalar_favourite, scalar_open,   scalar_extend, scalar_nonzero,
+    scalar_group_words, scalar_contenders, scalar_favourite, scalar_open,   scalar_extend, scalar_find_long,
 };

@@ -319,20 +319,20 @@ LZS_FN static void simd_extend(uint16_t *len, const int32_t *tokens, int32_t n, 
     lzs_kernels_scalar.extend(len + k, tokens + k, n - k, newest, cap);
 }
 
-LZS_FN static int32_t simd_nonzero(const uint16_t *len, int32_t n, int32_t *indices) {
+LZS_FN static int32_t simd_find_long(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices) {
     int32_t found = 0, k = 0;
     for (; n - k >= V_SHORTS; k += V_SHORTS) {
-        for (uint32_t bits = v_nonzero_shorts(len + k); bits; bits &= bits - 1) {
+        for (uint32_t bits = v_long_shorts(len + k, least); bits; bits &= bits - 1) {
             indices[found++] = k + lzs_lowest_bit(bits);
         }
     }
     for (; k < n; k++) {
-        if (len[k]) indices[found++] = k;
+        if (len[k] >= least) indices[found++] = k;
     }
     return found;
 }
 
 const lzs_kernels LZS_TABLE = {
     LZS_NAME,         simd_scan,       simd_max,       simd_gather, simd_weigh,  simd_sum,
-    simd_group_words, simd_contenders, simd_favourite, simd_open,   simd_extend, simd_nonzero,
+    simd_group_words, simd_contenders, simd_favourite, simd_open,   simd_extend, simd_find_long,
 };

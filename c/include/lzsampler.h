@@ -230,7 +230,7 @@ LZS_API size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab);
 LZS_API lzs_status lzs_sampler_clone(const lzs_sampler *sampler, lzs_sampler **clone);
 
 /* Makes `to` equal to `from` in history, position, masks and settings, without new memory where there is room. Both must
- * agree in n_vocab and in all [fixed] parameters (LZS_EINVAL). */
+ * agree in n_vocab and in all [fixed] parameters (LZS_EINVAL). After LZS_ENOMEM `to` is as after lzs_sampler_reset. */
 LZS_API lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from);
 
 /* Forgets history, position and masks; settings stay. */

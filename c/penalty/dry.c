@@ -17,24 +17,31 @@ lzs_status lzs_dry_reserve(lzs_dry *dry, const lzs_history *h, size_t n) {
 
 void lzs_dry_match_all(lzs_dry *dry, const lzs_history *h, const lzs_params *params) {
     lzs_token_table_clear(&dry->longest);
-    int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1;
-    if (h->unbroken < (size_t)least) return;
-    lzs_match_walk walk = {.reach = lzs_history_dry_reach(h)};
+    int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, seen = -1, seen_length = 0;
+    if (h->unbroken < (size_t)least || least > UINT16_MAX) return;
+    lzs_match_walk walk = {.reach = lzs_history_dry_reach(h), .least = (uint16_t)least};
     while (lzs_match_walk_on(&walk, &h->dry, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], length = lzs_match_length(&h->dry, distance);
             int32_t inside = h->dry.window + 1 - distance; /* the repetition lies in the window as a whole */
-            if (length > inside) length = inside;
+            bool whole = length >= inside;
+            if (whole) length = inside;
             if ((size_t)length > h->unbroken) length = (int32_t)h->unbroken;
-            if (length < least) continue;
             int32_t token = h->tokens[h->n - (size_t)distance];
-            if (lzs_history_is_breaker(h, token)) continue;
-            lzs_token_entry *entry = &dry->longest.entries[lzs_token_table_take(&dry->longest, token)];
-            if (length > entry->count) entry->count = length;
+            bool known = token == seen && length <= seen_length; /* most matches of a loop are of one token */
+            if (!known && length >= least && !lzs_history_is_breaker(h, token)) {
+                lzs_token_entry *entry = &dry->longest.entries[lzs_token_table_take(&dry->longest, token)];
+                if (length > entry->count) entry->count = length;
+                seen = token;
+                seen_length = entry->count;
+            }
+            /* The whole window has this period: each match further away is one of those seen, and not longer. */
+            if (whole) return;
         }
     }
 }
 
 float lzs_dry_penalty(const lzs_params *params, int32_t length) {
-    return lzs_finite(params->dry_multiplier * lzs_power(params->dry_base, length - params->dry_allowed_length));
+    float power = lzs_finite(lzs_power(params->dry_base, length - params->dry_allowed_length));
+    return lzs_finite(params->dry_multiplier * power); /* a tiny multiplier stays one where the power is out of range */
 }

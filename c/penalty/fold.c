@@ -38,8 +38,9 @@ void lzs_edit_list_free(lzs_edit_list *e) {
     lzs_token_table_free(&e->dry.longest);
 }
 
-size_t lzs_edit_list_memory(const lzs_edit_list *e) {
-    return e->capacity * sizeof *e->edits + lzs_lz_memory(&e->lz) + lzs_token_table_memory(&e->dry.longest);
+size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
+    return e->capacity * sizeof *e->edits + params->n_logit_bias * sizeof *e->biased + lzs_lz_memory(&e->lz) +
+           lzs_token_table_memory(&e->dry.longest);
 }
 
 static bool is_exempt(const lzs_params *p, int32_t token) {

@@ -68,7 +68,7 @@ static void new_stamp(lzs_lz *lz) {
  * match has the greatest length there is will not find a better one; when that holds for all tokens in reach, as in a
  * text of one repeated pattern, it ends. */
 static void find_matches(lzs_lz *lz, const lzs_history *h, bool rate) {
-    lzs_match_walk walk = {.reach = lzs_history_reach(h)};
+    lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};
     size_t n_final = 0;
     int32_t final_token = -1; /* the last one that was found to be final: runs of it need no look at the table */
     lz->n_matched = 0;

@@ -32,7 +32,7 @@ lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float 
 /* Makes room for the edits of a history that has come to n tokens. */
 lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n);
 void lzs_edit_list_free(lzs_edit_list *e);
-size_t lzs_edit_list_memory(const lzs_edit_list *e);
+size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params);
 void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
 /* The edit of a token among those that lzs_edit_list_make made, or NULL. */
 const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token);

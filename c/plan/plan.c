@@ -1,7 +1,7 @@
 /* plan.c - one step as plain data: its settings, and its form as bytes.
  *
- * The bytes are those of the struct `fixed` below in the byte order of the machine, then the edits, then the words of the
- * mask. A reader with another byte order sees another magic number and refuses.
+ * The bytes are those of the struct `fixed` below in the byte order of the machine, then the edits in the order of their
+ * tokens, then the words of the mask. A reader with another byte order sees another magic number and refuses.
  */
 #include "plan.h"
 
@@ -66,6 +66,25 @@ size_t lzs_plan_size(const lzs_plan *plan) {
     return sizeof(fixed) + plan->n_edits * sizeof *plan->edits + (plan->mask ? n_words(plan->n_vocab) * 4 : 0);
 }
 
+/* Sorts edits by token (Shell's sort), so that a reader sees in one pass that no token has two. The bytes may lie at any
+ * address. */
+static void sort_edits(char *bytes, size_t n) {
+    enum { SIZE = sizeof(lzs_edit) };
+    for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11) {
+        for (size_t i = gap; i < n; i++) {
+            lzs_edit moved, other;
+            size_t at = i;
+            memcpy(&moved, bytes + i * SIZE, SIZE);
+            for (; at >= gap; at -= gap) {
+                memcpy(&other, bytes + (at - gap) * SIZE, SIZE);
+                if (other.token <= moved.token) break;
+                memcpy(bytes + at * SIZE, &other, SIZE);
+            }
+            memcpy(bytes + at * SIZE, &moved, SIZE);
+        }
+    }
+}
+
 lzs_status lzs_plan_write(const lzs_plan *plan, void *bytes, size_t capacity) {
     if (lzs_plan_invalid(plan)) return LZS_EINVAL;
     if (capacity < lzs_plan_size(plan)) return LZS_ESPACE;
@@ -78,6 +97,7 @@ lzs_status lzs_plan_write(const lzs_plan *plan, void *bytes, size_t capacity) {
     memcpy(at, &f, sizeof f);
     at += sizeof f;
     if (plan->n_edits) memcpy(at, plan->edits, plan->n_edits * sizeof *plan->edits);
+    sort_edits(at, plan->n_edits);
     at += plan->n_edits * sizeof *plan->edits;
     if (plan->mask) memcpy(at, plan->mask, (size_t)f.n_words * 4);
     return LZS_OK;
@@ -86,6 +106,7 @@ lzs_status lzs_plan_write(const lzs_plan *plan, void *bytes, size_t capacity) {
 static bool edits_valid(const lzs_edit *edits, size_t n, int32_t n_vocab) {
     for (size_t i = 0; i < n; i++) {
         if (edits[i].token < 0 || edits[i].token >= n_vocab) return false;
+        if (i && edits[i].token <= edits[i - 1].token) return false;
         if (!(edits[i].repeat >= FLT_MIN && edits[i].repeat <= FLT_MAX && edits[i].bias <= FLT_MAX)) return false;
     }
     return true;

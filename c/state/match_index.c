@@ -82,7 +82,7 @@ bool lzs_match_walk_on(lzs_match_walk *walk, const lzs_match_index *index, const
         int32_t n = walk->reach - walk->done < LZS_MATCH_CHUNK ? walk->reach - walk->done : LZS_MATCH_CHUNK;
         walk->done += n;
         walk->base = walk->done;
-        walk->n = kernels->nonzero(index->len + index->room - walk->done, n, walk->found);
+        walk->n = kernels->find_long(index->len + index->room - walk->done, n, walk->least, walk->found);
         if (walk->n) return true;
     }
     return false;

@@ -36,15 +36,16 @@ static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t dis
     return index->len[index->room - distance];
 }
 
-/* Walks over the distances whose length is not 0, nearest first, a chunk at a time:
+/* Walks over the distances whose length is at least `least`, nearest first, a chunk at a time:
  *
- *     lzs_match_walk walk = {.reach = reach};
+ *     lzs_match_walk walk = {.reach = reach, .least = 1};
  *     while (lzs_match_walk_on(&walk, index, kernels)) {
  *         for (int32_t i = walk.n - 1; i >= 0; i--) { int32_t distance = walk.base - walk.found[i]; ... }
  *     }
  */
 typedef struct lzs_match_walk {
     int32_t reach; /* the last distance */
+    uint16_t least;
     int32_t done;  /* distances behind us */
     int32_t base;
     int32_t n;

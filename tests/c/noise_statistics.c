@@ -133,10 +133,10 @@ static uint32_t group_word(const noise *noise, lzs_noise_key key, uint32_t group
 }
 
 static float token_noise(const noise *noise, lzs_noise_key key, int32_t id) {
-    uint32_t group = lzs_group_of(id), member = lzs_member_of(id), word = group_word(noise, key, group);
+    uint32_t word = group_word(noise, key, lzs_group_of(id));
     float minimum = lzs_group_minimum(word);
-    if (member == noise->holder(word)) return minimum;
-    return lzs_member_noise(minimum, lzs_token_word(key, group, member));
+    if (lzs_member_of(id) == noise->holder(word)) return minimum;
+    return lzs_member_noise(minimum, lzs_token_word(key, id));
 }
 
 /* ---- results ---- */
@@ -313,21 +313,21 @@ static void test_pairs(const noise *noise, results *results) {
         const char *name;
         source a, b;
     } cases[] = {
-        /* within a group: tokens of one call of Philox, of two, and the last of the group */
-        {"tokens 0 and 16 of a group", {TOKEN, 0, false, 1, 0}, {TOKEN, 16, false, 1, 0}},
-        {"tokens 1,031 and 1,111 of a group", {TOKEN, 1031, false, 1, 0}, {TOKEN, 1111, false, 1, 0}},
-        {"tokens 7 and 1,015 of a group", {TOKEN, 7, false, 1, 0}, {TOKEN, 1015, false, 1, 0}},
+        /* within a group */
+        {"tokens 0 and 1, of one Philox call", {TOKEN, 0, false, 1, 0}, {TOKEN, 1, false, 1, 0}},
+        {"tokens 1,031 and 1,032, of two Philox calls", {TOKEN, 1031, false, 1, 0}, {TOKEN, 1032, false, 1, 0}},
+        {"tokens 448 and 511, first and last of group 7", {TOKEN, 448, false, 1, 0}, {TOKEN, 511, false, 1, 0}},
         {"holder and minimum of group 0", {HOLDER, 0, false, 1, 0}, {MINIMUM, 0, false, 1, 0}},
-        /* between groups */
-        {"tokens 0 and 1, groups 0 and 1", {TOKEN, 0, false, 1, 0}, {TOKEN, 1, false, 1, 0}},
-        {"tokens 3 and 20, groups 3 and 4", {TOKEN, 3, false, 1, 0}, {TOKEN, 20, false, 1, 0}},
-        {"tokens 40 and 1,064, groups 8 and 24", {TOKEN, 40, false, 1, 0}, {TOKEN, 1064, false, 1, 0}},
-        {"holder of group 5 and token 86, group 6", {HOLDER, 5, false, 1, far}, {TOKEN, 86, false, 1, far}},
+        /* between groups; the words of groups 0 to 3 are of one Philox call */
+        {"tokens 63 and 64, neighbours in groups 0 and 1", {TOKEN, 63, false, 1, 0}, {TOKEN, 64, false, 1, 0}},
+        {"tokens 255 and 256, neighbours in groups 3 and 4", {TOKEN, 255, false, 1, 0}, {TOKEN, 256, false, 1, 0}},
+        {"tokens 552 and 1,576, members 40 of groups 8 and 24", {TOKEN, 552, false, 1, 0}, {TOKEN, 1576, false, 1, 0}},
+        {"holder of group 5 and token 406, group 6", {HOLDER, 5, false, 1, far}, {TOKEN, 406, false, 1, far}},
         {"minima of groups 2 and 3", {MINIMUM, 2, false, 1, 0}, {MINIMUM, 3, false, 1, 0}},
         {"minima of groups 0 and 16", {MINIMUM, 0, false, 1, 0}, {MINIMUM, 16, false, 1, 0}},
         {"holders of groups 6 and 7", {HOLDER, 6, false, 1, 0}, {HOLDER, 7, false, 1, 0}},
-        /* between domains: the group and the tokens whose counters have the same first word */
-        {"minimum of group 64 and token 1", {MINIMUM, 64, false, 1, 0}, {TOKEN, 1, false, 1, 0}},
+        /* between domains: a group and a token of the same number, so that only the last word of the counter differs */
+        {"minimum of group 64 and token 64", {MINIMUM, 64, false, 1, 0}, {TOKEN, 64, false, 1, 0}},
         /* between positions; the pairs do not overlap */
         {"token 9 at positions 2i and 2i + 1", {TOKEN, 9, false, 2, 0}, {TOKEN, 9, false, 2, 1}},
         {"token 9 at positions i and i + 2^32", {TOKEN, 9, false, 1, 0}, {TOKEN, 9, false, 1, far}},
@@ -346,7 +346,8 @@ static void test_pairs(const noise *noise, results *results) {
 
 /* ---- winners ---- */
 
-enum { VOCABULARY = 3000, GROUPS = (VOCABULARY + 1023) / 1024 * 16 };
+/* The groups of whole Philox calls, four of each; the last ones may be empty. */
+enum { VOCABULARY = 3000, GROUPS = (VOCABULARY + 4 * LZS_GROUP - 1) / (4 * LZS_GROUP) * 4 };
 
 typedef struct row {
     float y[VOCABULARY]; /* bits below the best token; +inf where masked */
@@ -416,20 +417,16 @@ static void run(const row *row, int32_t id, float e, leader *leader) {
 /* Lets the members of a group run that can still win. */
 static void open_group(const noise *noise, const row *row, lzs_noise_key key, uint32_t word, uint32_t group,
                        leader *leader) {
-    uint32_t holder = noise->holder(word), words[4];
+    uint32_t words[4];
     float minimum = lzs_group_minimum(word), floor = minimum_floor(word);
-    int32_t best = lzs_group_token(group, holder);
-    if (best < VOCABULARY && row->y[best] < INFINITY) run(row, best, minimum, leader);
-    for (uint32_t first = 0; first < LZS_GROUP; first += 4) {
-        bool drawn = false;
-        for (uint32_t member = first; member < first + 4; member++) {
-            int32_t id = lzs_group_token(group, member);
-            if (member == holder || id >= VOCABULARY || row->y[id] + floor > leader->score) continue;
-            if (!drawn) lzs_noise_words(key, (LZS_GROUP * group + first) >> 2, LZS_DOMAIN_TOKEN, words);
-            drawn = true;
-            if (row->y[id] + member_floor(minimum, words[member & 3]) > leader->score) continue;
-            run(row, id, lzs_member_noise(minimum, words[member & 3]), leader);
-        }
+    int32_t first = (int32_t)(LZS_GROUP * group), holder = first + (int32_t)noise->holder(word), known = -1;
+    if (holder < VOCABULARY && row->y[holder] < INFINITY) run(row, holder, minimum, leader);
+    for (int32_t id = first; id < first + LZS_GROUP && id < VOCABULARY; id++) {
+        if (id == holder || row->y[id] + floor > leader->score) continue;
+        if (known != id >> 2) lzs_noise_words(key, (uint32_t)id >> 2, LZS_DOMAIN_TOKEN, words);
+        known = id >> 2;
+        if (row->y[id] + member_floor(minimum, words[id & 3]) > leader->score) continue;
+        run(row, id, lzs_member_noise(minimum, words[id & 3]), leader);
     }
 }
 
@@ -519,7 +516,7 @@ static void test_winner_of_all(const noise *noise) {
 static void test_groups(void) {
     for (int32_t id = 0; id < 200000; id++) {
         uint32_t group = lzs_group_of(id), member = lzs_member_of(id);
-        CHECK(member < LZS_GROUP && lzs_group_token(group, member) == id);
+        CHECK(member < 64 && 64 * group + member == (uint32_t)id);
         CHECK(token_noise(noises, lzs_noise_key_of(SEED, 1), id) == lzs_token_noise(lzs_noise_key_of(SEED, 1), id));
     }
     for (uint32_t word = 0; word < 0xfff00000u; word += 4093) {

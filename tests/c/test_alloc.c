@@ -6,8 +6,8 @@
 
 #include "allocations.h"
 #include "check.h"
-#include "lzsampler.h"
-#include "lzs_llama_abi.h"
+#include "llama/abi.h"
+#include "lzsampler_llama.h"
 
 enum { N_VOCAB = 300 };
 
@@ -15,6 +15,7 @@ static float logits[N_VOCAB];
 
 static lzs_params everything_on(void) {
     static const int32_t exempt[] = {3, 1, 2};
+    static const lzs_logit_bias bias[] = {{7, 1.0f}, {200, -2.0f}};
     lzs_params p;
     lzs_params_init(&p);
     p.lz_penalty = 0.15f;
@@ -31,6 +32,12 @@ static lzs_params everything_on(void) {
     p.min_p = 0.01f;
     p.exempt = exempt;
     p.n_exempt = 3;
+    p.logit_bias = bias;
+    p.n_logit_bias = 2;
+    p.dry_multiplier = 0.5f;
+    p.dry_penalty_last_n = 2000;
+    p.dry_breakers = exempt;
+    p.n_dry_breakers = 2;
     return p;
 }
 
@@ -64,21 +71,29 @@ static void test_sample_never_allocates(int32_t pick) {
     uint32_t mask[(N_VOCAB + 31) / 32];
     int32_t ids[N_VOCAB], token;
     float probabilities[N_VOCAB], row[N_VOCAB];
+    uint64_t bytes[1024];
+    lzs_plan plan;
     size_t n;
     p.pick = pick;
     memset(mask, 0xf7, sizeof mask);
     long at_start = n_allocations;
-    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK && lzs_set_mask(s, mask, sizeof mask / 4) == LZS_OK);
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK && lzs_set_mask(s, LZS_MASK_USER, mask, sizeof mask / 4) == LZS_OK);
+    CHECK(lzs_borrow_mask(s, LZS_MASK_GRAMMAR, mask, sizeof mask / 4) == LZS_OK);
     CHECK(n_allocations > at_start + 3); /* the counter counts */
     uint64_t state = 1;
     for (int i = 0; i < 400; i++) {
         CHECK(lzs_accept(s, random_below(&state, N_VOCAB)) == LZS_OK);
-        if (i % 7 == 0) CHECK(lzs_rewind(s, (size_t)random_below(&state, 3)) == LZS_OK);
         long before = n_allocations;
+        if (i % 7 == 0 && i) CHECK(lzs_rewind(s, (size_t)random_below(&state, 3)) == LZS_OK);
         memcpy(row, logits, sizeof row);
-        CHECK(lzs_sample(s, row, &token) == LZS_OK && lzs_process(s, row) == LZS_OK);
+        CHECK(lzs_sample(s, row, &token) == LZS_OK && lzs_process(s, row, row) == LZS_OK);
         CHECK(lzs_distribution(s, logits, ids, probabilities, N_VOCAB, &n) == LZS_OK);
         CHECK(lzs_edits(s, &n) && lzs_rewind(s, 0) == LZS_OK);
+        p.temperature = 1.0f + (float)(i % 3);
+        p.seed = (uint64_t)i;
+        CHECK(lzs_sampler_set_params(s, &p) == LZS_OK && lzs_sampler_plan(s, &plan) == LZS_OK);
+        CHECK(lzs_plan_size(&plan) <= sizeof bytes && lzs_plan_write(&plan, bytes, sizeof bytes) == LZS_OK);
+        CHECK(lzs_plan_read(bytes, lzs_plan_size(&plan), &plan) == LZS_OK);
         CHECK(n_allocations == before);
     }
     lzs_sampler_free(s);
@@ -101,9 +116,9 @@ static void test_accept_is_amortised(void) {
 }
 
 static lzs_llama_sampler *fake_init(const lzs_llama_sampler_i *iface, void *ctx) {
-    lzs_llama_sampler *link = malloc(sizeof *link);
-    if (link) *link = (lzs_llama_sampler){iface, ctx};
-    return link;
+    lzs_llama_sampler *member = malloc(sizeof *member);
+    if (member) *member = (lzs_llama_sampler){iface, ctx};
+    return member;
 }
 
 static void *fake_init_address(void) {
@@ -113,12 +128,12 @@ static void *fake_init_address(void) {
     return address;
 }
 
-static void free_link(lzs_llama_sampler *link) {
-    link->iface->free(link);
-    free(link);
+static void free_member(lzs_llama_sampler *member) {
+    member->iface->free(member);
+    free(member);
 }
 
-typedef enum operation { NEW, CLONE, ACCEPT, PRIME, SET_MASK, LZ_BITS, LINK_PENALTIES, LINK_SAMPLER, N_OPERATIONS } operation;
+typedef enum operation { NEW, CLONE, ACCEPT, PRIME, SET_MASK, LZ_BITS, CHAIN_PENALTIES, CHAIN_SAMPLER, N_OPERATIONS } operation;
 
 static lzs_status run(operation op, lzs_sampler *s, void **made) {
     static int32_t prompt[700], tokens[700];
@@ -136,14 +151,14 @@ static lzs_status run(operation op, lzs_sampler *s, void **made) {
     case CLONE: return lzs_sampler_clone(s, (lzs_sampler **)made);
     case ACCEPT: return lzs_accept(s, 299);
     case PRIME: return lzs_prime(s, prompt, 700);
-    case SET_MASK: return lzs_set_mask(s, mask, sizeof mask / 4);
+    case SET_MASK: return lzs_set_mask(s, LZS_MASK_USER, mask, sizeof mask / 4);
     case LZ_BITS: return lzs_lz_bits(prompt, 700, N_VOCAB, 512, 3, LZS_LZ_RATE, tokens, bits, 700, &n);
-    case LINK_PENALTIES: return lzs_llama_link_new(s, LZS_LINK_PENALTIES, fake_init_address(), made);
-    default: return lzs_llama_link_new(s, LZS_LINK_SAMPLER, fake_init_address(), made);
+    case CHAIN_PENALTIES: return lzs_chain_sampler_new(s, LZS_CHAIN_PENALTIES, fake_init_address(), made);
+    default: return lzs_chain_sampler_new(s, LZS_CHAIN_SAMPLER, fake_init_address(), made);
     }
 }
 
-/* A sampler at whose next token every list must grow: the bag with its index, the edits. */
+/* A sampler at whose next token every list must grow: the token table with its slots, the edits. */
 static lzs_sampler *full_sampler(operation op) {
     lzs_params p = everything_on();
     p.pick = LZS_PICK_LLAMA_DIST;
@@ -152,7 +167,7 @@ static lzs_sampler *full_sampler(operation op) {
     if (op == PRIME) return s;
     uint32_t mask[(N_VOCAB + 31) / 32];
     memset(mask, 0xbf, sizeof mask);
-    if (op == CLONE) CHECK(lzs_set_mask(s, mask, sizeof mask / 4) == LZS_OK);
+    if (op == CLONE) CHECK(lzs_set_mask(s, LZS_MASK_USER, mask, sizeof mask / 4) == LZS_OK);
     for (int32_t t = 0; t < 100; t++) {
         CHECK(lzs_accept(s, op == ACCEPT && t % 2 ? 299 : t) == LZS_OK); /* 299 again may complete a loop */
         if (op == ACCEPT) { /* as far as the next accept that allocates as much as one ever does */
@@ -182,7 +197,7 @@ static int test_failures(operation op) {
         fail_after = -1;
         CHECK(status == (failed ? LZS_ENOMEM : LZS_OK));
         if (failed) {
-            bool makes = op == NEW || op == CLONE || op >= LINK_PENALTIES;
+            bool makes = op == NEW || op == CLONE || op >= CHAIN_PENALTIES;
             CHECK(!makes || (made == NULL && n_live == live));
             CHECK(fingerprint(s) == before);
             CHECK(run(op, s, &made) == LZS_OK); /* and once there is memory it works as if nothing had been */
@@ -195,9 +210,9 @@ static int test_failures(operation op) {
             CHECK(fingerprint(made) == fingerprint(made_untroubled));
             lzs_sampler_free(made);
             lzs_sampler_free(made_untroubled);
-        } else if (op >= LINK_PENALTIES) {
-            free_link(made);
-            free_link(made_untroubled);
+        } else if (op >= CHAIN_PENALTIES) {
+            free_member(made);
+            free_member(made_untroubled);
         }
         lzs_sampler_free(s);
         lzs_sampler_free(untroubled);
@@ -206,13 +221,78 @@ static int test_failures(operation op) {
     }
 }
 
-/* A clone of a link that finds no memory is NULL and leaks nothing. */
-static void test_link_clone_failures(int32_t kind) {
+/* A copy that finds no memory leaves the target as after a reset, and the origin as it was. */
+static void test_copy_failures(void) {
+    for (int fail = 0;; fail++) {
+        lzs_sampler *from = full_sampler(CLONE), *to = full_sampler(NEW), *empty;
+        lzs_params p = everything_on();
+        p.pick = LZS_PICK_LLAMA_DIST;
+        CHECK(lzs_sampler_new(N_VOCAB, &p, &empty) == LZS_OK);
+        for (int32_t i = 0; i < 3000; i++) CHECK(lzs_accept(from, i % 299) == LZS_OK);
+        uint64_t origin = fingerprint(from);
+        fail_after = fail;
+        lzs_status status = lzs_sampler_copy(to, from);
+        bool failed = fail_after < 0;
+        fail_after = -1;
+        CHECK(status == (failed ? LZS_ENOMEM : LZS_OK) && fingerprint(from) == origin);
+        CHECK(fingerprint(to) == (failed ? fingerprint(empty) : origin));
+        CHECK(lzs_sampler_copy(to, from) == LZS_OK && fingerprint(to) == origin);
+        lzs_sampler_free(from);
+        lzs_sampler_free(to);
+        lzs_sampler_free(empty);
+        CHECK(n_live == 0);
+        if (failed) continue;
+        CHECK(fail >= 7);
+        return;
+    }
+}
+
+static void test_backend_failures(void) {
+    lzs_backend *b = NULL;
+    for (int fail = 0; !b; fail++) {
+        fail_after = fail;
+        lzs_status status = lzs_backend_new(N_VOCAB, 10, N_VOCAB, &b);
+        fail_after = -1;
+        CHECK(status == (b ? LZS_OK : LZS_ENOMEM) && (b || n_live == 0) && fail < 20);
+    }
+    CHECK(lzs_backend_memory(b) == live_bytes);
+    lzs_backend_free(b);
+    CHECK(n_live == 0);
+}
+
+/* lzs_memory is what was allocated, to the byte, at every moment of a text. */
+static void test_memory(void) {
+    for (int32_t pick = 0; pick < 2; pick++) {
+        lzs_params p = everything_on();
+        lzs_sampler *s;
+        uint32_t mask[(N_VOCAB + 31) / 32];
+        int32_t prompt[100] = {0};
+        uint64_t state = 5;
+        memset(mask, 0xef, sizeof mask);
+        p.pick = pick;
+        CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK && lzs_memory(s) == live_bytes);
+        CHECK(lzs_prime(s, prompt, 100) == LZS_OK && lzs_memory(s) == live_bytes);
+        for (int i = 0; i < 3000; i++) {
+            CHECK(lzs_accept(s, random_below(&state, N_VOCAB)) == LZS_OK && lzs_memory(s) == live_bytes);
+            if (i % 100 == 50) CHECK(lzs_set_mask(s, i % 200 == 50, mask, sizeof mask / 4) == LZS_OK);
+            if (i % 100 == 60) CHECK(lzs_borrow_mask(s, i % 200 == 60, mask, sizeof mask / 4) == LZS_OK);
+            if (i % 100 == 90) CHECK(lzs_rewind(s, 55) == LZS_OK);
+            CHECK(lzs_memory(s) == live_bytes);
+        }
+        lzs_sampler_reset(s);
+        CHECK(lzs_memory(s) == live_bytes);
+        lzs_sampler_free(s);
+        CHECK(n_live == 0);
+    }
+}
+
+/* A clone of a member of a chain that finds no memory is NULL and leaks nothing. */
+static void test_member_clone_failures(int32_t kind) {
     lzs_sampler *s = full_sampler(CLONE);
-    void *link;
-    CHECK(lzs_llama_link_new(s, kind, fake_init_address(), &link) == LZS_OK);
+    void *member;
+    CHECK(lzs_chain_sampler_new(s, kind, fake_init_address(), &member) == LZS_OK);
     lzs_sampler_free(s);
-    lzs_llama_sampler *original = link, *clone = NULL;
+    lzs_llama_sampler *original = member, *clone = NULL;
     for (int fail = 0; !clone; fail++) {
         long live = n_live;
         fail_after = fail;
@@ -221,25 +301,25 @@ static void test_link_clone_failures(int32_t kind) {
         CHECK(clone || n_live == live);
         CHECK(fail < 100);
     }
-    free_link(clone);
-    free_link(original);
+    free_member(clone);
+    free_member(original);
     CHECK(n_live == 0);
 }
 
-/* The penalties link needs no memory, also for an array that is not in the order of ids. */
-static void test_link_apply_never_allocates(void) {
+/* Penalties in a chain need no memory, also for an array that is not in the order of ids. */
+static void test_member_apply_never_allocates(void) {
     lzs_sampler *s = full_sampler(CLONE);
-    void *link;
-    CHECK(lzs_llama_link_new(s, LZS_LINK_PENALTIES, fake_init_address(), &link) == LZS_OK);
+    void *member;
+    CHECK(lzs_chain_sampler_new(s, LZS_CHAIN_PENALTIES, fake_init_address(), &member) == LZS_OK);
     lzs_sampler_free(s);
-    lzs_llama_sampler *penalties = link;
+    lzs_llama_sampler *penalties = member;
     lzs_llama_token_data data[2] = {{60, 1.0f, 0.0f}, {5, 2.0f, 0.0f}};
     lzs_llama_token_data_array candidates = {data, 2, -1, false};
     long before = n_allocations;
     penalties->iface->apply(penalties, &candidates);
     CHECK(n_allocations == before && data[0].logit < 1.0f && data[1].logit < 2.0f);
-    CHECK(lzs_llama_link_status(link) == LZS_OK);
-    free_link(penalties);
+    CHECK(lzs_chain_sampler_status(member) == LZS_OK);
+    free_member(penalties);
     CHECK(n_live == 0);
 }
 
@@ -255,8 +335,11 @@ int main(void) {
         if (n < at_least[op]) fprintf(stderr, "operation %d asked for memory %d times\n", op, n);
         CHECK(n >= at_least[op]);
     }
-    test_link_clone_failures(LZS_LINK_PENALTIES);
-    test_link_clone_failures(LZS_LINK_SAMPLER);
-    test_link_apply_never_allocates();
+    test_copy_failures();
+    test_backend_failures();
+    test_memory();
+    test_member_clone_failures(LZS_CHAIN_PENALTIES);
+    test_member_clone_failures(LZS_CHAIN_SAMPLER);
+    test_member_apply_never_allocates();
     return 0;
 }

@@ -1,6 +1,7 @@
 // test_cxx.cpp - the public headers are C++ as well, together in one file, and what they declare links.
 #include "check.h"
 #include "lzsampler.h"
+#include "lzsampler_llama.h"
 #include "lzsampler_text.h"
 
 int main() {
@@ -18,5 +19,6 @@ int main() {
     lzs_repetition run;
     size_t n_runs;
     CHECK(lzs_byte_runs(text, 4, 2, 0, 0, &run, 1, &n_runs) == LZS_OK && n_runs == 1 && run.period == 2);
+    lzs_llama_grammar_free(nullptr);
     return 0;
 }

@@ -1,75 +1,70 @@
-/* test_draws.c - a million draws over adversarial rows: every table of kernels picks the token that the definition picks,
- * from a row where it lies and from a copy at another alignment, and leaves both as they were. */
-#include <math.h>
-#include <string.h>
+/* test_draws.c - difficult rows, each with a plan of its own: every table of kernels picks the token that the definition
+ * picks, from the row where it lies and from a copy at another alignment, gives the same distribution, and leaves the row
+ * as it was.
+ *
+ * usage: test_draws [rows of 1 to 4,096 tokens] [rows of 151,936 tokens]
+ */
+#include "backend/backend.h"
+#include "rows.h"
 
-#include "check.h"
-#include "lzs_internal.h"
+enum { SMALL = 4096, LARGE = 151936, MAX_EDITS = 300 };
 
-enum { DRAWS = 1000000, MAX_N = 700, KINDS = 8 };
+static float row[LARGE], copy[LARGE + 16], kept[LARGE];
+static uint32_t mask[LARGE / 32 + 1];
+static lzs_edit edits[MAX_EDITS];
+static int32_t ids[LARGE], first_ids[LARGE];
+static float probabilities[LARGE], first_probabilities[LARGE];
 
-static void fill(float *x, int32_t n, int kind, uint64_t *state) {
-    for (int32_t i = 0; i < n; i++) {
-        float u = (float)(random_unit(state) + random_unit(state) - 1.0);
-        switch (kind) {
-        case 0: x[i] = 8.0f * u; break;
-        case 1: x[i] = (float)random_below(state, 3); break;                                   /* ties */
-        case 2: x[i] = i / 37 % 2 ? -INFINITY : 4.0f * u; break;                               /* runs of -inf */
-        case 3: x[i] = u * 1e-44f; break;                                                      /* denormals */
-        case 4: x[i] = random_below(state, 2) ? 0.0f : -0.0f; break;                           /* signed zeros */
-        case 5: x[i] = ldexpf(u, random_below(state, 250) - 125); break;                       /* huge spread */
-        case 6: x[i] = -INFINITY; break;                                                       /* one finite, below */
-        default: x[i] = 1.0f + u * 1e-6f; break;                                               /* nearly flat */
-        }
+static void draw(lzs_backend *b, int32_t n, row_kind kind, bool whole, uint64_t *state) {
+    fill_row(row, n, kind, state);
+    memcpy(kept, row, (size_t)n * sizeof *row);
+    lzs_plan plan = random_plan(n, state);
+    if (random_below(state, 3) == 0) {
+        fill_mask(mask, n, state);
+        plan.mask = mask;
     }
-    x[random_below(state, n)] = kind == 5 ? FLT_MAX : kind == 3 ? 1e-45f : 1.0f;
-}
-
-static lzs_params random_params(uint64_t *state) {
-    static const float temperatures[] = {0.0f, 0.1f, 0.7f, 1.0f, 1.0f, 1.5f, 30.0f};
-    lzs_params p;
-    lzs_params_init(&p);
-    p.temperature = temperatures[random_below(state, 7)];
-    if (random_below(state, 3) == 0) p.top_k = 1 + random_below(state, 60);
-    if (random_below(state, 3) == 0) p.top_p = (float)random_unit(state);
-    if (random_below(state, 3) == 0) p.min_p = (float)random_unit(state) * 0.3f;
-    p.ties = random_below(state, 2);
-    p.seed = random_bits(state);
-    return p;
-}
-
-int main(void) {
-    static float row[MAX_N + 16], copy[MAX_N + 16], kept[MAX_N];
-    static lzs_survivors v;
-    uint64_t state = 20260101;
-    const lzs_kernels *tables[8];
-    int n_tables = 0;
-    while ((tables[n_tables] = lzs_kernels_at(n_tables))) n_tables++;
-    lzs_params p = random_params(&state);
-    int32_t n = MAX_N;
-    for (int64_t draw = 0; draw < DRAWS; draw++) {
-        if (draw % 50 == 0) { /* a row and its settings serve fifty positions */
-            n = 1 + random_below(&state, random_below(&state, 8) ? 90 : MAX_N);
-            p = random_params(&state);
-            fill(row, n, (int)(draw / 50 % KINDS), &state);
-            memcpy(kept, row, (size_t)n * sizeof *row);
+    plan.edits = edits;
+    if (random_below(state, 2)) plan.n_edits = fill_edits(edits, MAX_EDITS, n, state);
+    int32_t token, first = -1;
+    lzs_status status, first_status = LZS_OK;
+    size_t n_ids, n_first = 0;
+    for (int t = 0; (b->kernels = lzs_kernels_at(t)); t++) {
+        const float *x = row;
+        if (t % 2 == 0) { /* a copy that is four bytes further on for each table */
+            memcpy(copy + t + 1, row, (size_t)n * sizeof *row);
+            x = copy + t + 1;
         }
-        int32_t first = -1;
-        for (int t = 0; t < n_tables; t++) {
-            float *x = row;
-            if (draw % 2) { /* the copy, four bytes further for each table */
-                x = copy + t + 1;
-                memcpy(x, row, (size_t)n * sizeof *row);
+        lzs_backend_sample(b, &x, &plan, 1, &token, &status);
+        CHECK((status == LZS_OK) == (token >= 0 && token < n) && (status == LZS_OK || status == LZS_EMASKED));
+        if (t == 0) first = token, first_status = status;
+        CHECK(token == first && status == first_status);
+        if (whole) {
+            CHECK(lzs_backend_distribution(b, x, &plan, ids, probabilities, LARGE, &n_ids) == first_status);
+            if (t == 0) {
+                n_first = n_ids;
+                memcpy(first_ids, ids, n_ids * sizeof *ids);
+                memcpy(first_probabilities, probabilities, n_ids * sizeof *ids);
             }
-            lzs_row source = {x, n, NULL};
-            CHECK(lzs_survive(tables[t], &source, &p, &v) == LZS_OK);
-            int32_t token = p.temperature == 0.0f ? v.top.argmax : lzs_race_pick(tables[t], &v, &p, (uint64_t)draw);
-            CHECK(token >= 0 && token < n && kept[token] > -INFINITY);
-            if (t == 0) first = token;
-            CHECK(token == first);
-            CHECK(memcmp(x, kept, (size_t)n * sizeof *x) == 0);
+            CHECK(n_ids == n_first && memcmp(ids, first_ids, n_ids * sizeof *ids) == 0);
+            CHECK(memcmp(probabilities, first_probabilities, n_ids * sizeof *ids) == 0);
         }
+        CHECK(memcmp(x, kept, (size_t)n * sizeof *x) == 0);
     }
-    printf("%d draws, %d tables\n", DRAWS, n_tables);
+}
+
+int main(int argc, char **argv) {
+    long n_small = argc > 1 ? atol(argv[1]) : 20000, n_large = argc > 2 ? atol(argv[2]) : 33;
+    uint64_t state = 20260101;
+    lzs_backend *b;
+    CHECK(lzs_backend_new(LARGE, MAX_EDITS, 0, &b) == LZS_OK);
+    for (long i = 0; i < n_small; i++) {
+        int32_t n = 1 + random_below(&state, i % 4 == 0 ? SMALL : i % 4 == 1 ? 1200 : 90);
+        draw(b, n, (row_kind)(i % ROW_KINDS), i % 3 == 0, &state);
+    }
+    for (long i = 0; i < n_large; i++) draw(b, LARGE, (row_kind)(i % ROW_KINDS), i % 3 == 0, &state);
+    int n_tables = 0;
+    while (lzs_kernels_at(n_tables)) n_tables++;
+    printf("%ld rows of up to %d tokens, %ld rows of %d tokens, %d tables\n", n_small, SMALL, n_large, LARGE, n_tables);
+    lzs_backend_free(b);
     return 0;
 }

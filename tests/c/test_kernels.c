@@ -1,10 +1,11 @@
 /* test_kernels.c - every table of kernels that this CPU runs against the definition: the same bits, and nothing written
- * elsewhere. One body a kernel, run per table at boundary lengths. */
+ * elsewhere. One body for each kernel runs with every table, at the lengths where
+ * vectors and stretches end. */
 #include <math.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "check.h"
-#include "lzs_internal.h"
 
 enum { MAX_N = 152000, GUARD = 64 };
 
@@ -12,7 +13,7 @@ static float logits[MAX_N + GUARD];
 static uint32_t mask[(MAX_N + 31) / 32 + 1];
 static uint64_t random_state = 1;
 
-/* 0, 1, around each vector width and its multiples, blocks, and real vocabularies */
+/* 0, 1, around each vector width and its multiples, stretches, and real vocabularies */
 static const int32_t lengths[] = {0,  1,  2,  3,   4,   5,   7,   8,   9,   15,   16,   17,   23,   24,    25,    31,    32,    33,
                                   47, 48, 49, 63,  64,  65,  97,  127, 128, 129,  191,  192,  193,  255,   256,   257,   1023,  1024,
                                   1025, 3073, 4096, 5001, 32000, 50257, 128256, 151936};
@@ -44,28 +45,26 @@ static bool equal_bits(float a, float b) {
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
+enum { MAX_GROUPS = (MAX_N / LZS_STRETCH + 1) * LZS_LANES };
+
 static void test_scan_and_max(int32_t n, bool masked) {
-    static lzs_blocks blocks, expected_blocks;
+    static float maxima[MAX_GROUPS + 1], expected_maxima[MAX_GROUPS + 1], best[MAX_GROUPS], expected_best[MAX_GROUPS];
     lzs_row row = row_of(n, masked);
     CHECK(equal_bits(table->scan(logits, n), lzs_kernels_scalar.scan(logits, n)) || table->scan(logits, n) == 0.0f);
-    blocks.size = 64;
-    while ((n - 1) / blocks.size >= LZS_MAX_BLOCKS) blocks.size *= 2;
-    blocks.n = n ? (n - 1) / blocks.size + 1 : 0;
-    memset(blocks.maxima, 0x55, sizeof blocks.maxima);
-    expected_blocks = blocks;
+    int32_t n_stretches = lzs_stretches(n), n_groups = n_stretches * LZS_LANES;
+    maxima[n_groups] = 42.0f;
+    best[n_stretches] = 42.0f;
     lzs_top top, expected;
-    table->max(&row, &blocks, &top);
-    lzs_kernels_scalar.max(&row, &expected_blocks, &expected);
+    table->max(&row, maxima, best, &top);
+    lzs_kernels_scalar.max(&row, expected_maxima, expected_best, &expected);
     CHECK(equal_bits(top.max, expected.max) && top.argmax == expected.argmax && top.nan == expected.nan);
-    for (int32_t b = 0; b < LZS_MAX_BLOCKS; b++) {
-        for (int l = 0; l < LZS_LANES; l++) CHECK(blocks.maxima[b][l] == expected_blocks.maxima[b][l]);
-        if (b < blocks.n) CHECK(blocks.best[b] == expected_blocks.best[b]);
-    }
+    for (int32_t g = 0; g < n_groups; g++) CHECK(maxima[g] == expected_maxima[g]);
+    for (int32_t s = 0; s < n_stretches; s++) CHECK(best[s] == expected_best[s]);
+    CHECK(maxima[n_groups] == 42.0f && best[n_stretches] == 42.0f);
 }
 
 static void test_nan(int32_t n) {
-    static lzs_blocks blocks;
-    if (n == 0) return;
+    static float maxima[MAX_GROUPS], best[MAX_GROUPS];
     for (int try = 0; try < 3; try++) {
         int32_t at = try == 0 ? 0 : try == 1 ? n - 1 : random_below(&random_state, n);
         float kept = logits[at];
@@ -73,9 +72,7 @@ static void test_nan(int32_t n) {
         lzs_top top;
         for (int masked = 0; masked < 2; masked++) {
             lzs_row row = row_of(n, masked);
-            blocks.size = MAX_N / LZS_MAX_BLOCKS / 64 * 64 + 64;
-            blocks.n = (n - 1) / blocks.size + 1;
-            table->max(&row, &blocks, &top);
+            table->max(&row, maxima, best, &top);
             CHECK(top.nan == lzs_allowed(row.mask, at));
         }
         logits[at] = kept;
@@ -89,7 +86,7 @@ static void test_gather(int32_t n, bool masked) {
         float low = (float[]){-INFINITY, 0.0f, 3.0f, 6.0f, -1.0f, 1e38f}[try];
         float high = try == 4 ? 1.0f : INFINITY;
         int32_t capacity = try < 3 ? n : try * 5;
-        int32_t from = n ? random_below(&random_state, n) / 64 * 64 : 0, to = n - random_below(&random_state, n - from + 1);
+        int32_t from = random_below(&random_state, n) / 64 * 64, to = n - random_below(&random_state, n - from + 1);
         lzs_list list = {packed, 0, capacity}, expected = {expected_packed, 0, capacity};
         packed[capacity] = 42;
         int32_t at = from, expected_at = from;
@@ -103,6 +100,7 @@ static void test_gather(int32_t n, bool masked) {
     }
 }
 
+/* The row's maximum, as a number that a scale can have. */
 static float top_of(int32_t n) {
     float max = lzs_kernels_scalar.scan(logits, n);
     return max > -INFINITY ? max : 0.0f;
@@ -110,7 +108,7 @@ static float top_of(int32_t n) {
 
 static void test_weigh(int32_t n, bool masked) {
     static struct {
-        lzs_weights weights;
+        lzs_histogram histogram;
         uint64_t guard;
     } got, expected;
     static const struct {
@@ -118,29 +116,67 @@ static void test_weigh(int32_t n, bool masked) {
     } ranges[] = {{0, 16, 64}, {0, 32, 64}, {3, 6, 64}, {0, 0.015625f, 131072}, {2.25f, 2.265625f, 131072}};
     lzs_row row = row_of(n, masked);
     for (int r = 0; r < 5; r++) {
-        for (int t = 0; t < 3; t++) {
-            lzs_scale scale = {top_of(n), lzs_temperature_scale((float[]){1.0f, 0.3f, 1e5f}[t])};
+        for (int t = 0; t < 4; t++) {
+            lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale((float[]){1.0f, 0.3f, 1e5f, 1.0f}[t])};
             memset(&got, 0, sizeof got);
-            got.weights = (lzs_weights){.from = ranges[r].from, .limit = ranges[r].limit, .per_bit = ranges[r].per_bit};
+            got.histogram = (lzs_histogram){
+                .from = ranges[r].from, .limit = ranges[r].limit, .per_bit = ranges[r].per_bit, .count = t == 3};
             got.guard = 42;
             expected = got;
-            table->weigh(&row, scale, &got.weights);
-            lzs_kernels_scalar.weigh(&row, scale, &expected.weights);
+            table->weigh(&row, scale, &got.histogram);
+            lzs_kernels_scalar.weigh(&row, scale, &expected.histogram);
             CHECK(memcmp(&got, &expected, sizeof got) == 0);
         }
     }
 }
 
-static void test_race(int32_t n, bool masked) {
+/* The words and bounds of all groups, and that no token's score lies below its group's bound. */
+static void test_bounds(int32_t n, bool masked, int try) {
+    static uint32_t words[MAX_GROUPS + 1], expected_words[MAX_GROUPS];
+    static float maxima[MAX_GROUPS], best[MAX_GROUPS], bounds[MAX_GROUPS + 1], expected_bounds[MAX_GROUPS];
+    lzs_noise_key key = lzs_noise_key_of(random_bits(&random_state), random_bits(&random_state));
+    lzs_row row = row_of(n, masked);
+    lzs_top top;
+    int32_t n_groups = lzs_stretches(n) * LZS_LANES;
+    words[n_groups] = 42;
+    table->group_words(key, n_groups, words);
+    lzs_kernels_scalar.group_words(key, n_groups, expected_words);
+    CHECK(memcmp(words, expected_words, (size_t)n_groups * sizeof *words) == 0 && words[n_groups] == 42);
+    CHECK(words[n_groups - 1] == lzs_group_word(key, (uint32_t)n_groups - 1));
+
+    lzs_kernels_scalar.max(&row, maxima, best, &top);
+    if (!(fabsf(top.max) <= FLT_MAX)) return;
+    lzs_softmax_scale scale = {top.max, lzs_temperature_scale((float[]){1.0f, 0.5f, 1e-6f}[try % 3])};
+    bounds[n_groups] = 42.0f;
+    float least = table->bounds(maxima, words, n_groups, scale, bounds);
+    CHECK(equal_bits(least, lzs_kernels_scalar.bounds(maxima, words, n_groups, scale, expected_bounds)));
+    CHECK(memcmp(bounds, expected_bounds, (size_t)n_groups * sizeof *bounds) == 0 && bounds[n_groups] == 42.0f);
+    for (int32_t id = 0; id < n; id += 1 + n / 2000) {
+        if (!lzs_allowed(row.mask, id) || logits[id] == -INFINITY) continue;
+        float score = lzs_gap_bits(scale, logits[id]) + lzs_log2(lzs_token_noise(key, id));
+        CHECK(bounds[lzs_group_of(id)] <= score);
+    }
+}
+
+static void test_open(int32_t n, bool masked) {
     lzs_row row = row_of(n, masked);
     for (int try = 0; try < 6; try++) {
-        lzs_scale scale = {top_of(n), lzs_temperature_scale(try % 2 ? 0.5f : 1.0f)};
+        lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale(try % 2 ? 0.5f : 1.0f)};
         lzs_cut cut = {lzs_key((float[]){-FLT_MAX, -FLT_MAX, 0.0f, 1.0f, 5.0f, scale.max}[try]), try < 3 ? INT32_MAX : n / 2};
-        int32_t from = n ? random_below(&random_state, n) / 64 * 64 : 0, to = try < 2 ? n : n - random_below(&random_state, n - from + 1);
-        lzs_race race = {{7, (uint32_t)try}, UINT64_C(0x123456789) + (uint32_t)try, INFINITY, -1}, expected = race;
-        table->race(&row, from, to, cut, scale, &race);
-        lzs_kernels_scalar.race(&row, from, to, cut, scale, &expected);
-        CHECK(race.token == expected.token && equal_bits(race.score, expected.score));
+        lzs_race race = {lzs_noise_key_of(7, (uint64_t)try), scale, INFINITY, -1}, expected = race, direct = race;
+        for (int i = 0; i < 4; i++) { /* the race goes on from group to group */
+            int32_t group = i == 0 ? lzs_stretches(n) * LZS_LANES - 1 : random_below(&random_state, lzs_stretches(n) * LZS_LANES);
+            uint32_t word = lzs_group_word(race.key, (uint32_t)group);
+            table->open(&row, group, word, cut, &race);
+            lzs_kernels_scalar.open(&row, group, word, cut, &expected);
+            CHECK(race.token == expected.token && equal_bits(race.score, expected.score));
+            for (uint32_t member = 0; member < LZS_GROUP; member++) {
+                int32_t id = lzs_group_token((uint32_t)group, member);
+                if (id >= n || !lzs_allowed(row.mask, id) || !lzs_inside(cut, lzs_key(logits[id]), id)) continue;
+                lzs_run(&direct, logits[id], id, lzs_token_noise(race.key, id));
+            }
+            CHECK(race.token == direct.token && (race.token < 0 || equal_bits(race.score, direct.score)));
+        }
     }
 }
 
@@ -165,17 +201,19 @@ int main(void) {
     for (; (table = lzs_kernels_at(n_tables)); n_tables++) {
         for (int32_t l = 0; l < N_LENGTHS; l++) {
             int32_t n = lengths[l];
+            test_lengths(n);
+            if (n == 0) continue; /* a vocabulary has a token at least */
             for (int kind = 0; kind < KINDS && (n < 50000 || kind < 2); kind++) {
                 fill(n, kind);
                 for (int masked = 0; masked < 2; masked++) {
                     test_scan_and_max(n, masked);
                     test_gather(n, masked);
                     test_weigh(n, masked);
-                    test_race(n, masked);
+                    test_bounds(n, masked, kind);
+                    test_open(n, masked);
                 }
                 test_nan(n);
             }
-            test_lengths(n);
         }
         printf("%s ", table->name);
     }

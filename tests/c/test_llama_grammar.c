@@ -1,31 +1,33 @@
 /* test_llama_grammar.c - picking before the grammar, with a host of a few lines in the place of libllama: a chain of our
- * link, top-k and greedy, and a "grammar" that is a set of tokens. The slow order, as common_sampler has it, is the oracle.
+ * penalties, top-k and greedy, and a "grammar" that is a set of tokens. The slow order, as common_sampler has it, is the oracle.
  * The real libllama is in tests/test_dropin_grammar.py. */
 #include <math.h>
 #include <string.h>
 
 #include "check.h"
-#include "lzs_llama_abi.h"
-#include "lzsampler.h"
+#include "llama/abi.h"
+#include "lzsampler_llama.h"
 
-enum { N_VOCAB = 3000, LINKS = 3 };
+enum { N_VOCAB = 3000, MEMBERS = 3 };
 
 /* ---- the host ---- */
 
 static float logits[N_VOCAB];
 static bool in_grammar[N_VOCAB];
-static int32_t top_k, n_accepted, grammar_asked;
+static float before[N_VOCAB]; /* the row as the host made it */
+static int32_t top_k, n_accepted, grammar_asked, n_last_applied;
+static bool selects_nothing;
 
 static lzs_llama_sampler *host_init(const lzs_llama_sampler_i *iface, void *ctx) {
-    lzs_llama_sampler *link = malloc(sizeof *link);
-    CHECK(link);
-    *link = (lzs_llama_sampler){iface, ctx};
-    return link;
+    lzs_llama_sampler *member = malloc(sizeof *member);
+    CHECK(member);
+    *member = (lzs_llama_sampler){iface, ctx};
+    return member;
 }
 
-static void host_free(lzs_llama_sampler *link) {
-    link->iface->free(link);
-    free(link);
+static void host_free(lzs_llama_sampler *member) {
+    member->iface->free(member);
+    free(member);
 }
 
 static float *get_logits(void *context, int32_t index) {
@@ -63,6 +65,8 @@ static void top_k_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *
 static void last_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
     (void)sampler;
     int64_t last = -1;
+    n_last_applied++;
+    if (selects_nothing) return;
     for (size_t i = 0; i < candidates->size; i++) {
         if (candidates->data[i].logit > -INFINITY) last = (int64_t)i;
     }
@@ -71,6 +75,8 @@ static void last_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *c
 
 static void grammar_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
     (void)sampler;
+    /* The grammar may throw: the row must be whole meanwhile. A look at every 16th call is enough. */
+    if (grammar_asked % 16 == 0) CHECK(!memcmp(before, logits, sizeof logits));
     for (size_t i = 0; i < candidates->size; i++) {
         grammar_asked++;
         if (!in_grammar[candidates->data[i].id]) candidates->data[i].logit = -INFINITY;
@@ -80,31 +86,31 @@ static void grammar_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array
 static const lzs_llama_sampler_i top_k_interface = {NULL, nothing_accept, top_k_apply, NULL, NULL, NULL, {0}};
 static const lzs_llama_sampler_i last_interface = {NULL, nothing_accept, last_apply, NULL, NULL, NULL, {0}};
 static const lzs_llama_sampler_i grammar_interface = {NULL, nothing_accept, grammar_apply, NULL, NULL, NULL, {0}};
-static lzs_llama_sampler top_k_link = {&top_k_interface, NULL}, last_link = {&last_interface, NULL};
+static lzs_llama_sampler top_k_member = {&top_k_interface, NULL}, last_member = {&last_interface, NULL};
 static lzs_llama_sampler grammar = {&grammar_interface, NULL};
-static lzs_llama_sampler *links[LINKS];
+static lzs_llama_sampler *members[MEMBERS];
 
 static void chain_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
     (void)sampler;
-    for (int i = 0; i < LINKS; i++) apply(links[i], candidates);
+    for (int i = 0; i < MEMBERS; i++) apply(members[i], candidates);
 }
 
 static void chain_accept(lzs_llama_sampler *sampler, int32_t token) {
     (void)sampler;
-    for (int i = 0; i < LINKS; i++) accept(links[i], token);
+    for (int i = 0; i < MEMBERS; i++) accept(members[i], token);
 }
 
 static const lzs_llama_sampler_i chain_interface = {NULL, chain_accept, chain_apply, NULL, NULL, NULL, {0}};
 static lzs_llama_sampler chain = {&chain_interface, NULL};
 
 static lzs_llama_sampler *chain_get(lzs_llama_sampler *sampler, int32_t index) {
-    CHECK(sampler == &chain && index >= 0 && index < LINKS);
-    return links[index];
+    CHECK(sampler == &chain && index >= 0 && index < MEMBERS);
+    return members[index];
 }
 
 static int chain_n(const lzs_llama_sampler *sampler) {
     CHECK(sampler == &chain);
-    return LINKS;
+    return MEMBERS;
 }
 
 static lzs_llama_functions functions(void) {
@@ -149,13 +155,13 @@ static void *new_penalties(float strength) {
     lzs_params_init(&params);
     params.lz_penalty = strength;
     lzs_sampler *s;
-    void *link, *init;
+    void *member, *init;
     lzs_llama_sampler *(*f)(const lzs_llama_sampler_i *, void *) = host_init;
     memcpy(&init, &f, sizeof init);
     CHECK(lzs_sampler_new(N_VOCAB, &params, &s) == LZS_OK);
-    CHECK(lzs_llama_link_new(s, LZS_LINK_PENALTIES, init, &link) == LZS_OK);
+    CHECK(lzs_chain_sampler_new(s, LZS_CHAIN_PENALTIES, init, &member) == LZS_OK);
     lzs_sampler_free(s);
-    return link;
+    return member;
 }
 
 static void random_logits(uint64_t *state, int kind) {
@@ -165,19 +171,18 @@ static void random_logits(uint64_t *state, int kind) {
     }
 }
 
-/* Every pick is the oracle's, along a text; `alone` says whether the host tells that only our link comes first. */
+/* Every pick is the oracle's, along a text; `alone` says whether the host says that only our penalties come first. */
 static void test_picks(int32_t k, int allowed_of_1000, bool alone, int kind) {
     uint64_t state = (uint64_t)(k * 1000 + allowed_of_1000 * 4 + kind);
     void *penalties = new_penalties(0.5f);
-    links[0] = penalties;
-    links[1] = &top_k_link;
-    links[2] = &last_link;
+    members[0] = penalties;
+    members[1] = &top_k_member;
+    members[2] = &last_member;
     top_k = k;
     lzs_llama_functions f = functions();
     lzs_llama_grammar *g;
     CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, alone ? penalties : NULL, 1, k, &g) == LZS_OK);
     uint64_t refused = 0;
-    static float before[N_VOCAB];
     for (int step = 0; step < 25; step++) {
         random_logits(&state, kind);
         for (int32_t t = 0; t < N_VOCAB; t++) in_grammar[t] = random_below(&state, 1000) < allowed_of_1000;
@@ -191,7 +196,7 @@ static void test_picks(int32_t k, int allowed_of_1000, bool alone, int kind) {
         CHECK(!memcmp(before, logits, sizeof logits)); /* left as they were */
         CHECK(token == expected);
         CHECK(status == (expected < 0 ? LZS_EMASKED : LZS_OK));
-        CHECK(n_accepted == (expected < 0 ? 0 : LINKS)); /* top-k, last and the grammar; the link counts by itself */
+        CHECK(n_accepted == (expected < 0 ? 0 : MEMBERS)); /* top-k, last and the grammar; the penalties count by themselves */
         CHECK(lzs_llama_grammar_refused(g) == refused);
     }
     lzs_llama_grammar_free(g);
@@ -200,9 +205,9 @@ static void test_picks(int32_t k, int allowed_of_1000, bool alone, int kind) {
 
 static void test_the_best_are_asked_in_order(void) {
     void *penalties = new_penalties(0.0f);
-    links[0] = penalties;
-    links[1] = &top_k_link;
-    links[2] = &last_link;
+    members[0] = penalties;
+    members[1] = &top_k_member;
+    members[2] = &last_member;
     top_k = 1;
     for (int32_t t = 0; t < N_VOCAB; t++) {
         logits[t] = -(float)t;
@@ -213,10 +218,40 @@ static void test_the_best_are_asked_in_order(void) {
     int32_t token;
     CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, penalties, 1, 1, &g) == LZS_OK);
     grammar_asked = 0;
+    memcpy(before, logits, sizeof logits);
     CHECK(lzs_llama_grammar_sample(g, logits, -1, &token) == LZS_OK && token == 5);
     CHECK(grammar_asked == 1 + 6 + 1); /* the pick, tokens 0 to 5, the new pick: not the vocabulary */
     CHECK(lzs_llama_grammar_sample(g, logits, 0, &token) == LZS_EINVAL && token == -1); /* no logits there */
     lzs_llama_grammar_free(g);
+    host_free(penalties);
+}
+
+/* Where the later samplers select nothing, the chain is not applied a second time to the same candidates: a random sampler
+ * would draw twice. */
+static void test_nothing_selected(void) {
+    void *penalties = new_penalties(0.5f);
+    lzs_llama_functions f = functions();
+    lzs_llama_grammar *g;
+    int32_t token;
+    members[0] = penalties;
+    members[1] = &top_k_member;
+    members[2] = &last_member;
+    top_k = 3;
+    for (int32_t t = 0; t < N_VOCAB; t++) {
+        logits[t] = -(float)t;
+        in_grammar[t] = true;
+    }
+    memcpy(before, logits, sizeof logits);
+    for (int alone = 0; alone < 2; alone++) {
+        CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, alone ? penalties : NULL, 1, 3, &g) == LZS_OK);
+        selects_nothing = true;
+        n_last_applied = n_accepted = 0;
+        CHECK(lzs_llama_grammar_sample(g, logits, -1, &token) == LZS_EINVAL && token == -1);
+        CHECK(n_last_applied == 1 && n_accepted == 0);
+        selects_nothing = false;
+        CHECK(lzs_llama_grammar_sample(g, logits, -1, &token) == LZS_OK && token == 2);
+        lzs_llama_grammar_free(g);
+    }
     host_free(penalties);
 }
 
@@ -229,12 +264,17 @@ static void test_arguments(void) {
     CHECK(lzs_llama_grammar_new(N_VOCAB, &f, NULL, &grammar, NULL, 1, 1, &g) == LZS_EINVAL);
     CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, NULL, NULL, 1, 1, &g) == LZS_EINVAL);
     CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, NULL, -1, 1, &g) == LZS_EINVAL);
+    g = (lzs_llama_grammar *)&f; /* a chain that is shorter than its head */
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, NULL, MEMBERS + 1, 1, &g) == LZS_EINVAL && !g);
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, NULL, MEMBERS, 1, &g) == LZS_OK);
+    lzs_llama_grammar_free(g);
     lzs_llama_grammar_free(NULL);
 }
 
 int main(void) {
     test_arguments();
     test_the_best_are_asked_in_order();
+    test_nothing_selected();
     const int32_t ks[] = {0, 1, 3, 40, 1000, 1100, 5000};
     const int allowed[] = {0, 1, 30, 500, 1000};
     for (size_t k = 0; k < sizeof ks / sizeof *ks; k++) {

@@ -1,8 +1,9 @@
 /* test_loop.c - the loop detector against a twin that looks at every period after every token. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "check.h"
-#include "lzs_internal.h"
+#include "state/loop.h"
 
 enum { MAX_TOKENS = 20000 };
 
@@ -109,7 +110,7 @@ static int test_random(config c, uint64_t seed, int n_steps) {
             CHECK(lzs_rewind(s, n) == LZS_OK);
         } else if (action < 998) {
             lzs_sampler *clone;
-            CHECK(lzs_sampler_clone(s, &clone) == LZS_OK && lzs_memory(clone) == lzs_memory(s));
+            CHECK(lzs_sampler_clone(s, &clone) == LZS_OK && lzs_memory(clone) <= lzs_memory(s));
             for (int i = 0; i < 9; i++) CHECK(lzs_accept(s, 0) == LZS_OK); /* which the clone must not see */
             lzs_sampler_free(s);
             s = clone;

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "lzs_internal.h"
+#include "sampler.h"
 
 static lzs_sampler *sampler_of(int32_t n_vocab, const lzs_params *params, const int32_t *tokens, size_t n) {
     lzs_sampler *s;
@@ -120,8 +120,8 @@ static void test_extremes(void) {
         lzs_edit edit = edit_of(s, 0);
         CHECK(edit.repeat >= FLT_MIN && edit.repeat <= FLT_MAX && fabsf(edit.bias) <= FLT_MAX);
         for (int i = 0; i < N_LOGITS; i++) {
-            CHECK(fabsf(lzs_edit_apply(&edit, logits[i], true)) <= FLT_MAX);
-            CHECK(fabsf(lzs_edit_apply(&edit, logits[i], false)) <= FLT_MAX);
+            CHECK(fabsf(lzs_apply_edit(&edit, logits[i], true)) <= FLT_MAX);
+            CHECK(fabsf(lzs_apply_edit(&edit, logits[i], false)) <= FLT_MAX);
         }
         lzs_sampler_free(s);
     }
@@ -140,13 +140,42 @@ static void test_lz_bias_is_finite(void) {
     lzs_sampler_free(s);
 }
 
+/* Matches carry a stamp that says which history they belong to. When it has gone through all its 2^32 values, old matches
+ * must not be taken for fresh ones. */
+static void test_stamps_wrap(void) {
+    lzs_params p;
+    uint64_t state = 1;
+    lzs_params_init(&p);
+    p.lz_penalty = 1.0f;
+    p.lz_window = 40;
+    p.lz_buffer = 5;
+    lzs_sampler *old = sampler_of(8, &p, NULL, 0);
+    for (uint32_t round = 0; round < 40; round++) {
+        lzs_sampler *fresh = sampler_of(8, &p, NULL, 0);
+        size_t n, n_fresh;
+        lzs_sampler_reset(old);
+        if (round % 10 == 5) old->edits.lz.stamp = UINT32_MAX - round % 3; /* the stamps 0 and 1 were all used before */
+        for (int i = 0; i < 30; i++) {
+            int32_t token = random_below(&state, 8);
+            CHECK(lzs_accept(old, token) == LZS_OK && lzs_accept(fresh, token) == LZS_OK);
+            const lzs_edit *edits = lzs_edits(old, &n), *expected = lzs_edits(fresh, &n_fresh);
+            CHECK(n == n_fresh);
+            for (size_t k = 0; k < n; k++) {
+                CHECK(edits[k].token == expected[k].token && edits[k].bias == expected[k].bias);
+            }
+        }
+        lzs_sampler_free(fresh);
+    }
+    lzs_sampler_free(old);
+}
+
 static void test_apply(void) {
     lzs_edit edit = {0, 2.0f, -0.5f};
-    CHECK(lzs_edit_apply(&edit, 3.0f, true) == 1.0f && lzs_edit_apply(&edit, -3.0f, true) == -6.5f);
-    CHECK(lzs_edit_apply(&edit, 3.0f, false) == 1.0f && lzs_edit_apply(&edit, -3.0f, false) == -2.0f);
-    CHECK(lzs_edit_apply(&edit, 0.0f, true) == -0.5f);
-    CHECK(lzs_edit_apply(&edit, INFINITY, true) == INFINITY && lzs_edit_apply(&edit, -INFINITY, true) == -INFINITY);
-    float nan = lzs_edit_apply(&edit, NAN, true);
+    CHECK(lzs_apply_edit(&edit, 3.0f, true) == 1.0f && lzs_apply_edit(&edit, -3.0f, true) == -6.5f);
+    CHECK(lzs_apply_edit(&edit, 3.0f, false) == 1.0f && lzs_apply_edit(&edit, -3.0f, false) == -2.0f);
+    CHECK(lzs_apply_edit(&edit, 0.0f, true) == -0.5f);
+    CHECK(lzs_apply_edit(&edit, INFINITY, true) == INFINITY && lzs_apply_edit(&edit, -INFINITY, true) == -INFINITY);
+    float nan = lzs_apply_edit(&edit, NAN, true);
     CHECK(nan != nan);
 }
 
@@ -155,6 +184,7 @@ int main(void) {
     test_folding();
     test_apply();
     test_extremes();
+    test_stamps_wrap();
     test_lz_bias_is_finite();
     return 0;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "lzs_internal.h"
+#include "lzsampler.h"
 
 static lzs_sampler *new_sampler(int32_t n_vocab, const lzs_params *params) {
     lzs_sampler *s;
@@ -24,7 +24,7 @@ static void test_parameters(void) {
         CHECK(lzs_sampler_new(8, &bad, &none) == LZS_EINVAL && none == NULL); \
     } while (0)
     REFUSED(size, 0);
-    REFUSED(size, sizeof p - 8);
+    REFUSED(size, sizeof p + 8);
     REFUSED(lz_penalty, -0.1f);
     REFUSED(lz_penalty, NAN);
     REFUSED(lz_penalty, INFINITY);
@@ -75,6 +75,13 @@ static void test_parameters(void) {
     REFUSED(min_p, NAN);
     REFUSED(ties, 2);
     REFUSED(pick, 2);
+    REFUSED(dry_multiplier, -1.0f);
+    REFUSED(dry_multiplier, NAN);
+    REFUSED(dry_base, 0.5f);
+    REFUSED(dry_base, INFINITY);
+    REFUSED(dry_allowed_length, -1);
+    REFUSED(dry_penalty_last_n, -2);
+    REFUSED(dry_penalty_last_n, LZS_MAX_WINDOW + 1);
 #undef REFUSED
     int32_t exempt[] = {7, 8};
     p.exempt = exempt;
@@ -85,6 +92,27 @@ static void test_parameters(void) {
     p.exempt = NULL;
     CHECK(strcmp(lzs_params_invalid(&p, 9), "exempt") == 0);
     p.n_exempt = 0;
+    exempt[0] = 8;
+    p.dry_breakers = exempt;
+    p.n_dry_breakers = 1;
+    CHECK(strcmp(lzs_params_invalid(&p, 8), "dry_breakers") == 0 && lzs_params_invalid(&p, 9) == NULL);
+    p.dry_breakers = NULL;
+    CHECK(strcmp(lzs_params_invalid(&p, 9), "dry_breakers") == 0);
+    p.n_dry_breakers = 0;
+    lzs_logit_bias bias[] = {{8, 1.0f}, {2, -INFINITY}};
+    p.logit_bias = bias;
+    p.n_logit_bias = 2;
+    CHECK(strcmp(lzs_params_invalid(&p, 8), "logit_bias") == 0 && lzs_params_invalid(&p, 9) == NULL);
+    bias[0].bias = INFINITY;
+    CHECK(strcmp(lzs_params_invalid(&p, 9), "logit_bias") == 0);
+    bias[0].bias = NAN;
+    CHECK(strcmp(lzs_params_invalid(&p, 9), "logit_bias") == 0);
+    bias[0] = (lzs_logit_bias){2, 1.0f}; /* one token twice */
+    lzs_sampler *none = (lzs_sampler *)&p;
+    CHECK(lzs_sampler_new(9, &p, &none) == LZS_EINVAL && none == NULL);
+    p.logit_bias = NULL;
+    CHECK(strcmp(lzs_params_invalid(&p, 9), "logit_bias") == 0);
+    p.n_logit_bias = 0;
     p.frequency_method = LZS_MULTIPLICATIVE;
     CHECK(lzs_params_invalid(&p, 9) == NULL); /* 0 is off */
     p.frequency_penalty = -0.5f;
@@ -93,17 +121,18 @@ static void test_parameters(void) {
     p.repetition_method = LZS_SUBTRACTIVE;
     p.repetition_penalty = -1.0f;
     CHECK(lzs_params_invalid(&p, 9) == NULL);
-    lzs_sampler *none = (lzs_sampler *)&p;
     CHECK(lzs_sampler_new(0, &p, &none) == LZS_EINVAL && none == NULL);
     CHECK(lzs_sampler_new(-5, &p, &none) == LZS_EINVAL);
+    CHECK(lzs_sampler_new(LZS_MAX_VOCAB + 1, &p, &none) == LZS_EINVAL && none == NULL);
+    CHECK(lzs_sampler_new(INT32_MAX, &p, &none) == LZS_EINVAL && none == NULL);
 }
 
 static void test_texts(void) {
     CHECK(strcmp(lzs_version(), "0.1.0") == 0);
-    for (int a = -5; a <= 0; a++) {
-        for (int b = -6; b < a; b++) CHECK(strcmp(lzs_strerror(a), lzs_strerror(b)) != 0);
+    for (int a = LZS_EFULL; a <= 0; a++) {
+        for (int b = LZS_EFULL - 1; b < a; b++) CHECK(strcmp(lzs_strerror(a), lzs_strerror(b)) != 0);
     }
-    CHECK(strcmp(lzs_strerror(-6), lzs_strerror(12345)) == 0);
+    CHECK(strcmp(lzs_strerror(LZS_EFULL - 1), lzs_strerror(12345)) == 0);
 }
 
 static void test_life(void) {
@@ -124,9 +153,9 @@ static void test_life(void) {
     CHECK(lzs_position(s) == 1 && lzs_prime(s, prompt, 2) == LZS_EINVAL);
 
     uint32_t words[] = {0xffffffffu};
-    CHECK(lzs_set_mask(s, words, 2) == LZS_EINVAL && lzs_set_mask(s, words, 0) == LZS_EINVAL);
+    CHECK(lzs_set_mask(s, LZS_MASK_USER, words, 2) == LZS_EINVAL && lzs_set_mask(s, LZS_MASK_USER, words, 0) == LZS_EINVAL);
     words[0] = 1u << 6;
-    CHECK(lzs_set_mask(s, words, 1) == LZS_OK);
+    CHECK(lzs_set_mask(s, LZS_MASK_USER, words, 1) == LZS_OK);
     words[0] = 0; /* copied */
     CHECK(lzs_sampler_clone(s, &clone) == LZS_OK);
     CHECK(lzs_accept(clone, 6) == LZS_OK && lzs_position(clone) == 2 && lzs_position(s) == 1);
@@ -175,7 +204,10 @@ static void test_pipeline(void) {
     CHECK(lzs_distribution(s, logits, ids, probabilities, 2, &n) == LZS_ESPACE && n == 3);
     CHECK(lzs_sample(s, logits, &token) == LZS_OK && (token == 0 || token == 2 || token == 4));
     CHECK(memcmp(logits, before, sizeof logits) == 0);
-    CHECK(lzs_process(s, logits) == LZS_OK && memcmp(logits, after, sizeof logits) == 0);
+    float out[5];
+    CHECK(lzs_process(s, logits, out) == LZS_OK && memcmp(out, after, sizeof out) == 0);
+    CHECK(memcmp(logits, before, sizeof logits) == 0);
+    CHECK(lzs_process(s, logits, logits) == LZS_OK && memcmp(logits, after, sizeof logits) == 0);
     lzs_sampler_free(s);
 }
 
@@ -197,21 +229,21 @@ static void test_refusals(void) {
             size_t n = 7;
             memcpy(logits, x, sizeof logits);
             CHECK(lzs_sample(s, logits, &token) == expected && token == -1);
-            CHECK(lzs_process(s, logits) == expected);
+            CHECK(lzs_process(s, logits, logits) == expected);
             CHECK(lzs_distribution(s, logits, ids, probabilities, 4, &n) == expected && n == 0);
             CHECK(memcmp(logits, x, sizeof logits) == 0);
         }
-        uint32_t mask = 1u << 0 | 1u << 3; /* a NaN that is not allowed is nobody's business */
+        uint32_t mask = 1u << 0 | 1u << 3; /* a NaN that is not allowed does not matter */
         float logits[4];
         int32_t token;
         memcpy(logits, nan_row, sizeof logits);
-        CHECK(lzs_set_mask(s, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_OK && token == 0);
+        CHECK(lzs_set_mask(s, LZS_MASK_USER, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_OK && token == 0);
         mask = 0xfffffff0u; /* bits past the vocabulary are no tokens */
-        CHECK(lzs_set_mask(s, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_EMASKED);
+        CHECK(lzs_set_mask(s, LZS_MASK_USER, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_EMASKED);
         mask = 1u << 3;
-        CHECK(lzs_set_mask(s, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_EMASKED);
+        CHECK(lzs_set_mask(s, LZS_MASK_USER, &mask, 1) == LZS_OK && lzs_sample(s, logits, &token) == LZS_EMASKED);
         CHECK(memcmp(logits, nan_row, sizeof logits) == 0);
-        CHECK(lzs_set_mask(s, NULL, 0) == LZS_OK && lzs_sample(s, logits, &token) == LZS_ENAN);
+        CHECK(lzs_set_mask(s, LZS_MASK_USER, NULL, 0) == LZS_OK && lzs_sample(s, logits, &token) == LZS_ENAN);
         lzs_sampler_free(s);
     }
 }

@@ -1,12 +1,12 @@
-/* test_llama.c - the link, as llama.cpp would call it: a host of thirty lines stands in for libllama. The real one is
- * compared in Python. */
+/* test_chain_sampler.c - our samplers in a chain, as llama.cpp would call them: a host of thirty lines stands in for
+ * libllama. The real one is compared in Python. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "check.h"
-#include "lzs_llama_abi.h"
-#include "lzsampler.h"
+#include "llama/abi.h"
+#include "lzsampler_llama.h"
 
 enum { N_VOCAB = 50 };
 
@@ -16,14 +16,14 @@ static bool host_is_out_of_memory;
 
 static lzs_llama_sampler *host_init(const lzs_llama_sampler_i *iface, void *ctx) {
     if (host_is_out_of_memory) return NULL;
-    lzs_llama_sampler *link = malloc(sizeof *link);
-    if (link) *link = (lzs_llama_sampler){iface, ctx};
-    return link;
+    lzs_llama_sampler *member = malloc(sizeof *member);
+    if (member) *member = (lzs_llama_sampler){iface, ctx};
+    return member;
 }
 
-static void host_free(lzs_llama_sampler *link) {
-    link->iface->free(link);
-    free(link);
+static void host_free(lzs_llama_sampler *member) {
+    member->iface->free(member);
+    free(member);
 }
 
 static void *host_init_address(void) {
@@ -33,13 +33,13 @@ static void *host_init_address(void) {
     return address;
 }
 
-static lzs_llama_sampler *new_link(const lzs_params *params, int32_t kind) {
+static lzs_llama_sampler *new_member(const lzs_params *params, int32_t kind) {
     lzs_sampler *s;
-    void *link;
+    void *member;
     CHECK(lzs_sampler_new(N_VOCAB, params, &s) == LZS_OK);
-    CHECK(lzs_llama_link_new(s, kind, host_init_address(), &link) == LZS_OK && link);
-    lzs_sampler_free(s); /* the link has its own */
-    return link;
+    CHECK(lzs_chain_sampler_new(s, kind, host_init_address(), &member) == LZS_OK && member);
+    lzs_sampler_free(s); /* the member has its own */
+    return member;
 }
 
 /* ---- candidates ---- */
@@ -89,11 +89,11 @@ static lzs_params some_params(void) {
     return p;
 }
 
-static void accept_some(lzs_llama_sampler *link, lzs_sampler *twin, int n, uint64_t seed) {
+static void accept_some(lzs_llama_sampler *member, lzs_sampler *twin, int n, uint64_t seed) {
     uint64_t state = seed;
     for (int i = 0; i < n; i++) {
         int32_t token = random_below(&state, 6);
-        link->iface->accept(link, token);
+        member->iface->accept(member, token);
         if (twin) CHECK(lzs_accept(twin, token) == LZS_OK);
     }
 }
@@ -103,19 +103,19 @@ static void accept_some(lzs_llama_sampler *link, lzs_sampler *twin, int n, uint6
 static void test_interface(void) {
     lzs_params p = some_params();
     lzs_sampler *s;
-    void *link = &p;
+    void *member = &p;
     CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
-    CHECK(lzs_llama_link_new(s, LZS_LINK_SAMPLER, NULL, &link) == LZS_EINVAL && link == NULL);
-    CHECK(lzs_llama_link_new(s, 2, host_init_address(), &link) == LZS_EINVAL && link == NULL);
-    CHECK(lzs_llama_link_new(s, -1, host_init_address(), &link) == LZS_EINVAL && link == NULL);
+    CHECK(lzs_chain_sampler_new(s, LZS_CHAIN_SAMPLER, NULL, &member) == LZS_EINVAL && member == NULL);
+    CHECK(lzs_chain_sampler_new(s, 2, host_init_address(), &member) == LZS_EINVAL && member == NULL);
+    CHECK(lzs_chain_sampler_new(s, -1, host_init_address(), &member) == LZS_EINVAL && member == NULL);
     host_is_out_of_memory = true;
-    CHECK(lzs_llama_link_new(s, LZS_LINK_SAMPLER, host_init_address(), &link) == LZS_ENOMEM && link == NULL);
+    CHECK(lzs_chain_sampler_new(s, LZS_CHAIN_SAMPLER, host_init_address(), &member) == LZS_ENOMEM && member == NULL);
     host_is_out_of_memory = false;
     lzs_sampler_free(s);
 
     const char *names[2];
     for (int32_t kind = 0; kind < 2; kind++) {
-        lzs_llama_sampler *l = new_link(&p, kind);
+        lzs_llama_sampler *l = new_member(&p, kind);
         const lzs_llama_sampler_i *i = l->iface;
         CHECK(i->name && i->accept && i->apply && i->reset && i->clone && i->free);
         for (int m = 0; m < LZS_LLAMA_MEMBERS - 6; m++) CHECK(i->spare[m] == NULL);
@@ -136,9 +136,9 @@ static void test_penalties(void) {
     lzs_params p = some_params();
     uint64_t state = 1;
     for (int r = 0; r < 20 * N_SHAPES; r++) {
-        lzs_llama_sampler *link = new_link(&p, LZS_LINK_PENALTIES);
-        accept_some(link, NULL, r, 7);
-        lzs_sampler *s = lzs_llama_link_sampler(link);
+        lzs_llama_sampler *member = new_member(&p, LZS_CHAIN_PENALTIES);
+        accept_some(member, NULL, r, 7);
+        lzs_sampler *s = lzs_chain_sampler_inner(member);
         CHECK(lzs_position(s) == (uint64_t)r);
         float row[N_VOCAB], edited[N_VOCAB];
         random_row(row, &state);
@@ -149,33 +149,33 @@ static void test_penalties(void) {
             float *x = &edited[edits[i].token];
             *x = (*x > 0 ? *x / edits[i].repeat : *x * edits[i].repeat) + edits[i].bias;
         }
-        for (int twice = 0; twice < 2; twice++) { /* apply does not change the link */
+        for (int twice = 0; twice < 2; twice++) { /* apply does not change the state */
             lzs_llama_token_data_array c = candidates_of(row, (shape)(r % N_SHAPES), state);
             lzs_llama_token_data before[N_VOCAB];
             size_t size = c.size;
             memcpy(before, data, size * sizeof *data);
-            link->iface->apply(link, &c);
+            member->iface->apply(member, &c);
             CHECK(c.size == size && c.data == data && c.selected == -1 && (n == 0 || !c.sorted));
             for (size_t i = 0; i < size; i++) {
                 CHECK(data[i].id == before[i].id && data[i].p == before[i].p && data[i].logit == edited[data[i].id]);
             }
         }
-        CHECK(lzs_llama_link_status(link) == LZS_OK);
-        host_free(link);
+        CHECK(lzs_chain_sampler_status(member) == LZS_OK);
+        host_free(member);
     }
 }
 
-/* The sampler link selects what lzs_sample picks from the same row with -inf where a token is no candidate. */
+/* The sampler selects what lzs_sample picks from the same row with -inf where a token is no candidate. */
 static void test_sampler(void) {
     uint64_t state = 2;
     for (int r = 0; r < 40 * N_SHAPES; r++) {
         lzs_params p = some_params();
         if (r % 3 == 0) p.temperature = 0.0f;
         if (r % 4 == 0) p.pick = LZS_PICK_LLAMA_DIST;
-        lzs_llama_sampler *link = new_link(&p, LZS_LINK_SAMPLER);
+        lzs_llama_sampler *member = new_member(&p, LZS_CHAIN_SAMPLER);
         lzs_sampler *twin;
         CHECK(lzs_sampler_new(N_VOCAB, &p, &twin) == LZS_OK);
-        accept_some(link, twin, r % 60, 8);
+        accept_some(member, twin, r % 60, 8);
         float row[N_VOCAB], dense[N_VOCAB], probabilities[N_VOCAB];
         int32_t ids[N_VOCAB], token;
         size_t n;
@@ -188,7 +188,7 @@ static void test_sampler(void) {
             if (r % N_SHAPES == ONE && dense[data[0].id] == -INFINITY) continue;
             CHECK(lzs_sample(twin, dense, &token) == LZS_OK);
             CHECK(lzs_distribution(twin, dense, ids, probabilities, N_VOCAB, &n) == LZS_OK);
-            link->iface->apply(link, &c);
+            member->iface->apply(member, &c);
             CHECK(c.size == n && c.selected >= 0 && (size_t)c.selected < n && data[c.selected].id == token);
             for (size_t i = 0; i < n; i++) {
                 size_t at = 0;
@@ -196,31 +196,31 @@ static void test_sampler(void) {
                 CHECK(at < n && fabsf(data[i].p - probabilities[at]) < 1e-5f && data[i].logit > -INFINITY);
             }
         }
-        CHECK(lzs_llama_link_status(link) == LZS_OK);
+        CHECK(lzs_chain_sampler_status(member) == LZS_OK);
         lzs_sampler_free(twin);
-        host_free(link);
+        host_free(member);
     }
 }
 
 static void test_clone_and_reset(void) {
     lzs_params p = some_params();
     for (int32_t kind = 0; kind < 2; kind++) {
-        lzs_llama_sampler *link = new_link(&p, kind);
-        accept_some(link, NULL, 30, 9);
-        lzs_llama_sampler *clone = link->iface->clone(link);
-        CHECK(clone && clone != link && clone->ctx != link->ctx && clone->iface == link->iface);
+        lzs_llama_sampler *member = new_member(&p, kind);
+        accept_some(member, NULL, 30, 9);
+        lzs_llama_sampler *clone = member->iface->clone(member);
+        CHECK(clone && clone != member && clone->ctx != member->ctx && clone->iface == member->iface);
         accept_some(clone, NULL, 2, 10);
-        link->iface->reset(link);
-        CHECK(lzs_position(lzs_llama_link_sampler(clone)) == 32 && lzs_position(lzs_llama_link_sampler(link)) == 0);
+        member->iface->reset(member);
+        CHECK(lzs_position(lzs_chain_sampler_inner(clone)) == 32 && lzs_position(lzs_chain_sampler_inner(member)) == 0);
         size_t n;
-        lzs_edits(lzs_llama_link_sampler(link), &n);
+        lzs_edits(lzs_chain_sampler_inner(member), &n);
         CHECK(n == 0);
-        lzs_edits(lzs_llama_link_sampler(clone), &n);
+        lzs_edits(lzs_chain_sampler_inner(clone), &n);
         CHECK(n == 6);
-        host_free(link);
+        host_free(member);
         lzs_llama_sampler *again = clone->iface->clone(clone); /* a clone of a clone, after its origin is gone */
         host_free(clone);
-        CHECK(lzs_position(lzs_llama_link_sampler(again)) == 32);
+        CHECK(lzs_position(lzs_chain_sampler_inner(again)) == 32);
         host_free(again);
     }
 }
@@ -237,7 +237,7 @@ static void test_adversaries(void) {
         size_t n;
         int32_t ids[3];
         float logits[3];
-        lzs_status status; /* of the sampler link */
+        lzs_status status; /* of LZS_CHAIN_SAMPLER */
         int32_t token;     /* -1 = any */
     } cases[] = {
         {3, {0, 1, 2}, {-INFINITY, -INFINITY, -INFINITY}, LZS_EMASKED, -1},
@@ -255,12 +255,12 @@ static void test_adversaries(void) {
     lzs_params p = some_params();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int32_t kind = 0; kind < 2; kind++) {
-            lzs_llama_sampler *link = new_link(&p, kind);
-            accept_some(link, NULL, 40, 11);
+            lzs_llama_sampler *member = new_member(&p, kind);
+            accept_some(member, NULL, 40, 11);
             lzs_llama_token_data_array c = array_of(cases[i].n, cases[i].ids, cases[i].logits);
-            link->iface->apply(link, &c);
-            if (kind == LZS_LINK_PENALTIES) {
-                CHECK(c.size == cases[i].n && lzs_llama_link_status(link) == LZS_OK);
+            member->iface->apply(member, &c);
+            if (kind == LZS_CHAIN_PENALTIES) {
+                CHECK(c.size == cases[i].n && lzs_chain_sampler_status(member) == LZS_OK);
                 for (size_t j = 0; j < c.size; j++) {
                     bool was_empty = cases[i].logits[j] == -INFINITY;
                     CHECK(data[j].id == cases[i].ids[j] && was_empty == (data[j].logit == -INFINITY));
@@ -268,24 +268,24 @@ static void test_adversaries(void) {
             } else {
                 CHECK(c.size > 0 && c.selected >= 0 && (size_t)c.selected < c.size);
                 CHECK(cases[i].token == -1 || data[c.selected].id == cases[i].token);
-                lzs_status status = lzs_llama_link_status(link);
+                lzs_status status = lzs_chain_sampler_status(member);
                 CHECK(status == cases[i].status || (status == LZS_ENAN && cases[i].status == LZS_EINVAL));
-                CHECK(lzs_llama_link_status(link) == LZS_OK); /* told once */
+                CHECK(lzs_chain_sampler_status(member) == LZS_OK); /* reported once */
                 if (status != LZS_OK && cases[i].token != 1) CHECK(c.size == cases[i].n);
             }
-            host_free(link);
+            host_free(member);
         }
     }
-    lzs_llama_sampler *link = new_link(&p, LZS_LINK_SAMPLER);
+    lzs_llama_sampler *member = new_member(&p, LZS_CHAIN_SAMPLER);
     lzs_llama_token_data_array none = new_array(0, false);
-    link->iface->apply(link, &none);
+    member->iface->apply(member, &none);
     CHECK(none.size == 0 && none.selected == -1);
-    link->iface->accept(link, N_VOCAB); /* not a token of ours: told by the status, and the history is as it was */
-    CHECK(lzs_llama_link_status(link) == LZS_EINVAL && lzs_position(lzs_llama_link_sampler(link)) == 0);
-    link->iface->accept(link, -1);
-    link->iface->reset(link); /* forgets errors, too */
-    CHECK(lzs_llama_link_status(link) == LZS_OK);
-    host_free(link);
+    member->iface->accept(member, N_VOCAB); /* not a token: the status says so, and the history is as it was */
+    CHECK(lzs_chain_sampler_status(member) == LZS_EINVAL && lzs_position(lzs_chain_sampler_inner(member)) == 0);
+    member->iface->accept(member, -1);
+    member->iface->reset(member); /* forgets errors, too */
+    CHECK(lzs_chain_sampler_status(member) == LZS_OK);
+    host_free(member);
 }
 
 /* Penalties so strong that logits leave the float range make candidates unlikely, never impossible. */
@@ -295,17 +295,17 @@ static void test_strong_penalties(void) {
     p.presence_penalty = FLT_MAX;
     p.repetition_penalty = FLT_MAX;
     for (int32_t kind = 0; kind < 2; kind++) {
-        lzs_llama_sampler *link = new_link(&p, kind);
-        accept_some(link, NULL, 200, 12);
+        lzs_llama_sampler *member = new_member(&p, kind);
+        accept_some(member, NULL, 200, 12);
         static const int32_t ids[] = {0, 1, 2, 3, 4, 5};
         static const float logits[] = {5.0f, -5.0f, 0.0f, FLT_MAX, -FLT_MAX, 1.0f};
         lzs_llama_token_data_array c = array_of(6, ids, logits);
-        link->iface->apply(link, &c);
+        member->iface->apply(member, &c);
         CHECK(c.size > 0);
         for (size_t i = 0; i < c.size; i++) CHECK(fabsf(data[i].logit) <= FLT_MAX);
-        if (kind == LZS_LINK_SAMPLER) CHECK(c.selected >= 0 && (size_t)c.selected < c.size);
-        CHECK(lzs_llama_link_status(link) == LZS_OK);
-        host_free(link);
+        if (kind == LZS_CHAIN_SAMPLER) CHECK(c.selected >= 0 && (size_t)c.selected < c.size);
+        CHECK(lzs_chain_sampler_status(member) == LZS_OK);
+        host_free(member);
     }
 }
 

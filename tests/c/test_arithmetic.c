@@ -1,9 +1,9 @@
-/* test_math.c - the float functions of lzs_math.h against the C library in double, and Philox against its authors'
- * known answers. */
+/* test_arithmetic.c - the float functions of arithmetic.h and noise.h against the C library in double, and Philox against
+ * its authors' known answers. */
 #include <math.h>
 
+#include "backend/noise.h"
 #include "check.h"
-#include "lzs_math.h"
 
 static double relative_error(double x, double exact) {
     return fabs(x - exact) / fabs(exact);
@@ -95,31 +95,56 @@ static void test_philox(void) {
     }
 }
 
-static void check_noise(uint32_t word) {
-    double v = ((double)(word >> 1) + 0.5) * 0x1p-31, u = 1.0 - v;
-    double noise = lzs_race_noise(word), exact = log2(-log1p(-v) / log(2.0));
-    /* the rounding of v to float (2^-25) matters where u is small: to late runners, which do not win */
-    double rounding = 0x1p-25 / (u * -log1p(-v) * log(2.0));
-    CHECK(isfinite(noise));
-    if (u > 0x1p-22) CHECK(fabs(noise - exact) < 1e-6 * (1.0 + fabs(exact)) + 1.1 * rounding);
+static void check_exponential(double v) {
+    float x = (float)v;
+    double exact = -log1p(-(double)x) / log(2.0), noise = lzs_exponential(x);
+    CHECK(isfinite(noise) && noise >= 0.0);
+    /* the rounding of 1 - v to float (2^-25) matters where v is near 1: to late runners, which do not win */
+    double rounding = x < 0.34 ? 0.0 : 0x1p-25 / ((1.0 - (double)x) * log(2.0));
+    if (x <= 1.0f - 0x1p-22f) CHECK(fabs(noise - exact) < 4e-7 * exact + 1.1 * rounding);
 }
 
 static void test_noise(void) {
     uint64_t state = 2;
-    for (int i = 0; i < 2000000; i++) check_noise((uint32_t)random_bits(&state));
-    for (uint32_t i = 0; i < 100000; i++) { /* the smallest and the largest, and both sides of the switch at v = 1/3 */
-        check_noise(i);
-        check_noise(0xffffffffu - i);
-        check_noise(0x55555555u - 50000 + i);
+    for (int i = 0; i < 2000000; i++) check_exponential(random_unit(&state));
+    for (int i = 1; i < 100000; i++) { /* the smallest and the largest, and both sides of the switch at v = 1/3 */
+        check_exponential(i * 0x1p-32);
+        check_exponential(1.0 - i * 0x1p-24);
+        check_exponential(1.0 / 3.0 + (i - 50000) * 1e-7);
     }
-    /* v = 2^-32, and the largest v there is, 1 - 2^-24 */
-    CHECK(fabs(lzs_race_noise(0) - (log2(1.0 / log(2.0)) - 32.0)) < 1e-5);
-    CHECK(fabs(lzs_race_noise(0xffffffffu) - log2(24.0)) < 1e-6);
-    float before = lzs_race_noise(0); /* grows with the word: a smaller uniform wins */
-    for (uint64_t word = 1u << 12; word <= 0xffffffffu; word += 1u << 12) {
-        float noise = lzs_race_noise((uint32_t)word);
-        CHECK(noise >= before);
-        before = noise;
+    CHECK(lzs_exponential(1.0f) == lzs_exponential(1.0f - 0x1p-24f));
+    CHECK(fabs(lzs_exponential(1.0f) - 24.0) < 1e-5);
+
+    /* The smallest of 64 exponential noises is 64 times smaller; it grows with the word, whose low bits name the holder. */
+    float before = 0.0f;
+    for (uint64_t word = 0; word <= 0xffffffffu; word += 4099) {
+        float minimum = lzs_group_minimum((uint32_t)word);
+        CHECK(minimum >= before && minimum > 0.0f && lzs_group_holder((uint32_t)word) == word % 64);
+        before = minimum;
+    }
+    CHECK(fabs(lzs_group_minimum(0xffffffffu) - 24.0 / 64.0) < 1e-6);
+    CHECK(lzs_member_noise(0.25f, 0) >= 0.25f && lzs_member_noise(0.25f, 0xffffffffu) > 24.0f);
+}
+
+/* Every token has its place in one group, and only one. */
+static void test_groups(void) {
+    for (int32_t id = 0; id < 300000; id++) {
+        uint32_t group = lzs_group_of(id), member = lzs_member_of(id);
+        CHECK(member < LZS_GROUP && lzs_group_token(group, member) == id);
+    }
+    CHECK(lzs_group_of(LZS_STRETCH) == 16 && lzs_member_of(LZS_STRETCH) == 0);
+
+    /* A token's noise from scratch is that of its group's words. */
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        lzs_noise_key key = lzs_noise_key_of(seed << 33, 7 - seed);
+        for (uint32_t group = 0; group < 33; group++) {
+            uint32_t word = lzs_group_word(key, group);
+            float minimum = lzs_group_minimum(word);
+            for (uint32_t member = 0; member < LZS_GROUP; member++) {
+                float noise = lzs_token_noise(key, lzs_group_token(group, member));
+                CHECK(member == lzs_group_holder(word) ? noise == minimum : noise >= minimum);
+            }
+        }
     }
 }
 
@@ -129,5 +154,6 @@ int main(void) {
     test_exp2();
     test_philox();
     test_noise();
+    test_groups();
     return 0;
 }
