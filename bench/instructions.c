@@ -1,6 +1,9 @@
-/* instructions.c - fixed work for bench/instructions.sh to count the instructions of: CASE ROUNDS.
- * Times vary with the machine and its load; instruction counts of one binary do not. */
-#include <math.h>
+/* instructions.c - a fixed amount of work, CASE ROUNDS, for bench/instructions.sh to count the instructions of.
+ *
+ * Times vary with the machine and its load; the instruction counts of one binary do not. The name of a case switches on
+ * what it mentions: "accept+lz+8192" accepts tokens with the LZ penalty and a window of 8,192, and samples none.
+ */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +12,8 @@
 
 enum { N_VOCAB = 32000 };
 
-static float logits[N_VOCAB];
+static float logits[N_VOCAB], probabilities[N_VOCAB];
+static int32_t ids[N_VOCAB];
 
 static uint32_t next_random(void) { /* xorshift32 */
     static uint32_t state = 2463534242u;
@@ -42,6 +46,12 @@ int main(int argc, char **argv) {
         p.frequency_penalty = 0.1f;
         p.penalty_window = 512;
     }
+    if (strstr(name, "dry")) {
+        p.dry_multiplier = 0.8f;
+        p.dry_penalty_last_n = 1024;
+    }
+    if (strstr(name, "top_k_40")) p.top_k = 40;
+    if (strstr(name, "top_k_1000")) p.top_k = 1000;
     if (strstr(name, "top_p")) p.top_p = 0.95f;
     if (strstr(name, "min_p")) p.min_p = 0.05f;
     if (strstr(name, "8192")) p.lz_window = 8192;
@@ -56,11 +66,17 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 9000; i++) {
         if (lzs_accept(sampler, (int32_t)(next_random() % (i % 2 ? 300 : N_VOCAB))) != LZS_OK) return fail("no accept");
     }
+    bool lists = strstr(name, "distribution"), samples = !lists && !strstr(name, "accept");
     for (int i = atoi(argv[2]); i > 0; i--) {
-        int32_t token;
-        if (!strstr(name, "accept") && lzs_sample(sampler, logits, &token) != LZS_OK) return fail("no sample");
-        lzs_accept(sampler, (int32_t)(next_random() % 300));
+        int32_t token, next = (int32_t)(next_random() % 300);
         size_t n;
+        if (samples && lzs_sample(sampler, logits, &token) != LZS_OK) return fail("no sample");
+        if (lists && lzs_distribution(sampler, logits, ids, probabilities, N_VOCAB, &n)) return fail("no distribution");
+        lzs_accept(sampler, next);
+        if (strstr(name, "rewind")) {
+            lzs_rewind(sampler, 1);
+            lzs_accept(sampler, next);
+        }
         lzs_edits(sampler, &n);
     }
     lzs_sampler_free(sampler);

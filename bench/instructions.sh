@@ -9,7 +9,11 @@ command -v valgrind >/dev/null || { echo "instructions: needs valgrind (apt-get 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 compiler=$("${CC:-cc}" --version | head -n 1)
-"${CC:-cc}" -std=c11 -O2 -g -ffp-contract=off -Ic -Ic/include bench/instructions.c c/lzs_*.c -lm -o "$work/instructions"
+"${CC:-cc}" -std=c11 -O2 -g -Ic/include bench/instructions.c c/sampler.c c/state/*.c c/penalty/*.c c/constraint/*.c \
+    c/plan/*.c c/backend/*.c -lm -o "$work/instructions"
+
+cases="greedy greedy+lz chain chain+penalties+lz top_k_1000 top_p min_p temperature top_k_40+distribution
+    accept accept+lz accept+lz+8192 accept+lz+8192+rewind accept+dry accept+loops"
 
 count() { # instructions of the whole program
     LZS_KERNELS=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$work/instructions" "$2" "$3" 2>&1 |
@@ -19,7 +23,7 @@ count() { # instructions of the whole program
 {
     echo "# instructions a token; $compiler"
     for kernels in scalar avx2; do
-        for name in greedy greedy+lz chain chain+penalties+lz top_p min_p temperature accept+lz accept+lz+8192 accept accept+loops; do
+        for name in $cases; do
             few=$(count $kernels $name 20) many=$(count $kernels $name 60)
             echo "$kernels $name $(((many - few) / 40))"
         done
@@ -41,6 +45,6 @@ awk -v judged="$judged" '
         change = was ? 100 * ($3 / was - 1) : 0
         bad = judged && was && change > 10
         failed += bad
-        printf "%-7s %-20s %9d  was %9d  %+6.1f %%%s\n", $1, $2, $3, was, change, bad ? "  MORE" : ""
+        printf "%-7s %-22s %9d  was %9d  %+6.1f %%%s\n", $1, $2, $3, was, change, bad ? "  MORE" : ""
     }
     END { exit failed > 0 }' bench/instructions.txt "$work/table"

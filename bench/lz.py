@@ -3,8 +3,9 @@
     python bench/lz.py [--rounds 300] [--json]
 
 Histories: random tokens of a large vocabulary (many distinct tokens, hardly a match), natural ones (a book through the
-embedded model's tokenizer), and a loop of 50 tokens (one position in 50 matches the whole buffer). Medians in
-microseconds; the window is full before the clock starts.
+embedded model's tokenizer), a loop of 50 tokens (one position in 50 matches the whole buffer), and one token over and
+over (every position does). Medians in microseconds; the window is full before the clock starts. `x scan` is the time of
+both in scans of a row of 151,936 logits for its maximum.
 """
 
 import argparse
@@ -17,11 +18,12 @@ from lzsampler import Params, Sampler
 from lzsampler._ffi import ffi, lib
 from lzsampler.llama import llama_cpp
 from lzsampler.models import default_model
-from measure import interleave, report
+from measure import interleave, report, rows
 
 N_VOCAB = 151936
 BOOK = Path(__file__).with_name("train_embedded") / "corpus" / "melville-moby_dick.txt"
 WINDOWS = (64, 512, 2048, 8192, 32768, 131072)
+ROW = ffi.from_buffer("float[]", rows(N_VOCAB, "gaussian", 1)[0])
 
 
 def histories(n: int) -> dict[str, npt.NDArray[np.int32]]:
@@ -34,6 +36,7 @@ def histories(n: int) -> dict[str, npt.NDArray[np.int32]]:
         "random": rng.integers(0, N_VOCAB, n).astype(np.int32),
         "natural": np.array(natural[:n], np.int32),
         "loop": np.resize(rng.integers(0, N_VOCAB, 50), n).astype(np.int32),
+        "one token": np.full(n, 7, np.int32),
     }
 
 
@@ -55,6 +58,9 @@ class Steps:
     def call(self, _: int) -> None:
         lib.lzs_n_vocab(self.sampler.handle)
 
+    def scan(self, _: int) -> None:
+        lib.lzs_kernels_scan(ROW, N_VOCAB)
+
     def nothing(self, _: int) -> None:
         pass
 
@@ -70,9 +76,16 @@ def main() -> None:
         for kind, tokens in histories(window + 64 + arguments.rounds + 3).items():
             steps = Steps(window, tokens)
             times = interleave(
-                {name: (steps.nothing, getattr(steps, name)) for name in ("accept", "edits", "call")}, arguments.rounds
+                {
+                    "accept": (steps.nothing, steps.accept),
+                    "edits": (steps.nothing, steps.edits),
+                    "call": (steps.nothing, steps.call),
+                    "scan": (steps.scan, steps.scan),  # the row is warm
+                },
+                arguments.rounds,
             )
             median = {name: float(np.median(t)) for name, t in times.items()}
+            both = float(np.median(times["accept"] + times["edits"]))
             results.append(
                 {
                     "window": window,
@@ -80,7 +93,8 @@ def main() -> None:
                     "edits": int(steps.n[0]),
                     "accept us": median["accept"],
                     "edits us": median["edits"],
-                    "both us": float(np.median(times["accept"] + times["edits"])),
+                    "both us": both,
+                    "x scan": both / median["scan"],
                     "of which two calls us": 2 * median["call"],
                     "bytes": steps.sampler.memory,
                 }

@@ -1,10 +1,11 @@
 """One token: ours, llama.cpp's own chain through the installed libllama, and the floor, a bare scan for the maximum.
 
-    python bench/sampler.py [--vocab 151936] [--rounds 200] [--json]
+    python bench/sampler.py [--vocab 151936] [--logits gaussian] [--settings "top-p 0.95"] [--rounds 200] [--json]
 
 Interleaved in one process. Ours is timed as accept + sample, so the edits are made anew for every token. llama.cpp is
 timed as accept + apply of the chain: the array of candidates that it fills from the logits first is made before the
-clock starts, in its favour. Logits and candidates are warm in the caches. Ratio: llama.cpp's median over ours.
+clock starts, in its favour. Logits and candidates are warm in the caches. Ratios are of medians.
+`distribution` is accept + lzs_distribution with top-k 40, for which llama.cpp has nothing to compare with.
 """
 
 import argparse
@@ -28,9 +29,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "chain": CHAIN,
     "chain + penalties 512": {**CHAIN, **PENALTIES},
     "chain + penalties 512 + LZ": {**CHAIN, **PENALTIES, **LZ},
+    "top-k 1000": {"top_k": 1000},
+    "top-k 3000": {"top_k": 3000},
     "top-p 0.95": {"top_p": 0.95},
     "min-p 0.05": {"min_p": 0.05},
     "temperature 0.8": {"temperature": 0.8},
+    "distribution": {"top_k": 40},
 }
 
 
@@ -56,6 +60,20 @@ class Ours:
     def __call__(self, i: int) -> None:
         lib.lzs_accept(self.sampler.handle, self.stream[i % 4096])
         lib.lzs_sample(self.sampler.handle, self.pointers[i % len(self.pointers)], self.token)
+
+
+class Distribution(Ours):
+    """accept + lzs_distribution."""
+
+    def __init__(self, n_vocab: int, params: Params, logits: list[Row]) -> None:
+        super().__init__(n_vocab, params, logits)
+        self.ids, self.probabilities = ffi.new("int32_t[]", n_vocab), ffi.new("float[]", n_vocab)
+        self.n = ffi.new("size_t *")
+
+    def __call__(self, i: int) -> None:
+        lib.lzs_accept(self.sampler.handle, self.stream[i % 4096])
+        row = self.pointers[i % len(self.pointers)]
+        lib.lzs_distribution(self.sampler.handle, row, self.ids, self.probabilities, len(self.ids), self.n)
 
 
 class Theirs:
@@ -107,7 +125,7 @@ class Theirs:
         llama_cpp.llama_sampler_free(self.chain)
 
 
-def measure(n_vocab: int, kind: str, rounds: int) -> list[dict[str, Any]]:
+def measure(n_vocab: int, kind: str, settings: list[str], rounds: int) -> list[dict[str, Any]]:
     """Return one result a setting, in microseconds a token."""
     logits = rows(n_vocab, kind)
     if not logits:  # no recorded vocabulary of this size
@@ -118,30 +136,32 @@ def measure(n_vocab: int, kind: str, rounds: int) -> list[dict[str, Any]]:
         lib.lzs_kernels_scan(pointers[i % len(pointers)], n_vocab)
 
     results = []
-    for name, fields in SETTINGS.items():
-        params = Params(**fields)
-        theirs = Theirs(n_vocab, params, logits)
+    for name in settings:
+        params = Params(**SETTINGS[name])
+        theirs = Theirs(n_vocab, params, logits) if name != "distribution" else None
+        ours = Ours(n_vocab, params, logits) if theirs else Distribution(n_vocab, params, logits)
         functions: dict[str, tuple[Callable[[int], object], Callable[[int], object]]] = {
             "floor": (scan, scan),
-            "ours": (scan, Ours(n_vocab, params, logits)),
-            "llama.cpp": (theirs.fill, theirs),
+            "ours": (scan, ours),
         }
+        if theirs:
+            functions["llama.cpp"] = (theirs.fill, theirs)
         times = interleave(functions, rounds)
-        theirs.close()
+        if theirs:
+            theirs.close()
         median = {name: float(np.median(t)) for name, t in times.items()}
-        results.append(
-            {
-                "V": n_vocab,
-                "logits": kind,
-                "setting": name,
-                "ours us": median["ours"],
-                "p99": float(np.percentile(times["ours"], 99)),
-                "llama.cpp us": median["llama.cpp"],
-                "ratio": median["llama.cpp"] / median["ours"],
-                "floor us": median["floor"],
-                "ours / floor": median["ours"] / median["floor"],
-            }
-        )
+        result = {
+            "V": n_vocab,
+            "logits": kind,
+            "setting": name,
+            "ours us": median["ours"],
+            "p99": float(np.percentile(times["ours"], 99)),
+            "floor us": median["floor"],
+            "ours / floor": median["ours"] / median["floor"],
+        }
+        if theirs:
+            result |= {"llama.cpp us": median["llama.cpp"], "llama.cpp / ours": median["llama.cpp"] / median["ours"]}
+        results.append(result)
     return results
 
 
@@ -149,13 +169,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocab", type=int, nargs="*", default=[32000, 128256, 151936, 262144])
     parser.add_argument("--logits", nargs="*", default=["gaussian", "peaked", "text", "equal"])
+    parser.add_argument("--settings", nargs="*", default=list(SETTINGS), choices=SETTINGS)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     results = []
     for n_vocab in arguments.vocab:
         for kind in arguments.logits:
-            results += measure(n_vocab, kind, arguments.rounds)
+            results += measure(n_vocab, kind, arguments.settings, arguments.rounds)
     report(results, arguments.json)
 
 

@@ -1,4 +1,4 @@
-/* llama_example.c - llama.cpp decodes greedily, with the LZ penalty as a link of its sampler chain. C11 and C++.
+/* llama_example.c - llama.cpp decodes greedily, with the LZ penalty as a sampler of its chain. C11 and C++.
  *
  *     llama_example MODEL PROMPT [LZ_PENALTY]
  *
@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include <llama.h>
-#include <lzsampler.h>
+#include <lzsampler_llama.h>
 
 enum { N_PREDICT = 256 }; /* most new tokens */
 
-/* What is freed at the end, whatever went wrong. */
+/* What is freed at the end, also after an error. */
 typedef struct state {
     struct llama_model *model;
     struct llama_context *context;
@@ -21,20 +21,22 @@ typedef struct state {
     llama_token *prompt;
 } state;
 
-static lzs_status add_lz_penalty(state *s, float strength, int32_t n_vocab, int32_t n_prompt, void **link) {
+static lzs_status add_lz_penalty(state *s, float strength, int32_t n_vocab, int32_t n_prompt,
+                                 void **chain_sampler) {
     lzs_params params;
     lzs_params_init(&params);
     params.lz_penalty = strength;
     lzs_sampler *sampler;
     lzs_status status = lzs_sampler_new(n_vocab, &params, &sampler);
-    /* llama.cpp accepts no prompt. The penalties look at this one with params.history = LZS_HISTORY_ALL only. */
+    /* llama.cpp gives a chain no prompt. The penalties look at this one only with params.history = LZS_HISTORY_ALL. */
     if (status == LZS_OK) status = lzs_prime(sampler, s->prompt, (size_t)n_prompt);
     if (status == LZS_OK) {
-        status = lzs_llama_link_new(sampler, LZS_LINK_PENALTIES, (void *)llama_sampler_init, link);
+        status = lzs_chain_sampler_new(sampler, LZS_CHAIN_PENALTIES, (void *)llama_sampler_init, chain_sampler);
     }
-    lzs_sampler_free(sampler); /* the link has a clone */
-    if (status == LZS_OK) llama_sampler_chain_add(s->chain, (struct llama_sampler *)*link); /* the chain owns it now */
-    return status;
+    lzs_sampler_free(sampler); /* the chain sampler has a clone */
+    if (status != LZS_OK) return status;
+    llama_sampler_chain_add(s->chain, (struct llama_sampler *)*chain_sampler); /* the chain owns it now */
+    return LZS_OK;
 }
 
 /* Returns what went wrong, or NULL. */
@@ -55,9 +57,9 @@ static const char *generate(state *s, const char *path, const char *text, float 
     s->context = llama_init_from_model(s->model, sizes);
     if (!s->context) return "llama.cpp cannot make a context";
 
-    void *link;
+    void *chain_sampler;
     s->chain = llama_sampler_chain_init(llama_sampler_chain_default_params());
-    lzs_status status = add_lz_penalty(s, lz_penalty, llama_vocab_n_tokens(vocab), n_prompt, &link);
+    lzs_status status = add_lz_penalty(s, lz_penalty, llama_vocab_n_tokens(vocab), n_prompt, &chain_sampler);
     if (status != LZS_OK) return lzs_strerror(status);
     llama_sampler_chain_add(s->chain, llama_sampler_init_greedy()); /* or top-k, top-p, temperature and dist */
 
@@ -65,7 +67,7 @@ static const char *generate(state *s, const char *path, const char *text, float 
     struct llama_batch batch = llama_batch_get_one(s->prompt, n_prompt);
     for (int i = 0; i < N_PREDICT; i++) {
         if (llama_decode(s->context, batch) != 0) return "llama_decode failed";
-        token = llama_sampler_sample(s->chain, s->context, -1); /* which lets every link accept it */
+        token = llama_sampler_sample(s->chain, s->context, -1); /* all samplers of the chain accept it */
         if (llama_vocab_is_eog(vocab, token)) break;
         char piece[256];
         int32_t n_bytes = llama_token_to_piece(vocab, token, piece, sizeof piece, 0, false);
@@ -74,7 +76,7 @@ static const char *generate(state *s, const char *path, const char *text, float 
         if (fflush(stdout) != 0) return "the text cannot be written";
         batch = llama_batch_get_one(&token, 1);
     }
-    status = lzs_llama_link_status(link);
+    status = lzs_chain_sampler_status(chain_sampler);
     return status == LZS_OK ? NULL : lzs_strerror(status);
 }
 
@@ -89,12 +91,12 @@ int main(int argc, char **argv) {
         fputs("usage: llama_example MODEL PROMPT [LZ_PENALTY], with LZ_PENALTY from 0 (off) to 1000\n", stderr);
         return 2;
     }
-    llama_log_set(no_log, NULL); /* without this line llama.cpp says more, on stderr */
+    llama_log_set(no_log, NULL); /* without this line llama.cpp writes a log to stderr */
     ggml_backend_load_all();
     state s = {NULL, NULL, NULL, NULL};
     const char *error = generate(&s, argv[1], argv[2], lz_penalty);
     if (error) fprintf(stderr, "llama_example: %s\n", error);
-    llama_sampler_free(s.chain); /* and its links */
+    llama_sampler_free(s.chain); /* and its samplers */
     llama_free(s.context);
     llama_model_free(s.model);
     free(s.prompt);

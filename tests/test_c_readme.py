@@ -11,13 +11,14 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from native import PATH, ROOT, check_example, compiler, llama_include, run, tool
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import Params  # noqa: E402 (needs llama_cpp)
+from lzsampler import Params, Sampler, sequence_seed  # noqa: E402 (needs llama_cpp)
 from lzsampler.generate import generate  # noqa: E402
 from lzsampler.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model  # noqa: E402
@@ -29,7 +30,7 @@ PAGES = {"c/README.md": (ROOT / "c" / "README.md").read_text(encoding="utf-8")}
 if SECTION:
     PAGES["README.md"] = SECTION[0]
 
-HEADER = (ROOT / "c" / "lzsampler.h").read_text(encoding="utf-8")
+HEADER = (ROOT / "c" / "include" / "lzsampler.h").read_text(encoding="utf-8")
 PROGRAM = (ROOT / "c" / "llama_example.c").read_text(encoding="utf-8")
 LOOP = "\n".join(line[7:] for line in re.findall(r"^ \*(?:     .*)$", HEADER.partition(" */")[0], re.MULTILINE)) + "\n"
 
@@ -56,6 +57,7 @@ def blocks(page: str, text: str) -> list[Block]:
 
 BLOCKS = [block for page, text in PAGES.items() for block in blocks(page, text)]
 COMMANDS = [block for block in BLOCKS if block.language == "sh"]
+CODE = [block for block in BLOCKS if block.language not in ("sh", "text")]  # "text" is a picture
 
 
 def environment(tmp: Path) -> dict[str, str]:
@@ -143,25 +145,48 @@ def test_the_blocks_are_found() -> None:
     assert len(COMMANDS) >= 7
 
 
+def texts_of_single_calls() -> str:
+    """What batch.c of the page prints, from samplers with backends of their own that are asked one row at a time."""
+    lines = []
+    for i in range(3):
+        params = Params(lz_penalty=0.15, history="all", top_k=20, seed=sequence_seed(42, i))
+        sampler = Sampler(40, params)
+        sampler.prime([3, 1, 4, 1, 5])
+        tokens = [5]
+        for _ in range(12):
+            tokens.append(sampler.sample(((np.arange(40) * 7 + tokens[-1] * 11) % 40 / 8).astype(np.float32)))
+            sampler.accept(tokens[-1])
+        lines.append(" ".join(map(str, tokens[1:])) + "\n")
+    assert len(set(lines)) == 3
+    return "".join(lines)
+
+
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda b: f"{b.page}-{b.text.splitlines()[-1][:40]}")
 def test_commands(block: Block, reader: Reader, ours: Callable[[str, float], str]) -> None:
     done = reader.run(block)
     output = done.stdout.decode()
     assert done.returncode == 0, output + done.stderr.decode()
-    program = block.text.splitlines()[-1].split()[0].split("/")[-1]
+    program = next(word for word in block.text.splitlines()[-1].split() if "=" not in word).split("/")[-1]
     if program == "example":
         check_example("\n".join(output.splitlines()[-2:]))
     elif program == "llama_example":
         assert output == ours(LOOPING, 0.15)
     elif "./repeats" in block.text:
         assert output == " on and on and on and on\n"
+    elif program == "batch":
+        assert output == texts_of_single_calls()
+    elif program == "replay":
+        written, read = output.splitlines()
+        assert written == read
+        assert int(written) in range(1000)
+        assert (reader.tree / "step.plan").stat().st_size > 250  # it has edits
     elif program == "pick":
         tokens = output.split()
         assert len(tokens) == 8
         assert set(tokens) == {"1", "2"}
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language != "sh"], ids=lambda b: b.text.splitlines()[0])
+@pytest.mark.parametrize("block", CODE, ids=lambda b: b.text.splitlines()[0])
 def test_code(block: Block) -> None:
     """A block of code is a file that a command builds, or an excerpt of one that is built."""
     if block.file:
@@ -181,15 +206,16 @@ def test_links(page: str) -> None:
         assert target.startswith("http") or (ROOT / page).parent.joinpath(target).exists(), target
 
 
-INCLUDES = [f"-I{ROOT / 'c'}", f"-I{ROOT / 'c' / 'include'}"]
-FLAGS = ["-std=c11", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", *INCLUDES]
+FLAGS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'c' / 'include'}"]
+FOLDERS = ("state", "penalty", "constraint", "plan", "backend")  # of the sampler's library
+SOURCES = [ROOT / "c" / "sampler.c", *(path for name in FOLDERS for path in sorted((ROOT / "c" / name).glob("*.c")))]
 
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The library, compiled as its files stand."""
     folder = tmp_path_factory.mktemp("objects")
-    run([compiler(), *FLAGS, "-c", *(ROOT / "c").glob("lzs_*.c")], folder)
+    run([compiler(), *FLAGS, "-c", *SOURCES], folder)
     return list(folder.glob("*.o"))
 
 
@@ -206,7 +232,7 @@ def test_the_loop_runs(objects: list[Path], tmp_path: Path) -> None:
 #include <math.h>
 #include <lzsampler.h>
 static int rows;
-static float *next_logits(void) {{
+static const float *next_logits(void) {{
     static float row[8];
     for (int t = 0; t < 8; t++) row[t] = (float)t;
     if (++rows == 60) row[0] = NAN;
@@ -242,7 +268,7 @@ int main(void) {
     float as_came[N], one[N], other[N];
     for (int t = 0; t < N; t++) as_came[t] = one[t] = other[t] = (float)(t * 37 % N) / 8 - 5;
     penalize(sampler, one);
-    if (lzs_process(sampler, other) != LZS_OK) return 2;
+    if (lzs_process(sampler, other, other) != LZS_OK) return 2;
     lzs_sampler_free(sampler);
     if (memcmp(one, as_came, sizeof one) == 0) return 3;
     return memcmp(one, other, sizeof one) != 0;
@@ -251,13 +277,57 @@ int main(void) {
     run_driver(source, tmp_path, Path("edits.c"), *objects)
 
 
+def test_a_mask_allows_some_tokens(objects: list[Path], tmp_path: Path) -> None:
+    """allow_only() of the page leaves the tokens that it was given, and takes over from the mask before it."""
+    mask = next(block for block in BLOCKS if block.file == "mask.c")
+    (tmp_path / "mask.c").write_text(mask.text, encoding="utf-8")
+    source = """
+#include <lzsampler.h>
+lzs_status allow_only(lzs_sampler *sampler, const int32_t *tokens, size_t n);
+int main(void) {
+    enum { N = 100 };
+    static const int32_t some[] = {0, 31, 32, 99}, one[] = {64};
+    lzs_params params;
+    lzs_params_init(&params);
+    lzs_sampler *sampler;
+    if (lzs_sampler_new(N, &params, &sampler) != LZS_OK) return 1;
+    float row[N] = {0}, probabilities[N];
+    int32_t ids[N];
+    size_t n;
+    if (allow_only(sampler, some, 4) != LZS_OK) return 2;
+    if (lzs_distribution(sampler, row, ids, probabilities, N, &n) != LZS_OK || n != 4) return 3;
+    for (int i = 0; i < 4; i++) {
+        if (ids[i] != some[i] || probabilities[i] != 0.25f) return 4;
+    }
+    if (allow_only(sampler, one, 1) != LZS_OK) return 5;
+    if (lzs_distribution(sampler, row, ids, probabilities, N, &n) != LZS_OK || n != 1 || ids[0] != 64) return 6;
+    if (allow_only(sampler, one, 0) != LZS_OK || lzs_sample(sampler, row, ids) != LZS_EMASKED) return 7;
+    lzs_sampler_free(sampler);
+    return 0;
+}
+"""
+    run_driver(source, tmp_path, Path("mask.c"), *objects)
+
+
 # ---- the llama.cpp program ----
 
 
 @pytest.mark.parametrize("command", [["cc", "-std=c11"], ["c++", "-x", "c++", "-std=c++11"]], ids=lambda c: c[0])
 def test_the_program_is_c_and_cxx(command: list[str], tmp_path: Path) -> None:
-    flags = ["-Wall", "-Wextra", "-Werror", *INCLUDES, "-isystem", str(llama_include()), "-fsyntax-only"]
-    run([tool(command[0]), *command[1:], *flags, ROOT / "c" / "llama_example.c"], tmp_path)
+    includes = [f"-I{ROOT / 'c' / 'include'}", "-isystem", str(llama_include())]
+    run(
+        [
+            tool(command[0]),
+            *command[1:],
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            *includes,
+            "-fsyntax-only",
+            ROOT / "c" / "llama_example.c",
+        ],
+        tmp_path,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +358,7 @@ def test_same_text_as_ours(prompt: str, strength: float, program: Program, ours:
         assert repetition(text).loops == (strength == 0.0)
 
 
-def test_the_penalty_is_on_unless_told(program: Program, ours: Callable[[str, float], str]) -> None:
+def test_the_penalty_is_on_by_default(program: Program, ours: Callable[[str, float], str]) -> None:
     assert program(default_model(), LOOPING).stdout.decode() == ours(LOOPING, 0.15)
 
 

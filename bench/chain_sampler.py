@@ -1,13 +1,13 @@
-"""What our `penalties` link adds to a token inside llama.cpp's chain, and where that goes.
+"""What our `penalties` sampler adds to a token inside llama.cpp's chain, and where that time goes.
 
-    python bench/link.py [--vocab 32000 151936] [--rounds 400] [--json]
+    python bench/chain_sampler.py [--vocab 32000 151936] [--rounds 400] [--json]
 
-The chain is top-k 40, top-p 0.95, min-p 0.05, temperature 0.8, dist; candidates are made before the clock starts. The
-link comes first, with LZ over 512 tokens. Timed: accept + apply. Four chains take turns, each with rows of its own in a
-round: the second of two on one row would find the branch predictor trained. `with` - `without` is what a user pays:
+The chain is top-k 40, top-p 0.95, min-p 0.05, temperature 0.8, dist; candidates are made before the clock starts. Our
+sampler comes first, with LZ over 512 tokens. Timed: accept + apply. Four chains take turns, each with rows of its own
+in a round: the second of two on one row would find the branch predictor trained. `with` - `without` is what users pay:
 
-- `presence`: a link whose penalties are off, so that of calling it at all;
-- `other logits`: the chain without a link on logits that were penalised beforehand, so what the other links pay for
+- `presence`: our sampler with all penalties off, so the cost of calling it at all;
+- `other logits`: the chain without our sampler on logits that were penalised beforehand, so what the others pay for
   finding other candidates;
 - `edits`: the rest, our own work: accept, a few hundred edits, as many 12-byte records at random places of the array
   of candidates, 1.8 MB at V = 151,936. In a loop of C with nothing else in the caches it takes 0.2 + 0.4 + 1.0 us; here
@@ -28,8 +28,8 @@ from sampler import CHAIN, LZ, Theirs, history
 ROWS = 64
 
 
-def linked(n_vocab: int, logits: list[Row], params: Params | None) -> Theirs:
-    """Return llama.cpp's chain, after our link with these penalties; None is no link."""
+def chain_with(n_vocab: int, logits: list[Row], params: Params | None) -> Theirs:
+    """Return llama.cpp's chain behind our sampler with these penalties; without it for None."""
     theirs = Theirs(n_vocab, Params(**CHAIN), logits)
     if params is None:
         return theirs
@@ -57,10 +57,10 @@ def measure(n_vocab: int, rounds: int) -> dict[str, Any]:
     for row in penalised:
         primed(n_vocab, Params(**LZ)).process(row)
     chains = {
-        "without": linked(n_vocab, logits, None),
-        "presence": linked(n_vocab, logits, Params()),
-        "other": linked(n_vocab, penalised, None),
-        "with": linked(n_vocab, logits, Params(**LZ)),
+        "without": chain_with(n_vocab, logits, None),
+        "presence": chain_with(n_vocab, logits, Params()),
+        "other": chain_with(n_vocab, penalised, None),
+        "with": chain_with(n_vocab, logits, Params(**LZ)),
     }
 
     def turn(theirs: Theirs, shift: int) -> tuple[Callable[[int], object], Callable[[int], object]]:
