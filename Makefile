@@ -47,7 +47,7 @@ neon:
 # The statistical tests of the noise with 10^7 draws each, about three minutes; ctest runs them with 200,000.
 noise:
 	mkdir -p build
-	$(CC) -std=c11 -Wall -Wextra -Werror -O2 -ffp-contract=off -Ic/backend tests/c/noise_statistics.c -lm -o build/noise_statistics
+	$(CC) -std=c11 -Wall -Wextra -Werror -O2 -Ic/backend tests/c/noise_statistics.c -lm -o build/noise_statistics
 	build/noise_statistics 10000000
 
 # What ctest does with fewer cases: a million difficult rows on all tables of kernels, and 100,000 plans as bytes that one
@@ -101,7 +101,10 @@ hf: $(VENV)/.built
 bench: $(VENV)/.ready
 	$(BIN)/python bench/sampler.py
 	$(BIN)/python bench/lz.py
-	$(BIN)/python bench/link.py
+	$(BIN)/python bench/dry.py
+	$(BIN)/python bench/rewind.py
+	$(BIN)/python bench/memory.py
+	$(BIN)/python bench/chain_sampler.py
 	$(BIN)/python bench/dropin.py
 	$(BIN)/python bench/grammar.py
 	$(BIN)/python bench/scan.py
