@@ -212,6 +212,15 @@ static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     }
 }
 
+/* Below the score of every token of a group whose logits are at most `x`. The group's minimum is at least
+ * v * 2^-6 * log2(e) with v = (k + 1/2) 2^-26 and k = word >> 6. The bits of a float, read as a number, lie below its log2,
+ * so this is below the log2 of that minimum; 0.01 is more than all rounding. */
+static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word) {
+    float k = (float)(int32_t)(word >> 6);
+    float log2_k = (float)(int32_t)lzs_float_bits(k) * 0x1p-23f - (127.0f + 26.0f + 6.0f - 0.5287f + 0.01f);
+    return (s.max - x) * s.scale + log2_k;
+}
+
 /* One runner of the race, in whatever order they come: the smallest score wins, the lowest id on ties. */
 static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
     float score = lzs_gap_bits(race->scale, x) + lzs_log2(noise);

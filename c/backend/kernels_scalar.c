@@ -58,19 +58,11 @@ static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
     for (int32_t g = 0; g < n; g += 4) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
 }
 
-/* The group's minimum is at least v * 2^-6 * log2(e) with v = (k + 1/2) 2^-26 and k = word >> 6. The bits of a float, read
- * as a number, lie below its log2, so this is below the log2 of that minimum; 0.01 is more than all rounding. */
-static float bound_of(float maximum, uint32_t word, lzs_softmax_scale scale) {
-    float k = (float)(int32_t)(word >> 6);
-    float log2_k = (float)(int32_t)lzs_float_bits(k) * 0x1p-23f - (127.0f + 26.0f + 6.0f - 0.5287f + 0.01f);
-    return (scale.max - maximum) * scale.scale + log2_k;
-}
-
 static int32_t scalar_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
                                  float score, int32_t *groups) {
     int32_t found = 0;
     for (int32_t g = 0; g < n; g++) {
-        if (maxima[g] >= low && bound_of(maxima[g], words[g], scale) <= score) groups[found++] = g;
+        if (maxima[g] >= low && lzs_group_bound(scale, maxima[g], words[g]) <= score) groups[found++] = g;
     }
     return found;
 }
@@ -79,7 +71,7 @@ static int32_t scalar_favourite(const float *maxima, const uint32_t *words, int3
     int32_t favourite = 0;
     float least = INFINITY;
     for (int32_t g = 0; g < n; g++) {
-        float bound = bound_of(maxima[g], words[g], scale);
+        float bound = lzs_group_bound(scale, maxima[g], words[g]);
         if (bound < least) {
             least = bound;
             favourite = g;

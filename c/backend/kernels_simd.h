@@ -233,7 +233,7 @@ LZS_FN static void simd_group_words(lzs_noise_key key, int32_t n, uint32_t *word
     for (; g < n; g += 4) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
 }
 
-/* Below log2((k + 1/2) * log2(e)) for k = word >> shift, less the constant: kernels_scalar.c says why. */
+/* Below log2((k + 1/2) * log2(e)) for k = word >> shift, less the constant: lzs_group_bound says why. */
 LZS_FN static inline vf log2_below(vi k, float constant) {
     return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(constant));
 }

@@ -61,8 +61,10 @@ int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *p
     run_groups(b, c, &race);
     for (int32_t i = 0; i < c->n_edits; i++) {
         int32_t id = c->edits[i].token;
+        uint32_t word = b->scratch.words[lzs_group_of(id)];
         if (!lzs_inside(c->cut, lzs_key(c->values[i]), id)) continue;
-        run_token(&race, c->values[i], id, b->scratch.words[lzs_group_of(id)]);
+        if (lzs_group_bound(c->scale, c->values[i], word) > race.score) continue; /* false where the maximum is infinite */
+        run_token(&race, c->values[i], id, word);
     }
     return race.token;
 }

@@ -104,15 +104,21 @@ static bool gather(const search *s, uint32_t low, uint32_t high) {
 
 /* ---- top-k of a list ---- */
 
-/* A logit that at least k tokens reach: the k-th largest maximum of parts that do not overlap, groups or whole stretches,
- * of which there are at least k. */
-static float lower_bound(const search *s, int32_t k) {
+static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut);
+
+/* A logit that at least k tokens reach: the k-th largest maximum of parts that do not overlap, groups or whole stretches. In
+ * a vocabulary of fewer groups than k it is the k-th largest logit itself. */
+static float lower_bound(const search *s, const lzs_plan *plan) {
     const lzs_candidates *c = s->c;
     lzs_backend *b = s->b;
     int32_t n_stretches = lzs_stretches(c->row.n), n = n_stretches * LZS_STRETCH_GROUPS;
+    int32_t k = plan->top_k;
     bool whole = 2 * k <= n_stretches;
     if (whole) n = n_stretches;
-    if (n < k) return -FLT_MAX;
+    if (n < k) {
+        lzs_cut cut;
+        return c->row.n > LZS_LIST && histogram_cut(s, plan, true, &cut) ? lzs_key_float(cut.key) : -FLT_MAX;
+    }
     uint32_t *keys = b->scratch.words;
     const float *maxima = whole ? b->best : b->maxima;
     for (int32_t i = 0; i < n; i++) keys[i] = lzs_key(maxima[i]);
@@ -137,10 +143,11 @@ static void keep_best(lzs_list *list, int32_t k, bool keep_ties) {
 }
 
 /* The k best tokens, in any order; false when the list is too short for their ties. */
-static bool take_top_k(const search *s, int32_t k) {
+static bool take_top_k(const search *s, const lzs_plan *plan) {
     const lzs_row *row = &s->c->row;
+    int32_t k = plan->top_k;
     lzs_list list = s->b->list;
-    float low = lower_bound(s, k);
+    float low = lower_bound(s, plan);
     list.n = 0;
     if (!s->keep_ties && list.capacity > 4 * k + 256) list.capacity = 4 * k + 256; /* a flat row fills what there is */
     for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
@@ -406,7 +413,7 @@ void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
     search s = {b, c, {c->top.max, lzs_temperature_scale(t)}, plan->ties == LZS_TIES_KEEP};
     bool cut_by_k = plan->top_k > 0 && plan->top_k < c->row.n;
     c->cut = everything;
-    if (cut_by_k && plan->top_k <= b->list.capacity / 2 && take_top_k(&s, plan->top_k)) {
+    if (cut_by_k && plan->top_k <= b->list.capacity / 2 && take_top_k(&s, plan)) {
         c->cut = truncate_list(&s, plan, &b->list);
         c->listed = true;
         return;
