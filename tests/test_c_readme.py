@@ -219,6 +219,18 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return list(folder.glob("*.o"))
 
 
+@pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast"])
+def test_fast_math_is_refused(flag: str, tmp_path: Path) -> None:
+    """In every file that computes: the page promises an error of the compiler."""
+    files = [path for path in SOURCES if path.parent.name == "backend" and path.name not in ("dispatch.c", "sort.c")]
+    assert len(files) > 5
+    for path in files:
+        command = [compiler(), *FLAGS[:1], flag, "-Wno-deprecated", FLAGS[-1], "-fsyntax-only", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode != 0, path
+        assert "lzsampler needs IEEE arithmetic" in done.stderr
+
+
 def run_driver(source: str, folder: Path, *more: Path) -> None:
     """Build and run a program of the tests' own, around code of the page."""
     (folder / "driver.c").write_text(source, encoding="utf-8")
