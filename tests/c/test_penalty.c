@@ -149,12 +149,18 @@ static void test_stamps_wrap(void) {
     p.lz_penalty = 1.0f;
     p.lz_window = 40;
     p.lz_buffer = 5;
+    p.presence_penalty = 0.5f;
     lzs_sampler *old = sampler_of(8, &p, NULL, 0);
     for (uint32_t round = 0; round < 40; round++) {
         lzs_sampler *fresh = sampler_of(8, &p, NULL, 0);
         size_t n, n_fresh;
         lzs_sampler_reset(old);
-        if (round % 10 == 5) old->edits.lz.stamp = UINT32_MAX - round % 3; /* the stamps 0 and 1 were all used before */
+        if (round % 10 == 5) { /* all that was matched long ago was given one of the first stamps */
+            old->edits.lz.stamp = UINT32_MAX - round % 3;
+            for (size_t i = 0; i < old->edits.lz.capacity; i++) {
+                old->edits.lz.matches[i] = (lzs_lz_match){(uint32_t)(12 + i), 99, 1, -77.0f};
+            }
+        }
         for (int i = 0; i < 30; i++) {
             int32_t token = random_below(&state, 8);
             CHECK(lzs_accept(old, token) == LZS_OK && lzs_accept(fresh, token) == LZS_OK);

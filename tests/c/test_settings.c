@@ -1,13 +1,11 @@
-/* test_settings.c - settings that change between steps, seeds, copies, and structs of programs that were compiled with
- * another header. */
-#include <float.h>
+/* test_settings.c - settings that change between steps, seeds, copies, structs of programs that were compiled with another
+ * header, and samplers that are full. */
 #include <math.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "check.h"
-#include "lzsampler.h"
+#include "sampler.h"
 
 enum { N_VOCAB = 400 };
 
@@ -401,11 +399,38 @@ static void test_edits_max(void) {
     }
 }
 
+/* A sampler that is full takes neither a token nor a prompt, and is as it was. */
+static void test_full(int32_t pick) {
+    enum { MOST = 100 };
+    lzs_params p = everything_on();
+    lzs_sampler *full, *twin;
+    int32_t prompt[MOST + 1] = {0};
+    p.pick = pick;
+    full = sampler_of(&p);
+    twin = sampler_of(&p);
+    full->state.history.most = MOST; /* INT32_MAX would take 16 GB */
+    CHECK(lzs_prime(full, prompt, MOST + 1) == LZS_EFULL && lzs_prime(full, prompt, 60) == LZS_OK);
+    CHECK(lzs_prime(full, prompt, 41) == LZS_EFULL && lzs_prime(twin, prompt, 60) == LZS_OK);
+    CHECK(same_edits(full, twin));
+    feed(full, 40, 12);
+    feed(twin, 40, 12);
+    size_t memory = lzs_memory(full);
+    CHECK(lzs_accept(full, 3) == LZS_EFULL && lzs_accept(full, 4) == LZS_EFULL && lzs_memory(full) == memory);
+    CHECK(lzs_position(full) == 40 && same_edits(full, twin));
+    CHECK(lzs_rewind(full, 1) == LZS_OK && lzs_rewind(twin, 1) == LZS_OK);
+    CHECK(lzs_accept(full, 3) == LZS_OK && lzs_accept(twin, 3) == LZS_OK && lzs_accept(full, 3) == LZS_EFULL);
+    full->state.history.most = INT32_MAX;
+    check_alike(full, twin);
+    lzs_sampler_free(full);
+    lzs_sampler_free(twin);
+}
+
 int main(void) {
     for (int32_t pick = 0; pick < 2; pick++) {
         test_changes_between_steps(pick);
         test_seeds(pick);
         test_copy(pick);
+        test_full(pick);
     }
     test_fixed_fields();
     test_sequence_seeds();
