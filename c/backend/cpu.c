@@ -80,16 +80,52 @@ static void edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     }
 }
 
-static void see_edited(lzs_candidates *c) {
+/* The maxima of the groups, without the edited tokens. Edited tokens alone are a few holes in the row: then all of it is
+ * read, and the groups whose maximum may be that of an edited token are read again. Returns whether a logit is NaN. */
+static bool find_maxima(lzs_backend *b, const lzs_candidates *c) {
+    const lzs_row *row = &c->row, whole = {row->x, row->n, NULL};
+    bool holes = c->n_edits > 0 && !c->masked;
+    bool nan = b->kernels->max(holes ? &whole : row, b->maxima, b->best);
+    if (holes && nan) return b->kernels->max(row, b->maxima, b->best); /* of an edited token, perhaps */
+    for (int32_t i = 0; holes && i < c->n_edits; i++) {
+        int32_t token = c->edits[i].token, group = token / LZS_GROUP, stretch = token / LZS_STRETCH;
+        float old = b->maxima[group];
+        if (row->x[token] < old) continue;
+        float *groups = b->maxima + stretch * LZS_STRETCH_GROUPS;
+        b->maxima[group] = b->kernels->max_of_group(row, group);
+        if (old < b->best[stretch]) continue;
+        b->best[stretch] = groups[0];
+        for (int32_t g = 1; g < LZS_STRETCH_GROUPS; g++) {
+            if (groups[g] > b->best[stretch]) b->best[stretch] = groups[g];
+        }
+    }
+    return nan;
+}
+
+/* The best token, edited or not. */
+static lzs_top find_top(const lzs_backend *b, const lzs_candidates *c) {
+    lzs_top top = {-INFINITY, -1, false};
+    int32_t best = 0, n_stretches = lzs_stretches(c->row.n);
+    for (int32_t s = 1; s < n_stretches; s++) {
+        if (b->best[s] > b->best[best]) best = s;
+    }
+    if (b->best[best] > -INFINITY) {
+        int32_t group = best * LZS_STRETCH_GROUPS;
+        while (b->maxima[group] != b->best[best]) group++;
+        int32_t id = group * LZS_GROUP;
+        while (c->row.x[id] != b->best[best] || !lzs_allowed(c->row.mask, id)) id++;
+        top = (lzs_top){c->row.x[id], id, false};
+    }
     for (int32_t i = 0; i < c->n_edits; i++) {
         float x = c->values[i];
         int32_t id = c->edits[i].token;
-        if (x != x) c->top.nan = true;
-        if (x > c->top.max || (x == c->top.max && x > -INFINITY && id < c->top.argmax)) {
-            c->top.max = x;
-            c->top.argmax = id;
+        if (x != x) top.nan = true;
+        if (x > top.max || (x == top.max && x > -INFINITY && id < top.argmax)) {
+            top.max = x;
+            top.argmax = id;
         }
     }
+    return top;
 }
 
 lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *plan, lzs_candidates *c) {
@@ -103,8 +139,8 @@ lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *p
         c->values = b->values;
         c->n_edits = (int32_t)plan->n_edits;
     }
-    b->kernels->max(&c->row, b->maxima, b->best, &c->top);
-    see_edited(c);
+    if (find_maxima(b, c)) return LZS_ENAN;
+    c->top = find_top(b, c);
     if (c->top.nan) return LZS_ENAN;
     if (c->top.argmax < 0) return LZS_EMASKED;
     float t = plan->temperature > 0.0f ? plan->temperature : 1.0f;

@@ -103,8 +103,11 @@ typedef struct lzs_kernels {
     const char *name;
     /* The maximum and nothing else, as fast as the row can be read: what benches call the floor. No logit is NaN. */
     float (*scan)(const float *x, int32_t n);
-    /* Fills `top`, the maxima of the groups (16 a stretch; -inf where nothing is allowed) and those of the stretches. */
-    void (*max)(const lzs_row *row, float *maxima, float *best, lzs_top *top);
+    /* Fills the maxima of the groups (16 a stretch; -inf where nothing is allowed) and those of the stretches. Returns
+     * whether an allowed logit is NaN, and then they may be anything. */
+    bool (*max)(const lzs_row *row, float *maxima, float *best);
+    /* The maximum of one group, by the mask, which the row has. */
+    float (*max_of_group)(const lzs_row *row, int32_t group);
     /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
      * or `to`. */
     int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);

@@ -9,25 +9,25 @@ static float scalar_scan(const float *x, int32_t n) {
     return max;
 }
 
-static void scalar_max(const lzs_row *row, float *maxima, float *best, lzs_top *top) {
-    *top = (lzs_top){-INFINITY, -1, false};
+static float scalar_max_of_group(const lzs_row *row, int32_t group) {
+    float max = -INFINITY;
+    for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP && id < row->n; id++) {
+        if (lzs_allowed(row->mask, id) && row->x[id] > max) max = row->x[id];
+    }
+    return max;
+}
+
+static bool scalar_max(const lzs_row *row, float *maxima, float *best) {
+    bool nan = false;
     for (int32_t s = 0; s < lzs_stretches(row->n); s++) {
-        float *groups = maxima + s * LZS_STRETCH_GROUPS;
-        for (int32_t g = 0; g < LZS_STRETCH_GROUPS; g++) groups[g] = -INFINITY;
         best[s] = -INFINITY;
-        for (int32_t i = s * LZS_STRETCH; i < lzs_stretch_end(row->n, s); i++) {
-            if (!lzs_allowed(row->mask, i)) continue;
-            float x = row->x[i], *group = &groups[i % LZS_STRETCH / LZS_GROUP];
-            if (x != x) top->nan = true;
-            if (x > *group) *group = x;
-            if (x > best[s]) best[s] = x;
-            if (x > top->max) {
-                top->max = x;
-                top->argmax = i;
-            }
+        for (int32_t g = s * LZS_STRETCH_GROUPS; g < (s + 1) * LZS_STRETCH_GROUPS; g++) {
+            maxima[g] = scalar_max_of_group(row, g);
+            if (maxima[g] > best[s]) best[s] = maxima[g];
         }
     }
-    if (top->nan) *top = (lzs_top){-INFINITY, -1, true};
+    for (int32_t i = 0; i < row->n; i++) nan |= lzs_allowed(row->mask, i) && row->x[i] != row->x[i];
+    return nan;
 }
 
 static int32_t scalar_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
@@ -112,6 +112,7 @@ static int32_t scalar_find_long(const uint16_t *len, int32_t n, uint16_t least, 
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar",           scalar_scan,       scalar_max,       scalar_gather, scalar_weigh,  scalar_sum,
-    scalar_group_words, scalar_contenders, scalar_favourite, scalar_open,   scalar_extend, scalar_find_long,
+    "scalar",   scalar_scan,        scalar_max,        scalar_max_of_group, scalar_gather, scalar_weigh,
+    scalar_sum, scalar_group_words, scalar_contenders, scalar_favourite,    scalar_open,   scalar_extend,
+    scalar_find_long,
 };

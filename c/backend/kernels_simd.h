@@ -29,7 +29,7 @@ LZS_FN static float simd_scan(const float *x, int32_t n) {
 }
 
 /* The lanes' maxima of a group; notes whether a logit is NaN, with which the result may be anything. */
-LZS_FN LZS_INLINE vf max_of_group(const lzs_row *row, int32_t i, vm *unordered, bool masked) {
+LZS_FN LZS_INLINE vf max_of_lanes(const lzs_row *row, int32_t i, vm *unordered, bool masked) {
     vf max[2]; /* two, because one maximum waits for the one before */
     for (int v = 0; v < V_GROUP; v += 2) {
         vf x = loaded_if(row, i + v * V_LANES, masked), y = loaded_if(row, i + (v + 1) * V_LANES, masked);
@@ -46,7 +46,7 @@ LZS_FN LZS_INLINE bool max_of_rest(const lzs_row *row, int32_t i, float *groups,
     for (int32_t g = 0; g < LZS_STRETCH_GROUPS; g++) {
         groups[g] = -INFINITY;
         if (row->n - i >= LZS_GROUP) {
-            groups[g] = v_greatest(max_of_group(row, i, unordered, masked));
+            groups[g] = v_greatest(max_of_lanes(row, i, unordered, masked));
             i += LZS_GROUP;
             continue;
         }
@@ -59,10 +59,9 @@ LZS_FN LZS_INLINE bool max_of_rest(const lzs_row *row, int32_t i, float *groups,
     return nan;
 }
 
-LZS_FN LZS_INLINE bool max_of_groups(const lzs_row *row, float *maxima, float *best, float *max, bool masked) {
+LZS_FN LZS_INLINE bool max_of_groups(const lzs_row *row, float *maxima, float *best, bool masked) {
     vm unordered = v_unordered(v_set(0.0f), v_set(0.0f)); /* none */
     bool nan = false;
-    *max = -INFINITY;
     for (int32_t s = 0; s < lzs_stretches(row->n); s++) {
         float *groups = maxima + s * LZS_STRETCH_GROUPS;
         int32_t i = s * LZS_STRETCH;
@@ -72,7 +71,7 @@ LZS_FN LZS_INLINE bool max_of_groups(const lzs_row *row, float *maxima, float *b
             for (int32_t g = 0; g < LZS_STRETCH_GROUPS; g += V_LANES) {
                 vf lanes[V_LANES];
                 for (int32_t k = 0; k < V_LANES; k++) {
-                    lanes[k] = max_of_group(row, i + (g + k) * LZS_GROUP, &unordered, masked);
+                    lanes[k] = max_of_lanes(row, i + (g + k) * LZS_GROUP, &unordered, masked);
                 }
                 v_store(groups + g, v_maxima(lanes));
             }
@@ -80,23 +79,18 @@ LZS_FN LZS_INLINE bool max_of_groups(const lzs_row *row, float *maxima, float *b
         vf all = v_load(groups);
         for (int32_t g = V_LANES; g < LZS_STRETCH_GROUPS; g += V_LANES) all = v_max(v_load(groups + g), all);
         best[s] = v_greatest(all);
-        if (best[s] > *max) *max = best[s];
     }
     return nan || v_bits(unordered);
 }
 
-LZS_FN static void simd_max(const lzs_row *row, float *maxima, float *best, lzs_top *top) {
-    float max;
-    bool nan = row->mask ? max_of_groups(row, maxima, best, &max, true) : max_of_groups(row, maxima, best, &max, false);
-    *top = (lzs_top){-INFINITY, -1, nan};
-    if (nan || !(max > -INFINITY)) return;
-    int32_t s = 0, g;
-    while (best[s] != max) s++;
-    for (g = s * LZS_STRETCH_GROUPS; maxima[g] != max;) g++;
-    int32_t i = g * LZS_GROUP;
-    while (loaded_one(row, i) != max) i++;
-    top->argmax = i;
-    top->max = row->x[i];
+LZS_FN static bool simd_max(const lzs_row *row, float *maxima, float *best) {
+    return row->mask ? max_of_groups(row, maxima, best, true) : max_of_groups(row, maxima, best, false);
+}
+
+LZS_FN static float simd_max_of_group(const lzs_row *row, int32_t group) {
+    if (row->n - group * LZS_GROUP < LZS_GROUP) return lzs_kernels_scalar.max_of_group(row, group);
+    vm unordered = v_unordered(v_set(0.0f), v_set(0.0f));
+    return v_greatest(max_of_lanes(row, group * LZS_GROUP, &unordered, true));
 }
 
 LZS_FN static int32_t simd_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
@@ -145,7 +139,7 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
 /* `small` says that no weight is above 2^25, so that the 64 of a lane fit in 32 bits. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
                                      lzs_histogram *h, bool masked, bool count, bool small) {
-    enum { ROOM = 256 }; /* weights wait here for their bins: a loop of known length costs less than one a vector */
+    enum { ROOM = 128 }; /* weights wait here for their bins: a loop of known length costs less than one a vector */
     uint32_t w_waiting[ROOM + V_LANES], bins_waiting[ROOM + V_LANES];
     int n_waiting = 0;
     vf from = v_set(h->from), limit = v_set(h->limit), per_bit = v_set(h->per_bit);
@@ -333,6 +327,7 @@ LZS_FN static int32_t simd_find_long(const uint16_t *len, int32_t n, uint16_t le
 }
 
 const lzs_kernels LZS_TABLE = {
-    LZS_NAME,         simd_scan,       simd_max,       simd_gather, simd_weigh,  simd_sum,
-    simd_group_words, simd_contenders, simd_favourite, simd_open,   simd_extend, simd_find_long,
+    LZS_NAME, simd_scan,        simd_max,        simd_max_of_group, simd_gather, simd_weigh,
+    simd_sum, simd_group_words, simd_contenders, simd_favourite,    simd_open,   simd_extend,
+    simd_find_long,
 };
