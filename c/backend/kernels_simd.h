@@ -136,13 +136,27 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* `small` says that no weight is above 2^25, so that the 64 of a lane fit in 32 bits. */
+/* Adds n tokens of the window to their bins; there is room for a whole vector at the end of the gaps. */
+LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, const float *gaps, int n, bool count) {
+    vf from = v_set(h->from), per_bit = v_set(h->per_bit);
+    uint32_t weights[V_LANES], bins[V_LANES];
+    for (int k = 0; k < n; k += V_LANES) {
+        vf y = v_load(gaps + k);
+        int left = n - k < V_LANES ? n - k : V_LANES;
+        v_store_int((int32_t *)bins, v_truncate(v_mul(v_sub(y, from), per_bit)));
+        if (!count) v_store_int((int32_t *)weights, weights_of(y));
+        for (int l = 0; l < left; l++) h->bins[bins[l]] += count ? 1 : weights[l];
+    }
+}
+
+/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `small` says that no
+ * weight is above 2^25, so that the 64 of a lane fit in 32 bits. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
-                                     lzs_histogram *h, bool masked, bool count, bool small) {
-    enum { ROOM = 128 }; /* weights wait here for their bins: a loop of known length costs less than one a vector */
-    uint32_t w_waiting[ROOM + V_LANES], bins_waiting[ROOM + V_LANES];
+                                  lzs_histogram *h, bool masked, bool count, bool small) {
+    enum { ROOM = 256 };
+    float waiting[ROOM + V_LANES];
     int n_waiting = 0;
-    vf from = v_set(h->from), limit = v_set(h->limit), per_bit = v_set(h->per_bit);
+    vf from = v_set(h->from), limit = v_set(h->limit);
     vi above = v_zero(), total = v_zero();
     uint64_t n_above = 0;
     int32_t i = from_id;
@@ -150,27 +164,21 @@ LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t t
         vf y = gaps_of(loaded_if(row, i, masked), scale);
         vm inner = v_ge(y, from);
         uint32_t bits = v_bits(v_and(inner, v_gt(limit, y)));
-        vi w = v_zero();
         if (count) {
             n_above += (uint64_t)lzs_bit_count(v_bits(v_gt(from, y)));
         } else {
-            w = weights_of(y);
+            vi w = weights_of(y);
             total = small ? v_add_int(total, w) : v_add_wide(total, w);
             above = small ? v_add_int(above, v_drop(w, inner)) : v_add_wide(above, v_drop(w, inner));
         }
-        if (!V_COMPRESSES && !bits) continue; /* else it costs less than a branch that is hard to predict */
-        if (!count) v_compress(w_waiting + n_waiting, w, bits);
-        v_compress(bins_waiting + n_waiting, v_truncate(v_mul(v_sub(y, from), per_bit)), bits);
+        if (!V_COMPRESSES && !bits) continue;
+        v_compress((uint32_t *)waiting + n_waiting, v_bits_of(y), bits);
         n_waiting += lzs_bit_count(bits);
         if (n_waiting < ROOM) continue;
-        for (int k = 0; k < ROOM; k++) h->bins[bins_waiting[k]] += count ? 1 : w_waiting[k];
-        n_waiting -= ROOM;
-        for (int k = 0; k < n_waiting; k++) { /* fewer than V_LANES */
-            if (!count) w_waiting[k] = w_waiting[ROOM + k];
-            bins_waiting[k] = bins_waiting[ROOM + k];
-        }
+        fill_bins(h, waiting, n_waiting, count);
+        n_waiting = 0;
     }
-    for (int k = 0; k < n_waiting; k++) h->bins[bins_waiting[k]] += count ? 1 : w_waiting[k];
+    fill_bins(h, waiting, n_waiting, count);
     if (small) {
         above = v_add_wide(v_zero(), above);
         total = v_add_wide(v_zero(), total);

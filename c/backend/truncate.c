@@ -331,7 +331,12 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
         uint32_t high = from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top;
         if (gather(s, low, high)) {
             lzs_list *list = &s->b->list;
-            lzs_sort_keys(list->packed, list->n); /* a bin is short; the histogram is where there would be room */
+            int32_t half = list->capacity / 2; /* the scratch memory has the histogram */
+            if (list->n <= half) {
+                lzs_sort_keys_with(list->packed, list->n, list->packed + half);
+            } else {
+                lzs_sort_keys(list->packed, list->n);
+            }
             shorten(list, reaching(list, s->scale, count, target), s->keep_ties);
             uint64_t last = list->packed[list->n - 1];
             *cut = (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
