@@ -62,7 +62,8 @@ int main(int argc, char **argv) {
         }
     }
     CHECK(n_picked > n_plans / 2 && fclose(file) == 0);
-    printf("%ld plans %s with the %s kernels, %ld tokens\n", n_plans, writes ? "written" : "read", lzs_kernels_name(), n_picked);
+    printf("%ld plans %s with the %s kernels, ", n_plans, writes ? "written" : "read", lzs_kernels_name());
+    printf("%ld tokens\n", n_picked);
     lzs_backend_free(b);
     return 0;
 }

@@ -190,7 +190,8 @@ static void test_open(int32_t n, bool masked) {
         lzs_cut cut = {lzs_key((float[]){-FLT_MAX, -FLT_MAX, 0.0f, 1.0f, 5.0f, scale.max}[try]), try < 3 ? INT32_MAX : n / 2};
         lzs_race race = {lzs_noise_key_of(7, (uint64_t)try), scale, INFINITY, -1}, expected = race, direct = race;
         for (int i = 0; i < 4; i++) { /* the race goes on from group to group */
-            int32_t group = i == 0 ? lzs_stretches(n) * LZS_STRETCH_GROUPS - 1 : random_below(&random_state, lzs_stretches(n) * LZS_STRETCH_GROUPS);
+            int32_t n_groups = lzs_stretches(n) * LZS_STRETCH_GROUPS;
+            int32_t group = i == 0 ? n_groups - 1 : random_below(&random_state, n_groups);
             uint32_t word = lzs_group_word(race.key, (uint32_t)group);
             table->open(&row, group, word, cut, &race);
             lzs_kernels_scalar.open(&row, group, word, cut, &expected);

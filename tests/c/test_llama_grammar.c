@@ -1,6 +1,6 @@
 /* test_llama_grammar.c - picking before the grammar, with a host of a few lines in the place of libllama: a chain of our
- * penalties, top-k and greedy, and a "grammar" that is a set of tokens. The slow order, as common_sampler has it, is the oracle.
- * The real libllama is in tests/test_dropin_grammar.py. */
+ * penalties, top-k and greedy, and a "grammar" that is a set of tokens. The slow order, as common_sampler has it, is the
+ * oracle. The real libllama is in tests/test_dropin_grammar.py. */
 #include <math.h>
 #include <string.h>
 

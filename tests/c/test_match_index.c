@@ -54,7 +54,8 @@ static void test_periodic(void) {
     static int32_t tokens[3000];
     uint64_t state = 1;
     for (int round = 0; round < 60; round++) {
-        int32_t period = 1 + random_below(&state, 40), n = 1 + random_below(&state, 3000), fault = 20 + random_below(&state, 900);
+        int32_t period = 1 + random_below(&state, 40), n = 1 + random_below(&state, 3000);
+        int32_t fault = 20 + random_below(&state, 900);
         for (int32_t i = 0; i < n; i++) {
             bool follow = i >= period && random_below(&state, fault);
             tokens[i] = follow ? tokens[i - period] : random_below(&state, 3);
