@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../state/sorted_tokens.h"
 #include "penalty.h"
 
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h) {
@@ -41,19 +42,6 @@ void lzs_edit_list_free(lzs_edit_list *e) {
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
     return e->capacity * sizeof *e->edits + params->n_logit_bias * sizeof *e->biased + lzs_lz_memory(&e->lz) +
            lzs_token_table_memory(&e->dry.longest);
-}
-
-static bool is_exempt(const lzs_params *p, int32_t token) {
-    size_t low = 0, high = p->n_exempt;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->exempt[middle] < token) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < p->n_exempt && p->exempt[low] == token;
 }
 
 /* One edit for each entry of the token table. */
@@ -116,16 +104,8 @@ const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h,
     if (at >= 0) return &e->edits[at];
     at = lzs_token_table_find(&e->dry.longest, token);
     if (at >= 0) return &e->edits[e->dry.longest.entries[at].last];
-    size_t low = 0, high = params->n_logit_bias;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (params->logit_bias[middle].token < token) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < params->n_logit_bias && params->logit_bias[low].token == token ? &e->edits[e->biased[low]] : NULL;
+    size_t place = lzs_find_token(params->logit_bias, params->n_logit_bias, sizeof *params->logit_bias, token);
+    return place < params->n_logit_bias ? &e->edits[e->biased[place]] : NULL;
 }
 
 void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
@@ -138,7 +118,9 @@ void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params
         add_dry(e, h, params);
     }
     for (size_t i = 0; params->n_exempt && i < e->n; i++) {
-        if (is_exempt(params, e->edits[i].token)) e->edits[i] = (lzs_edit){e->edits[i].token, 1.0f, 0.0f};
+        int32_t token = e->edits[i].token;
+        bool exempt = lzs_find_token(params->exempt, params->n_exempt, sizeof token, token) < params->n_exempt;
+        if (exempt) e->edits[i] = (lzs_edit){token, 1.0f, 0.0f};
     }
     add_logit_bias(e, h, params);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorted_tokens.h"
+
 /* No more tokens than this are distinct in the windows, except that one may join before another leaves. */
 static size_t most_distinct(const lzs_history *h, size_t n) {
     size_t window = h->count_window > (size_t)h->lz.window ? h->count_window : (size_t)h->lz.window;
@@ -152,16 +154,7 @@ static void last_pop(lzs_history *h) {
 /* ---- breakers ---- */
 
 bool lzs_history_is_breaker(const lzs_history *h, int32_t token) {
-    size_t low = 0, high = h->n_breakers;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (h->breakers[middle] < token) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < h->n_breakers && h->breakers[low] == token;
+    return lzs_find_token(h->breakers, h->n_breakers, sizeof token, token) < h->n_breakers;
 }
 
 /* After a rewind of n tokens, of which the last `unbroken` were no breakers. */

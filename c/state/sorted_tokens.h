@@ -1,0 +1,23 @@
+/* sorted_tokens.h - looking up a token in a sorted list of tokens, or of structs that begin with one. */
+#ifndef LZS_SORTED_TOKENS_H
+#define LZS_SORTED_TOKENS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The place of a token among n items of `size` bytes, ascending by token, or n when it is not there. */
+static inline size_t lzs_find_token(const void *items, size_t n, size_t size, int32_t token) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (*(const int32_t *)(const void *)((const char *)items + middle * size) < token) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low < n && *(const int32_t *)(const void *)((const char *)items + low * size) == token) return low;
+    return n;
+}
+
+#endif
