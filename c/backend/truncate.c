@@ -88,18 +88,89 @@ static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_li
     return true;
 }
 
+/* A walk over the parts of a row whose maximum is at least `low`: whole stretches, or single groups where few will be. */
+typedef struct parts {
+    int32_t groups_each; /* groups of a part: 1 or LZS_STRETCH_GROUPS */
+    int32_t next, from, to;
+} parts;
+
+static bool next_part(const search *s, parts *p, float low) {
+    const lzs_backend *b = s->b;
+    int32_t n_vocab = s->c->row.n, n = lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;
+    while (p->next < n) {
+        int32_t group = p->next;
+        if (group % LZS_STRETCH_GROUPS == 0 && b->best[group / LZS_STRETCH_GROUPS] < low) {
+            p->next += LZS_STRETCH_GROUPS;
+            continue;
+        }
+        p->next += p->groups_each;
+        if (p->groups_each == 1 && b->maxima[group] < low) continue;
+        p->from = group * LZS_GROUP;
+        p->to = n_vocab - p->from < p->groups_each * LZS_GROUP ? n_vocab : p->from + p->groups_each * LZS_GROUP;
+        return true;
+    }
+    return false;
+}
+
 /* The tokens whose keys are from low to high; false when there are too many for the list. */
 static bool gather(const search *s, uint32_t low, uint32_t high) {
     const lzs_row *row = &s->c->row;
     lzs_list *list = &s->b->list;
     float least = lzs_key_float(low), most = lzs_key_float(high);
+    parts p = {.groups_each = LZS_STRETCH_GROUPS};
     list->n = 0;
-    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
-        if (s->b->best[i] < least) continue;
-        int32_t end = lzs_stretch_end(row->n, i);
-        if (s->b->kernels->gather(row, i * LZS_STRETCH, end, least, most, list) < end) return false;
+    while (next_part(s, &p, least)) {
+        if (s->b->kernels->gather(row, p.from, p.to, least, most, list) < p.to) return false;
     }
     return gather_edited(s->c, least, most, list);
+}
+
+/* ---- keys by gap: the gap falls as the key grows, so binary searches find where it crosses a value ---- */
+
+/* The lowest key of (low, high] whose gap is at most the limit; that of `high` is. */
+static uint32_t first_within(lzs_softmax_scale scale, uint32_t low, uint32_t high, float limit) {
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (lzs_gap_bits(scale, lzs_key_float(middle)) <= limit) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return high;
+}
+
+static lzs_cut min_p_cut(lzs_cut cut, lzs_softmax_scale scale, float min_p) {
+    float limit = min_p_limit(min_p);
+    if (lzs_gap_bits(scale, lzs_key_float(cut.key)) <= limit) return cut;
+    return (lzs_cut){first_within(scale, cut.key, lzs_key(scale.max), limit), INT32_MAX};
+}
+
+/* ---- histograms ---- */
+
+static void set_window(lzs_histogram *h, float from, float limit, float per_bit, bool count) {
+    *h = (lzs_histogram){.from = from, .limit = limit, .per_bit = per_bit, .count = count};
+}
+
+/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS where the bins do not reach
+ * it, and the part that is left for what lies below. */
+static int32_t crossing_bin(const lzs_histogram *h, uint64_t *target) {
+    int32_t bin = 0;
+    while (bin < LZS_BINS && h->bins[bin] < *target) *target -= h->bins[bin++];
+    return bin;
+}
+
+static float float_before(float positive) {
+    return lzs_bits_float(lzs_float_bits(positive) - 1);
+}
+
+/* Adds the maxima of the groups. */
+static void weigh_maxima(const search *s, lzs_histogram *h) {
+    int32_t n = lzs_stretches(s->c->row.n) * LZS_STRETCH_GROUPS;
+    for (int32_t from = 0; from < n; from += LZS_STRETCH) {
+        lzs_row part = {s->b->maxima + from, n - from < LZS_STRETCH ? n - from : LZS_STRETCH, NULL};
+        s->b->kernels->weigh(&part, 0, part.n, s->scale, h);
+    }
 }
 
 /* ---- top-k of a list ---- */
@@ -118,6 +189,15 @@ static float lower_bound(const search *s, const lzs_plan *plan) {
     if (n < k) {
         lzs_cut cut;
         return c->row.n > LZS_LIST && histogram_cut(s, plan, true, &cut) ? lzs_key_float(cut.key) : -FLT_MAX;
+    }
+    if (!whole) { /* so many maxima are counted faster than they are put in order, and to a 64th of a bit */
+        lzs_histogram *h = b->scratch.histogram;
+        uint64_t target = (uint64_t)k;
+        set_window(h, 0.0f, 32.0f, 64.0f, true);
+        weigh_maxima(s, h);
+        float limit = (float)(crossing_bin(h, &target) + 1) / 64.0f;
+        uint32_t bottom = lzs_key(-FLT_MAX) - 1, top = lzs_key(s->scale.max);
+        if (limit <= 32.0f) return lzs_key_float(first_within(s->scale, bottom, top, float_before(limit)));
     }
     uint32_t *keys = b->scratch.words;
     const float *maxima = whole ? b->best : b->maxima;
@@ -150,10 +230,10 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     float low = lower_bound(s, plan);
     list.n = 0;
     if (!s->keep_ties && list.capacity > 4 * k + 256) list.capacity = 4 * k + 256; /* a flat row fills what there is */
-    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
-        if (s->b->best[i] < low) continue;
-        int32_t at = i * LZS_STRETCH, end = lzs_stretch_end(row->n, i);
-        while ((at = s->b->kernels->gather(row, at, end, low, INFINITY, &list)) < end) {
+    parts p = {.groups_each = 2 * k <= lzs_stretches(row->n) ? 1 : LZS_STRETCH_GROUPS};
+    while (next_part(s, &p, low)) {
+        int32_t at = p.from;
+        while ((at = s->b->kernels->gather(row, at, p.to, low, INFINITY, &list)) < p.to) {
             keep_best(&list, k, s->keep_ties);
             if (list.n == list.capacity) return false;
             uint32_t last = lzs_packed_key(lzs_kth_largest(list.packed, list.n, k));
@@ -176,32 +256,7 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     return true;
 }
 
-/* ---- keys by gap: the gap falls as the key grows, so binary searches find where it crosses a value ---- */
-
-/* The lowest key of (low, high] whose gap is at most the limit; that of `high` is. */
-static uint32_t first_within(lzs_softmax_scale scale, uint32_t low, uint32_t high, float limit) {
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (lzs_gap_bits(scale, lzs_key_float(middle)) <= limit) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    return high;
-}
-
-static lzs_cut min_p_cut(lzs_cut cut, lzs_softmax_scale scale, float min_p) {
-    float limit = min_p_limit(min_p);
-    if (lzs_gap_bits(scale, lzs_key_float(cut.key)) <= limit) return cut;
-    return (lzs_cut){first_within(scale, cut.key, lzs_key(scale.max), limit), INT32_MAX};
-}
-
 /* ---- histograms over the row ---- */
-
-static void set_window(lzs_histogram *h, float from, float limit, float per_bit, bool count) {
-    *h = (lzs_histogram){.from = from, .limit = limit, .per_bit = per_bit, .count = count};
-}
 
 /* Adds all tokens, edited or not. What a stretch adds depends on its best token. */
 static void weigh(const search *s, lzs_histogram *h) {
@@ -226,14 +281,6 @@ static void weigh(const search *s, lzs_histogram *h) {
     }
 }
 
-/* The bin where the target falls, and the part of the target that is left for it; LZS_BINS where the bins do not reach
- * it, and the part that is left for what lies below. */
-static int32_t crossing_bin(const lzs_histogram *h, uint64_t *target) {
-    int32_t bin = 0;
-    while (bin < LZS_BINS && h->bins[bin] < *target) *target -= h->bins[bin++];
-    return bin;
-}
-
 /* About where the target falls, in bits below the top: from the best token of every group, which often hold most of the
  * weight, and the other tokens of one group of each stretch, which stand for all 16. */
 static float guess(const search *s, const lzs_plan *plan, bool count) {
@@ -253,17 +300,9 @@ static float guess(const search *s, const lzs_plan *plan, bool count) {
     }
     for (int32_t b = 0; b < LZS_BINS; b++) h->bins[b] *= LZS_STRETCH_GROUPS;
     h->total *= LZS_STRETCH_GROUPS;
-    for (int32_t i = 0; i < n_stretches * LZS_STRETCH_GROUPS; i += LZS_STRETCH) {
-        int32_t left = n_stretches * LZS_STRETCH_GROUPS - i;
-        lzs_row best = {s->b->maxima + i, left < LZS_STRETCH ? left : LZS_STRETCH, NULL};
-        kernels->weigh(&best, 0, best.n, s->scale, h);
-    }
+    weigh_maxima(s, h);
     uint64_t target = count ? (uint64_t)plan->top_k : top_p_target(plan->top_p, h->total);
     return (float)crossing_bin(h, &target) / 64.0f;
-}
-
-static float float_before(float positive) {
-    return lzs_bits_float(lzs_float_bits(positive) - 1);
 }
 
 /* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. */
