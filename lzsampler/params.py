@@ -20,6 +20,7 @@ MAX_WINDOW: int = lib.LZS_MAX_WINDOW
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
+_MAX_DRY_LENGTH = 65535  # longer matches count as this
 _FLOAT_MAX = float(np.finfo(np.float32).max)
 _FLOAT_MIN = float(np.finfo(np.float32).tiny)
 
@@ -73,7 +74,7 @@ class Params:
     - ``history``: what all penalties look at: "generated" (accepted tokens) or "all" (and the primed prompt).
       ``exempt``: token ids that no penalty touches.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
-      of m >= ``dry_allowed_length`` tokens (>= 0) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
+      of m >= ``dry_allowed_length`` tokens (0..65535) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
       ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the most, 131072).
       ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` makes them of strings.
       Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
@@ -143,7 +144,7 @@ class Params:
         normal("exempt", _token_ids("exempt", self.exempt, hint="exempt_ids"))
         normal("dry_multiplier", _number("dry_multiplier", self.dry_multiplier, 0.0, _FLOAT_MAX))
         normal("dry_base", _number("dry_base", self.dry_base, 1.0, _FLOAT_MAX))
-        normal("dry_allowed_length", integer("dry_allowed_length", self.dry_allowed_length, 0, INT32_MAX))
+        normal("dry_allowed_length", integer("dry_allowed_length", self.dry_allowed_length, 0, _MAX_DRY_LENGTH))
         normal("dry_penalty_last_n", integer("dry_penalty_last_n", self.dry_penalty_last_n, -1, MAX_WINDOW))
         normal("dry_breakers", _token_ids("dry_breakers", self.dry_breakers, hint="dry_breaker_ids"))
         normal("logit_bias", _logit_bias(self.logit_bias))

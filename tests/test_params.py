@@ -281,7 +281,7 @@ def test_repetition_detection_is_vllms() -> None:
         {"sign_aware": np.bool_(False), "temperature_last": np.bool_(True)},
         {"exempt": np.array([3, 1], np.int64)},
         {"dry_multiplier": 3.4e38, "dry_base": 3.4e38, "dry_allowed_length": 0, "dry_penalty_last_n": 131072},
-        {"dry_multiplier": 1, "dry_base": 1, "dry_allowed_length": 2**31 - 1, "dry_penalty_last_n": 1},
+        {"dry_multiplier": 1, "dry_base": 1, "dry_allowed_length": 65535, "dry_penalty_last_n": 1},
         {"dry_multiplier": 1, "dry_penalty_last_n": 0, "dry_breakers": np.array([3, 1])},
         {"logit_bias": {np.int64(7): np.float32(-3.4e38), 0: 3.4e38, 1: -math.inf}},
     ],

@@ -150,7 +150,7 @@ LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, const float *gaps, int n, boo
 }
 
 /* Gaps in the window wait until there are many, since branches on them would be hard to predict. `small` says that no
- * weight is above 2^25, so that the 64 of a lane fit in 32 bits. */
+ * weight is above 2^23, so that the 1,024 / V_LANES of a lane, at most 256, fit in 32 bits. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
                                   lzs_histogram *h, bool masked, bool count, bool small) {
     enum { ROOM = 256 };

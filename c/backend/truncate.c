@@ -260,7 +260,7 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
 
 /* Adds all tokens, edited or not. What a stretch adds depends on its best token. */
 static void weigh(const search *s, lzs_histogram *h) {
-    enum { SMALL = 6 };
+    enum { SMALL = 8 };
     const lzs_kernels *kernels = s->b->kernels;
     const lzs_row *row = &s->c->row;
     for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
@@ -305,33 +305,35 @@ static float guess(const search *s, const lzs_plan *plan, bool count) {
     return (float)crossing_bin(h, &target) / 64.0f;
 }
 
-/* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. */
-static int32_t nth_equal(const lzs_candidates *c, uint32_t key, uint64_t nth) {
-    int32_t edited = 0, next = -1; /* edited tokens with this key, and the first of them that was not passed yet */
+/* Counts the allowed tokens of [from, to) with this key in buckets of `size` ids. */
+static void count_equal(const lzs_candidates *c, uint32_t key, int32_t from, int32_t to, int32_t size, uint64_t *buckets) {
+    float x = lzs_key_float(key);
+    for (int32_t id = from; id < to; id++) {
+        if (c->row.x[id] == x && lzs_allowed(c->row.mask, id)) buckets[(id - from) / size]++;
+    }
     for (int32_t i = 0; i < c->n_edits; i++) {
-        if (c->values[i] > -INFINITY && lzs_key(c->values[i]) == key) {
-            edited++;
-            if (next < 0 || c->edits[i].token < next) next = c->edits[i].token;
-        }
+        int32_t id = c->edits[i].token;
+        if (c->values[i] == x && id >= from && id < to) buckets[(id - from) / size]++;
     }
-    for (int32_t id = 0; id < c->row.n; id++) {
-        bool equal = false;
-        if (id == next) {
-            equal = true;
-            next = -1;
-            if (--edited > 0) {
-                for (int32_t i = 0; i < c->n_edits; i++) {
-                    int32_t token = c->edits[i].token;
-                    if (token <= id || !(c->values[i] > -INFINITY) || lzs_key(c->values[i]) != key) continue;
-                    if (next < 0 || token < next) next = token;
-                }
-            }
-        } else {
-            equal = lzs_key(c->row.x[id]) == key && lzs_allowed(c->row.mask, id);
-        }
-        if (equal && --nth == 0) return id;
+}
+
+/* The nth (from 1) allowed token, in order of ids, with this key; -1 when there are fewer. Edited tokens come in any order,
+ * so the ids are narrowed down bucket by bucket. Overwrites the list. */
+static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
+    uint64_t *buckets = s->b->list.packed;
+    int32_t from = 0, to = s->c->row.n;
+    while (to - from > 1) {
+        int32_t size = (to - from - 1) / LZS_LIST + 1, n = (to - from - 1) / size + 1, bucket = 0;
+        memset(buckets, 0, (size_t)n * sizeof *buckets);
+        count_equal(s->c, key, from, to, size, buckets);
+        while (bucket < n && buckets[bucket] < nth) nth -= buckets[bucket++];
+        if (bucket == n) return -1;
+        from += bucket * size;
+        if (to - from > size) to = from + size;
     }
-    return -1;
+    uint64_t here = 0;
+    count_equal(s->c, key, from, to, 1, &here);
+    return here >= nth ? from : -1;
 }
 
 /* Where the cumulative weight, or count, of all tokens in order reaches what top-p, or top-k, asks for. False when
@@ -383,7 +385,7 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
         }
         if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
             uint64_t each = count ? 1 : lzs_weight(0.0f);
-            int32_t last = nth_equal(s->c, top, (target + each - 1) / each);
+            int32_t last = nth_equal(s, top, (target + each - 1) / each);
             if (last >= 0) {
                 *cut = (lzs_cut){top, s->keep_ties ? INT32_MAX : last};
                 return true;
@@ -444,7 +446,7 @@ static lzs_cut descend(const search *s, lzs_cut cut, const lzs_softmax_scale *sc
     }
     /* every token with this key has the same weight: the target is reached by this many of them, lowest ids first */
     uint64_t each = scale ? lzs_weight(lzs_gap_bits(*scale, lzs_key_float(prefix))) : 1;
-    int32_t last = s->keep_ties ? INT32_MAX : nth_equal(c, prefix, (target + each - 1) / each);
+    int32_t last = s->keep_ties ? INT32_MAX : nth_equal(s, prefix, (target + each - 1) / each);
     if (prefix == cut.key && last > cut.id) last = cut.id;
     return (lzs_cut){prefix, last};
 }

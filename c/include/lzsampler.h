@@ -123,7 +123,7 @@ typedef struct lzs_params {
     size_t n_logit_bias;
     float dry_multiplier;       /* DRY, with llama.cpp's names; >= 0, 0 is off. [fixed: whether it is 0] */
     float dry_base;             /* >= 1; the penalty is multiplier * base^(match - allowed_length) */
-    int32_t dry_allowed_length; /* longest match without a penalty, plus one, tokens, >= 0 */
+    int32_t dry_allowed_length; /* shortest match with a penalty, tokens, 0..65535; longer matches count as 65535 */
     int32_t dry_penalty_last_n; /* [fixed] lookback, tokens, 1..LZS_MAX_WINDOW; 0 is off, -1 is LZS_MAX_WINDOW */
     const int32_t *dry_breakers; /* [fixed] tokens that end every match; copied; may be NULL when n_dry_breakers is 0 */
     size_t n_dry_breakers;

@@ -3,7 +3,7 @@
  * DRY (p-e-w 2024, text-generation-webui pull request 5677; names and defaults as in llama.cpp): let the text end in n
  * tokens that stand earlier in the window as well, followed there by t. If n >= allowed_length, t loses
  * multiplier * base^(n - allowed_length). A repetition may not contain a breaker, and a breaker is never penalised. The
- * lengths come from the match index, so there is no limit to them but the window's.
+ * lengths come from the match index, which counts up to 65,535.
  */
 #include "dry.h"
 
@@ -18,7 +18,7 @@ lzs_status lzs_dry_reserve(lzs_dry *dry, const lzs_history *h, size_t n) {
 void lzs_dry_match_all(lzs_dry *dry, const lzs_history *h, const lzs_params *params) {
     lzs_token_table_clear(&dry->longest);
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, seen = -1, seen_length = 0;
-    if (h->unbroken < (size_t)least || least > UINT16_MAX) return;
+    if (h->unbroken < (size_t)least) return;
     lzs_match_walk walk = {.reach = lzs_history_dry_reach(h), .least = (uint16_t)least};
     while (lzs_match_walk_on(&walk, &h->dry, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {

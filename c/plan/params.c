@@ -99,7 +99,7 @@ const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
     if (!biases(p->logit_bias, p->n_logit_bias, n_vocab)) return "logit_bias";
     if (!within(p->dry_multiplier, 0.0f, FLT_MAX)) return "dry_multiplier";
     if (!within(p->dry_base, 1.0f, FLT_MAX)) return "dry_base";
-    if (p->dry_allowed_length < 0) return "dry_allowed_length";
+    if (p->dry_allowed_length < 0 || p->dry_allowed_length > UINT16_MAX) return "dry_allowed_length";
     if (p->dry_penalty_last_n < -1 || p->dry_penalty_last_n > LZS_MAX_WINDOW) return "dry_penalty_last_n";
     if (!tokens(p->dry_breakers, p->n_dry_breakers, n_vocab)) return "dry_breakers";
     return NULL;

@@ -130,16 +130,16 @@ static void test_weigh(int32_t n, bool masked) {
     }
 }
 
-/* Sums of weights that are at most 2^25, which 32 bits hold for a lane of a stretch. */
+/* Sums of weights that are at most 2^23, which 32 bits hold for a lane of a stretch, however few lanes there are. */
 static void test_small_weights(int32_t n, bool masked) {
     static lzs_histogram got, expected;
     lzs_row row = row_of(n, masked);
     lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale(1.0f)};
     if (!(fabsf(scale.max) < 1e6f)) return;
-    scale.max += 6.01f / scale.scale;
+    scale.max += 8.0001f / scale.scale; /* of a flat row all weights are as large as they may be */
     int32_t from = random_below(&random_state, n) / 64 * 64, to = n - from < LZS_STRETCH ? n : from + LZS_STRETCH;
     CHECK(table->sum(&row, from, to, scale) == lzs_kernels_scalar.sum(&row, from, to, scale));
-    got = expected = (lzs_histogram){.from = 7.0f, .limit = 12.0f, .per_bit = 64.0f, .small = true};
+    got = expected = (lzs_histogram){.from = 8.5f, .limit = 14.0f, .per_bit = 64.0f, .small = true};
     table->weigh(&row, from, to, scale, &got);
     lzs_kernels_scalar.weigh(&row, from, to, scale, &expected);
     CHECK(memcmp(&got, &expected, sizeof got) == 0);
