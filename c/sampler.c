@@ -29,7 +29,7 @@ const char *lzs_strerror(int status) {
     case LZS_OK: return "ok";
     case LZS_EINVAL: return "an argument or parameter is out of range";
     case LZS_ENOMEM: return "out of memory";
-    case LZS_EMASKED: return "no token is allowed: every logit is -inf or masked";
+    case LZS_EMASKED: return "no token is allowed: every logit is -inf or masked, or a mask is not known after a rewind";
     case LZS_ENAN: return "a logit is NaN";
     case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
     case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
@@ -67,11 +67,19 @@ static lzs_status own_arrays(lzs_params *p) {
     return ok ? LZS_OK : LZS_ENOMEM;
 }
 
-static bool repeated_bias(const lzs_params *p) {
-    for (size_t i = 1; i < p->n_logit_bias; i++) {
-        if (p->logit_bias[i].token == p->logit_bias[i - 1].token) return true;
+/* Adds up the biases of each token; they are sorted. */
+static void merge_biases(lzs_params *p) {
+    lzs_logit_bias *list = (lzs_logit_bias *)p->logit_bias;
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_logit_bias; i++) {
+        if (n && list[n - 1].token == list[i].token) {
+            bool forbidden = list[n - 1].bias == -INFINITY || list[i].bias == -INFINITY;
+            list[n - 1].bias = forbidden ? -INFINITY : lzs_finite(list[n - 1].bias + list[i].bias);
+        } else {
+            list[n++] = list[i];
+        }
     }
-    return false;
+    p->n_logit_bias = n;
 }
 
 size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
@@ -97,7 +105,7 @@ static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_backend *s
     s->backend = shared;
     lzs_params_whole(params, &s->params);
     lzs_status status = own_arrays(&s->params);
-    if (status == LZS_OK && repeated_bias(&s->params)) status = LZS_EINVAL;
+    if (status == LZS_OK) merge_biases(&s->params);
     if (status == LZS_OK) status = lzs_state_init(&s->state, n_vocab, &s->params, lzs_kernels_best());
     if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, &s->state.history);
     if (status == LZS_OK && !shared) {
@@ -120,8 +128,12 @@ lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sample
 lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
                                   lzs_sampler **sampler) {
     *sampler = NULL;
-    if (!backend || n_vocab > backend->n_vocab) return LZS_EINVAL;
-    return make(n_vocab, params, backend, sampler);
+    if (!backend || lzs_params_invalid(params, n_vocab)) return LZS_EINVAL;
+    lzs_params whole;
+    lzs_params_whole(params, &whole);
+    bool room = n_vocab <= backend->n_vocab && lzs_edits_max(&whole, n_vocab) <= backend->max_edits &&
+                max_candidates(&whole, n_vocab) <= backend->list.capacity;
+    return room ? make(n_vocab, params, backend, sampler) : LZS_ESPACE;
 }
 
 /* Room for the edits of the state as it is now, also after a copy. */
@@ -183,8 +195,13 @@ void lzs_sampler_free(lzs_sampler *s) {
 
 /* ---- settings ---- */
 
-const lzs_params *lzs_sampler_params(const lzs_sampler *s) {
-    return &s->params;
+lzs_status lzs_sampler_params(const lzs_sampler *s, lzs_params *params) {
+    lzs_params known;
+    uint32_t size = params->size;
+    if (!lzs_params_whole(params, &known)) return LZS_EINVAL;
+    memcpy(params, &s->params, size);
+    params->size = size;
+    return LZS_OK;
 }
 
 lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
@@ -196,7 +213,7 @@ lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     next.n_logit_bias = s->params.n_logit_bias;
     next.dry_breakers = s->params.dry_breakers;
     next.n_dry_breakers = s->params.n_dry_breakers;
-    if (lzs_params_invalid(&next, s->n_vocab) || !lzs_params_same_shape(&next, &s->params)) return LZS_EINVAL;
+    if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
     bool priced_anew = next.lz_penalty != s->params.lz_penalty || next.lz_formula != s->params.lz_formula;
     uint64_t seed = next.seed;
     next.seed = s->params.seed;

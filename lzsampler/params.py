@@ -278,7 +278,7 @@ def from_json(fields: Mapping[str, Any]) -> Params:
 def c_params(params: Params) -> tuple[Any, Any]:
     """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
     p = ffi.new("lzs_params *")
-    lib.lzs_params_init(p)
+    lib.lzs_params_init_size(p, ffi.sizeof("lzs_params"))
     numbers = (
         "lz_penalty lz_window lz_buffer repetition_penalty frequency_penalty presence_penalty sign_aware "
         "penalty_window temperature temperature_last top_k top_p min_p seed "

@@ -21,7 +21,7 @@ struct lzs_backend {
     float *maxima;     /* (16 a stretch) */
     float *best;       /* (stretches) */
     lzs_list list;
-    union { /* what no two stages need at a time */
+    union { /* scratch memory, of which each stage uses one member at a time */
         lzs_histogram *histogram;
         uint32_t *words; /* (16 a stretch) keys of the maxima, then words of the groups */
         uint64_t *room;  /* (LZS_LIST) for sorting */
@@ -38,7 +38,7 @@ typedef struct lzs_candidates {
     lzs_softmax_scale scale; /* of the pick */
     lzs_cut cut;
     bool masked; /* the plan has a mask */
-    bool listed; /* the backend's list has all that stays, in any order */
+    bool listed; /* the backend's list has all tokens that stay, in any order */
 } lzs_candidates;
 
 static inline float lzs_temperature_scale(float temperature) {
@@ -67,8 +67,8 @@ lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_
  * Fewer where fewer are allowed; 0 where they cannot be told at once (NaN, thousands of equals). */
 int32_t lzs_backend_best(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t k);
 
-/* The entry of speculative decoding: how many of n_draft drafted tokens stand, and the token after them, from n_draft + 1
- * rows and their plans. Part of the backend's interface from now on; c/verify/ will define it. */
+/* The backend's entry for speculative decoding: how many of n_draft drafted tokens stand, and the token after them, from
+ * n_draft + 1 rows and their plans. Declared here to fix the interface; it is not defined yet. */
 lzs_status lzs_backend_verify(lzs_backend *b, const float *const *rows, const lzs_plan *plans, const int32_t *draft,
                               int32_t n_draft, int32_t *n_accepted, int32_t *token);
 

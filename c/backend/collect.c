@@ -1,4 +1,4 @@
-/* collect.c - all that stays of a row, by token id. */
+/* collect.c - lists the tokens that remain after truncation, by ascending id. */
 #include <string.h>
 
 #include "backend.h"

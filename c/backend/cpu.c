@@ -1,6 +1,4 @@
-/* cpu.c - the CPU backend: rows of logits and plans -> tokens, distributions, processed rows. Each of the three is on one
- * screen below.
- */
+/* cpu.c - the CPU backend: rows of logits and plans -> tokens, distributions, processed rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,15 +67,21 @@ size_t lzs_backend_memory(const lzs_backend *b) {
 
 /* ---- a step ---- */
 
-/* Computes the edited logits and takes their tokens out of the row. */
-static void edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
+/* Computes the edited logits and takes their tokens out of the row. LZS_EINVAL where a token is not in the vocabulary, or is
+ * edited twice. */
+static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
     if (mask) memcpy(b->allowed, mask, n_words(plan->n_vocab) * sizeof *mask);
     for (size_t i = 0; i < plan->n_edits; i++) {
         int32_t token = plan->edits[i].token;
+        if ((uint32_t)token >= (uint32_t)plan->n_vocab || (lzs_allowed(mask, token) && !lzs_allowed(b->allowed, token))) {
+            memset(b->allowed, 0xff, n_words(plan->n_vocab) * sizeof *b->allowed);
+            return LZS_EINVAL;
+        }
         b->values[i] = lzs_allowed(mask, token) ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
         b->allowed[token >> 5] &= ~(1u << (token & 31));
     }
+    return LZS_OK;
 }
 
 /* The maxima of the groups, without the edited tokens. Edited tokens alone are a few holes in the row: then all of it is
@@ -133,7 +137,7 @@ lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *p
     if (!row || plan->n_vocab > b->n_vocab || lzs_plan_invalid(plan)) return LZS_EINVAL;
     if (plan->n_edits > b->max_edits) return LZS_ESPACE;
     if (plan->n_edits) {
-        edit(b, row, plan);
+        if (edit(b, row, plan) != LZS_OK) return LZS_EINVAL;
         c->row.mask = b->allowed;
         c->edits = plan->edits;
         c->values = b->values;
@@ -187,8 +191,9 @@ lzs_status lzs_backend_sample(lzs_backend *b, const float *const *rows, const lz
                               int32_t *tokens, lzs_status *statuses) {
     lzs_status first = LZS_OK;
     for (size_t i = 0; i < n; i++) {
-        statuses[i] = sample(b, rows[i], &plans[i], &tokens[i]);
-        if (first == LZS_OK) first = statuses[i];
+        lzs_status status = sample(b, rows[i], &plans[i], &tokens[i]);
+        if (statuses) statuses[i] = status;
+        if (first == LZS_OK) first = status;
     }
     return first;
 }

@@ -1,4 +1,4 @@
-/* dispatch.c - which kernels this CPU runs. It is asked once; no other file knows cpuid. */
+/* dispatch.c - which kernels this CPU runs. The CPU is asked once; no other file knows cpuid. */
 #include "kernels.h"
 
 #include <stdlib.h>

@@ -80,7 +80,7 @@ static inline float lzs_packed_x(uint64_t packed) {
 }
 
 /* A histogram of tokens by gap: bin b holds y in [from + b / per_bit, from + (b + 1) / per_bit), up to the limit; `above`
- * are those with y < from. A token counts with its weight, and then `total` are all, or as 1. `per_bit` is a power of two and
+ * are those with y < from. A token adds its weight, and then `total` is the sum of all, or 1. `per_bit` is a power of two and
  * `from` a multiple of a bin's width, so y - from is exact. */
 #define LZS_BINS 2048
 typedef struct lzs_histogram {
@@ -106,7 +106,7 @@ typedef struct lzs_kernels {
     /* Fills the maxima of the groups (16 a stretch; -inf where nothing is allowed) and those of the stretches. Returns
      * whether an allowed logit is NaN, and then they may be anything. */
     bool (*max)(const lzs_row *row, float *maxima, float *best);
-    /* The maximum of one group, by the mask, which the row has. */
+    /* The maximum of one group of a row that has a mask. */
     float (*max_of_group)(const lzs_row *row, int32_t group);
     /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
      * or `to`. */
@@ -117,9 +117,9 @@ typedef struct lzs_kernels {
     uint64_t (*sum)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale);
     /* The words of n groups from group 0 on; n is a multiple of 16. */
     void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
-    /* A bound that no score of a group's tokens is below follows from the group's maximum and its word. Writes the groups
-     * g < n (a multiple of 16) whose bound is at most `score` and whose maximum is at least `low`; returns their number.
-     * The row's maximum is finite. */
+    /* The group's maximum and its word give a lower bound of its tokens' scores (lzs_group_bound). Writes the groups g < n (a
+     * multiple of 16) whose bound is at most `score` and whose maximum is at least `low`; returns their number. The row's
+     * maximum is finite. */
     int32_t (*contenders)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
                           float score, int32_t *groups);
     /* The group of n with the least bound. */

@@ -136,8 +136,9 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* Adds n tokens of the window to their bins; there is room for a whole vector at the end of the gaps. */
-LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, const float *gaps, int n, bool count) {
+/* Adds n tokens of the window to their bins; there is room for a whole vector behind the gaps. */
+LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count) {
+    v_store(gaps + n, v_set(h->from)); /* the last vector is read whole */
     vf from = v_set(h->from), per_bit = v_set(h->per_bit);
     uint32_t weights[V_LANES], bins[V_LANES];
     for (int k = 0; k < n; k += V_LANES) {
@@ -154,7 +155,7 @@ LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, const float *gaps, int n, boo
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
                                   lzs_histogram *h, bool masked, bool count, bool small) {
     enum { ROOM = 256 };
-    float waiting[ROOM + V_LANES];
+    float waiting[ROOM + 2 * V_LANES];
     int n_waiting = 0;
     vf from = v_set(h->from), limit = v_set(h->limit);
     vi above = v_zero(), total = v_zero();
@@ -215,7 +216,7 @@ LZS_FN static uint64_t simd_sum(const lzs_row *row, int32_t from, int32_t to, lz
     return row->mask ? sum_part(row, from, to, scale, true) : sum_part(row, from, to, scale, false);
 }
 
-/* The keys of the ten rounds of Philox, two each; in memory because a load broadcasts for nothing. */
+/* The keys of the ten rounds of Philox, two each; in memory, because a load that broadcasts costs no more than a load. */
 LZS_FN static inline void round_keys(lzs_noise_key key, uint64_t keys[20]) {
     for (uint32_t r = 0; r < 10; r++) {
         keys[2 * r] = key.seed[0] + r * 0x9E3779B9u;

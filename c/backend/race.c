@@ -2,8 +2,8 @@
  *
  * score(t) = y(t) + log2 E(t), and the smallest wins, which it does with probability proportional to 2^-y(t). The noise E
  * is made by groups of tokens (noise.h): a group whose best logit cannot win even with the group's smallest noise is
- * never opened, so a draw needs one word for each of V / 64 groups, and the words of a few groups more. Tokens with y
- * above about 33 bits never win, because random words have 32 bits.
+ * never opened, so a draw needs one word for each of V / 64 groups, and the words of a few groups more. Tokens more
+ * than 37.1 bits below the best never win, since random words are finite (docs/determinism.md has the error before that).
  */
 #include "backend.h"
 

@@ -29,7 +29,7 @@
  * Conventions. Functions return an lzs_status, 0 or a negative error, and give their results through pointers. Rows of
  * logits are only read. Nothing here prints, exits or aborts, and the only state shared between objects is the choice
  * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, lzs_accept,
- * lzs_set_mask and lzs_lz_bits; sampling never does. Every free accepts NULL. Objects have no locks: use a sampler, and
+ * lzs_set_mask, lzs_borrow_mask and lzs_lz_bits; sampling never does. Every free accepts NULL. Objects have no locks: use a sampler, and
  * a backend that several samplers share, from one thread at a time. A call needs 4 KB of stack.
  */
 #ifndef LZSAMPLER_H
@@ -58,7 +58,7 @@ extern "C" {
 typedef enum lzs_lz_formula {
     LZS_LZ_RATE = 0,      /* (log2(D + 1) + log2 L) / L, the cheapest match; the authors' code of March 2025 */
     LZS_LZ_DISTANCE = 1,  /* log2 D of the longest match, the nearest of equals; the authors' code of July 2025 */
-    LZS_LZ_CODELENGTH = 2 /* the paper's Eq. 14 with its algebra mended: see docs/penalties.md */
+    LZS_LZ_CODELENGTH = 2 /* the paper's Eq. 14 with an algebra error corrected: see docs/penalties.md */
 } lzs_lz_formula;
 
 typedef enum lzs_method {
@@ -100,7 +100,7 @@ typedef struct lzs_params {
     float repetition_penalty;  /* >= FLT_MIN if multiplicative (1 is off), any finite number if subtractive (0 is off) */
     float frequency_penalty;   /* 0 is off; else >= FLT_MIN if multiplicative, any finite number if subtractive */
     float presence_penalty;    /* as frequency_penalty. [fixed: whether all three are off] */
-    int32_t repetition_method; /* lzs_method */
+    int32_t repetition_method; /* lzs_method; LZS_SUBTRACTIVE is off at a repetition_penalty of 0, not of 1 */
     int32_t frequency_method;  /* lzs_method */
     int32_t presence_method;   /* lzs_method */
     int32_t sign_aware;        /* 1: factors multiply negative logits; 0: they divide whatever the sign */
@@ -119,7 +119,7 @@ typedef struct lzs_params {
     uint64_t seed;             /* of the sequence; LZS_PICK_LLAMA_DIST takes its low 32 bits, as llama.cpp's seeds are */
     const int32_t *exempt; /* [fixed] tokens that no penalty touches; copied; may be NULL when n_exempt is 0 */
     size_t n_exempt;
-    const lzs_logit_bias *logit_bias; /* [fixed] copied, each token once; may be NULL when n_logit_bias is 0 */
+    const lzs_logit_bias *logit_bias; /* [fixed] copied; several for one token add up; may be NULL when n_logit_bias is 0 */
     size_t n_logit_bias;
     float dry_multiplier;       /* DRY, with llama.cpp's names; >= 0, 0 is off. [fixed: whether it is 0] */
     float dry_base;             /* >= 1; the penalty is multiplier * base^(match - allowed_length) */
@@ -138,7 +138,9 @@ typedef struct lzs_edit {
 } lzs_edit;
 
 /* Everything that a backend needs to know of one step besides the row of logits. Plain data: it can be stored, sent,
- * replayed or put into a batch. The two arrays belong to whoever made the plan. */
+ * replayed or put into a batch. The two arrays belong to whoever made the plan. A backend answers LZS_EINVAL where a number is
+ * out of range, an edited token is not in the vocabulary or is edited twice; it trusts that `repeat` is positive and normal
+ * and that `bias` is finite or -inf, which lzs_plan_read checks too. */
 typedef struct lzs_plan {
     int32_t n_vocab;
     int32_t sign_aware;
@@ -167,16 +169,22 @@ LZS_API const char *lzs_version(void);
  * ones that the environment variable LZS_KERNELS names (meant for tests); a name that does not run here is ignored. */
 LZS_API const char *lzs_kernels_name(void);
 
-/* The maximum of a row by a bare loop of those kernels: the floor that benches compare with. */
+/* The maximum of a row by a bare loop of those kernels: the lower bound that benchmarks compare with. */
 LZS_API float lzs_kernels_scan(const float *x, int32_t n);
 
 /* One line of English for a status; never NULL. */
 LZS_API const char *lzs_strerror(int status);
 
-LZS_API void lzs_params_init(lzs_params *params);
+/* Fills the first `size` bytes of settings with the defaults, and params->size with that number. Programs call
+ * lzs_params_init, which knows the size of their own header. */
+LZS_API void lzs_params_init_size(lzs_params *params, size_t size);
 
-/* The name of the first field that is out of range for this vocabulary, or NULL when all is well. */
+/* The name of the first field that is out of range for this vocabulary, or NULL when all is well ("n_vocab" when the size of
+ * the vocabulary itself is). */
 LZS_API const char *lzs_params_invalid(const lzs_params *params, int32_t n_vocab);
+
+/* The name of the first [fixed] number in which two valid settings differ, or NULL. Lists are not compared. */
+LZS_API const char *lzs_params_fixed(const lzs_params *a, const lzs_params *b);
 
 /* The seed of sequence number `sequence` among several that share a user's seed. Sequences with one seed would draw with
  * the same noise: the same prompt would give the same text each time. */
@@ -193,18 +201,20 @@ LZS_API void lzs_backend_free(lzs_backend *backend);
 /* The bytes that a backend holds. */
 LZS_API size_t lzs_backend_memory(const lzs_backend *backend);
 
-/* Picks a token for each of n rows: tokens[i] from rows[i] by plans[i], with statuses[i]; a row that fails has token
- * -1 and does not disturb the others. Returns the first status that is not LZS_OK. */
+/* Picks a token for each of n rows: tokens[i] from rows[i] by plans[i], with statuses[i] (`statuses` may be NULL). A row that
+ * fails has token -1 and does not disturb the others. Returns the first status that is not LZS_OK. */
 LZS_API lzs_status lzs_backend_sample(lzs_backend *backend, const float *const *rows, const lzs_plan *plans, size_t n,
                                       int32_t *tokens, lzs_status *statuses);
 
 /* What the plan draws from: token ids ascending, and probabilities that sum to 1. At most `capacity` entries are
- * written; *n is their number. LZS_ESPACE, with *n the number needed, when they do not fit. */
+ * written; *n is their number. LZS_ESPACE, with *n the number needed, when they do not fit: with a capacity of 0, for which
+ * the arrays may be NULL, that asks for the number. (LZS_ESPACE with *n = 0 means that the backend is too small.) */
 LZS_API lzs_status lzs_backend_distribution(lzs_backend *backend, const float *row, const lzs_plan *plan, int32_t *ids,
                                             float *probabilities, size_t capacity, size_t *n);
 
-/* The row after penalties, mask, temperature and truncation: -inf where a token was cut. `out` has n_vocab floats and may
- * be the row itself; it is written only when the status is LZS_OK. */
+/* The row after penalties, mask, temperature and truncation: -inf where a token was cut. At temperature 0 the best token
+ * alone remains, with its logit. `out` has n_vocab floats and may be the row itself; it is written only when the status is
+ * LZS_OK. */
 LZS_API lzs_status lzs_backend_process(lzs_backend *backend, const float *row, const lzs_plan *plan, float *out);
 
 /* A plan as bytes, for another process of the same byte order. lzs_plan_write needs lzs_plan_size bytes (LZS_ESPACE).
@@ -216,8 +226,9 @@ LZS_API lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan);
 
 /* ---- sampler: the state of one sequence, with its settings ---- */
 
-/* Makes a sampler with a backend of its own, or one that uses a backend which others share. A shared backend must have
- * room for the vocabulary and for lzs_edits_max edits, and must outlive the sampler. */
+/* Makes a sampler with a backend of its own, or one that uses a backend which others share and which must outlive it.
+ * LZS_ESPACE when the shared backend has less room than the sampler may need: n_vocab logits, lzs_edits_max edits and, for
+ * LZS_PICK_LLAMA_DIST, n_vocab candidates. */
 LZS_API lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler);
 LZS_API lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
                                           lzs_sampler **sampler);
@@ -226,7 +237,8 @@ LZS_API lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *par
 LZS_API size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab);
 
 /* A clone has the same history, position, masks and settings as its origin, the seed included, so both draw the same
- * tokens until they are given different ones or lzs_sampler_set_seed. It has a backend of its own if its origin has. */
+ * tokens until they are given different ones or lzs_sampler_set_seed. It has a backend of its own if its origin has, and
+ * shares borrowed masks. */
 LZS_API lzs_status lzs_sampler_clone(const lzs_sampler *sampler, lzs_sampler **clone);
 
 /* Makes `to` equal to `from` in history, position, masks and settings, without new memory where there is room. Both must
@@ -237,14 +249,16 @@ LZS_API lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from);
 LZS_API void lzs_sampler_reset(lzs_sampler *sampler);
 LZS_API void lzs_sampler_free(lzs_sampler *sampler);
 
-/* The settings in force. */
-LZS_API const lzs_params *lzs_sampler_params(const lzs_sampler *sampler);
+/* The settings in force, into a struct that lzs_params_init has filled. Its arrays are the sampler's. */
+LZS_API lzs_status lzs_sampler_params(const lzs_sampler *sampler, lzs_params *params);
 
-/* New settings from the next step on. LZS_EINVAL, with nothing changed, when they are out of range or differ in a [fixed]
- * field; exempt, logit_bias and dry_breakers are not looked at and stay as they are. */
+/* New settings from the next step on, the seed included: to change one of them, begin with lzs_sampler_params. LZS_EINVAL,
+ * with nothing changed, when they are out of range or differ in a [fixed] number (lzs_params_fixed says in which); exempt,
+ * logit_bias and dry_breakers are not looked at and stay as they are. */
 LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
 
-/* A new seed for the draws to come. Samplers that were cloned from one prefix need one each to draw different texts. */
+/* A new seed for the draws to come, which a rewind does not take back. Samplers that were cloned from one prefix need one
+ * each to draw different texts. */
 LZS_API void lzs_sampler_set_seed(lzs_sampler *sampler, uint64_t seed);
 
 LZS_API int32_t lzs_n_vocab(const lzs_sampler *sampler);
@@ -255,7 +269,7 @@ LZS_API uint64_t lzs_position(const lzs_sampler *sampler);
 /* The bytes that this sampler holds, its own backend included and a shared one not. */
 LZS_API size_t lzs_memory(const lzs_sampler *sampler);
 
-/* Gives the prompt, before the first lzs_accept (LZS_EINVAL after it). It may be called several times, to append.
+/* Gives the prompt, while no token is accepted (LZS_EINVAL otherwise). It may be called several times, to append.
  * Penalties look at the prompt only with LZS_HISTORY_ALL. All tokens are checked before any is taken. A sequence holds
  * at most 2^31 - 1 tokens (LZS_EFULL). */
 LZS_API lzs_status lzs_prime(lzs_sampler *sampler, const int32_t *tokens, size_t n);
@@ -274,8 +288,8 @@ typedef struct lzs_loop {
     int32_t count;  /* whole copies, >= loop_min_count */
 } lzs_loop;
 
-/* Returns 1, with the loop in *loop, when the accepted tokens came to end in loop_min_count copies of one pattern of
- * loop_min_pattern to loop_max_pattern tokens (vLLM's `repetition_detection`), and 0, with *loop untouched, when not. A
+/* Returns 1, with the loop in *loop (not NULL), once the accepted tokens have ended in loop_min_count copies of one pattern of
+ * loop_min_pattern to loop_max_pattern tokens (vLLM's `repetition_detection`), and 0, with *loop untouched, before. A
  * loop is found at the very token that completes it, as the shortest pattern if several are complete, and stays as it is
  * until a reset, or a rewind that takes that token back. The prompt does not count. */
 LZS_API int lzs_loop_found(const lzs_sampler *sampler, lzs_loop *loop);
@@ -284,16 +298,19 @@ LZS_API int lzs_loop_found(const lzs_sampler *sampler, lzs_loop *loop);
 typedef enum lzs_mask_owner { LZS_MASK_USER = 0, LZS_MASK_GRAMMAR = 1 } lzs_mask_owner;
 
 /* Allows only the tokens whose bit is 1: uint32 words, least significant bit first; n_words must be
- * (n_vocab + 31) / 32. lzs_set_mask copies the words; lzs_borrow_mask keeps the pointer, and the words must stay as they
- * are until the mask is changed and no rewind can bring it back. A mask is in force until changed; NULL removes it.
- * Masks rewind: after lzs_rewind the mask that was in force at that position is again, if the mask changed at most
- * LZS_MASK_CHANGES times since. Where that is no longer known, sampling answers LZS_EMASKED until a mask is set. */
+ * (n_vocab + 31) / 32. lzs_set_mask copies the words. lzs_borrow_mask keeps the pointer, and the words must stay as they are
+ * while this sampler or a clone may use them: until the owner changed its mask at LZS_MASK_CHANGES + 1 later positions, a
+ * reset, or lzs_sampler_free. A mask is in force until its owner sets another; NULL removes it.
+ *
+ * Masks rewind: lzs_rewind restores the mask that each owner had last set at or before that position, as long as the owner
+ * changed it at no more than LZS_MASK_CHANGES positions since. Where the mask is no longer known, sampling answers LZS_EMASKED
+ * until the owner sets one. */
 LZS_API lzs_status lzs_set_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
 LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
 #define LZS_MASK_CHANGES 32
 
 /* The edits of the current history, each token at most once, in no particular order; some may change nothing (repeat 1,
- * bias 0). Valid until the sampler changes. */
+ * bias 0). Valid until the sampler changes; may be NULL when *n is 0. */
 LZS_API const lzs_edit *lzs_edits(lzs_sampler *sampler, size_t *n);
 
 /* The plan of the next step. Its arrays are the sampler's: they are valid until the sampler changes. LZS_EMASKED when a
@@ -318,6 +335,11 @@ LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab
 
 #define LZS_MIN_TEMPERATURE 1e-6f
 #define LZS_MAX_TEMPERATURE 1e6f
+
+/* The defaults: everything is off but the draw at temperature 1. */
+static inline void lzs_params_init(lzs_params *params) {
+    lzs_params_init_size(params, sizeof *params);
+}
 
 #ifdef __cplusplus
 }

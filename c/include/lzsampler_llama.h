@@ -1,6 +1,6 @@
 /* lzsampler_llama.h - lzsampler inside llama.cpp: samplers for its chain, and a fast way to sample under its grammars.
  *
- * Nothing here links to llama.cpp. Its functions come by address from the libllama that the program uses.
+ * Nothing here links to llama.cpp. The caller passes the addresses of the functions that are needed from its own libllama.
  */
 #ifndef LZSAMPLER_LLAMA_H
 #define LZSAMPLER_LLAMA_H
@@ -27,7 +27,7 @@ LZS_API lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kin
 /* The clone inside, borrowed: it lives as long as the llama_sampler. */
 LZS_API lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler);
 
-/* The first error inside since the last call. llama.cpp's interface cannot return one. */
+/* Returns the first error since the last call of this function, and clears it: llama.cpp's interface cannot return one. */
 LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
 
 /* Picks tokens with a chain under a grammar, in the order of llama.cpp's common_sampler: the chain picks, the grammar is
@@ -35,19 +35,24 @@ LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
  * accept the token. */
 typedef struct lzs_llama_grammar lzs_llama_grammar;
 
-/* Addresses of the functions `llama_...` of one libllama. */
+/* Addresses of functions of one libllama. */
 typedef struct lzs_llama_functions {
-    void *get_logits_ith;
-    void *sampler_apply;
-    void *sampler_accept;
-    void *chain_get; /* llama_sampler_chain_get */
-    void *chain_n;   /* llama_sampler_chain_n */
+    void *get_logits_ith; /* llama_get_logits_ith */
+    void *sampler_apply;  /* llama_sampler_apply */
+    void *sampler_accept; /* llama_sampler_accept */
+    void *chain_get;      /* llama_sampler_chain_get */
+    void *chain_n;        /* llama_sampler_chain_n */
 } lzs_llama_functions;
 
-/* Chain and grammar are borrowed; the grammar is not part of the chain. The first n_head samplers of the chain only change
- * logits. `penalties` is our chain sampler among them if the others do nothing, else NULL. The sampler after them keeps the
- * n_best best candidates (top-k: k; greedy: 1); n_best is 0 if it does something else. LZS_EINVAL when the chain has fewer
- * samplers than n_head. */
+/* Chain and grammar are borrowed; the grammar is not part of the chain. The rest says how the chain begins, and is what makes
+ * sampling fast; 0, NULL and 0 are always right.
+ *
+ * n_head: how many samplers at the beginning of the chain only change logits (penalties, logit bias, ours).
+ * penalties: if exactly one of these changes anything and it is an LZS_CHAIN_PENALTIES sampler, that one; otherwise NULL.
+ * n_best: how many of the best candidates the next sampler keeps: k of a top-k, 1 of a greedy one; 0 if it does otherwise.
+ *
+ * For the chain [ours, top-k 40, temperature, dist] that is 1, ours, 40. LZS_EINVAL when the chain has fewer than n_head
+ * samplers. */
 LZS_API lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain, void *grammar,
                                          void *penalties, int32_t n_head, int32_t n_best, lzs_llama_grammar **out);
 LZS_API void lzs_llama_grammar_free(lzs_llama_grammar *grammar);

@@ -3,9 +3,10 @@
  * llama.cpp's grammar sampler follows every candidate's characters through the grammar, which takes tens of milliseconds at
  * today's vocabularies. llama.cpp's own common_sampler_sample (common/sampling.cpp) picks a token first and asks the grammar
  * about that one; only when it is refused does it mask the candidates, and the chain picks again. This is that order for
- * hosts that hold a chain and a grammar apart. A random sampler of the chain draws again for a refused token, as there.
+ * hosts that hold a chain and a grammar apart. A random sampler of the chain draws again for a refused token, as in
+ * common_sampler_sample.
  *
- * Two more savings are exact but for the order of equal logits, which llama.cpp leaves open. When the chain's first
+ * Two further shortcuts give the same result, except for the order of equal logits, which llama.cpp leaves open. When the chain's first
  * truncation keeps the k best (greedy keeps 1), its later samplers see those only: where nothing but our own penalties come
  * before, the k best are found in the row of logits itself, and the array of candidates (12 bytes a token of the vocabulary)
  * is never filled. After a refusal the grammar is asked about the best candidates in order, until k of them are allowed; if

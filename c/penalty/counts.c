@@ -1,7 +1,7 @@
 /* counts.c - the repetition, frequency and presence penalties of one token, by how often it was counted.
  *
  * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in `bias`,
- * in the field's order: repetition, frequency, presence.
+ * in the usual order: repetition, frequency, presence.
  */
 #include "penalty.h"
 

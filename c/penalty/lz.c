@@ -1,5 +1,5 @@
-/* lz.c - the LZ penalty: history -> a bias for each token that the window repeats (DESIGN: section 5; the formulas and
- * their sources are in docs/penalties.md).
+/* lz.c - the LZ penalty: history -> a bias for each token that the window repeats. The formulas and their sources
+ * are in docs/penalties.md.
  *
  * A match of token t is a position in reach that holds t; its length L is one more than the length of the common suffix
  * before it, its distance D is 1 for the last token. At one distance a longer match never costs more, since
@@ -84,7 +84,7 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, bool rate) {
                 *m = (lzs_lz_match){lz->stamp, 1, nearest, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
                 lz->matched[lz->n_matched++] = at;
             }
-            if (length <= m->length) continue; /* no formula likes a match that is further away and not longer */
+            if (length <= m->length) continue; /* in every formula a match that is further away and not longer costs at least as much */
             m->length = length;
             m->distance = distance;
             if (rate) {

@@ -9,27 +9,31 @@
 /* The struct of the first interface; later fields follow it. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
 
-void lzs_params_init(lzs_params *params) {
-    *params = (lzs_params){
-        .size = sizeof *params,
-        .lz_window = 512,
-        .lz_buffer = 32,
-        .lz_formula = LZS_LZ_RATE,
-        .repetition_penalty = 1.0f,
-        .repetition_method = LZS_MULTIPLICATIVE,
-        .sign_aware = 1,
-        .loop_min_pattern = 8,
-        .loop_min_count = 8,
-        .temperature = 1.0f,
-        .top_p = 1.0f,
-        .dry_base = 1.75f,
-        .dry_allowed_length = 2,
-        .dry_penalty_last_n = -1,
-    };
+static const lzs_params defaults = {
+    .size = sizeof(lzs_params),
+    .lz_window = 512,
+    .lz_buffer = 32,
+    .lz_formula = LZS_LZ_RATE,
+    .repetition_penalty = 1.0f,
+    .repetition_method = LZS_MULTIPLICATIVE,
+    .sign_aware = 1,
+    .loop_min_pattern = 8,
+    .loop_min_count = 8,
+    .temperature = 1.0f,
+    .top_p = 1.0f,
+    .dry_base = 1.75f,
+    .dry_allowed_length = 2,
+    .dry_penalty_last_n = -1,
+};
+
+void lzs_params_init_size(lzs_params *params, size_t size) {
+    memset(params, 0, size); /* what a newer header has behind our fields is off */
+    memcpy(params, &defaults, size < sizeof defaults ? size : sizeof defaults);
+    params->size = (uint32_t)size;
 }
 
 bool lzs_params_whole(const lzs_params *given, lzs_params *whole) {
-    lzs_params_init(whole);
+    *whole = defaults;
     if (given->size < FIRST_SIZE || given->size > sizeof *whole) return false;
     memcpy(whole, given, given->size);
     whole->size = sizeof *whole;
@@ -67,6 +71,7 @@ static bool biases(const lzs_logit_bias *list, size_t n, int32_t n_vocab) {
 const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
     lzs_params whole, *p = &whole;
     if (!lzs_params_whole(given, p)) return "size";
+    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB) return "n_vocab";
     if (!within(p->lz_penalty, 0.0f, FLT_MAX)) return "lz_penalty";
     if (p->lz_window < 2 || p->lz_window > LZS_MAX_WINDOW) return "lz_window";
     if (p->lz_buffer < 1 || p->lz_buffer > LZS_MAX_BUFFER || p->lz_buffer >= p->lz_window) return "lz_buffer";
@@ -105,10 +110,19 @@ const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
     return NULL;
 }
 
-bool lzs_params_same_shape(const lzs_params *a, const lzs_params *b) {
-    return (a->lz_penalty > 0.0f) == (b->lz_penalty > 0.0f) && a->lz_window == b->lz_window &&
-           a->lz_buffer == b->lz_buffer && lzs_count_window(a) == lzs_count_window(b) &&
-           a->history == b->history && a->loop_max_pattern == b->loop_max_pattern &&
-           a->loop_min_pattern == b->loop_min_pattern && a->loop_min_count == b->loop_min_count &&
-           a->pick == b->pick && lzs_dry_window(a) == lzs_dry_window(b);
+const char *lzs_params_fixed(const lzs_params *given, const lzs_params *other) {
+    lzs_params whole, another, *a = &whole, *b = &another;
+    if (!lzs_params_whole(given, a) || !lzs_params_whole(other, b)) return "size";
+    if ((a->lz_penalty > 0.0f) != (b->lz_penalty > 0.0f)) return "lz_penalty";
+    if (a->lz_window != b->lz_window) return "lz_window";
+    if (a->lz_buffer != b->lz_buffer) return "lz_buffer";
+    if (!lzs_count_window(a) != !lzs_count_window(b)) return "repetition_penalty";
+    if (lzs_count_window(a) != lzs_count_window(b)) return "penalty_window";
+    if (a->history != b->history) return "history";
+    if (a->loop_max_pattern != b->loop_max_pattern) return "loop_max_pattern";
+    if (a->loop_min_pattern != b->loop_min_pattern) return "loop_min_pattern";
+    if (a->loop_min_count != b->loop_min_count) return "loop_min_count";
+    if (a->pick != b->pick) return "pick";
+    if (!lzs_dry_window(a) != !lzs_dry_window(b)) return "dry_multiplier";
+    return lzs_dry_window(a) != lzs_dry_window(b) ? "dry_penalty_last_n" : NULL;
 }

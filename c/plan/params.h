@@ -10,7 +10,4 @@
  * another size. */
 bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
 
-/* Whether two valid settings agree in the [fixed] numbers. */
-bool lzs_params_same_shape(const lzs_params *a, const lzs_params *b);
-
 #endif

@@ -8,8 +8,8 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler.h"
 
-/* What is not finite stays as it is: -inf stays out, +inf in, and NaN is reported where the row is read. A penalty makes a
- * token unlikely, never impossible; only a bias of -inf does. */
+/* A bias of -inf forbids the token, whatever its logit. Otherwise a penalty makes a token unlikely, never impossible: what is
+ * finite stays finite, and what is not stays as it is (a NaN is reported where the row is read). */
 static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_aware) {
     if (edit->bias == -INFINITY) return -INFINITY;
     if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x;

@@ -18,7 +18,11 @@ static size_t most_distinct(const lzs_history *h, size_t n) {
 }
 
 lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, const lzs_kernels *kernels) {
-    *h = (lzs_history){.most = INT32_MAX, .n_vocab = shape->n_vocab, .kernels = kernels, .buffer = shape->lz_buffer};
+    *h = (lzs_history){.most = INT32_MAX,
+                       .n_vocab = shape->n_vocab,
+                       .kernels = kernels,
+                       .buffer = shape->lz_buffer,
+                       .unbroken_exact = true};
     h->lz = (lzs_match_index){.window = shape->lz_window - shape->lz_buffer, .cap = shape->lz_buffer};
     h->dry = (lzs_match_index){.window = shape->dry_window ? shape->dry_window - 1 : 0, .cap = UINT16_MAX};
     h->breakers = shape->breakers;
@@ -63,6 +67,7 @@ lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
     to->n = from->n;
     to->n_in_reach = from->n_in_reach;
     to->unbroken = from->unbroken;
+    to->unbroken_exact = from->unbroken_exact;
     return LZS_OK;
 }
 
@@ -75,6 +80,7 @@ void lzs_history_free(lzs_history *h) {
 
 void lzs_history_clear(lzs_history *h) {
     h->n = h->n_in_reach = h->unbroken = 0;
+    h->unbroken_exact = true;
     lzs_match_index_clear(&h->lz);
     lzs_match_index_clear(&h->dry);
     lzs_token_table_clear(&h->table);
@@ -157,19 +163,22 @@ bool lzs_history_is_breaker(const lzs_history *h, int32_t token) {
     return lzs_find_token(h->breakers, h->n_breakers, sizeof token, token) < h->n_breakers;
 }
 
-/* After a rewind of n tokens, of which the last `unbroken` were no breakers. */
+/* After a rewind of n tokens. The search for a breaker ends behind the window, where it no longer matters. */
 static void rewind_breakers(lzs_history *h, size_t n) {
-    if (n <= h->unbroken) {
+    if (h->unbroken_exact && n <= h->unbroken) {
         h->unbroken -= n;
         return;
     }
+    size_t most = h->n <= (size_t)h->dry.window + 1 ? h->n : (size_t)h->dry.window + 2;
     h->unbroken = 0;
-    while (h->unbroken < h->n && !lzs_history_is_breaker(h, h->tokens[h->n - 1 - h->unbroken])) h->unbroken++;
+    while (h->unbroken < most && !lzs_history_is_breaker(h, h->tokens[h->n - 1 - h->unbroken])) h->unbroken++;
+    h->unbroken_exact = h->unbroken < most || most == h->n;
 }
 
 /* ---- changes ---- */
 
 lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
+    enum { FEW = 32 };
     lzs_status status = reserve(h, n);
     if (status != LZS_OK) return status;
     for (size_t i = 0; i < n; i++) {
@@ -179,12 +188,19 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
             if (h->n > h->count_window) count_remove(&h->table, h->tokens[h->n - 1 - h->count_window]);
         }
         if (h->lz.window) last_push(h);
-        if (h->dry.window) h->unbroken = lzs_history_is_breaker(h, tokens[i]) ? 0 : h->unbroken + 1;
+        if (h->dry.window && lzs_history_is_breaker(h, tokens[i])) {
+            h->unbroken = 0;
+            h->unbroken_exact = true;
+        } else if (h->dry.window) {
+            h->unbroken++;
+        }
     }
-    if (n == 1) {
-        if (h->lz.window) lzs_match_index_extend(&h->lz, h->kernels, h->tokens, h->n);
-        if (h->dry.window) lzs_match_index_extend(&h->dry, h->kernels, h->tokens, h->n);
-    } else if (n > 1) { /* a long prompt: computing the lengths once is cheaper than one pass a token */
+    if (n <= FEW) {
+        for (size_t length = h->n - n + 1; length <= h->n; length++) {
+            if (h->lz.window) lzs_match_index_extend(&h->lz, h->kernels, h->tokens, length);
+            if (h->dry.window) lzs_match_index_extend(&h->dry, h->kernels, h->tokens, length);
+        }
+    } else { /* computing the lengths once is cheaper than one pass for each token */
         if (h->lz.window) lzs_match_index_rebuild(&h->lz, h->tokens, h->n);
         if (h->dry.window) lzs_match_index_rebuild(&h->dry, h->tokens, h->n);
     }

@@ -23,7 +23,8 @@ typedef struct lzs_history {
     lzs_match_index dry;
     const int32_t *breakers; /* (n_breakers) ascending; borrowed */
     size_t n_breakers;
-    size_t unbroken; /* tokens since the last breaker */
+    size_t unbroken;      /* tokens since the last breaker, or more than DRY's window */
+    bool unbroken_exact; /* it is the former */
 
     size_t n_in_reach;     /* distinct tokens in reach of LZ */
     size_t count_window;   /* tokens that the other penalties count; 0: none, SIZE_MAX: all */

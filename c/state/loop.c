@@ -1,20 +1,20 @@
-/* loop.c - the detector of loops at the end of the accepted tokens: has the text come to end in `min_count` copies of one pattern?
+/* loop.c - the detector of loops: does the text now end in `min_count` copies of one pattern?
  *
  * Let c = min_count and len(p) = the number of last tokens that equal the token p before them. The text ends in c copies
- * of a pattern of p tokens exactly when len(p) >= need(p) = (c - 1) p. A token makes len(p) one longer or 0, but doing
- * that for every p is a pass over all periods a token. Instead, the periods are put in classes [m, 2m), m = min_pattern,
- * 2 min_pattern, ..., and only every `step` tokens, (c - 1) m / 2 of them, are the lengths of a class compared afresh.
- * Between two such checkpoints the only loops that can be completed are those that lack at most `step` tokens, so they
- * have matched `step` already: hardly ever one. Each is filed under the one moment at which it can be complete, and then
- * the tokens since the checkpoint are compared. At all other tokens there is nothing to do.
+ * of a pattern of p tokens exactly when len(p) >= need(p) = (c - 1) p. Each token makes len(p) one longer or 0, but updating
+ * every p would mean a pass over all periods for each token. Instead, the periods are put in classes [m, 2m), for m =
+ * min_pattern, 2 min_pattern, ..., and the lengths of a class are compared only every `step` = (c - 1) m / 2 tokens. Between
+ * two such checkpoints the only loops that can be completed are those that lack at most `step` tokens; they have already
+ * matched `step` tokens, which is rare. Each is queued for the only position at which it can be complete, and the tokens since
+ * the checkpoint are compared there. At all other tokens there is nothing to do.
  *
- * Cost. Most comparisons end at their first token: about 2 / (c - 1) a class and token, log2(max_pattern / min_pattern)
- * + 1 classes. The worst text: with q the shortest period of the last l tokens, they stand at most m / q + 1 times
- * among the distances of a class, and q > l / c, as c copies of q would have been found (if q >= min_pattern). So the
- * lengths of a class add up to at most c m (ln(2 c m) + 2), that is 4 ln(2 c m) + 8 comparisons a class and token,
- * amortised over its step. If shorter patterns than min_pattern repeat (which counts as a loop of a multiple of theirs)
- * it is up to 8 min_pattern a class and token, for as long as they do. A rewind costs what the checkpoints do that it
- * went behind: of all periods at most. Memory is 8 bytes a period, and all of it is there from the start.
+ * Cost. Most comparisons end at their first token: about 2 / (c - 1) comparisons per class and token, in
+ * log2(max_pattern / min_pattern) + 1 classes. The worst text: let q be the shortest period of the last l tokens. They occur
+ * at most m / q + 1 times among the distances of a class, and q > l / c, since c copies of q would have been found (if
+ * q >= min_pattern). So the lengths of a class add up to at most c m (ln(2 c m) + 2), which is 4 ln(2 c m) + 8 comparisons
+ * per class and token when spread over its step. While shorter patterns than min_pattern repeat (which counts as a loop of a
+ * multiple of theirs) it is up to 8 min_pattern per class and token. A rewind repeats the checkpoints that it goes behind, of
+ * all periods at most. Memory is 8 bytes per period, allocated at the start.
  */
 #include "loop.h"
 

@@ -49,7 +49,7 @@ static int by_token(const void *a, const void *b) {
 static size_t sorted_edits(lzs_sampler *s, lzs_edit *edits) {
     size_t n;
     const lzs_edit *made = lzs_edits(s, &n);
-    CHECK(n <= lzs_edits_max(lzs_sampler_params(s), f.n_vocab) && n <= (size_t)f.n_vocab);
+    CHECK(n <= lzs_edits_max(&s->params, f.n_vocab) && n <= (size_t)f.n_vocab);
     if (n) memcpy(edits, made, n * sizeof *edits);
     qsort(edits, n, sizeof *edits, by_token);
     for (size_t i = 1; i < n; i++) CHECK(edits[i].token != edits[i - 1].token);

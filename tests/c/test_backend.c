@@ -157,6 +157,66 @@ static void test_arguments(void) {
     lzs_backend_free(b);
 }
 
+/* Many edited tokens that share one logit, in no order of ids: which of them stay is decided by id alone. */
+static void test_equal_edited(void) {
+    enum { N = 20000 };
+    uint64_t state = 77;
+    lzs_backend *b;
+    CHECK(lzs_backend_new(N, N, 0, &b) == LZS_OK);
+    for (int round = 0; round < 4; round++) {
+        for (int32_t i = 0; i < N; i++) {
+            row[i] = kept[i] = round % 2 ? 1.0f : (float)random_unit(&state);
+            edits[i] = (lzs_edit){(int32_t)((int64_t)i * 7919 % N), 1.0f, 0.0f};
+        }
+        lzs_plan plan = {.n_vocab = N, .sign_aware = 1, .edits = edits, .temperature = 1.0f, .top_p = 0.37f, .seed = 5};
+        plan.n_edits = round < 2 ? N : N / 3;
+        for (size_t i = 0; i < plan.n_edits; i++) edits[i].bias = 1e9f; /* beside which the logits vanish */
+        if (round == 3) plan.top_k = 9000;
+        check_plan(b, &plan);
+    }
+    lzs_backend_free(b);
+}
+
+/* All weights as large as the short sums take them, in a stretch of equal tokens far below the best. */
+static void test_equal_weights(void) {
+    enum { N = 2048 };
+    lzs_backend *b;
+    CHECK(lzs_backend_new(N, 0, 0, &b) == LZS_OK);
+    for (int step = 0; step < 60; step++) { /* gaps of 4 to 10 bits */
+        float gap = (4.0f + 0.1f * (float)step) * 0.6931472f;
+        for (int32_t i = 0; i < N; i++) row[i] = kept[i] = i == 700 ? gap : 0.0f;
+        lzs_plan plan = {.n_vocab = N, .sign_aware = 1, .temperature = 1.0f, .top_p = 0.9f, .seed = 1};
+        check_plan(b, &plan);
+        const float *rows[1] = {row};
+        int32_t token;
+        CHECK(lzs_backend_sample(b, rows, &plan, 1, &token, NULL) == LZS_OK && token == expected.token);
+    }
+    lzs_backend_free(b);
+}
+
+/* A backend does not read or write where a plan that was made by hand points outside. */
+static void test_bad_edits(void) {
+    static const int32_t bad[] = {-1, 100, INT32_MAX, INT32_MIN, 6};
+    uint32_t words[] = {0xffffffffu, 0xffffffffu, 0xffffffffu, 0xffffffffu};
+    lzs_backend *b;
+    CHECK(lzs_backend_new(100, 10, 0, &b) == LZS_OK);
+    for (int32_t i = 0; i < 100; i++) row[i] = kept[i] = 1.0f;
+    for (int i = 0; i < 10; i++) {
+        lzs_edit two[] = {{6, 1.0f, -1.0f}, {bad[i % 5], 1.0f, -1.0f}};
+        lzs_plan plan = {.n_vocab = 100, .sign_aware = 1, .edits = two, .n_edits = 2, .temperature = 1.0f, .top_p = 1.0f};
+        plan.mask = i < 5 ? NULL : words;
+        const float *rows[1] = {row};
+        int32_t token = 42;
+        size_t n = 42;
+        CHECK(lzs_backend_sample(b, rows, &plan, 1, &token, NULL) == LZS_EINVAL && token == -1);
+        CHECK(lzs_backend_distribution(b, row, &plan, NULL, NULL, 0, &n) == LZS_EINVAL && n == 0);
+        two[1].token = 7;
+        check_plan(b, &plan); /* and is as it was afterwards */
+        CHECK(lzs_backend_distribution(b, row, &plan, NULL, NULL, 0, &n) == LZS_ESPACE && n == 100);
+    }
+    lzs_backend_free(b);
+}
+
 int main(int argc, char **argv) {
     int percent = argc > 1 ? atoi(argv[1]) : 100;
     for (int32_t n = 1; n <= 70; n++) test_random(n, 4 * ROW_KINDS * percent / 100, (uint64_t)n);
@@ -166,5 +226,8 @@ int main(int argc, char **argv) {
     test_smaller_rows();
     test_batch();
     test_arguments();
+    test_bad_edits();
+    test_equal_edited();
+    test_equal_weights();
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "penalty/penalty.h"
+#include "sampler.h"
 
 enum { MAX_VOCAB = 64, MAX_LENGTH = 2000 };
 
@@ -23,7 +24,7 @@ static lzs_params dry_params(int32_t window, int32_t allowed_length) {
 
 /* The edits of DRY alone, at this very history. */
 static void check_edits(lzs_sampler *s, const int32_t *tokens, int32_t n, int32_t n_vocab) {
-    const lzs_params *p = lzs_sampler_params(s);
+    const lzs_params *p = &s->params;
     int32_t lengths[MAX_VOCAB], seen[MAX_VOCAB] = {0};
     size_t n_edits;
     dry_lengths(p, tokens, n, n_vocab, lengths);
@@ -94,7 +95,7 @@ static void test_random(uint64_t seed) {
             CHECK(lzs_rewind(s, (size_t)back) == LZS_OK);
             n -= back;
         } else {
-            lzs_params changed = *lzs_sampler_params(s);
+            lzs_params changed = s->params;
             changed.dry_allowed_length = random_below(&state, 5);
             changed.dry_base = 1.0f + (float)random_unit(&state);
             CHECK(lzs_sampler_set_params(s, &changed) == LZS_OK);

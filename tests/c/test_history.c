@@ -43,7 +43,13 @@ static void check_same(const lzs_history *h, const model *m, config c) {
     for (int32_t d = 1; d <= h->dry.room; d++) CHECK(lzs_match_length(&h->dry, d) == common_end(m, (size_t)d, UINT16_MAX));
     size_t unbroken = 0;
     while (unbroken < m->n && (size_t)m->tokens[m->n - 1 - unbroken] >= c.n_breakers) unbroken++;
-    CHECK(h->unbroken == (c.dry_window > 1 ? unbroken : 0));
+    if (c.dry_window < 2) {
+        CHECK(h->unbroken == 0);
+    } else if (h->unbroken_exact) {
+        CHECK(h->unbroken == unbroken);
+    } else { /* a rewind looked back no further than matters */
+        CHECK(h->unbroken > (size_t)h->dry.window && h->unbroken <= unbroken);
+    }
     CHECK(c.dry_window < 2 || lzs_history_dry_reach(h) <= h->dry.room);
 
     int32_t counts[MAX_VOCAB] = {0}, last[MAX_VOCAB];

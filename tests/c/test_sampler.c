@@ -1,4 +1,5 @@
 /* test_sampler.c - a sampler's life, the errors of every function, and the pipeline on rows small enough to read. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -107,9 +108,18 @@ static void test_parameters(void) {
     CHECK(strcmp(lzs_params_invalid(&p, 9), "logit_bias") == 0);
     bias[0].bias = NAN;
     CHECK(strcmp(lzs_params_invalid(&p, 9), "logit_bias") == 0);
-    bias[0] = (lzs_logit_bias){2, 1.0f}; /* one token twice */
-    lzs_sampler *none = (lzs_sampler *)&p;
-    CHECK(lzs_sampler_new(9, &p, &none) == LZS_EINVAL && none == NULL);
+    bias[0] = (lzs_logit_bias){2, 1.0f}; /* one token twice, once forbidden */
+    lzs_sampler *none;
+    size_t n_edits;
+    CHECK(lzs_sampler_new(9, &p, &none) == LZS_OK);
+    CHECK(lzs_edits(none, &n_edits)[0].bias == -INFINITY && n_edits == 1);
+    lzs_sampler_free(none);
+    bias[1].bias = -FLT_MAX;
+    bias[0].bias = -FLT_MAX;
+    CHECK(lzs_sampler_new(9, &p, &none) == LZS_OK);
+    CHECK(lzs_edits(none, &n_edits)[0].bias == -FLT_MAX && n_edits == 1);
+    lzs_sampler_free(none);
+    CHECK(strcmp(lzs_params_invalid(&p, 0), "n_vocab") == 0 && strcmp(lzs_params_invalid(&p, -1), "n_vocab") == 0);
     p.logit_bias = NULL;
     CHECK(strcmp(lzs_params_invalid(&p, 9), "logit_bias") == 0);
     p.n_logit_bias = 0;

@@ -119,7 +119,7 @@ static void test_changes_between_steps(int32_t pick) {
         feed(fresh, 90, 1);
         CHECK(lzs_sampler_set_params(changed, &then) == LZS_OK);
         check_alike(changed, fresh);
-        CHECK(memcmp(&lzs_sampler_params(changed)->temperature, &then.temperature, sizeof(float)) == 0);
+        CHECK(memcmp(&changed->params.temperature, &then.temperature, sizeof(float)) == 0);
         lzs_sampler_free(changed);
         lzs_sampler_free(fresh);
     }
@@ -193,7 +193,7 @@ static void test_seeds(int32_t pick) {
         differ[3] -= tokens[3] != tokens[1];
     }
     CHECK(differ[0] == 0 && differ[1] > 80 && differ[2] > 80 && differ[3] < 20);
-    CHECK(lzs_sampler_params(clones[1])->seed == lzs_sequence_seed(1, 1) && lzs_sampler_params(s)->seed == 1);
+    CHECK(clones[1]->params.seed == lzs_sequence_seed(1, 1) && s->params.seed == 1);
     lzs_sampler_set_seed(clones[1], 1); /* back to the seed of the origin, at the same position */
     CHECK(lzs_sampler_copy(clones[2], clones[1]) == LZS_OK);
     lzs_sampler_reset(clones[1]);
@@ -272,7 +272,7 @@ static void test_copy(int32_t pick) {
         if (r % 4) CHECK(lzs_sampler_set_params(from, &changed) == LZS_OK);
         CHECK(lzs_sampler_clone(from, &clone) == LZS_OK);
         CHECK(lzs_sampler_copy(to, from) == LZS_OK && lzs_sampler_copy(from, from) == LZS_OK);
-        CHECK(lzs_sampler_params(to)->seed == lzs_sampler_params(from)->seed);
+        CHECK(to->params.seed == from->params.seed);
         check_alike(to, clone);
         CHECK(lzs_sampler_copy(to, from) == LZS_OK); /* again, over what is there now */
         check_alike(to, from);
@@ -316,6 +316,42 @@ static void test_copy_refuses(void) {
     lzs_sampler_free(from);
 }
 
+/* Each fixed number has its name. */
+static void test_fixed(void) {
+    lzs_params p = everything_on();
+    CHECK(lzs_params_fixed(&p, &p) == NULL);
+#define FIXED(field, value) \
+    do { \
+        lzs_params other = p; \
+        other.field = value; \
+        CHECK(lzs_params_fixed(&p, &other) && strcmp(lzs_params_fixed(&p, &other), #field) == 0); \
+        CHECK(strcmp(lzs_params_fixed(&other, &p), #field) == 0); \
+    } while (0)
+    FIXED(lz_penalty, 0.0f);
+    FIXED(lz_window, p.lz_window + 1);
+    FIXED(lz_buffer, p.lz_buffer + 1);
+    FIXED(penalty_window, p.penalty_window + 1);
+    FIXED(history, !p.history);
+    FIXED(loop_max_pattern, p.loop_max_pattern + 1);
+    FIXED(loop_min_pattern, p.loop_min_pattern + 1);
+    FIXED(loop_min_count, p.loop_min_count + 1);
+    FIXED(pick, !p.pick);
+    FIXED(dry_multiplier, 0.0f);
+    FIXED(dry_penalty_last_n, 77);
+    FIXED(size, 3);
+#undef FIXED
+    lzs_params off = p;
+    off.repetition_penalty = 1.0f;
+    off.repetition_method = LZS_MULTIPLICATIVE;
+    off.frequency_penalty = off.presence_penalty = 0.0f;
+    CHECK(strcmp(lzs_params_fixed(&p, &off), "repetition_penalty") == 0);
+    p.temperature = 0.25f; /* may change */
+    p.lz_penalty *= 2.0f;
+    p.seed++;
+    off = everything_on();
+    CHECK(lzs_params_fixed(&p, &off) == NULL);
+}
+
 /* A program that was compiled with the header of the first interface gets the defaults of what came later. */
 static void test_smaller_structs(void) {
     lzs_params p = everything_on(), whole = p;
@@ -328,7 +364,19 @@ static void test_smaller_structs(void) {
     p.n_logit_bias = 1000;
     CHECK(lzs_params_invalid(&p, N_VOCAB) == NULL);
     lzs_sampler *old = sampler_of(&p), *expected = sampler_of(&whole);
-    CHECK(lzs_sampler_params(old)->dry_base == 1.75f && lzs_sampler_params(old)->n_logit_bias == 0);
+    CHECK(old->params.dry_base == 1.75f && old->params.n_logit_bias == 0);
+    struct { /* what such a program has behind its struct stays as it is */
+        unsigned char first[offsetof(lzs_params, logit_bias)], behind[64];
+    } small;
+    memset(&small, 0x5a, sizeof small);
+    lzs_params_init_size((lzs_params *)(void *)&small, sizeof small.first);
+    CHECK(lzs_sampler_params(old, (lzs_params *)(void *)&small) == LZS_OK);
+    CHECK(((lzs_params *)(void *)&small)->size == sizeof small.first);
+    CHECK(((lzs_params *)(void *)&small)->lz_window == old->params.lz_window);
+    for (size_t i = 0; i < sizeof small.behind; i++) CHECK(small.behind[i] == 0x5a);
+    CHECK(lzs_sampler_set_params(old, (lzs_params *)(void *)&small) == LZS_OK);
+    lzs_params newer = {.size = sizeof newer + 8};
+    CHECK(lzs_sampler_params(old, &newer) == LZS_EINVAL);
     CHECK(lzs_edits_max(&p, N_VOCAB) == lzs_edits_max(&whole, N_VOCAB));
     feed(old, 30, 9);
     feed(expected, 30, 9);
@@ -369,7 +417,21 @@ static void test_shared_backend(void) {
         lzs_sampler_free(shared[i]);
     }
     lzs_sampler *none = clone;
-    CHECK(lzs_sampler_new_shared(N_VOCAB + 1, &p, b, &none) == LZS_EINVAL && none == NULL);
+    CHECK(lzs_sampler_new_shared(N_VOCAB + 1, &p, b, &none) == LZS_ESPACE && none == NULL);
+    lzs_backend *small;
+    CHECK(lzs_backend_new(20000, 3, 0, &small) == LZS_OK);
+    lzs_params_init(&p);
+    CHECK(lzs_sampler_new_shared(20000, &p, small, &none) == LZS_OK);
+    lzs_sampler_free(none);
+    p.lz_penalty = 0.1f;
+    p.lz_window = 4; /* tokens that a step may edit */
+    p.lz_buffer = 1;
+    CHECK(lzs_sampler_new_shared(20000, &p, small, &none) == LZS_ESPACE && none == NULL);
+    p.lz_penalty = 0.0f;
+    p.pick = LZS_PICK_LLAMA_DIST; /* candidates */
+    CHECK(lzs_sampler_new_shared(20000, &p, small, &none) == LZS_ESPACE);
+    lzs_backend_free(small);
+    lzs_params_init(&p);
     CHECK(lzs_sampler_new_shared(N_VOCAB, &p, NULL, &none) == LZS_EINVAL);
     lzs_backend_free(b);
 }
@@ -435,6 +497,7 @@ int main(void) {
     test_fixed_fields();
     test_sequence_seeds();
     test_copy_refuses();
+    test_fixed();
     test_smaller_structs();
     test_shared_backend();
     test_edits_max();
