@@ -149,7 +149,12 @@ sampling_options = options(
         help="multiply negative logits instead of dividing them",
     ),
     option(
-        _DRY, "--dry-multiplier", type=float, default=0.0, metavar="A", help="strength, logits; 0 is off, 0.8 usual"
+        _DRY,
+        "--dry-multiplier",
+        type=float,
+        default=0.0,
+        metavar="A",
+        help="strength, logits; 0 is off, 0.8 usual; LZ stays on beside it unless --lz-penalty is 0",
     ),
     option(_DRY, "--dry-base", type=float, default=1.75, metavar="B", help="factor for each further token"),
     option(
@@ -202,6 +207,8 @@ def params_from(flags: dict[str, Any]) -> "Params":
 
     fields = {field: flags.pop(field) for field in FLAGS}
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
+    if "" in flags["exempt"]:
+        raise click.UsageError("--exempt must not be empty")
     breakers = flags["dry_breakers"]
     if "" in breakers:
         raise click.UsageError("--dry-sequence-breaker must not be empty; none is no breaker at all")
@@ -213,8 +220,20 @@ def params_from(flags: dict[str, Any]) -> "Params":
     try:
         return Params(**fields, repetition_detection=_detection(flags.pop("stop_on_loop", False), detection))
     except ValueError as error:
-        field, _, rest = str(error).partition(" ")
-        raise click.UsageError(f"{(FLAGS | LOOP_FLAGS).get(field, field)} {rest}") from error
+        raise _with_flags(error) from error
+
+
+def _with_flags(error: ValueError) -> click.UsageError:
+    """Return the usage error that says the same of flags instead of fields.
+
+    The message begins with a field. Further on, a word is taken for a field only if it has an underscore, since
+    "history" or "seed" may be a word like any other.
+    """
+    flags = FLAGS | LOOP_FLAGS
+    field, _, rest = str(error).partition(" ")
+    return click.UsageError(
+        f"{flags.get(field, field)} {re.sub(r'[a-z]+(?:_[a-z]+)+', lambda name: flags.get(name[0], name[0]), rest)}"
+    )
 
 
 def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionDetection | None":
@@ -242,8 +261,17 @@ def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def with_tokens(params: "Params", llm: Any, flags: Mapping[str, Any]) -> "Params":
-    """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows."""
+    """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows.
+
+    Raises click.UsageError, naming the flag, for a token that the vocabulary does not have.
+    """
     from lzsampler.llama import dry_breaker_ids, exempt_ids
+    from lzsampler.sampler import refuse_tokens_outside
+
+    try:
+        refuse_tokens_outside(params, llm.n_vocab())
+    except ValueError as error:
+        raise _with_flags(error) from error
 
     strings = dry_breakers(params, flags)
     breakers = dry_breaker_ids(llm, strings if flags["dry_breakers"] else None) if strings else ()

@@ -183,13 +183,14 @@ def sampling_fields(params: Params) -> list[str]:
 def _number(name: str, value: object, low: float, high: float) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise ValueError(f"{name} must be a number, got {value!r}")
-    number = float(value)
-    if not math.isfinite(number):
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value!r}")
+    number = value if isinstance(value, int) else float(value)  # an int may be too large for a float
     if not low <= number <= high:
-        bounds = f"at least {low:g}" if high == _FLOAT_MAX else f"from {low:g} to {high:g}"
+        only_low = number < low and high == _FLOAT_MAX and low > -high
+        bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.2g}"
         raise ValueError(f"{name} must be {bounds}, got {value!r}")
-    return number
+    return float(number)
 
 
 def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
@@ -218,8 +219,12 @@ def _logit_bias(table: object) -> tuple[tuple[int, float], ...]:
         token = integer("logit_bias", token, 0, INT32_MAX)
         if token in pairs:
             raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
-        forbids = isinstance(value, float | np.floating) and value == -math.inf
-        pairs[token] = -math.inf if forbids else _number("logit_bias", value, -_FLOAT_MAX, _FLOAT_MAX)
+        if isinstance(value, float | np.floating) and not math.isfinite(value):
+            if value != -math.inf:
+                raise ValueError(f"logit_bias must be finite, or -inf to forbid the token, got {value!r}")
+            pairs[token] = -math.inf
+        else:
+            pairs[token] = _number("logit_bias", value, -_FLOAT_MAX, _FLOAT_MAX)
     return tuple(sorted(pairs.items()))
 
 
@@ -235,19 +240,20 @@ def _detection(value: object) -> RepetitionDetection | None:
     return value if value is not None and value.max_pattern_size else None
 
 
-def fixed_field(before: Params, after: Params) -> str | None:
-    """Return the first field in which two settings differ though a sampler cannot change it between steps, or None.
+def fixed_difference(before: Params, after: Params) -> str | None:
+    """Return the first difference of two settings that a sampler cannot follow, as "FIELD cannot change", or None.
 
-    Strengths and numbers of truncation change at will; what shapes the history that a sampler keeps does not.
+    Strengths, temperature and truncation can change between steps. What determines the history that a sampler keeps
+    cannot, and neither can whether a penalty is on at all.
     """
     for field in _FIXED:
         if getattr(before, field) != getattr(after, field):
-            return field
+            return f"{field} cannot change"
     for field in ("lz_penalty", "dry_multiplier"):
         if (getattr(before, field) == 0) != (getattr(after, field) == 0):
-            return field
+            return f"{field} cannot be switched on or off"
     if counts(before) != counts(after):
-        return "repetition_penalty, frequency_penalty and presence_penalty together"
+        return "repetition_penalty, frequency_penalty and presence_penalty together cannot be switched on or off"
     return None
 
 

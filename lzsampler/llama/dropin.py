@@ -194,7 +194,9 @@ def merged(llm: Any, settings: _Settings, ours: Mapping[str, Any]) -> _Settings:
     params = ours.get("params", settings.params)
     changes = {name: ours[name] for name in (*PER_CALL, "logit_bias") if name in ours}
     for name, tokens_of in _TOKENS_OF.items():
-        given = changes.get(name)
+        given = changes.get(name, ())
+        if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+            raise ValueError(f"{name} must be a sequence of token ids and strings, got {given!r}")
         if isinstance(given, list | tuple | set | frozenset) and any(isinstance(token, str) for token in given):
             strings = [token for token in given if isinstance(token, str)]
             changes[name] = (*(token for token in given if not isinstance(token, str)), *tokens_of(llm, strings))
