@@ -27,7 +27,7 @@ _FLOAT_MIN = float(np.finfo(np.float32).tiny)
 
 @dataclass(frozen=True)
 class RepetitionDetection:
-    """When a text is a loop: its last tokens are ``min_count`` copies of one pattern. Names and meaning are vLLM's.
+    """When a text counts as a loop: its last tokens are ``min_count`` copies of one pattern. The names are vLLM's.
 
     ``max_pattern_size`` and ``min_pattern_size``: of the pattern, tokens; a ``max_pattern_size`` of 0 is off, a
     ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2; that many of the longest pattern are at most 131072
@@ -75,11 +75,11 @@ class Params:
       ``exempt``: token ids that no penalty touches.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
       of m >= ``dry_allowed_length`` tokens (0..65535) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
-      ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the most, 131072).
-      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` makes them of strings.
-      Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
-    - ``logit_bias``: a number for each token id, added to its logit, as a dict or pairs; -inf forbids the token. It is
-      no penalty: ``exempt`` does not concern it.
+      ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the maximum, 131072).
+      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` returns those for
+      strings. Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
+    - ``logit_bias``: numbers to add to the logits of single tokens, as a dict or pairs of token id and number; -inf
+      forbids the token. It is not a penalty, so that ``exempt`` has no effect on it.
     - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6; ``temperature_last=True`` truncates first, as
       llama.cpp's default chain does.
     - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
@@ -174,7 +174,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 def sampling_fields(params: Params) -> list[str]:
-    """Return the fields that are set, of those that are no penalty: a host that samples has no use for them."""
+    """Return the fields of temperature, truncation and pick that are set, which a host that samples itself refuses."""
     names = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
     default = Params()
     return [name for name in names if getattr(params, name) != getattr(default, name)]
@@ -206,7 +206,7 @@ def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
 
 
 def _logit_bias(table: object) -> tuple[tuple[int, float], ...]:
-    """Return pairs of token id and bias, sorted, so that tables which say the same are equal and can be hashed."""
+    """Return sorted pairs of token id and bias, so that equal tables compare equal and can be hashed."""
     if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
         raise ValueError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
     pairs: dict[int, float] = {}
@@ -270,13 +270,13 @@ def counts(params: Params) -> bool:
 
 
 def to_json(params: Params) -> dict[str, Any]:
-    """Return the fields as JSON has them: `logit_bias` in pairs, with false for -inf, as llama-server takes it."""
+    """Return the fields for JSON: `logit_bias` as pairs, in which false stands for -inf, as llama-server accepts it."""
     pairs: Any = params.logit_bias
     return {**asdict(params), "logit_bias": [[token, False if bias == -math.inf else bias] for token, bias in pairs]}
 
 
 def from_json(fields: Mapping[str, Any]) -> Params:
-    """Return the `Params` that `to_json` wrote; ValueError, as theirs, when a value is out of range."""
+    """Return the `Params` that `to_json` wrote; ValueError, as from `Params`, when a value is out of range."""
     pairs = [(token, -math.inf if bias is False else bias) for token, bias in fields.get("logit_bias", ())]
     return Params(**{**fields, "logit_bias": pairs})
 

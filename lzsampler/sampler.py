@@ -36,9 +36,9 @@ class Loop:
 class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
-    ``n_vocab``: number of logits a row. The same logits, params, seed and position (accepted tokens) give the same
-    token, whatever happened before: `sample` changes nothing, `accept` does. A seed belongs to a sequence: samplers of
-    several prompts need one each (`sequence_seed`). Not for two threads at a time.
+    ``n_vocab``: number of logits in a row. The same history, logits, params and seed give the same token: `sample`
+    changes nothing, only `accept` does. A seed belongs to a sequence, so that samplers of several prompts need one
+    each (`sequence_seed`). Not for two threads at a time; docs/sampler.md.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None) -> None:
@@ -58,7 +58,7 @@ class Sampler:
 
     @property
     def position(self) -> int:
-        """Number of accepted tokens: what keys the next draw."""
+        """Number of accepted tokens, which selects the noise of the next draw."""
         return int(lib.lzs_position(self.handle))
 
     @property
@@ -86,7 +86,7 @@ class Sampler:
         check(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
-        """Take one token into the text, whoever picked it. ValueError when it is not in the vocabulary."""
+        """Add a token to the text, picked here or elsewhere. ValueError when it is not in the vocabulary."""
         check(lib.lzs_accept(self.handle, integer("token", token, 0, self.n_vocab - 1)))
 
     def rewind(self, n: int) -> None:
@@ -101,8 +101,8 @@ class Sampler:
     def clone(self) -> "Sampler":
         """Return a sampler with the same history, position, masks and settings.
 
-        It has the seed of this one too, so that both draw the same tokens until they are given different ones:
-        `set_seed` makes the texts that follow independent.
+        It has the same seed too, so that both draw the same tokens: give one of them another seed (`set_seed`) to make
+        the texts that follow independent.
         """
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_clone(self.handle, out))
@@ -179,9 +179,9 @@ class Sampler:
     # -- logits --
 
     def edits(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Return what changes logits now: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
+        """Return the edits of the next step: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
 
-        All penalties and ``logit_bias`` make one edit a token: its logit x becomes
+        Penalties and ``logit_bias`` together make one edit for each token that they change: its logit x becomes
         (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token.
         """
         n = ffi.new("size_t *")
@@ -204,7 +204,7 @@ class Sampler:
     def process(
         self, logits: npt.NDArray[np.float32], out: npt.NDArray[np.float32] | None = None
     ) -> npt.NDArray[np.float32]:
-        """Apply edits, mask, temperature and truncation; -inf where a token was cut. Returns the row that it wrote.
+        """Write the row after edits, mask, temperature and truncation, -inf for tokens that were removed; return it.
 
         ``out``: float32[n_vocab], contiguous and writable, for the result; None writes it over ``logits``. The softmax
         of the result is what `sample` draws from. Raises as `sample`, with nothing written.
@@ -282,7 +282,7 @@ def _owned(handle: Any) -> Any:
 
 
 def loop_found(handle: Any) -> Loop | None:
-    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does (that of a link's sampler, for one)."""
+    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does; also that inside a chain sampler."""
     loop = ffi.new("lzs_loop *")
     return Loop(loop.start, loop.period, loop.count) if lib.lzs_loop_found(handle, loop) else None
 
