@@ -163,7 +163,7 @@ sampling_options = options(
         type=int,
         default=2,
         metavar="N",
-        help="tokens repeated, from which on one more is penalised",
+        help="shortest repetition whose continuation is penalised, tokens",
     ),
     option(
         _DRY,
@@ -171,7 +171,7 @@ sampling_options = options(
         type=int,
         default=-1,
         metavar="N",
-        help="tokens looked back at, up to 131072; 0 is off, -1 the most",
+        help="tokens to look back at, up to 131072; 0 is off, -1 the maximum",
     ),
     option(
         _DRY,
@@ -179,8 +179,8 @@ sampling_options = options(
         "dry_breakers",
         multiple=True,
         metavar="TEXT",
-        help="no repetition crosses a token with TEXT; may be repeated, and replaces the default, a line break, "
-        "colon, double quote and asterisk; none is no breaker",
+        help="no repetition crosses a token that contains TEXT; may be repeated; replaces the default, which is a line "
+        "break, colon, double quote and asterisk; the word none means no breakers",
     ),
 )
 
@@ -211,9 +211,9 @@ def params_from(flags: dict[str, Any]) -> "Params":
         raise click.UsageError("--exempt must not be empty")
     breakers = flags["dry_breakers"]
     if "" in breakers:
-        raise click.UsageError("--dry-sequence-breaker must not be empty; none is no breaker at all")
+        raise click.UsageError("--dry-sequence-breaker must not be empty: the word none means no breakers")
     if "none" in breakers and len(breakers) > 1:
-        raise click.UsageError("--dry-sequence-breaker none is no breaker at all: leave the others out")
+        raise click.UsageError("--dry-sequence-breaker none means no breakers: leave the others out")
     detection = {field: flags.pop(field, None) for field in LOOP_FLAGS}
     if fields["seed"] == -1:
         fields["seed"] = secrets.randbits(32)
@@ -251,7 +251,7 @@ def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionD
 
 
 def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the strings that break DRY's repetitions: those of the flag, else llama.cpp's; none when DRY is off."""
+    """Return the strings that end DRY's repetitions: the flag's, or llama.cpp's by default; () when DRY is off."""
     from lzsampler.llama import DRY_BREAKERS
 
     given: tuple[str, ...] = flags["dry_breakers"]
@@ -292,5 +292,5 @@ def _bias(text: str) -> tuple[int, float]:
 
 
 def _unescaped(text: str) -> str:
-    """Return a breaker with its line breaks and tabs, which a shell passes on as a backslash and a letter."""
+    """Return a breaker with line breaks and tabs in place of \\n and \\t, which are easier to give in a shell."""
     return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -321,7 +321,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (
             ["--dry-sequence-breaker", "a", "--dry-sequence-breaker", "none", "x"],
             2,
-            "--dry-sequence-breaker none is no breaker at all: leave the others out",
+            "--dry-sequence-breaker none means no breakers: leave the others out",
         ),
         (
             ["--dry-multiplier", "1", "--dry-sequence-breaker", "zqzqzq", "x"],

@@ -188,7 +188,7 @@ def _taken(keywords: dict[str, Any], names: Sequence[str] = _OURS) -> dict[str, 
 def merged(llm: Any, settings: _Settings, ours: Mapping[str, Any]) -> _Settings:
     """Return settings with some of `_OURS_ALONE` in place of theirs; ``exempt`` and ``dry_breakers`` may hold strings.
 
-    DRY that is switched on where there are no breakers gets those of llama.cpp.
+    When DRY is switched on and no breakers are given, it gets those of llama.cpp.
     """
     flags = {name: ours[name] for name in ("fast_grammar", "trim") if name in ours}
     params = ours.get("params", settings.params)

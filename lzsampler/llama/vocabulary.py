@@ -115,7 +115,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
 
     ``source``: a `llama_cpp.Llama` or a `Vocabulary`, whose texts are read at the first call (half a second for 262,144
     tokens). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk), as far as
-    the vocabulary has them. A special token has its name for a text.
+    the vocabulary has them. The text of a special token is its name.
 
     For a string of one character these are the tokens at which llama.cpp stops. For a longer one llama.cpp also stops
     where several tokens spell it together, which a set of single tokens cannot express.
