@@ -149,7 +149,12 @@ sampling_options = options(
         help="multiply negative logits instead of dividing them",
     ),
     option(
-        _DRY, "--dry-multiplier", type=float, default=0.0, metavar="A", help="strength, logits; 0 is off, 0.8 usual"
+        _DRY,
+        "--dry-multiplier",
+        type=float,
+        default=0.0,
+        metavar="A",
+        help="strength, logits; 0 is off, 0.8 usual; LZ stays on beside it unless --lz-penalty is 0",
     ),
     option(_DRY, "--dry-base", type=float, default=1.75, metavar="B", help="factor for each further token"),
     option(
@@ -158,7 +163,7 @@ sampling_options = options(
         type=int,
         default=2,
         metavar="N",
-        help="tokens repeated, from which on one more is penalised",
+        help="shortest repetition whose continuation is penalised, tokens",
     ),
     option(
         _DRY,
@@ -166,7 +171,7 @@ sampling_options = options(
         type=int,
         default=-1,
         metavar="N",
-        help="tokens looked back at, up to 131072; 0 is off, -1 the most",
+        help="tokens to look back at, up to 131072; 0 is off, -1 the maximum",
     ),
     option(
         _DRY,
@@ -174,8 +179,8 @@ sampling_options = options(
         "dry_breakers",
         multiple=True,
         metavar="TEXT",
-        help="no repetition crosses a token with TEXT; may be repeated, and replaces the default, a line break, "
-        "colon, double quote and asterisk; none is no breaker",
+        help="no repetition crosses a token that contains TEXT; may be repeated; replaces the default, which is a line "
+        "break, colon, double quote and asterisk; the word none means no breakers",
     ),
 )
 
@@ -202,19 +207,33 @@ def params_from(flags: dict[str, Any]) -> "Params":
 
     fields = {field: flags.pop(field) for field in FLAGS}
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
+    if "" in flags["exempt"]:
+        raise click.UsageError("--exempt must not be empty")
     breakers = flags["dry_breakers"]
     if "" in breakers:
-        raise click.UsageError("--dry-sequence-breaker must not be empty; none is no breaker at all")
+        raise click.UsageError("--dry-sequence-breaker must not be empty: the word none means no breakers")
     if "none" in breakers and len(breakers) > 1:
-        raise click.UsageError("--dry-sequence-breaker none is no breaker at all: leave the others out")
+        raise click.UsageError("--dry-sequence-breaker none means no breakers: leave the others out")
     detection = {field: flags.pop(field, None) for field in LOOP_FLAGS}
     if fields["seed"] == -1:
         fields["seed"] = secrets.randbits(32)
     try:
         return Params(**fields, repetition_detection=_detection(flags.pop("stop_on_loop", False), detection))
     except ValueError as error:
-        field, _, rest = str(error).partition(" ")
-        raise click.UsageError(f"{(FLAGS | LOOP_FLAGS).get(field, field)} {rest}") from error
+        raise _with_flags(error) from error
+
+
+def _with_flags(error: ValueError) -> click.UsageError:
+    """Return the usage error that says the same of flags instead of fields.
+
+    The message begins with a field. Further on, a word is taken for a field only if it has an underscore, since
+    "history" or "seed" may be a word like any other.
+    """
+    flags = FLAGS | LOOP_FLAGS
+    field, _, rest = str(error).partition(" ")
+    return click.UsageError(
+        f"{flags.get(field, field)} {re.sub(r'[a-z]+(?:_[a-z]+)+', lambda name: flags.get(name[0], name[0]), rest)}"
+    )
 
 
 def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionDetection | None":
@@ -232,7 +251,7 @@ def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionD
 
 
 def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the strings that break DRY's repetitions: those of the flag, else llama.cpp's; none when DRY is off."""
+    """Return the strings that end DRY's repetitions: the flag's, or llama.cpp's by default; () when DRY is off."""
     from lzsampler.llama import DRY_BREAKERS
 
     given: tuple[str, ...] = flags["dry_breakers"]
@@ -242,8 +261,17 @@ def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def with_tokens(params: "Params", llm: Any, flags: Mapping[str, Any]) -> "Params":
-    """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows."""
+    """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows.
+
+    Raises click.UsageError, naming the flag, for a token that the vocabulary does not have.
+    """
     from lzsampler.llama import dry_breaker_ids, exempt_ids
+    from lzsampler.sampler import refuse_tokens_outside
+
+    try:
+        refuse_tokens_outside(params, llm.n_vocab())
+    except ValueError as error:
+        raise _with_flags(error) from error
 
     strings = dry_breakers(params, flags)
     breakers = dry_breaker_ids(llm, strings if flags["dry_breakers"] else None) if strings else ()
@@ -264,5 +292,5 @@ def _bias(text: str) -> tuple[int, float]:
 
 
 def _unescaped(text: str) -> str:
-    """Return a breaker with its line breaks and tabs, which a shell passes on as a backslash and a letter."""
+    """Return a breaker with line breaks and tabs in place of \\n and \\t, which are easier to give in a shell."""
     return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -29,14 +29,17 @@ def check(status: int) -> None:
     raise LzsError(message)
 
 
-def integer(name: str, value: object, low: int, high: int) -> int:
-    """Return ``value`` as an int of low..high (numpy integers too); ValueError otherwise."""
+def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
+    """Return ``value`` as an int of low..high (numpy integers too); ValueError otherwise.
+
+    ``high_is``: what the upper bound is, for the message, beginning with a comma.
+    """
     if type(value) is int and low <= value <= high:
         return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     if not low <= int(value) <= high:
-        raise ValueError(f"{name} must be from {low} to {high}, got {value!r}")
+        raise ValueError(f"{name} must be from {low} to {high}{high_is}, got {value!r}")
     return int(value)
 
 
@@ -74,7 +77,7 @@ def mask_array(words: object, n_vocab: int) -> npt.NDArray[np.uint32]:
     if not isinstance(words, np.ndarray):
         raise ValueError(f"mask must be a numpy array or None, got {type(words).__name__}")
     if words.dtype not in (np.uint32, np.int32):
-        raise ValueError(f"mask must be uint32, got {words.dtype}")
+        raise ValueError(f"mask must be uint32 or int32, got {words.dtype}")
     if words.shape != ((n_vocab + 31) // 32,):
         raise ValueError(f"mask must have shape ({(n_vocab + 31) // 32},), got {words.shape}")
     return np.ascontiguousarray(words).view(np.uint32)

@@ -53,8 +53,8 @@ def evaluate(
     Settings that draw have a text a seed, greedy ones one text. A text is drawn with `sequence_seed` of that seed and
     the number of its prompt (from 0, tasks first): each prompt has noise of its own, and it is the same for all
     settings, which are thus compared under common random numbers. Every text is on the disk when it ends; a damaged
-    line of a folder that is resumed is named in the results, and its text made anew. ``judge``: a GGUF model that is
-    then asked whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. In the end
+    line of a folder that is resumed is named in the results, and its text generated again. ``judge``: a GGUF model that
+    is then asked whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. In the end
     results.json and report.html are in the folder.
 
     Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.

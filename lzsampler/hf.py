@@ -97,7 +97,7 @@ class LZLogitsProcessor:
         ``input_ids``: int[batch, length], each row a text from its (padded) prompt on. ``scores``: [batch, n_vocab] of
         any floating dtype on any device; float32 rows get the bits of `Sampler.process`, narrower ones are edited in
         float32 and rounded. Only the tokens of the history and of ``logit_bias`` are read and written; NaN and
-        infinities stay, but a bias of -inf forbids its token whatever its score.
+        infinities stay, but a bias of -inf forbids its token, even one whose score is NaN or +inf.
         ValueError for other shapes and for ids of the history outside the vocabulary.
         """
         if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):

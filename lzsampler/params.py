@@ -27,7 +27,7 @@ _FLOAT_MIN = float(np.finfo(np.float32).tiny)
 
 @dataclass(frozen=True)
 class RepetitionDetection:
-    """When a text is a loop: its last tokens are ``min_count`` copies of one pattern. Names and meaning are vLLM's.
+    """When a text counts as a loop: its last tokens are ``min_count`` copies of one pattern. The names are vLLM's.
 
     ``max_pattern_size`` and ``min_pattern_size``: of the pattern, tokens; a ``max_pattern_size`` of 0 is off, a
     ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2; that many of the longest pattern are at most 131072
@@ -75,11 +75,11 @@ class Params:
       ``exempt``: token ids that no penalty touches.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
       of m >= ``dry_allowed_length`` tokens (0..65535) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
-      ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the most, 131072).
-      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` makes them of strings.
-      Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
-    - ``logit_bias``: a number for each token id, added to its logit, as a dict or pairs; -inf forbids the token. It is
-      no penalty: ``exempt`` does not concern it.
+      ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the maximum, 131072).
+      ``dry_breakers``: token ids that no repetition crosses; `lzsampler.llama.dry_breaker_ids` returns those for
+      strings. Names and rules are llama.cpp's, without its limit of 64 tokens; docs/penalties.md.
+    - ``logit_bias``: numbers to add to the logits of single tokens, as a dict or pairs of token id and number; -inf
+      forbids the token. It is not a penalty, so that ``exempt`` has no effect on it.
     - ``temperature``: 0 (argmax, the lowest id on ties) or 1e-6..1e6; ``temperature_last=True`` truncates first, as
       llama.cpp's default chain does.
     - ``top_k`` (0 is off), ``top_p`` (0..1, 1 is off), ``min_p`` (0..1, 0 is off). ``ties``: "cut" keeps exactly k
@@ -174,7 +174,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 def sampling_fields(params: Params) -> list[str]:
-    """Return the fields that are set, of those that are no penalty: a host that samples has no use for them."""
+    """Return the fields of temperature, truncation and pick that are set, which a host that samples itself refuses."""
     names = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
     default = Params()
     return [name for name in names if getattr(params, name) != getattr(default, name)]
@@ -183,13 +183,14 @@ def sampling_fields(params: Params) -> list[str]:
 def _number(name: str, value: object, low: float, high: float) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise ValueError(f"{name} must be a number, got {value!r}")
-    number = float(value)
-    if not math.isfinite(number):
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value!r}")
+    number = value if isinstance(value, int) else float(value)  # an int may be too large for a float
     if not low <= number <= high:
-        bounds = f"at least {low:g}" if high == _FLOAT_MAX else f"from {low:g} to {high:g}"
+        only_low = number < low and high == _FLOAT_MAX and low > -high
+        bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.2g}"
         raise ValueError(f"{name} must be {bounds}, got {value!r}")
-    return number
+    return float(number)
 
 
 def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
@@ -205,7 +206,7 @@ def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
 
 
 def _logit_bias(table: object) -> tuple[tuple[int, float], ...]:
-    """Return pairs of token id and bias, sorted, so that tables which say the same are equal and can be hashed."""
+    """Return sorted pairs of token id and bias, so that equal tables compare equal and can be hashed."""
     if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
         raise ValueError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
     pairs: dict[int, float] = {}
@@ -218,8 +219,12 @@ def _logit_bias(table: object) -> tuple[tuple[int, float], ...]:
         token = integer("logit_bias", token, 0, INT32_MAX)
         if token in pairs:
             raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
-        forbids = isinstance(value, float | np.floating) and value == -math.inf
-        pairs[token] = -math.inf if forbids else _number("logit_bias", value, -_FLOAT_MAX, _FLOAT_MAX)
+        if isinstance(value, float | np.floating) and not math.isfinite(value):
+            if value != -math.inf:
+                raise ValueError(f"logit_bias must be finite, or -inf to forbid the token, got {value!r}")
+            pairs[token] = -math.inf
+        else:
+            pairs[token] = _number("logit_bias", value, -_FLOAT_MAX, _FLOAT_MAX)
     return tuple(sorted(pairs.items()))
 
 
@@ -235,19 +240,20 @@ def _detection(value: object) -> RepetitionDetection | None:
     return value if value is not None and value.max_pattern_size else None
 
 
-def fixed_field(before: Params, after: Params) -> str | None:
-    """Return the first field in which two settings differ though a sampler cannot change it between steps, or None.
+def fixed_difference(before: Params, after: Params) -> str | None:
+    """Return the first difference of two settings that a sampler cannot follow, as "FIELD cannot change", or None.
 
-    Strengths and numbers of truncation change at will; what shapes the history that a sampler keeps does not.
+    Strengths, temperature and truncation can change between steps. What determines the history that a sampler keeps
+    cannot, and neither can whether a penalty is on at all.
     """
     for field in _FIXED:
         if getattr(before, field) != getattr(after, field):
-            return field
+            return f"{field} cannot change"
     for field in ("lz_penalty", "dry_multiplier"):
         if (getattr(before, field) == 0) != (getattr(after, field) == 0):
-            return field
+            return f"{field} cannot be switched on or off"
     if counts(before) != counts(after):
-        return "repetition_penalty, frequency_penalty and presence_penalty together"
+        return "repetition_penalty, frequency_penalty and presence_penalty together cannot be switched on or off"
     return None
 
 
@@ -264,13 +270,13 @@ def counts(params: Params) -> bool:
 
 
 def to_json(params: Params) -> dict[str, Any]:
-    """Return the fields as JSON has them: `logit_bias` in pairs, with false for -inf, as llama-server takes it."""
+    """Return the fields for JSON: `logit_bias` as pairs, in which false stands for -inf, as llama-server accepts it."""
     pairs: Any = params.logit_bias
     return {**asdict(params), "logit_bias": [[token, False if bias == -math.inf else bias] for token, bias in pairs]}
 
 
 def from_json(fields: Mapping[str, Any]) -> Params:
-    """Return the `Params` that `to_json` wrote; ValueError, as theirs, when a value is out of range."""
+    """Return the `Params` that `to_json` wrote; ValueError, as from `Params`, when a value is out of range."""
     pairs = [(token, -math.inf if bias is False else bias) for token, bias in fields.get("logit_bias", ())]
     return Params(**{**fields, "logit_bias": pairs})
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ._check import LzsError, Tokens, check, integer, logits_array, mask_array, token_array
 from ._ffi import ffi, lib
-from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_field
+from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_difference
 
 MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
@@ -36,9 +36,9 @@ class Loop:
 class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
-    ``n_vocab``: number of logits a row. The same logits, params, seed and position (accepted tokens) give the same
-    token, whatever happened before: `sample` changes nothing, `accept` does. A seed belongs to a sequence: samplers of
-    several prompts need one each (`sequence_seed`). Not for two threads at a time.
+    ``n_vocab``: number of logits in a row. The same history, logits, params and seed give the same token: `sample`
+    changes nothing, only `accept` does. A seed belongs to a sequence, so that samplers of several prompts need one
+    each (`sequence_seed`). Not for two threads at a time; docs/sampler.md.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None) -> None:
@@ -58,7 +58,7 @@ class Sampler:
 
     @property
     def position(self) -> int:
-        """Number of accepted tokens: what keys the next draw."""
+        """Number of accepted tokens, which selects the noise of the next draw."""
         return int(lib.lzs_position(self.handle))
 
     @property
@@ -86,12 +86,13 @@ class Sampler:
         check(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
-        """Take one token into the text, whoever picked it. ValueError when it is not in the vocabulary."""
+        """Add a token to the text, picked here or elsewhere. ValueError when it is not in the vocabulary."""
         check(lib.lzs_accept(self.handle, integer("token", token, 0, self.n_vocab - 1)))
 
     def rewind(self, n: int) -> None:
         """Take back the last ``n`` accepted tokens; ValueError, with nothing changed, when there are fewer."""
-        check(lib.lzs_rewind(self.handle, integer("n", n, 0, self.position)))
+        n = integer("n", n, 0, self.position, high_is=", the number of accepted tokens")
+        check(lib.lzs_rewind(self.handle, n))
 
     def reset(self) -> None:
         """Forget history, position and masks; settings stay."""
@@ -100,8 +101,8 @@ class Sampler:
     def clone(self) -> "Sampler":
         """Return a sampler with the same history, position, masks and settings.
 
-        It has the seed of this one too, so that both draw the same tokens until they are given different ones:
-        `set_seed` makes the texts that follow independent.
+        It has the same seed too, so that both draw the same tokens: give one of them another seed (`set_seed`) to make
+        the texts that follow independent.
         """
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_clone(self.handle, out))
@@ -112,14 +113,18 @@ class Sampler:
         return made
 
     def copy_from(self, other: "Sampler") -> None:
-        """Become equal to ``other`` in history, position, masks and settings, as a clone of it, without a new object.
+        """Take over history, position, masks and settings of ``other``, as its clone would have them.
 
-        ValueError, with nothing changed, when the vocabularies differ or a setting that cannot change between steps
-        does (`set_params` says which these are).
+        No new object is made. ValueError, with nothing changed, when the vocabularies differ, or when the two samplers
+        differ in a setting that cannot change between steps (`set_params` lists these).
         """
+        if not isinstance(other, Sampler):
+            raise ValueError(f"other must be a Sampler, got {other!r}")
         if other.n_vocab != self.n_vocab:
             raise ValueError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
-        _refuse_fixed(self.params, other.params)
+        difference = fixed_difference(self.params, other.params)
+        if difference is not None:
+            raise ValueError(f"{difference} by copying from another sampler: clone() that one instead")
         check(lib.lzs_sampler_copy(self.handle, other.handle))
         self.params = other.params
 
@@ -128,31 +133,40 @@ class Sampler:
     def set_params(self, params: Params) -> None:
         """Use other settings from the next step on; history, position and masks stay.
 
-        What shapes the history cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
-        ``exempt``, ``repetition_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``, ``dry_breakers``, and
-        whether LZ, DRY and the other three penalties are on at all. ValueError, with nothing changed, names the field.
+        All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
+        others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
+        ``exempt``, ``repetition_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n`` and ``dry_breakers``.
+        The strengths of LZ and of DRY can change, but neither penalty can be switched on or off; the same holds for
+        repetition, frequency and presence taken together. ValueError, with nothing changed, names the field.
         """
         if not isinstance(params, Params):
             raise ValueError(f"params must be a Params, got {params!r}")
-        _refuse_fixed(self.params, params)
+        difference = fixed_difference(self.params, params)
+        if difference is not None:
+            raise ValueError(f"{difference} between steps: make a new Sampler")
         p, arrays = c_params(params)
         check(lib.lzs_sampler_set_params(self.handle, p))
         del arrays
         self.params = params
 
     def set_seed(self, seed: int) -> None:
-        """Draw with another seed, 0..2**64 - 1, from the next step on (`sequence_seed` makes some that are unlike)."""
+        """Draw with another seed, 0..2**64 - 1, from the next step on; `params` then has it.
+
+        `sequence_seed` derives seeds for several sequences from one.
+        """
         lib.lzs_sampler_set_seed(self.handle, integer("seed", seed, 0, 2**64 - 1))
         self.params = copy(self.params)
         object.__setattr__(self.params, "seed", int(seed))  # a frozen dataclass, but this copy is only being made
 
-    def set_mask(self, words: npt.NDArray[np.uint32] | None, owner: MaskOwner = "user") -> None:
-        """Allow only the tokens whose bit is 1, until changed; None removes the mask.
+    def set_mask(self, words: npt.NDArray[np.uint32] | npt.NDArray[np.int32] | None, owner: MaskOwner = "user") -> None:
+        """Allow only the tokens whose bit is 1, until the mask is set again; None removes it.
 
-        ``words``: uint32[ceil(n_vocab / 32)], least significant bit first, as llguidance and xgrammar make it; they
-        are copied. ``owner``: whose mask it is, "user" or "grammar"; a token is allowed when both masks allow it.
-        After a `rewind` the masks of that position are in force again, if they changed at most 32 times since; LzsError
-        by the next `sample` when they did more often and no mask was set after the `rewind`.
+        ``words``: uint32 or int32[ceil(n_vocab / 32)], least significant bit first, as llguidance and xgrammar make
+        them; they are copied. ``owner``: "user" or "grammar", each of which has a mask of its own; a token is allowed
+        when both masks allow it.
+
+        A `rewind` brings back the masks of the position that it goes back to, unless they have changed more than 32
+        times since then. In that case the next `sample` raises LzsError, unless a mask is set first.
         """
         if owner not in get_args(MaskOwner):
             raise ValueError(f"owner must be one of {', '.join(get_args(MaskOwner))}, got {owner!r}")
@@ -165,9 +179,9 @@ class Sampler:
     # -- logits --
 
     def edits(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Return what changes logits now: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
+        """Return the edits of the next step: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
 
-        All penalties and ``logit_bias`` make one edit a token: its logit x becomes
+        Penalties and ``logit_bias`` together make one edit for each token that they change: its logit x becomes
         (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token.
         """
         n = ffi.new("size_t *")
@@ -190,7 +204,7 @@ class Sampler:
     def process(
         self, logits: npt.NDArray[np.float32], out: npt.NDArray[np.float32] | None = None
     ) -> npt.NDArray[np.float32]:
-        """Apply edits, mask, temperature and truncation; -inf where a token was cut. Returns the row that it wrote.
+        """Write the row after edits, mask, temperature and truncation, -inf for tokens that were removed; return it.
 
         ``out``: float32[n_vocab], contiguous and writable, for the result; None writes it over ``logits``. The softmax
         of the result is what `sample` draws from. Raises as `sample`, with nothing written.
@@ -254,16 +268,10 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
                 raise ValueError(f"{field} must be tokens below {n_vocab}, the size of the vocabulary, got {token}")
 
 
-def _refuse_fixed(before: Params, after: Params) -> None:
-    field = fixed_field(before, after)
-    if field is not None:
-        raise ValueError(f"{field} cannot change between steps: make a new Sampler")
-
-
 def sequence_seed(seed: int, sequence: int) -> int:
-    """Return the seed of sequence number ``sequence`` among several that share a user's ``seed``, both 0..2**64 - 1.
+    """Return a seed for sequence number ``sequence`` of several that derive theirs from one ``seed``; 0..2**64 - 1.
 
-    Sequences with one seed draw with the same noise: the same prompt gives the same text each time.
+    Sequences with the same seed draw with the same noise, so that the same prompt gives the same text each time.
     """
     number = integer("sequence", sequence, 0, 2**64 - 1)
     return int(lib.lzs_sequence_seed(integer("seed", seed, 0, 2**64 - 1), number))
@@ -274,7 +282,7 @@ def _owned(handle: Any) -> Any:
 
 
 def loop_found(handle: Any) -> Loop | None:
-    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does (that of a link's sampler, for one)."""
+    """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does; also that inside a chain sampler."""
     loop = ffi.new("lzs_loop *")
     return Loop(loop.start, loop.period, loop.count) if lib.lzs_loop_found(handle, loop) else None
 

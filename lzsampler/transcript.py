@@ -34,7 +34,7 @@ def record(
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
 
-    ``dry_breakers``: the strings that those of ``params`` were made of, to be written instead of thousands of ids.
+    ``dry_breakers``: strings to write in place of the ids of ``params``, of which there may be thousands.
     """
     answer = {"role": "assistant", "content": generation.content}
     if generation.reasoning is not None:

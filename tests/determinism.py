@@ -101,7 +101,7 @@ def token_noise(ids: npt.NDArray[Any], seed: int, position: int) -> Singles:
 
 
 class Edit(NamedTuple):
-    """x -> (x > 0 ? x / repeat : x * repeat) + bias, for one token."""
+    """x -> (x > 0 ? x / repeat : x * repeat) + bias, for one token; a bias of -inf forbids it."""
 
     token: int
     repeat: float
@@ -114,6 +114,7 @@ class Plan:
 
     edits: tuple[Edit, ...] = ()
     mask: tuple[int, ...] | None = None
+    sign_aware: bool = True
     temperature: float = 1.0
     temperature_last: bool = False
     top_k: int = 0
@@ -133,13 +134,15 @@ class Picked(NamedTuple):
     token: int
 
 
-def edited(logits: Singles, edits: Sequence[Edit]) -> Singles:
+def edited(logits: Singles, edits: Sequence[Edit], sign_aware: bool = True) -> Singles:
     out = logits.copy()
     for edit in edits:
         x, repeat = logits[edit.token], np.float32(edit.repeat)
-        if np.isfinite(x):
+        if edit.bias == -np.inf:
+            out[edit.token] = -np.inf
+        elif np.isfinite(x):
             with np.errstate(over="ignore", under="ignore"):
-                x = (x / repeat if x > 0 else x * repeat) + np.float32(edit.bias)
+                x = (x / repeat if x > 0 or not sign_aware else x * repeat) + np.float32(edit.bias)
             out[edit.token] = np.clip(x, -FLOAT_MAX, FLOAT_MAX)
     return out
 
@@ -158,7 +161,7 @@ def top_p_target(top_p: float, total: int) -> int:
 
 def pick(logits: Singles, plan: Plan) -> Picked:
     """Pick a token of logits float32[n]. ValueError when an allowed logit is NaN or, as a subclass, none is allowed."""
-    x = edited(single(logits), plan.edits)
+    x = edited(single(logits), plan.edits, plan.sign_aware)
     allowed = np.ones(len(x), bool)
     if plan.mask is not None:
         allowed[:] = [plan.mask[i // 32] >> i % 32 & 1 for i in range(len(x))]

@@ -20,7 +20,7 @@ PATH = Path(__file__).parent / "vectors" / "determinism.json"
 
 Record = dict[str, Any]
 
-INF = float("inf")
+INF, NAN = float("inf"), float("nan")
 FLOAT_MAX = float(twin.FLOAT_MAX)
 SEEDS = (0, 1, 42, 2**32, 0x0123456789ABCDEF, 2**64 - 1)
 POSITIONS = (0, 1, 1000, 2**32 - 1, 2**32, 2**63 + 5)
@@ -140,16 +140,25 @@ def pick_record(
     """Return the record of one row under some parameters, picked with each seed at each position.
 
     With a ``history`` of accepted tokens the position is its length, and the penalties of ``params`` make the edits.
+    ``logit_bias``, pairs of a token and a number, makes some too.
     """
     x = twin.single(row)
     real = {k: float(np.float32(v)) for k, v in params.items() if isinstance(v, float)}
     repeat, presence = real.get("repetition_penalty", 1.0), real.get("presence_penalty", 0.0)
-    edits = tuple(twin.Edit(t, repeat, -presence + 0.0) for t in sorted(set(history)))
-    settings = {k: real.get(k, v) for k, v in params.items() if k not in ("repetition_penalty", "presence_penalty")}
+    folded = {t: twin.Edit(t, repeat, -presence + 0.0) for t in history}
+    for t, bias in params.get("logit_bias", ()):
+        before = folded.get(t, twin.Edit(t, 1.0, 0.0))
+        folded[t] = before._replace(bias=float(np.float32(before.bias) + np.float32(bias)))
+    edits = tuple(folded[t] for t in sorted(folded))
+    made_edits = ("repetition_penalty", "presence_penalty", "logit_bias")
+    settings = {k: real.get(k, v) for k, v in params.items() if k not in made_edits}
+    written: Record = {k: hex_float(real[k]) if k in real else v for k, v in params.items()}
+    if "logit_bias" in params:
+        written["logit_bias"] = [[t, hex_float(np.float32(bias))] for t, bias in params["logit_bias"]]
     record: Record = {
         "name": name,
         "logits": [hex_float(value) for value in x],
-        "params": {k: hex_float(real[k]) if k in real else v for k, v in params.items()},
+        "params": written,
         "history": list(history),
         "edits": [{"token": e.token, "repeat": hex_float(e.repeat), "bias": hex_float(e.bias)} for e in edits],
         "mask": None if mask is None else [hex_word(w) for w in mask],
@@ -233,11 +242,32 @@ def pick_vectors() -> Iterable[Record]:
     yield pick_record("edits of zeros", [0.0, -0.0, 0.0], history=[0, 1], repetition_penalty=2.0)
     yield pick_record("edits and a mask", tied, history=history, repetition_penalty=1.7, mask=[0b10111010], top_k=3)
 
+    signs = [2.0, -2.0, 0.0, -1.5, 0.5, -1.0]
+    for aware in (True, False):
+        yield pick_record(
+            f"sign_aware {aware}", signs, history=[0, 1, 2, 3], repetition_penalty=1.75, sign_aware=aware, top_k=4
+        )
+    yield pick_record(
+        "sign_aware False, a logit that overflows", [-3e38, 3e38, 1], history=[0, 1], repetition_penalty=0.25,
+        sign_aware=False, temperature=1e6,
+    )  # fmt: skip
+    forbidden = [0.5, INF, NAN, 1.0, 0.25]
+    yield pick_record("logit bias", tied, logit_bias=[(1, 0.75), (4, -0.5), (6, 2.0)], top_k=5)
+    yield pick_record("a logit bias of -inf on a finite logit", tied, logit_bias=[(0, -INF)], top_k=2)
+    yield pick_record("a logit bias of -inf on +inf and NaN", forbidden, logit_bias=[(1, -INF), (2, -INF)])
+    yield pick_record("the same, temperature 0", forbidden, logit_bias=[(1, -INF), (2, -INF)], temperature=0.0)
+    yield pick_record("a finite logit bias leaves +inf", [0.5, INF, 1.0], logit_bias=[(1, -100.0)])
+    yield pick_record("a finite logit bias leaves NaN", [0.5, NAN, 1.0], logit_bias=[(1, -100.0)])
+    yield pick_record("a logit bias and the penalties of a token", tied, history=history, repetition_penalty=1.5,
+                      presence_penalty=0.5, logit_bias=[(0, 0.25), (3, -INF)])  # fmt: skip
+    yield pick_record("a logit bias forbids every token", [1.0, INF, NAN], logit_bias=[(t, -INF) for t in range(3)])
+    yield pick_record("a logit bias and a mask forbid every token", [1.0, 2.0], logit_bias=[(0, -INF)], mask=[0b01])
+
     middle = logits(100, 1, 4)
     yield pick_record("every third token", middle, mask=mask_words(100, range(0, 100, 3)), top_p=0.8)
     spare = [0xFFFFFFFF] * 4
     yield pick_record("bits beyond the vocabulary mean nothing", middle, mask=spare, top_k=30)
-    nan = [1.0, float("nan"), 2.0]
+    nan = [1.0, NAN, 2.0]
     yield pick_record("NaN", nan)
     yield pick_record("NaN, temperature 0", nan, temperature=0.0)
     yield pick_record("a masked NaN is never seen", nan, mask=[0b101])

@@ -1,4 +1,6 @@
-"""The twin of the C core: DESIGN.md sections 4 to 6 in slow, obvious, double-precision code, the oracle of the tests.
+"""The twin of the C core, and the oracle of the tests: slow, obvious code in double precision.
+
+It follows docs/penalties.md, and docs/determinism.md for the order of the steps and the truncation.
 
 Only the random words and the uniforms made of them (the functions under "random numbers") mirror docs/determinism.md
 bit for bit; they are what the words "the same seed gives the same token" mean. Everything else knows nothing of how
@@ -56,7 +58,7 @@ def lz_matches(history: Tokens, window: int, buffer: int) -> dict[int, list[Matc
 
 
 def lz_costs(history: Tokens, window: int, buffer: int, formula: str) -> dict[int, float]:
-    """Return cost(t) in bits, not clamped, of each token of the window (DESIGN section 5)."""
+    """Return cost(t) in bits, not clamped, of each token of the window (docs/penalties.md)."""
     matches = lz_matches(history, window, buffer)
     if formula == "rate":
         return {t: min((math.log2(m.distance + 1) + math.log2(m.length)) / m.length for m in ms)

@@ -34,8 +34,11 @@ def single(bits: str) -> float:
 
 def real_params(record: Record) -> dict[str, Any]:
     """Return the params of a pick, reals as floats (they are singles, so nothing is rounded)."""
-    names = ("ties",)
-    return {k: float.fromhex(v) if isinstance(v, str) and k not in names else v for k, v in record["params"].items()}
+    params: Record = {
+        k: float.fromhex(v) if isinstance(v, str) and k != "ties" else v for k, v in record["params"].items()
+    }
+    bias = [(token, float.fromhex(v)) for token, v in params.pop("logit_bias", ())]
+    return params | {"logit_bias": bias} if bias else params
 
 
 def row(record: Record) -> twin.Singles:
@@ -83,6 +86,18 @@ def test_the_worked_example_is_the_vector() -> None:
         assert f"| {token} | {picked.y[i]:.6f} | {weights[i]} | {noise[i]:.6f} | {picked.scores[i]:.6f} | " in DOC
         assert all(b in DOC for b in bits[1:])
     assert f"The token is {draw['token']}." in DOC
+
+
+def test_the_page_defines_philox() -> None:
+    """The round as the page writes it, with the page's own numbers, gives the vectors."""
+    (block,) = re.findall(r"repeated 10 times:\n\n((?: {4}.*\n)+)", DOC)
+    code = "\n".join(line.strip() for line in block.splitlines())
+    for record in VECTORS["philox"]:
+        names = ("c0", "c1", "c2", "c3", "k0", "k1")
+        state = dict(zip(names, map(number, record["counter"] + record["key"]), strict=True))
+        for _ in range(10):
+            exec(code, {}, state)  # the page's block is Python too
+        assert [state[name] for name in names[:4]] == [number(w) for w in record["words"]]
 
 
 # ---- every stage, against double precision ----

@@ -282,7 +282,9 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
     ("keywords", "message"),
     [
         ({"dry_multiplier": -1.0}, "dry_multiplier must be at least 0, got -1"),
-        ({"dry_breakers": "ab"}, "dry_breakers must be a sequence of token ids, got 'ab'"),
+        ({"dry_breakers": "ab"}, "dry_breakers must be a sequence of token ids and strings, got 'ab'"),
+        ({"dry_breakers": None}, "dry_breakers must be a sequence of token ids and strings, got None"),
+        ({"exempt": "ab"}, "exempt must be a sequence of token ids and strings, got 'ab'"),
         ({"dry_breakers": [""]}, "not empty, got ''"),
         ({"dry_breakers": [4096]}, "dry_breakers must be tokens below 4096"),
         ({"logit_bias": {"5": 1.0}}, "logit_bias takes token ids, got '5'"),

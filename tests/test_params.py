@@ -66,6 +66,25 @@ def test_it_is_frozen_and_a_value() -> None:
     assert hash(Params(top_k=3)) == hash(Params(top_k=3))
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "range_"),
+    [
+        ("lz_penalty", -0.5, "at least 0"),
+        ("lz_penalty", 1e40, r"from 0 to 3.4e+38"),
+        ("dry_multiplier", 1e40, "from 0 to 3.4e+38"),
+        ("dry_base", 0.5, "at least 1"),
+        ("dry_base", 1e40, "from 1 to 3.4e+38"),
+        ("frequency_penalty", -1e40, "from -3.4e+38 to 3.4e+38"),
+        ("presence_penalty", 10**400, "from -3.4e+38 to 3.4e+38"),
+        ("temperature", 2e6, "from 0 to 1e+06"),
+        ("top_p", 1.5, "from 0 to 1"),
+    ],
+)
+def test_a_refusal_names_the_bound_that_the_value_breaks(field: str, value: float, range_: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{field} must be {range_}, got {value!r}')}$"):
+        Params(**{field: value})  # type: ignore[arg-type]
+
+
 def refuses(field: str, value: Any, **others: Any) -> None:
     with pytest.raises(ValueError, match=field) as caught:
         Params(**{field: value}, **others)
@@ -180,9 +199,9 @@ def test_logit_bias_is_a_value_however_it_is_given() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({1: math.nan}, "logit_bias must be finite, got nan"),
-        ({1: math.inf}, "logit_bias must be finite, got inf"),
-        ({1: 1e39}, "logit_bias must be .*, got 1e+39"),
+        ({1: math.nan}, "logit_bias must be finite, or -inf to forbid the token, got nan"),
+        ({1: math.inf}, "logit_bias must be finite, or -inf to forbid the token, got inf"),
+        ({1: 1e39}, "logit_bias must be from -3.4e+38 to 3.4e+38, got 1e+39"),
         ({1: "5"}, "logit_bias must be a number, got '5'"),
         ({1: True}, "logit_bias must be a number, got True"),
         ({"1": 5}, "logit_bias takes token ids, got '1'"),

@@ -1,4 +1,6 @@
-"""The Python blocks of the README and of the pages on applications run as printed; links lead somewhere."""
+"""The Python blocks of the README and of the pages on applications and on the sampler run as printed; links lead
+somewhere.
+"""
 
 import os
 import re
@@ -10,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [README, (ROOT / "docs" / "llama-cpp-python.md").read_text(encoding="utf-8")]
+SAMPLER_PAGE = (ROOT / "docs" / "sampler.md").read_text(encoding="utf-8")
+PAGES = [README, (ROOT / "docs" / "llama-cpp-python.md").read_text(encoding="utf-8"), SAMPLER_PAGE]
 BLOCKS = [block for page in PAGES for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)]
 
 
@@ -24,6 +27,10 @@ def test_python_block(block: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert ("print" in block) == bool(done.stdout.strip())
+    if block in SAMPLER_PAGE:  # where the comment after each print begins with what is printed
+        comments = re.findall(r"print\(.*\)  # (.*)", block)
+        for comment, line in zip(comments, done.stdout.splitlines(), strict=True):
+            assert comment.startswith(line)
 
 
 SECTIONS = {  # heading: files that its block leaves
@@ -55,10 +62,14 @@ def test_shell_block(heading: str, tmp_path: Path) -> None:
 
 
 def test_there_are_blocks() -> None:
-    assert len(BLOCKS) >= 6
+    assert len(BLOCKS) >= 11
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)]+)\)", README))))
-def test_link(target: str) -> None:
+LINKS = [(folder, target) for folder, page in (("", README), ("docs", SAMPLER_PAGE))
+         for target in sorted(set(re.findall(r"\]\(([^)]+)\)", page)))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("folder", "target"), LINKS)
+def test_link(folder: str, target: str) -> None:
     if not target.startswith("http"):
-        assert (ROOT / target).exists()
+        assert (ROOT / folder / target).exists()

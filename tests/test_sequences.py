@@ -82,32 +82,52 @@ def test_settings_that_change_between_steps(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
+    ("change", "difference"),
     [
-        ({"lz_window": 256}, "lz_window"),
-        ({"lz_buffer": 3}, "lz_buffer"),
-        ({"penalty_window": 5}, "penalty_window"),
-        ({"history": "all"}, "history"),
-        ({"exempt": (1,)}, "exempt"),
-        ({"repetition_detection": {"max_pattern_size": 4, "min_count": 2}}, "repetition_detection"),
-        ({"pick": "llama"}, "pick"),
-        ({"logit_bias": {3: 2.0}}, "logit_bias"),
-        ({"dry_penalty_last_n": 64}, "dry_penalty_last_n"),
-        ({"dry_breakers": (1,)}, "dry_breakers"),
-        ({"lz_penalty": 0.0}, "lz_penalty"),
-        ({"dry_multiplier": 0.0}, "dry_multiplier"),
-        ({"presence_penalty": 0.0}, "repetition_penalty, frequency_penalty and presence_penalty together"),
+        ({"lz_window": 256}, "lz_window cannot change"),
+        ({"lz_buffer": 3}, "lz_buffer cannot change"),
+        ({"penalty_window": 5}, "penalty_window cannot change"),
+        ({"history": "all"}, "history cannot change"),
+        ({"exempt": (1,)}, "exempt cannot change"),
+        ({"repetition_detection": {"max_pattern_size": 4, "min_count": 2}}, "repetition_detection cannot change"),
+        ({"pick": "llama"}, "pick cannot change"),
+        ({"logit_bias": {3: 2.0}}, "logit_bias cannot change"),
+        ({"dry_penalty_last_n": 64}, "dry_penalty_last_n cannot change"),
+        ({"dry_breakers": (1,)}, "dry_breakers cannot change"),
+        ({"lz_penalty": 0.0}, "lz_penalty cannot be switched on or off"),
+        ({"dry_multiplier": 0.0}, "dry_multiplier cannot be switched on or off"),
+        (
+            {"presence_penalty": 0.0},
+            "repetition_penalty, frequency_penalty and presence_penalty together cannot be switched on or off",
+        ),
     ],
 )
-def test_settings_that_cannot_change(change: dict[str, Any], field: str) -> None:
+def test_settings_that_cannot_change(change: dict[str, Any], difference: str) -> None:
     sampler = after(50, BEFORE, HISTORY)
-    with pytest.raises(ValueError, match=f"^{field} cannot change between steps: make a new Sampler"):
+    with pytest.raises(ValueError, match=f"^{difference} between steps: make a new Sampler$"):
         sampler.set_params(replace(BEFORE, **change))
     other = Sampler(50, replace(BEFORE, **change))
-    with pytest.raises(ValueError, match=f"^{field} cannot change"):
+    with pytest.raises(
+        ValueError, match=rf"^{difference} by copying from another sampler: clone\(\) that one instead$"
+    ):
         sampler.copy_from(other)
     assert sampler.params == BEFORE
     assert_same(sampler, after(50, BEFORE, HISTORY), np.zeros(50, np.float32))
+
+
+def test_params_are_those_in_force() -> None:
+    """`params` has what was set last, so that settings made from it keep everything else, the seed too."""
+    logits = np.random.default_rng(3).normal(size=50).astype(np.float32)
+    given = Params(seed=1)
+    sampler = after(50, given, HISTORY)
+    sampler.set_seed(5)
+    assert (sampler.params, given.seed) == (Params(seed=5), 1)
+    sampler.set_params(replace(sampler.params, temperature=0.5))
+    assert sampler.params == Params(seed=5, temperature=0.5)
+    assert_same(sampler, after(50, Params(seed=5, temperature=0.5), HISTORY), logits)
+    sampler.set_params(Params(temperature=2.0, seed=9))
+    assert sampler.params == Params(seed=9, temperature=2.0)
+    assert_same(sampler, after(50, Params(seed=9, temperature=2.0), HISTORY), logits)
 
 
 # ---- copies ----
@@ -128,6 +148,8 @@ def test_a_copy_is_the_other_in_all_that_it_has() -> None:
     assert_same(origin, after(50, origin.params, HISTORY[:5]), logits)
     with pytest.raises(ValueError, match="n_vocab of the other sampler must be 50, got 51"):
         copy.copy_from(Sampler(51, origin.params))
+    with pytest.raises(ValueError, match="other must be a Sampler, got None"):
+        copy.copy_from(None)  # type: ignore[arg-type]
 
 
 # ---- masks ----

@@ -115,3 +115,9 @@ def test_breakers_of_a_whole_model() -> None:
 def test_strings_that_are_no_breakers(strings: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         dry_breaker_ids(opened(SPM), strings)
+
+
+@pytest.mark.parametrize("source", [None, "model.gguf"])
+def test_sources_that_have_no_vocabulary(source: Any) -> None:
+    with pytest.raises(ValueError, match=f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}"):
+        dry_breaker_ids(source)

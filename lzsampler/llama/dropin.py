@@ -188,13 +188,15 @@ def _taken(keywords: dict[str, Any], names: Sequence[str] = _OURS) -> dict[str, 
 def merged(llm: Any, settings: _Settings, ours: Mapping[str, Any]) -> _Settings:
     """Return settings with some of `_OURS_ALONE` in place of theirs; ``exempt`` and ``dry_breakers`` may hold strings.
 
-    DRY that is switched on where there are no breakers gets those of llama.cpp.
+    When DRY is switched on and no breakers are given, it gets those of llama.cpp.
     """
     flags = {name: ours[name] for name in ("fast_grammar", "trim") if name in ours}
     params = ours.get("params", settings.params)
     changes = {name: ours[name] for name in (*PER_CALL, "logit_bias") if name in ours}
     for name, tokens_of in _TOKENS_OF.items():
-        given = changes.get(name)
+        given = changes.get(name, ())
+        if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+            raise ValueError(f"{name} must be a sequence of token ids and strings, got {given!r}")
         if isinstance(given, list | tuple | set | frozenset) and any(isinstance(token, str) for token in given):
             strings = [token for token in given if isinstance(token, str)]
             changes[name] = (*(token for token in given if not isinstance(token, str)), *tokens_of(llm, strings))

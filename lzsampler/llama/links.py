@@ -94,7 +94,17 @@ def _link(source: Sampler, kind: int) -> Any:
 
 
 def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
-    """Return the token ids that strings are made of in the vocabulary of a `llama_cpp.Llama`, for `Params.exempt`."""
-    if isinstance(strings, str):
+    """Return the token ids that strings are made of in the vocabulary of a `llama_cpp.Llama`, for `Params.exempt`.
+
+    ValueError for another ``llm``, for anything but a list of strings, and for an empty string.
+    """
+    if not isinstance(llm, llama_cpp.Llama):
+        raise ValueError(f"llm must be a llama_cpp.Llama, got {llm!r}")
+    if isinstance(strings, str | bytes):
         raise ValueError(f"strings must be a list of strings, got {strings!r}")
-    return tuple(sorted({int(t) for s in strings for t in llm.tokenize(s.encode(), add_bos=False, special=True)}))
+    ids: set[int] = set()
+    for string in strings:
+        if not isinstance(string, str) or not string:
+            raise ValueError(f"strings must be strings that are not empty, got {string!r}")
+        ids.update(llm.tokenize(string.encode(), add_bos=False, special=True))
+    return tuple(sorted(ids))

@@ -115,19 +115,22 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
 
     ``source``: a `llama_cpp.Llama` or a `Vocabulary`, whose texts are read at the first call (half a second for 262,144
     tokens). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk), as far as
-    the vocabulary has them. A special token has its name for a text.
+    the vocabulary has them. The text of a special token is its name.
 
     For a string of one character these are the tokens at which llama.cpp stops. For a longer one llama.cpp also stops
     where several tokens spell it together, which a set of single tokens cannot express.
 
-    ValueError for anything but a list of strings, for an empty string, and for one that no token contains.
+    ValueError for another ``source``, for anything but a list of strings, for an empty string, and for one that no
+    token contains.
     """
+    if not isinstance(source, llama_cpp.Llama | Vocabulary):
+        raise ValueError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
     if isinstance(strings, str | bytes):
         raise ValueError(f"strings must be a list of strings, got {strings!r}")
     wanted = DRY_BREAKERS if strings is None else tuple(strings)
     if source not in _token_texts:
-        known = isinstance(source, Vocabulary)
-        _token_texts[source] = _TokenTexts(source._vocab if known else llama_cpp.llama_model_get_vocab(source.model))
+        vocab = source._vocab if isinstance(source, Vocabulary) else llama_cpp.llama_model_get_vocab(source.model)
+        _token_texts[source] = _TokenTexts(vocab)
     texts = _token_texts[source]
     ids: set[int] = set()
     for string in wanted:
