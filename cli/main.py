@@ -31,6 +31,9 @@ for command in (generate, audit, evaluate_command, info, bench, demo):
 
 def main() -> None:
     """Run `lzs` with the arguments of the process and exit: 0 done, 1 failure, 2 usage, 130 Ctrl-C."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed by whoever started us: nothing is read, and nobody reads
+            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):  # a model writes any character, whatever the locale; a program reads UTF-8
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
