@@ -53,8 +53,13 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     size_t n = h->table.n;
     int32_t length = (int32_t)h->n;
     if (h->count_window) {
+        enum { OFTEN = 8 };
+        lzs_edit by_count[OFTEN]; /* most tokens were counted a few times only */
+        for (int32_t count = 0; count < OFTEN; count++) by_count[count] = lzs_counted_edit(params, 0, count);
         for (size_t i = 0; i < n; i++) {
-            edits[i] = lzs_counted_edit(params, entries[i].token, entries[i].count);
+            int32_t count = entries[i].count;
+            edits[i] = count < OFTEN ? by_count[count] : lzs_counted_edit(params, 0, count);
+            edits[i].token = entries[i].token;
             if (entries[i].last >= 0) edits[i].bias = lzs_finite(edits[i].bias + lzs_lz_bias_of(&e->lz, h, i));
         }
     } else { /* LZ alone, so every entry is in reach: a look-up each, then the few that have longer matches */

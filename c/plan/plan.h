@@ -14,7 +14,10 @@ static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_awar
     if (edit->bias == -INFINITY) return -INFINITY;
     if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x;
     float scaled = x;
-    if (edit->repeat != 1.0f) scaled = x > 0.0f || !sign_aware ? x / edit->repeat : x * edit->repeat;
+    if (edit->repeat != 1.0f) { /* both, since the sign is hard to predict and a wrong branch costs more */
+        float quotient = x / edit->repeat, product = x * edit->repeat;
+        scaled = (x > 0.0f) | !sign_aware ? quotient : product;
+    }
     return lzs_finite(scaled + edit->bias);
 }
 
