@@ -34,16 +34,18 @@ SEQUENCES: dict[str, dict[str, Any]] = {
 }
 
 
-def sequence(n_vocab: int, params: Params, n_tokens: int, backend: Any) -> int:
+def sequence(n_vocab: int, params: Params, n_tokens: int) -> int:
     """Return the bytes of a sampler that uses a backend of others, after n_tokens tokens."""
     p, arrays = c_params(params)
-    out = ffi.new("lzs_sampler **")
-    check(lib.lzs_sampler_new_shared(n_vocab, p, backend, out))
+    out, backend = ffi.new("lzs_sampler **"), ffi.new("lzs_backend **")
+    check(lib.lzs_backend_new(n_vocab, lib.lzs_edits_max(p, n_vocab), 0, backend))
+    check(lib.lzs_sampler_new_shared(n_vocab, p, backend[0], out))
     del arrays
     for token in history(n_vocab, n_tokens):
         check(lib.lzs_accept(out[0], token))
     held = int(lib.lzs_memory(out[0]))
     lib.lzs_sampler_free(out[0])
+    lib.lzs_backend_free(backend[0])
     return held
 
 
@@ -54,7 +56,7 @@ def heap(n_vocab: int) -> list[dict[str, Any]]:
     results = [{"bytes of": f"a backend, V = {n_vocab}, {N_EDITS} edits", "bytes": int(lib.lzs_backend_memory(out[0]))}]
     for name, fields in SEQUENCES.items():
         for n in (700, 5000):
-            held = sequence(n_vocab, Params(**fields), n, out[0])
+            held = sequence(n_vocab, Params(**fields), n)
             results.append({"bytes of": f"a sequence of {n} tokens, {name}", "bytes": held})
     lib.lzs_backend_free(out[0])
     return results
