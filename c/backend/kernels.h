@@ -118,10 +118,10 @@ typedef struct lzs_kernels {
     /* The words of n groups from group 0 on; n is a multiple of 16. */
     void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
     /* The group's maximum and its word give a lower bound of its tokens' scores (lzs_group_bound). Writes the groups g < n (a
-     * multiple of 16) whose bound is at most `score` and whose maximum is at least `low`; returns their number. The row's
-     * maximum is finite. */
+     * multiple of 16) whose bound is above `above` and at most `score`, and whose maximum is at least `low`; returns their
+     * number. The row's maximum is finite. */
     int32_t (*contenders)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
-                          float score, int32_t *groups);
+                          float above, float score, int32_t *groups);
     /* The group of n with the least bound. */
     int32_t (*favourite)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale);
     /* Runs the race with the tokens of one group that are allowed and inside the cut. */

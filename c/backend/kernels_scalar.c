@@ -59,10 +59,11 @@ static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
 }
 
 static int32_t scalar_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
-                                 float score, int32_t *groups) {
+                                 float above, float score, int32_t *groups) {
     int32_t found = 0;
     for (int32_t g = 0; g < n; g++) {
-        if (maxima[g] >= low && lzs_group_bound(scale, maxima[g], words[g]) <= score) groups[found++] = g;
+        float bound = lzs_group_bound(scale, maxima[g], words[g]);
+        if (maxima[g] >= low && bound > above && bound <= score) groups[found++] = g;
     }
     return found;
 }

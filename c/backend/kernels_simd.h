@@ -247,10 +247,12 @@ LZS_FN static inline vf bounds_of(const float *maxima, const uint32_t *words, lz
 }
 
 LZS_FN static int32_t simd_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
-                                      float score, int32_t *groups) {
+                                      float above, float score, int32_t *groups) {
     int32_t found = 0;
     for (int32_t g = 0; g < n; g += V_LANES) {
-        uint32_t bits = v_bits(v_and(v_ge(v_set(score), bounds_of(maxima + g, words + g, scale)), v_ge(v_load(maxima + g), v_set(low))));
+        vf bound = bounds_of(maxima + g, words + g, scale);
+        vm between = v_and(v_gt(bound, v_set(above)), v_ge(v_set(score), bound));
+        uint32_t bits = v_bits(v_and(between, v_ge(v_load(maxima + g), v_set(low))));
         for (; bits; bits &= bits - 1) groups[found++] = g + lzs_lowest_bit(bits);
     }
     return found;

@@ -10,7 +10,10 @@
 enum {
     FEW = 48,    /* tokens that are cheaper to run one by one */
     CHUNK = 128, /* groups that are judged by the same score */
+    ROUNDS = 4,
 };
+
+static const float STEP = 3.0f; /* bits of a round */
 
 /* Runs one token, given the word of its group. */
 static void run_token(lzs_race *race, float x, int32_t id, uint32_t word) {
@@ -24,28 +27,41 @@ static void run_token(lzs_race *race, float x, int32_t id, uint32_t word) {
     lzs_run(race, x, id, noise);
 }
 
-/* Runs the unedited tokens, group by group: first the group that is likeliest to win, then all whose bound does not lie
- * behind the score. */
-static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race) {
-    int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS, groups[CHUNK], favourite = -1;
-    uint32_t *words = b->scratch.words;
+/* Opens the groups whose bounds are above `above` and at most `score`. */
+static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, float score, lzs_race *race) {
+    int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS, groups[CHUNK];
+    const uint32_t *words = b->scratch.words;
     float low = lzs_key_float(c->cut.key);
-    b->kernels->group_words(race->key, n, words);
-    if (c->scale.max < INFINITY) {
-        favourite = b->kernels->favourite(b->maxima, words, n, c->scale);
-        b->kernels->open(&c->row, favourite, words[favourite], c->cut, race);
-    }
     for (int32_t from = 0; from < n; from += CHUNK) {
         int32_t size = n - from < CHUNK ? n - from : CHUNK, found = 0;
         if (c->scale.max < INFINITY) {
-            found = b->kernels->contenders(b->maxima + from, words + from, size, c->scale, low, race->score, groups);
+            float most = race->score < score ? race->score : score;
+            found = b->kernels->contenders(b->maxima + from, words + from, size, c->scale, low, above, most, groups);
         } else { /* gaps are 0 or infinite: bounds tell nothing */
             for (int32_t g = 0; g < size; g++) groups[found++] = g;
         }
         for (int32_t i = 0; i < found; i++) {
             int32_t group = from + groups[i];
-            if (group != favourite) b->kernels->open(&c->row, group, words[group], c->cut, race);
+            b->kernels->open(&c->row, group, words[group], c->cut, race);
         }
+    }
+}
+
+/* Runs the unedited tokens, group by group, in a few rounds from the lowest bounds up: an early good score spares most groups
+ * being opened. */
+static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race) {
+    int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS;
+    b->kernels->group_words(race->key, n, b->scratch.words);
+    if (!(c->scale.max < INFINITY)) {
+        open_groups(b, c, -INFINITY, INFINITY, race);
+        return;
+    }
+    int32_t favourite = b->kernels->favourite(b->maxima, b->scratch.words, n, c->scale);
+    float above = -INFINITY, upto = lzs_group_bound(c->scale, b->maxima[favourite], b->scratch.words[favourite]) + STEP;
+    for (int round = 1; above < race->score; round++, above = upto, upto += STEP) {
+        if (round == ROUNDS || !(upto < INFINITY)) upto = INFINITY;
+        open_groups(b, c, above, upto, race);
+        if (upto == INFINITY) return;
     }
 }
 

@@ -170,11 +170,17 @@ static void test_bounds(int32_t n, bool masked, int try) {
     for (int s = 0; s < 4; s++) {
         float score = (float[]){INFINITY, 0.0f, -4.0f, -9.0f}[s], low = (float[]){-FLT_MAX, 0.0f, -FLT_MAX, 2.0f}[s];
         groups[n_groups] = 42;
-        int32_t found = table->contenders(maxima, words, n_groups, scale, low, score, groups);
-        CHECK(found == lzs_kernels_scalar.contenders(maxima, words, n_groups, scale, low, score, expected_groups));
+        float above = s == 2 ? -6.0f : -INFINITY;
+        int32_t found = table->contenders(maxima, words, n_groups, scale, low, above, score, groups);
+        CHECK(found == lzs_kernels_scalar.contenders(maxima, words, n_groups, scale, low, above, score, expected_groups));
         CHECK(memcmp(groups, expected_groups, (size_t)found * sizeof *groups) == 0 && groups[n_groups] == 42);
         memset(listed, 0, sizeof listed);
         for (int32_t i = 0; i < found; i++) listed[groups[i]] = true;
+        found = table->contenders(maxima, words, n_groups, scale, low, -INFINITY, above, groups);
+        for (int32_t i = 0; i < found; i++) { /* the bounds up to one number and those above it are all bounds */
+            CHECK(!listed[groups[i]]);
+            listed[groups[i]] = true;
+        }
         for (int32_t id = 0; id < n; id += 1 + n / 2000) {
             if (!lzs_allowed(row.mask, id) || !(logits[id] >= low)) continue;
             float own = lzs_gap_bits(scale, logits[id]) + lzs_log2(lzs_token_noise(key, id));
