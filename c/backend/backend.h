@@ -45,8 +45,8 @@ static inline float lzs_temperature_scale(float temperature) {
     return 0x1.715476p+0f / temperature; /* log2(e) / T */
 }
 
-/* Reads the row: edited logits, maxima, truncation. LZS_EINVAL, LZS_ESPACE, LZS_EMASKED, LZS_ENAN. lzs_backend_end
- * follows, whatever the status. */
+/* Reads the row: edited logits, maxima, truncation. LZS_EINVAL, LZS_ESPACE, LZS_EMASKED, LZS_ENAN. Every call
+ * is followed by lzs_backend_end, also after an error. */
 lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *plan, lzs_candidates *c);
 void lzs_backend_end(lzs_backend *b, const lzs_candidates *c);
 
@@ -64,7 +64,7 @@ lzs_status lzs_llama_dist_pick(lzs_backend *b, const lzs_candidates *c, const lz
 lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_plan *plan, int32_t *token);
 
 /* The k best tokens of a row after the plan's edits and mask, best first, in the backend's list; at most LZS_LIST / 2.
- * Fewer where fewer are allowed; 0 where they cannot be told at once (NaN, thousands of equals). */
+ * Fewer where fewer are allowed; 0 where they cannot be found directly (NaN, thousands of equal logits). */
 int32_t lzs_backend_best(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t k);
 
 /* The backend's entry for speculative decoding: how many of n_draft drafted tokens stand, and the token after them, from

@@ -91,11 +91,11 @@ typedef struct lzs_histogram {
     uint64_t bins[LZS_BINS];
 } lzs_histogram;
 
-/* The runner that leads the race. */
+/* The token that leads the race so far. */
 typedef struct lzs_race {
     lzs_noise_key key;
     lzs_softmax_scale scale;
-    float score; /* +inf before the first runner */
+    float score; /* +inf before the first token */
     int32_t token;
 } lzs_race;
 
@@ -224,7 +224,7 @@ static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word)
     return (s.max - x) * s.scale + log2_k;
 }
 
-/* One runner of the race, in whatever order they come: the smallest score wins, the lowest id on ties. */
+/* One token of the race. They may come in any order: the smallest score wins, and the lowest id on ties. */
 static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
     float score = lzs_gap_bits(race->scale, x) + lzs_log2(noise);
     if (race->token < 0 || score < race->score || (score == race->score && id < race->token)) {

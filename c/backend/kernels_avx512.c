@@ -76,7 +76,7 @@ LZS_FN static inline vf v_maxima(const vf *x) {
 }
 LZS_FN static inline float v_greatest(vf x) { return _mm512_reduce_max_ps(x); }
 /* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Eight blocks at a time in lanes of 64 bits:
- * a product's high and low words lie as they come, and whatever is above a low word, the next product ignores. */
+ * the high and low words of a product can stay where they are, since the next product ignores what is above a low word. */
 LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
     const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
     const __m512i words = _mm512_set1_epi64(0xffffffff);

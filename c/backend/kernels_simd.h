@@ -127,7 +127,7 @@ LZS_FN static inline vi weights_of(vf y) {
     p = v_add(v_mul(p, g), v_set(0x1.ebfbdcp-3f));
     p = v_add(v_mul(p, g), v_set(0x1.62e430p-1f));
     p = v_add(v_mul(p, g), v_set(1.0f));
-    /* from y = 31.5 on n is 32 or more, whatever a conversion makes of a float that is too large, and nothing is left */
+    /* From y = 31.5 on, n is 32 or more (also where the float was too large to convert), and nothing is left. */
     return v_shift_right(v_shift_left_1(v_truncate(v_mul(p, v_set(0x1p30f)))), n);
 }
 

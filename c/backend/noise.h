@@ -28,7 +28,7 @@ static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t position) {
     return key;
 }
 
-/* Tokens a group: group g has the ids 64 * g to 64 * g + 63, whatever the size of the vocabulary. */
+/* The tokens of a group: group g has the ids 64 * g to 64 * g + 63, which does not depend on the size of the vocabulary. */
 #define LZS_GROUP 64
 
 static inline uint32_t lzs_group_of(int32_t id) {

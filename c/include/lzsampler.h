@@ -103,7 +103,7 @@ typedef struct lzs_params {
     int32_t repetition_method; /* lzs_method; LZS_SUBTRACTIVE is off at a repetition_penalty of 0, not of 1 */
     int32_t frequency_method;  /* lzs_method */
     int32_t presence_method;   /* lzs_method */
-    int32_t sign_aware;        /* 1: factors multiply negative logits; 0: they divide whatever the sign */
+    int32_t sign_aware;        /* 1: factors multiply negative logits; 0: they divide all logits */
     int32_t penalty_window;    /* [fixed] tokens that the three penalties above look at; 0 is the whole history */
     int32_t history;           /* [fixed] lzs_history_scope, for every penalty */
     int32_t loop_max_pattern;  /* [fixed] lzs_loop_found: longest pattern, tokens, >= 0; 0 is off */

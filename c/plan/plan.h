@@ -8,7 +8,7 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler.h"
 
-/* A bias of -inf forbids the token, whatever its logit. Otherwise a penalty makes a token unlikely, never impossible: what is
+/* A bias of -inf forbids the token, even if its logit is +inf or NaN. Otherwise a penalty makes a token unlikely, never impossible: what is
  * finite stays finite, and what is not stays as it is (a NaN is reported where the row is read). */
 static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_aware) {
     if (edit->bias == -INFINITY) return -INFINITY;

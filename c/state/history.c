@@ -91,7 +91,7 @@ size_t lzs_history_memory(const lzs_history *h) {
     return bytes + lzs_match_index_memory(&h->lz) + lzs_match_index_memory(&h->dry);
 }
 
-/* Makes room for n more tokens everywhere; whatever fails, the history is as it was. */
+/* Makes room for n more tokens everywhere. On failure the history is as it was. */
 static lzs_status reserve(lzs_history *h, size_t n) {
     if (n > h->most - h->n) return LZS_EFULL;
     if (h->n + n > h->capacity) {

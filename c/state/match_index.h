@@ -14,7 +14,7 @@
 
 typedef struct lzs_match_index {
     int32_t window; /* distances 1 to this are indexed; 0 switches the index off */
-    int32_t cap;    /* longest length that is told apart, at most 65535 */
+    int32_t cap;    /* longer lengths count as this; at most 65535 */
     int32_t room;   /* distances that there is memory for, at most `window` */
     uint16_t *len;  /* (room) len[room - d] is the length at distance d */
 } lzs_match_index;
@@ -29,7 +29,7 @@ size_t lzs_match_index_memory(const lzs_match_index *index);
 
 /* The last of n tokens arrived: every length grows by one or falls to 0, in one pass. */
 void lzs_match_index_extend(lzs_match_index *index, const lzs_kernels *kernels, const int32_t *tokens, size_t n);
-/* Computes all lengths anew, in time that is linear in the window whatever the text. */
+/* Recomputes all lengths, in time that is linear in the window for any text. */
 void lzs_match_index_rebuild(lzs_match_index *index, const int32_t *tokens, size_t n);
 
 static inline int32_t lzs_match_length(const lzs_match_index *index, int32_t distance) {
