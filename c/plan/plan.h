@@ -16,7 +16,9 @@ static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_awar
     float scaled = x;
     if (edit->repeat != 1.0f) { /* both, since the sign is hard to predict and a wrong branch costs more */
         float quotient = x / edit->repeat, product = x * edit->repeat;
-        scaled = (x > 0.0f) | !sign_aware ? quotient : product;
+        bool divides = x > 0.0f;
+        divides |= !sign_aware;
+        scaled = divides ? quotient : product;
     }
     return lzs_finite(scaled + edit->bias);
 }
