@@ -7,10 +7,6 @@
 
 /* ---- life ---- */
 
-static size_t n_words(int32_t n_vocab) {
-    return ((size_t)n_vocab + 31) / 32;
-}
-
 static size_t n_groups(int32_t n_vocab) {
     return (size_t)lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;
 }
@@ -33,7 +29,7 @@ lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candid
     b->list.capacity = LZS_LIST;
     if (max_candidates > LZS_LIST) b->list.capacity = max_candidates < n_vocab ? max_candidates : n_vocab;
     if (b->list.capacity < LZS_LIST) b->list.capacity = LZS_LIST;
-    b->allowed = malloc(n_words(n_vocab) * sizeof *b->allowed);
+    b->allowed = malloc(lzs_mask_words(n_vocab) * sizeof *b->allowed);
     b->values = malloc((b->max_edits ? b->max_edits : 1) * sizeof *b->values);
     b->maxima = malloc(n_groups(n_vocab) * sizeof *b->maxima);
     b->best = malloc((size_t)lzs_stretches(n_vocab) * sizeof *b->best);
@@ -43,7 +39,7 @@ lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candid
         lzs_backend_free(b);
         return LZS_ENOMEM;
     }
-    memset(b->allowed, 0xff, n_words(n_vocab) * sizeof *b->allowed);
+    memset(b->allowed, 0xff, lzs_mask_words(n_vocab) * sizeof *b->allowed);
     *backend = b;
     return LZS_OK;
 }
@@ -60,7 +56,7 @@ void lzs_backend_free(lzs_backend *b) {
 }
 
 size_t lzs_backend_memory(const lzs_backend *b) {
-    return sizeof *b + n_words(b->n_vocab) * sizeof *b->allowed + (b->max_edits ? b->max_edits : 1) * sizeof *b->values +
+    return sizeof *b + lzs_mask_words(b->n_vocab) * sizeof *b->allowed + (b->max_edits ? b->max_edits : 1) * sizeof *b->values +
            n_groups(b->n_vocab) * sizeof *b->maxima + (size_t)lzs_stretches(b->n_vocab) * sizeof *b->best +
            (size_t)b->list.capacity * sizeof *b->list.packed + scratch_bytes(b);
 }
@@ -71,11 +67,11 @@ size_t lzs_backend_memory(const lzs_backend *b) {
  * edited twice. */
 static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
-    if (mask) memcpy(b->allowed, mask, n_words(plan->n_vocab) * sizeof *mask);
+    if (mask) memcpy(b->allowed, mask, lzs_mask_words(plan->n_vocab) * sizeof *mask);
     for (size_t i = 0; i < plan->n_edits; i++) {
         int32_t token = plan->edits[i].token;
         if ((uint32_t)token >= (uint32_t)plan->n_vocab || (lzs_allowed(mask, token) && !lzs_allowed(b->allowed, token))) {
-            memset(b->allowed, 0xff, n_words(plan->n_vocab) * sizeof *b->allowed);
+            memset(b->allowed, 0xff, lzs_mask_words(plan->n_vocab) * sizeof *b->allowed);
             return LZS_EINVAL;
         }
         b->values[i] = lzs_allowed(mask, token) ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
@@ -161,7 +157,7 @@ lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *p
 void lzs_backend_end(lzs_backend *b, const lzs_candidates *c) {
     if (c->row.mask != b->allowed) return; /* it is as it was */
     if (c->masked || c->n_edits > c->row.n / 64) {
-        memset(b->allowed, 0xff, n_words(c->row.n) * sizeof *b->allowed);
+        memset(b->allowed, 0xff, lzs_mask_words(c->row.n) * sizeof *b->allowed);
     } else {
         for (int32_t i = 0; i < c->n_edits; i++) b->allowed[c->edits[i].token >> 5] = 0xffffffffu;
     }
@@ -229,11 +225,8 @@ static void process_row(const lzs_candidates *c, float t, float *out) {
     const float *x = c->row.x;
     float low = lzs_key_float(c->cut.key);
     for (int32_t i = 0; i < c->row.n; i++) {
-        float y = x[i] / t;
-        y = y < -FLT_MAX ? -FLT_MAX : y;
-        y = y > FLT_MAX && x[i] <= FLT_MAX ? FLT_MAX : y;
         bool stays = x[i] > low || (x[i] == low && i <= c->cut.id);
-        out[i] = stays ? y : -INFINITY;
+        out[i] = stays ? tempered(x[i], t) : -INFINITY;
     }
     if (!c->row.mask) return;
     for (int32_t w = 0; w < (c->row.n + 31) / 32; w++) {

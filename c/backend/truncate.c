@@ -211,15 +211,17 @@ static float lower_bound(const search *s, const lzs_plan *plan) {
     return bound > -FLT_MAX ? bound : -FLT_MAX; /* -inf: fewer than k parts have an allowed token */
 }
 
-/* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. */
-static void keep_best(lzs_list *list, int32_t k, bool keep_ties) {
-    if (k >= list->n) return;
+/* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. Returns the k-th, or 0 when there
+ * are fewer. */
+static uint64_t keep_best(lzs_list *list, int32_t k, bool keep_ties) {
+    if (k > list->n) return 0;
     uint64_t last = lzs_kth_largest(list->packed, list->n, k);
     int32_t n = k;
     for (int32_t i = k; keep_ties && i < list->n; i++) {
         if (lzs_packed_key(list->packed[i]) == lzs_packed_key(last)) list->packed[n++] = list->packed[i];
     }
     list->n = n;
+    return last;
 }
 
 /* The k best tokens, in any order; false when the list is too short for their ties. */
@@ -234,14 +236,12 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     while (next_part(s, &p, low)) {
         int32_t at = p.from;
         while ((at = s->b->kernels->gather(row, at, p.to, low, INFINITY, &list)) < p.to) {
-            keep_best(&list, k, s->keep_ties);
+            uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
             if (list.n == list.capacity) return false;
-            uint32_t last = lzs_packed_key(lzs_kth_largest(list.packed, list.n, k));
             low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
         }
     }
-    keep_best(&list, k, s->keep_ties);
-    uint64_t worst = list.n < k ? 0 : lzs_kth_largest(list.packed, list.n, k);
+    uint64_t worst = keep_best(&list, k, s->keep_ties);
     for (int32_t i = 0; i < s->c->n_edits; i++) { /* edited tokens come in any order, so each tie is looked at */
         uint64_t packed = lzs_pack(s->c->values[i], s->c->edits[i].token);
         if (!(s->c->values[i] >= -FLT_MAX) || lzs_packed_key(packed) < lzs_packed_key(worst)) continue;
@@ -251,7 +251,7 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
         }
         list.packed[list.n++] = packed;
     }
-    keep_best(&list, k, s->keep_ties);
+    if (list.n > k) keep_best(&list, k, s->keep_ties);
     s->b->list.n = list.n;
     return true;
 }
@@ -267,10 +267,11 @@ static void weigh(const search *s, lzs_histogram *h) {
         int32_t from = i * LZS_STRETCH, to = lzs_stretch_end(row->n, i);
         float y = lzs_gap_bits(s->scale, s->b->best[i]);
         h->small = y >= SMALL;
-        if (y < h->limit) {
+        if (y >= h->limit && (h->count || y >= 31.5f)) continue; /* it adds nothing: from 31.5 on weights are 0 */
+        if (y >= h->limit && h->small) {
+            h->total += kernels->sum(row, from, to, s->scale);
+        } else {
             kernels->weigh(row, from, to, s->scale, h);
-        } else if (!h->count && y < 31.5f) { /* from there on weights are 0 */
-            h->total += h->small ? kernels->sum(row, from, to, s->scale) : lzs_kernels_scalar.sum(row, from, to, s->scale);
         }
     }
     h->small = false;

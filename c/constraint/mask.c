@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../plan/plan.h"
+
 void lzs_masks_init(lzs_masks *masks, int32_t n_vocab) {
-    *masks = (lzs_masks){.n_words = ((size_t)n_vocab + 31) / 32};
+    *masks = (lzs_masks){.n_words = lzs_mask_words(n_vocab)};
 }
 
 static void drop(struct lzs_mask_log *log, int32_t first, int32_t n) {

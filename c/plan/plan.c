@@ -58,12 +58,8 @@ const char *lzs_plan_invalid(const lzs_plan *plan) {
     return lzs_params_invalid(&params, plan->n_vocab);
 }
 
-static size_t n_words(int32_t n_vocab) {
-    return ((size_t)n_vocab + 31) / 32;
-}
-
 size_t lzs_plan_size(const lzs_plan *plan) {
-    return sizeof(fixed) + plan->n_edits * sizeof *plan->edits + (plan->mask ? n_words(plan->n_vocab) * 4 : 0);
+    return sizeof(fixed) + plan->n_edits * sizeof *plan->edits + (plan->mask ? lzs_mask_words(plan->n_vocab) * 4 : 0);
 }
 
 /* Sorts edits by token (Shell's sort), so that a reader sees in one pass that no token has two. The bytes may lie at any
@@ -92,7 +88,7 @@ lzs_status lzs_plan_write(const lzs_plan *plan, void *bytes, size_t capacity) {
                0,           plan->temperature, plan->temperature_last, plan->top_k, plan->top_p,
                plan->min_p, plan->ties,  plan->pick,    0,                 plan->seed,
                plan->position, plan->uniform};
-    if (plan->mask) f.n_words = n_words(plan->n_vocab);
+    if (plan->mask) f.n_words = lzs_mask_words(plan->n_vocab);
     char *at = bytes;
     memcpy(at, &f, sizeof f);
     at += sizeof f;
@@ -117,7 +113,7 @@ lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan) {
     if (!bytes || (uintptr_t)bytes % 8 || n < sizeof f) return LZS_EINVAL;
     memcpy(&f, bytes, sizeof f);
     if (f.magic != MAGIC || f.version != VERSION || f.n_vocab < 1 || f.n_edits > (uint64_t)f.n_vocab) return LZS_EINVAL;
-    if (f.n_words && f.n_words != n_words(f.n_vocab)) return LZS_EINVAL;
+    if (f.n_words && f.n_words != lzs_mask_words(f.n_vocab)) return LZS_EINVAL;
     if (n != sizeof f + (size_t)f.n_edits * sizeof(lzs_edit) + (size_t)f.n_words * 4) return LZS_EINVAL;
     const char *at = (const char *)bytes + sizeof f;
     lzs_plan read = {

@@ -8,6 +8,11 @@
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler.h"
 
+/* The 32-bit words of a mask. */
+static inline size_t lzs_mask_words(int32_t n_vocab) {
+    return ((size_t)n_vocab + 31) / 32;
+}
+
 /* A bias of -inf forbids the token, even if its logit is +inf or NaN. Otherwise a penalty makes a token unlikely, never impossible: what is
  * finite stays finite, and what is not stays as it is (a NaN is reported where the row is read). */
 static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_aware) {
