@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := $(wildcard c/*.c c/*.h c/*.in c/*/*.c c/*/*.h c/*/*.in cli/*.py lzsampler/*.py lzsampler/*/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
+SOURCES := $(wildcard c/*.c c/*.h c/*.in c/*/*.c c/*/*.h c/*/*.in cli/*.py lzsampler/*.py lzsampler/*/*.py lzsampler/*/*/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
 
 # llama.cpp for AVX2-class CPUs instead of this very one: pip keeps the wheel and may use it on another machine, and a
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from lzsampler.findings import Rules, audit_record
-from lzsampler.records import Field, Record
+from lzsampler.auditing.findings import audit_record
+from lzsampler.auditing.records import Field, Record
+from lzsampler.auditing.rules import Rules
 from measure import interleave, report
 from scan import PROSE, nothing, pieces
 from scan import scan as scan_of

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "tests"))
 
 from lzsampler import Report, audit  # noqa: E402
-from lzsampler.records import LOOPING, RULES  # noqa: E402
+from lzsampler.auditing.records import LOOPING, RULES  # noqa: E402
 from measure import report  # noqa: E402
 from planted import CORPUS, planted  # noqa: E402
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from lzsampler import Params, Sampler
-from lzsampler.llama import llama_cpp, penalties
+from lzsampler.llama import llama_cpp, penalties_sampler
 from measure import Row, interleave, report, rows
 from sampler import CHAIN, LZ, Theirs, history
 
@@ -34,7 +34,7 @@ def chain_with(n_vocab: int, logits: list[Row], params: Params | None) -> Theirs
     if params is None:
         return theirs
     chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    llama_cpp.llama_sampler_chain_add(chain, penalties(primed(n_vocab, params)))
+    llama_cpp.llama_sampler_chain_add(chain, penalties_sampler(primed(n_vocab, params)))
     while llama_cpp.llama_sampler_chain_n(theirs.chain):
         llama_cpp.llama_sampler_chain_add(chain, llama_cpp.llama_sampler_chain_remove(theirs.chain, 0))
     theirs.close()

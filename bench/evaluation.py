@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from lzsampler import Params
-from lzsampler.generate import generate
-from lzsampler.grid import paper
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.many import Request, generate_many
+from lzsampler.evaluation.grid import paper
+from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.llama import llama_cpp
-from lzsampler.model import Model
+from lzsampler.llama.model import Model
 from lzsampler.models import default_model, default_prompts, default_tasks
-from lzsampler.parallel import Request, generate_many
-from lzsampler.tasks import read_tasks
 from measure import report
 
 N_CTX = 512

@@ -22,9 +22,9 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from lzsampler.records import Audited, BadRecord, Field, FieldName, Finding, Rule
+from lzsampler.auditing.records import Audited, BadRecord, Field, FieldName, Finding, Rule
+from lzsampler.auditing.summary import WORST, Group, Summary, loops, wasted_tokens
 from lzsampler.reports import write_html
-from lzsampler.summary import WORST, Group, Summary, loops, wasted_tokens
 from measure import machine
 
 CORPUS = Path(__file__).with_name("train_embedded") / "corpus"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lzsampler._scan import Text, runs
+from lzsampler.auditing.scan import Text, runs
 from measure import interleave, report
 
 PROSE = Path(__file__).with_name("train_embedded") / "corpus"

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from lzsampler import STOP_ON_LOOP, Loop, Params, RepetitionDetection, Sampler, audit
-from lzsampler.generate import generate
+from lzsampler.decoding.generate import generate
 from lzsampler.llama import llama_cpp
-from lzsampler.model import Model
+from lzsampler.llama.model import Model
 from lzsampler.models import default_model, default_prompts
 from measure import report
 

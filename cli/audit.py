@@ -16,9 +16,9 @@ from .help import GroupedCommand, option, options
 from .options import count
 
 if TYPE_CHECKING:
-    from lzsampler.batch import Audit, Progress
-    from lzsampler.comparison import Comparison, Pair
-    from lzsampler.summary import Summary
+    from lzsampler.auditing.diff import Comparison, Pair
+    from lzsampler.auditing.run import Audit, Progress
+    from lzsampler.auditing.summary import Summary
 
 _READ, _COUNTS, _OUTPUT, _WORK = "What is read", "What counts", "Output", "Work"
 _RATES = ("loop_rate", "literal_rate", "bad_rate")
@@ -115,7 +115,7 @@ Exit status: 0; 1 where a rate is over its --fail-over, or on a failure; 2 usage
 
 
 def _epilog() -> str:
-    from lzsampler.records import RULES
+    from lzsampler.auditing.records import RULES
 
     return _EPILOG.format(rules="\n".join(f"{code} {name}" for code, name in RULES.items()))
 
@@ -191,7 +191,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
     A and B: a file, a folder or a pattern of transcripts, or the --resume folder of an audit that is done. Records are
     paired by id, in files of the same name where there are several. Worse is a matter of McNemar's exact test.
     """
-    from lzsampler.comparison import compare
+    from lzsampler.auditing.diff import compare
 
     _check_paths((a, b))
     with _side(a, flags) as left, _side(b, flags) as right:
@@ -210,7 +210,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
 
 @contextmanager
 def _audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterator["Audit"]:
-    from lzsampler.batch import audit_files
+    from lzsampler.auditing.run import audit_files
 
     rules = {name: flags[name] for name in _FLAGS if flags[name] not in (None, ())}
     read = {name: flags[name] for name in ("format", "field", "workers", "tokenizer")}
@@ -234,7 +234,7 @@ def _audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterat
 @contextmanager
 def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
     """Give what a comparison is about: an audit that is done, or one that is made now."""
-    from lzsampler.batch import is_audit, load
+    from lzsampler.auditing.run import is_audit, load
 
     if is_audit(path):
         yield load(path)
@@ -283,7 +283,7 @@ def _check_paths(paths: Sequence[str]) -> None:
 
 
 def _check_outputs(outputs: Sequence[Path], paths: Sequence[str]) -> None:
-    from lzsampler.batch import check_output
+    from lzsampler.auditing.run import check_output
 
     for output in outputs:
         check_output(output)
@@ -308,8 +308,8 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 
 def _table(summary: "Summary") -> str:
     from lzsampler.reports import terminal_table
-    from lzsampler.reports.terminal import colored
-    from lzsampler.statistics import records_needed, wilson
+    from lzsampler.reports.audit_terminal import colored
+    from lzsampler.util.stats import records_needed, wilson
 
     table = terminal_table(summary, shutil.get_terminal_size((110, 0)).columns, color=colored(sys.stdout))
     n = summary.total.records
@@ -339,7 +339,7 @@ def _nothing(summary: "Summary") -> None:
 
 def _exceeded(summary: "Summary", limits: dict[str, float], *, hint: bool) -> bool:
     """Say which rates are over their limits, and where a small number of records may be why."""
-    from lzsampler.statistics import records_needed, wilson
+    from lzsampler.util.stats import records_needed, wilson
 
     counts = {"loop_rate": summary.total.looping, "literal_rate": summary.total.literal}
     n = summary.total.records

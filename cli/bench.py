@@ -32,8 +32,8 @@ def bench(**flags: Any) -> None:
     if params.lz_penalty == 0:
         raise click.UsageError("--lz-penalty must be above 0: the bench compares with it off")
 
-    from lzsampler.benchmark import benchmark
-    from lzsampler.model import Model
+    from lzsampler.decoding.benchmark import benchmark
+    from lzsampler.llama.model import Model
     from lzsampler.models import default_model
     from lzsampler.params import to_json
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from lzsampler.generate import Generation
+    from lzsampler.decoding.generate import Generation
 
 # Held-out sentences of the books that the embedded model was trained on (public domain); it loops on each of them.
 PROMPTS = (
@@ -25,8 +25,8 @@ _MARGIN = " | "
 @click.option("-n", "--n-predict", type=click.IntRange(1), default=512, show_default=True, help="New tokens for each.")
 def demo(n_predict: int) -> None:
     """Show what the LZ penalty does: the embedded model, greedy, without it and with it."""
-    from lzsampler.generate import generate
-    from lzsampler.model import Model
+    from lzsampler.decoding.generate import generate
+    from lzsampler.llama.model import Model
     from lzsampler.models import default_model
     from lzsampler.params import Params
 

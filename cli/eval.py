@@ -75,7 +75,7 @@ def _so_far(folder: Path) -> "Results":
 
 def _run(flags: dict[str, Any], conditions: "list[_Condition]") -> "Results":
     from lzsampler import evaluate
-    from lzsampler.grid import read_grid
+    from lzsampler.evaluation.grid import read_grid
     from lzsampler.models import default_model, default_prompts, default_tasks
 
     tasks, prompts = flags["tasks"], flags["prompts"]

@@ -46,10 +46,10 @@ def generate(prompt: str | None, **flags: Any) -> None:
     system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
     asked = [*system, {"role": "user", "content": text}] if flags["chat"] else text
 
-    from lzsampler.generate import generate as run
-    from lzsampler.model import Model
+    from lzsampler.decoding.generate import generate as run
+    from lzsampler.decoding.transcript import TranscriptFile, record, to_line
+    from lzsampler.llama.model import Model
     from lzsampler.models import default_model
-    from lzsampler.transcript import TranscriptFile, record, to_line
 
     path = flags["model"] or default_model()
     output = Output(live=not (flags["as_json"] or flags["no_stream"] or flags["trim_loop"]))

@@ -17,7 +17,7 @@ def info(model: Path | None, as_json: bool) -> None:
 
     MODEL is the embedded model when it is not given. A vocabulary without weights, or a truncated file, is shown too.
     """
-    from lzsampler.gguf import describe, read
+    from lzsampler.llama.gguf import describe, read
     from lzsampler.models import default_model
 
     facts = describe(read(model or default_model()))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lzsampler.generate import Generation
+    from lzsampler.decoding.generate import Generation
     from lzsampler.params import Params
     from lzsampler.sampler import Loop
 

@@ -7,15 +7,16 @@ llama.cpp is in `lzsampler.llama` and `lzsampler.generate`; importing this packa
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._check import LzsError
+from .errors import LzsError
 from .params import STOP_ON_LOOP, Params, RepetitionDetection
 from .sampler import Loop, Sampler, lz_bits, sequence_seed
 
 if TYPE_CHECKING:
-    from .batch import audit_files
-    from .evaluation import evaluate
-    from .findings import Report, Rules, audit
-    from .results import Results
+    from .auditing.findings import Report, audit
+    from .auditing.rules import Rules
+    from .auditing.run import audit_files
+    from .evaluation.results import Results
+    from .evaluation.run import evaluate
 
 __version__ = "0.1.0"
 
@@ -38,12 +39,12 @@ __all__ = [
 ]
 
 _LATE = {  # name: its module, which a sampler does not need, loaded when it is asked for
-    "Report": "findings",
-    "Results": "results",
-    "Rules": "findings",
-    "audit": "findings",
-    "audit_files": "batch",
-    "evaluate": "evaluation",
+    "Report": "auditing.findings",
+    "Results": "evaluation.results",
+    "Rules": "auditing.rules",
+    "audit": "auditing.findings",
+    "audit_files": "auditing.run",
+    "evaluate": "evaluation.run",
 }
 
 

@@ -7,14 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ._ffi import ffi, lib
+from .errors import LzsError
 
 Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 INT32_MAX = 2**31 - 1
-
-
-class LzsError(RuntimeError):
-    """The library could not do what was asked: no token allowed, no memory. Bad arguments raise ValueError instead."""
 
 
 def check(status: int) -> None:

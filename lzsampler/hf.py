@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import INT32_MAX, LzsError, integer
+from ._check import INT32_MAX, integer
 from ._ffi import ffi, lib
+from .errors import LzsError
 from .params import MAX_WINDOW, Params, counts, sampling_fields
 from .sampler import Sampler
 

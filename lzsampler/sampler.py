@@ -7,8 +7,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ._check import LzsError, Tokens, check, integer, logits_array, mask_array, token_array
+from ._check import Tokens, check, integer, logits_array, mask_array, token_array
 from ._ffi import ffi, lib
+from .errors import LzsError
 from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_difference
 
 MaskOwner = Literal["user", "grammar"]

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from lzsampler.records import Audited, BadRecord, Finding
-from lzsampler.summary import Group, Summary, loops, wasted_tokens
+from lzsampler.auditing.records import Audited, BadRecord, Finding
+from lzsampler.auditing.summary import Group, Summary, loops, wasted_tokens
 
 HOSTILE = (
     "</script><script>document.documentElement.dataset.pwned=1;document.title='pwned'</script>",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lzsampler.records import Audited, Finding
+from lzsampler.auditing.records import Audited, Finding
 
 
 def finding(**changes: Any) -> Finding:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from lzsampler import Params
-from lzsampler.grid import Grid, Setting
-from lzsampler.repetition import repetition
-from lzsampler.run_folder import RUN, TIMINGS, TRANSCRIPTS
+from lzsampler.auditing.repetition import repetition
+from lzsampler.evaluation.grid import Grid, Setting
+from lzsampler.evaluation.store import RUN, TIMINGS, TRANSCRIPTS
 
 LOOP = "Wait, let me think. " * 30
 

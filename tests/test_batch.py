@@ -13,14 +13,16 @@ import pytest
 
 import lzsampler
 from corpora import PROSE, corpus, looping, transcript
-from lzsampler import LzsError, audit_files, batch
-from lzsampler.batch import Audit, Progress, check_output, is_audit, load
-from lzsampler.workers import Work
+from lzsampler import LzsError, audit_files
+from lzsampler.auditing import run as batch
+from lzsampler.auditing.pool import Work
+from lzsampler.auditing.run import Audit, Progress, check_output, is_audit, load
 
 OUTPUTS = ("report.html", "loops.csv", "loops.jsonl", "loops.parquet", "summary.json", "loops.sarif")
 RUN = """
 import sys
-from lzsampler import audit_files, batch
+from lzsampler import audit_files
+from lzsampler.auditing import run as batch
 batch.TASK_BYTES = 1
 folder, resume, workers = sys.argv[1:]
 said = lambda progress: print(progress.records, flush=True)

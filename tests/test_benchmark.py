@@ -12,8 +12,8 @@ from lzsampler import Params
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.benchmark import benchmark
-from lzsampler.model import Model
+from lzsampler.decoding.benchmark import benchmark
+from lzsampler.llama.model import Model
 from lzsampler.models import default_model
 
 LZS = Path(sys.executable).with_name("lzs")

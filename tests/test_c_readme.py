@@ -19,10 +19,10 @@ from native import PATH, ROOT, check_example, compiler, llama_include, run, tool
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import Params, Sampler, sequence_seed  # noqa: E402 (needs llama_cpp)
-from lzsampler.generate import generate  # noqa: E402
-from lzsampler.model import Model  # noqa: E402
+from lzsampler.auditing.repetition import repetition  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model  # noqa: E402
-from lzsampler.repetition import repetition  # noqa: E402
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTION = re.search(r"^## In a C or C\+\+ program\n.*?(?=^## |\Z)", README, re.DOTALL | re.MULTILINE)

@@ -246,7 +246,7 @@ def test_help_is_complete_and_light() -> None:
     for command in ("generate", "info", "demo"):
         assert f"  {command} " in lzs("--help").stdout
     assert lzs("--version").stdout == f"lzs, version {__version__}\n"
-    heavy = ["llama_cpp", "jinja2", "lzsampler.gguf"]
+    heavy = ["llama_cpp", "jinja2", "lzsampler.llama.gguf"]
     code = f"import sys, lzsampler.cli.main; sys.exit(any(name in sys.modules for name in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import binomtest
 
 from lzsampler import LzsError
-from lzsampler.comparison import compare
-from lzsampler.statistics import bootstrap_mean
-from lzsampler.work_folder import Outcome
+from lzsampler.auditing.diff import compare
+from lzsampler.auditing.store import Outcome
+from lzsampler.util.stats import bootstrap_mean
 
 
 def side(text: str, file: str = "a.jsonl") -> list[Outcome]:

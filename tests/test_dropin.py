@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from lzsampler import Params, Sampler
-from lzsampler.generate import generate
-from lzsampler.model import Model
+from lzsampler.auditing.repetition import repetition
+from lzsampler.decoding.generate import generate
+from lzsampler.llama.model import Model
 from lzsampler.models import default_model
-from lzsampler.repetition import repetition
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
@@ -113,7 +113,7 @@ def test_four_ways_give_the_same_tokens(llm: Any, history: Any, formula: Any) ->
     penalties = Params(lz_penalty=0.2, lz_formula=formula, history=history)
     for temperature in (0.0, 0.9):
         sampling: dict[str, Any] = {"top_k": 30, "top_p": 0.9, "min_p": 0.02}
-        link = llama.penalties(primed(Sampler(llm.n_vocab(), penalties), prompt))
+        link = llama.penalties_sampler(primed(Sampler(llm.n_vocab(), penalties), prompt))
         chain = [link]
         if temperature == 0.0:
             chain.append(llama_cpp.llama_sampler_init_greedy())

@@ -77,7 +77,7 @@ def test_fast_grammar_is_common_sampler(llm: Any, temperature: float, top_k: int
     prompt = llm.tokenize(b"The king said:", add_bos=False)
 
     def links() -> list[Any]:
-        first = [llama.penalties(Sampler(llm.n_vocab(), LZ))]
+        first = [llama.penalties_sampler(Sampler(llm.n_vocab(), LZ))]
         if temperature == 0.0:
             return [*first, llama_cpp.llama_sampler_init_greedy()]
         return [

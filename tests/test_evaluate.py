@@ -16,14 +16,14 @@ import pytest
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params, Results, Sampler, audit, evaluate, sequence_seed  # noqa: E402 (needs llama_cpp)
-from lzsampler.generate import generate  # noqa: E402
-from lzsampler.grid import Grid, Setting, paper  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.many import Request, generate_many  # noqa: E402
+from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
+from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
 from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
-from lzsampler.model import Model  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
-from lzsampler.parallel import Request, generate_many  # noqa: E402
-from lzsampler.reports.files import locked  # noqa: E402
-from lzsampler.transcript import TranscriptFile  # noqa: E402
+from lzsampler.util.files import locked  # noqa: E402
 
 GRID = Grid(
     "small",

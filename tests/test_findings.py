@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import lzsampler
 import reference_audit as twin
-from lzsampler.findings import MOST, Rules, audit, audit_record
-from lzsampler.records import Field, Finding, Record
+from lzsampler.auditing.findings import MOST, audit, audit_record
+from lzsampler.auditing.records import Field, Finding, Record
+from lzsampler.auditing.rules import Rules
 from planted import planted
 
 SENTENCE = "The quick brown fox jumps over the lazy dog. "

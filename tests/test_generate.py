@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from lzsampler import STOP_ON_LOOP, Loop, LzsError, Params, Sampler
 from lzsampler.models import default_model
-from lzsampler.reasoning import opened
+from lzsampler.util.reasoning import opened
 from reference import first_loop
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.generate import Generation, _first_copy, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
-from lzsampler.model import Model, physical_cores  # noqa: E402
+from lzsampler.decoding.generate import Generation, _first_copy, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
+from lzsampler.llama.model import Model, physical_cores  # noqa: E402
 
 GREEDY = Params(temperature=0.0, lz_penalty=0.15)
 PLAIN = Params(temperature=0.0)

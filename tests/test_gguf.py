@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lzsampler import LzsError, gguf
+from lzsampler import LzsError
+from lzsampler.llama import gguf
 from lzsampler.models import default_draft, default_model
 
 VOCABULARY = Path(__file__).with_name("vectors") / "ggml-vocab-llama-spm.gguf"

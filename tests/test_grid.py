@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError, Params
-from lzsampler.grid import PAPER_TEMPERATURES, Grid, paper, quick, read_grid
+from lzsampler.evaluation.grid import PAPER_TEMPERATURES, Grid, paper, quick, read_grid
 
 
 def test_built_in_grids() -> None:

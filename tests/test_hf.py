@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lzsampler import Params, Sampler
-from lzsampler.findings import audit
+from lzsampler.auditing.findings import audit
+from lzsampler.auditing.repetition import largest_run
 from lzsampler.params import Method
-from lzsampler.repetition import largest_run
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -34,7 +34,9 @@ def test_import_loads_numpy_and_nothing_heavier() -> None:
     assert {"lzsampler", "numpy"} <= loaded
     assert not loaded & {"click", "llama_cpp", "torch", "transformers", "scipy", "cffi", "pycparser", "ctypeslib"}
     inside = {name for name in json.loads(done.stdout) if name.startswith("lzsampler.")}
-    assert inside == {f"lzsampler.{name}" for name in ("_check", "_ffi", "params", "sampler")} | {"lzsampler._ffi.lib"}
+    assert inside == {f"lzsampler.{name}" for name in ("_check", "_ffi", "errors", "params", "sampler")} | {
+        "lzsampler._ffi.lib"
+    }
 
 
 def test_exports_are_pinned() -> None:
@@ -84,7 +86,9 @@ def test_the_scan_sees_what_it_should(tmp_path: Path) -> None:
     assert imports_of(module, everywhere=True) == {"a", "b.c", ".e", "h"}
 
 
-@pytest.mark.parametrize(("package", "owner"), [("llama_cpp", "llama/links"), ("torch", "hf"), ("transformers", None)])
+@pytest.mark.parametrize(
+    ("package", "owner"), [("llama_cpp", "llama/binding"), ("torch", "hf"), ("transformers", None)]
+)
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_only_one_file_imports_an_extra_at_top_level(path: Path, package: str, owner: str | None) -> None:
     names = imports_of(path, everywhere=False)
@@ -98,16 +102,67 @@ def test_without_torch_one_sentence_says_what_to_install(tmp_path: Path) -> None
         return done.stderr.splitlines()[-1]
 
     message = 'LzsError: torch and transformers are needed for this: pip install "lzsampler[hf]"'
-    assert error("sys.modules['torch'] = None") == f"lzsampler._check.{message}"
+    assert error("sys.modules['torch'] = None") == f"lzsampler.errors.{message}"
     (tmp_path / "torch.py").write_text("import no_such_library\n")
     broken = "LzsError: torch does not load: No module named 'no_such_library'"
-    assert error(f"sys.path.insert(0, {str(tmp_path)!r})") == f"lzsampler._check.{broken}"
+    assert error(f"sys.path.insert(0, {str(tmp_path)!r})") == f"lzsampler.errors.{broken}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_the_library_does_not_know_the_command_line(path: Path) -> None:
     names = imports_of(path, everywhere=True)
     assert not any(name.partition(".")[0] in ("click", "cli") or ".cli" in name for name in names)
+
+
+# The rooms of the house and whom each may know, besides itself and the core (the modules beside the packages).
+LAYERS = {
+    "util": set(),
+    "models": set(),
+    "llama": {"util"},
+    "decoding": {"util", "llama"},
+    "auditing": {"util"},
+    "evaluation": {"util", "llama", "decoding", "auditing"},
+    "reports": {"util", "auditing", "evaluation"},
+}
+# module, room: why it may know that one all the same
+EXCEPTIONS = {
+    ("auditing/tokens", "llama"): "the vocabulary of --tokenizer, which is loaded in each worker",
+}
+
+
+def rooms_known(path: Path) -> set[str]:
+    """The packages of lzsampler that a module imports, wherever in it; "core" for the modules beside them."""
+    package = path.relative_to(ROOT).parent.parts[1:]
+    known = set()
+    for name in imports_of(path, everywhere=True):
+        dots = len(name) - len(name.lstrip("."))
+        if dots:
+            full = (*package[: len(package) - dots + 1], *name.lstrip(".").split("."))
+        elif name.partition(".")[0] == "lzsampler":
+            full = tuple(name.split(".")[1:])
+        else:
+            continue
+        known.add(full[0] if full and full[0] in LAYERS else "core")
+    return known
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_a_room_knows_only_those_below_it(path: Path) -> None:
+    room, *rest = path.relative_to(ROOT / "lzsampler").with_suffix("").as_posix().split("/")
+    module = "/".join([room, *rest])
+    allowed = LAYERS[room] | {room, "core"} if rest else {"core", "auditing", "evaluation", "llama", "decoding"}
+    allowed |= {known for (name, known) in EXCEPTIONS if name == module}
+    assert rooms_known(path) <= allowed
+
+
+def test_the_rooms_are_all_there() -> None:
+    folders = {path.name for path in (ROOT / "lzsampler").iterdir() if (path / "__init__.py").exists()}
+    assert folders == set(LAYERS)
+    assert (
+        len([path for path in (ROOT / "lzsampler").iterdir() if path.is_file() and path.suffix in (".py", ".pyi")])
+        <= 12
+    )
+    assert all((ROOT / "lzsampler" / f"{module}.py").exists() for module, _ in EXCEPTIONS)
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=relative)

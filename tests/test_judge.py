@@ -14,12 +14,14 @@ import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params, Results, evaluate, parallel  # noqa: E402 (needs llama_cpp)
-from lzsampler.grid import Grid, Setting  # noqa: E402
-from lzsampler.judge import Judge, Verdict, judge_folder  # noqa: E402
-from lzsampler.model import Model  # noqa: E402
+from lzsampler import LzsError, Params, Results, evaluate  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding import many as parallel  # noqa: E402
+from lzsampler.evaluation.grid import Grid, Setting  # noqa: E402
+from lzsampler.evaluation.judge import Judge  # noqa: E402
+from lzsampler.evaluation.judged import Verdict, judge_folder  # noqa: E402
+from lzsampler.evaluation.store import RunFolder  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model, default_prompts, default_tasks  # noqa: E402
-from lzsampler.run_folder import RunFolder  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]
 TEXTS = [*PROMPTS, "the sea " * 200, "", "no", " \n", "a\ud800b", "<|endoftext|><|user|>", "x" * 100_000, "yes\0" * 9]

@@ -1,4 +1,4 @@
-"""llama.cpp itself as the oracle, in process; and our links inside its chains."""
+"""llama.cpp itself as the oracle, in process; and our samplers inside its chains."""
 
 import ctypes
 import math
@@ -16,7 +16,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import by_chain, penalty_arguments  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
-from lzsampler.llama import links  # noqa: E402
+from lzsampler.llama import binding as the_binding  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
 
 Logits = npt.NDArray[np.float32]
@@ -65,7 +65,7 @@ def link(kind: str, n_vocab: int, params: Params, history: Sequence[int] = ()) -
     source = Sampler(n_vocab, params)
     for token in history:
         source.accept(token)
-    return llama.penalties(source) if kind == "penalties" else llama.sampler(source)
+    return llama.penalties_sampler(source) if kind == "penalties" else llama.pipeline_sampler(source)
 
 
 def assert_same(ours: dict[int, float], theirs: dict[int, float]) -> None:
@@ -242,7 +242,7 @@ QUEUES = [
 
 @pytest.mark.parametrize(("order", "top_k", "top_p", "min_p"), QUEUES)
 def test_test_sampling_queues(order: str, top_k: int, top_p: float, min_p: float) -> None:
-    """Single-stage links one after another, on arrays that the one before truncated, against llama.cpp's."""
+    """Single-stage samplers one after another, on arrays that the one before truncated, against llama.cpp's."""
     n = 10000
     with np.errstate(divide="ignore"):
         row = np.log(np.arange(n, dtype=np.float32))
@@ -256,7 +256,7 @@ def test_test_sampling_queues(order: str, top_k: int, top_p: float, min_p: float
         assert_same(ours.probabilities(), theirs.probabilities())
 
 
-# ---- links: what a host may do to them ----
+# ---- chain samplers: what a host may do to them ----
 
 LZ = Params(lz_penalty=0.5, lz_window=64, lz_buffer=4, repetition_penalty=1.2, temperature=0.7, top_k=30, seed=11)
 
@@ -283,7 +283,7 @@ def test_penalties_find_tokens_by_id(arrangement: str) -> None:
         source.accept(token)
     tokens, repeat, bias = source.edits()
     expected[tokens] = np.where(row[tokens] > 0, row[tokens] / repeat, row[tokens] * repeat) + bias
-    got = Candidates(order.tolist(), row[order].tolist(), is_sorted=True).apply(llama.penalties(source))
+    got = Candidates(order.tolist(), row[order].tolist(), is_sorted=True).apply(llama.penalties_sampler(source))
     assert [r[0] for r in got.rows()] == order.tolist()
     assert [r[1] for r in got.rows()] == expected[order].tolist()
     touched = bool(set(order.tolist()) & set(tokens.tolist()))
@@ -300,7 +300,7 @@ def test_sampler_link_on_truncated_and_reordered_arrays() -> None:
         for token in looping(500):
             source.accept(token)
         ids, probabilities = source.distribution(inside)
-        got = Candidates(order.tolist(), row[order].tolist()).apply(llama.sampler(source))
+        got = Candidates(order.tolist(), row[order].tolist()).apply(llama.pipeline_sampler(source))
         assert got.token == source.sample(inside)
         assert_same({t: p for t, _, p in got.rows()}, dict(zip(ids.tolist(), probabilities.tolist(), strict=True)))
         assert [t for t, _, _ in got.rows()] == [t for t in order.tolist() if t in set(ids.tolist())]
@@ -309,7 +309,7 @@ def test_sampler_link_on_truncated_and_reordered_arrays() -> None:
 def test_accept_clone_copy_reset() -> None:
     row = np.linspace(-1, 1, 50, dtype=np.float32)
     chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    llama_cpp.llama_sampler_chain_add(chain, llama.sampler(Sampler(50, LZ)))
+    llama_cpp.llama_sampler_chain_add(chain, llama.pipeline_sampler(Sampler(50, LZ)))
     twin = Sampler(50, LZ)
 
     def pick(sampler: Any) -> int:
@@ -325,7 +325,7 @@ def test_accept_clone_copy_reset() -> None:
     copies = [llama_cpp.llama_sampler_clone(chain)]
     if hasattr(llama_cpp, "llama_sampler_copy"):
         blank = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-        llama_cpp.llama_sampler_chain_add(blank, llama.sampler(Sampler(50, LZ)))
+        llama_cpp.llama_sampler_chain_add(blank, llama.pipeline_sampler(Sampler(50, LZ)))
         llama_cpp.llama_sampler_copy(chain, blank)
         copies.append(blank)
     llama_cpp.llama_sampler_accept(chain, 7)  # the copies do not see it
@@ -363,10 +363,10 @@ def test_the_host_always_has_a_finite_logit_and_the_sampler_a_selection(kind: st
             assert 0 <= candidates.array.selected < candidates.array.size
             if message:
                 with pytest.raises((LzsError, ValueError), match=message):
-                    llama.check_link(made)
+                    llama.check_chain_sampler(made)
             if any(math.isfinite(v) for v in values):
                 assert math.isfinite(values[candidates.token])
-        llama.check_link(made)  # reported once
+        llama.check_chain_sampler(made)  # reported once
         llama_cpp.llama_sampler_free(made)
 
 
@@ -377,30 +377,30 @@ def test_an_unknown_token_is_reported() -> None:
     assert candidates.token == 99  # the host's own best: it knows that token
     llama_cpp.llama_sampler_accept(made, 99)
     with pytest.raises(ValueError, match="out of range"):
-        llama.check_link(made)
+        llama.check_chain_sampler(made)
     llama_cpp.llama_sampler_free(made)
 
 
 def test_an_unknown_layout_is_refused() -> None:
     names = ("llama_token_data", "llama_token_data_array", "llama_sampler", "llama_sampler_i")
     binding = SimpleNamespace(__version__="9.9", **{name: getattr(llama_cpp, name) for name in names})
-    links._check_binding(binding)
+    the_binding._check_binding(binding)
 
     class Wider(ctypes.Structure):
         _fields_ = (("id", ctypes.c_int64), ("logit", ctypes.c_float), ("p", ctypes.c_float))
 
     binding.llama_token_data = Wider
     with pytest.raises(LzsError, match=r"9\.9 has a sampler interface .*llama_token_data.*0\.3\.17"):
-        links._check_binding(binding)
+        the_binding._check_binding(binding)
     del binding.llama_token_data
     with pytest.raises(LzsError, match="llama_token_data"):
-        links._check_binding(binding)
+        the_binding._check_binding(binding)
 
 
 @pytest.mark.parametrize("version", ["0.3.16", "0.2.90", "?"])
 def test_an_old_version_is_refused_in_one_sentence(version: str) -> None:
     with pytest.raises(LzsError) as error:
-        links._check_binding(SimpleNamespace(__version__=version))
+        the_binding._check_binding(SimpleNamespace(__version__=version))
     assert str(error.value) == f"llama-cpp-python {version} is too old: lzsampler needs 0.3.17 or newer"
 
 
@@ -440,9 +440,9 @@ def test_a_chain_with_our_link_gives_the_fast_path(llm: Any) -> None:
         fast = fast_path(llm, prompt, params, 100)
         source = Sampler(llm.n_vocab(), params)
         source.prime(prompt)
-        assert by_chain(llm, prompt, [llama.sampler(source)], 100) == fast
+        assert by_chain(llm, prompt, [llama.pipeline_sampler(source)], 100) == fast
         if params.temperature == 0:
-            links = [llama.penalties(source), llama_cpp.llama_sampler_init_greedy()]
+            links = [llama.penalties_sampler(source), llama_cpp.llama_sampler_init_greedy()]
             assert by_chain(llm, prompt, links, 100) == fast
 
 

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
-from lzsampler._scan import Runs, runs
+from lzsampler.auditing.scan import Runs, runs
 from lzsampler.models import default_model, default_prompts
 from words import fibonacci, thue_morse
 
@@ -184,8 +184,8 @@ def test_a_long_text_with_one_loop(period: int) -> None:
 
 def test_texts_of_the_embedded_model() -> None:
     pytest.importorskip("llama_cpp")
-    from lzsampler.generate import generate
-    from lzsampler.model import Model
+    from lzsampler.decoding.generate import generate
+    from lzsampler.llama.model import Model
 
     loops = 0
     with Model(default_model(), n_threads=1) as model:

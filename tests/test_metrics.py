@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import reference_audit as twin
 from lzsampler._ffi import ffi, lib
-from lzsampler._prefilter import Prefilter
-from lzsampler.metrics import MEMBERS, Metrics, intern, lines, words
-from lzsampler.text import to_bytes
+from lzsampler.auditing.metrics import MEMBERS, Metrics, intern, lines, words
+from lzsampler.auditing.normalized import to_bytes
+from lzsampler.auditing.prefilter import Prefilter
 
 PROSE = Path(__file__).parents[1] / "bench" / "train_embedded" / "corpus"
 SPACES = [chr(code) for code in range(0x110000) if chr(code).isspace()]

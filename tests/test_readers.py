@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lzsampler.readers import FORMATS, decode, find
-from lzsampler.readers.format import Format, Source
-from lzsampler.readers.formats import ROW_FORMATS, by_name
-from lzsampler.readers.path import parse, values
-from lzsampler.readers.read import records_of
-from lzsampler.reasoning import split
-from lzsampler.records import BadRecord, Record
+from lzsampler.auditing.formats import ROW_FORMATS, by_name
+from lzsampler.auditing.reading import FORMATS, decode, find
+from lzsampler.auditing.reading.format import Format, Source
+from lzsampler.auditing.reading.path import parse, values
+from lzsampler.auditing.reading.read import records_of
+from lzsampler.auditing.records import BadRecord, Record
+from lzsampler.util.reasoning import split
 from transcripts import BAD, CASES, CHAT, RESPONSES, SHAREGPT, Text, Write, everything, jsonl, said, texts, told
 
 

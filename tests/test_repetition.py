@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lzsampler.repetition import Run, largest_run, repetition
+from lzsampler.auditing.repetition import Run, largest_run, repetition
 
 
 def slow_largest_run(text: str, min_count: int) -> Run | None:

@@ -13,7 +13,7 @@ import runs
 from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
-from lzsampler.grid import Grid, Setting
+from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.reports.charts import Cell, heat, trend
 from lzsampler.reports.text import percent
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, summary_of
 from browsing import attacks, check_harmless, counting_server, dom
-from lzsampler.records import RULES, BadRecord, Finding, Level
+from lzsampler.auditing.records import RULES, BadRecord, Finding, Level
+from lzsampler.auditing.summary import Group, Summary, wasted_tokens
 from lzsampler.reports import write_html
+from lzsampler.reports.audit_groups import ordered, selected
 from lzsampler.reports.charts import histogram, scatter, stripes
-from lzsampler.reports.groups import ordered, selected
 from lzsampler.reports.samples import CHARACTERS, pieces, worst
-from lzsampler.summary import Group, Summary, wasted_tokens
 
 
 @pytest.fixture
@@ -124,8 +124,8 @@ def test_samples_are_the_worst_in_order_and_bounded() -> None:
 
 def test_report_says_that_it_left_samples_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [looping(i) for i in range(5)]
-    monkeypatch.setattr("lzsampler.reports.html.SAMPLES", 3)
-    monkeypatch.setattr("lzsampler.reports.html.worst", lambda audited, by: worst(audited, by, 3))
+    monkeypatch.setattr("lzsampler.reports.audit_html.SAMPLES", 3)
+    monkeypatch.setattr("lzsampler.reports.audit_html.worst", lambda audited, by: worst(audited, by, 3))
     write_html(tmp_path / "r.html", summary_of(records), records)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "The 3 of 5 looping records that waste most tokens" in page

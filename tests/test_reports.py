@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, summary_of
 from lzsampler import LzsError
-from lzsampler.records import RULES, Audited, BadRecord
+from lzsampler.auditing.records import RULES, Audited, BadRecord
+from lzsampler.auditing.summary import Group, Summary
 from lzsampler.reports import terminal_table, write_html, write_loops, write_sarif
-from lzsampler.reports.files import replacing
-from lzsampler.reports.tables import KEYS
-from lzsampler.reports.terminal import colored
+from lzsampler.reports.audit_rows import KEYS
+from lzsampler.reports.audit_terminal import colored
 from lzsampler.reports.text import columns, count, fit, percent, visible
-from lzsampler.summary import Group, Summary
+from lzsampler.util.files import replacing
 
 FIXED = ["file", "record", "id", "field", "level", "rule", "start", "end", "period", "copies", "unit"]  #
 
@@ -97,7 +97,7 @@ def test_no_rows_are_a_file_with_its_columns(tmp_path: Path, ending: str) -> Non
 
 def test_parquet_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("lzsampler.reports.tables._ROWS", 8)
+    monkeypatch.setattr("lzsampler.reports.audit_rows._ROWS", 8)
     write_loops(tmp_path / "l.PARQUET", (looping(i) for i in range(10)))
     assert parquet.ParquetFile(tmp_path / "l.PARQUET").num_row_groups == 3
 

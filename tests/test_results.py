@@ -11,12 +11,13 @@ from scipy.stats import binomtest
 
 import runs
 from lzsampler import LzsError, Params, Results
-from lzsampler.grid import Grid, Setting
-from lzsampler.judge import Judged
-from lzsampler.reports.markdown import more
-from lzsampler.results import LOOPING_SAMPLES, OTHER_SAMPLES, Outcome
-from lzsampler.run_folder import TIMINGS, TRANSCRIPTS
-from lzsampler.statistics import agreement
+from lzsampler.evaluation.counts import Outcome
+from lzsampler.evaluation.grid import Grid, Setting
+from lzsampler.evaluation.judged import Judged
+from lzsampler.evaluation.samples import LOOPING_SAMPLES, OTHER_SAMPLES
+from lzsampler.evaluation.store import TIMINGS, TRANSCRIPTS
+from lzsampler.reports.eval_markdown import more
+from lzsampler.util.stats import agreement
 
 NONE, WEAK, STRONG = (
     Setting("T=0", "none", Params(temperature=0.0)),

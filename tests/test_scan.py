@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from lzsampler._scan import Runs, Text, runs
+from lzsampler.auditing.scan import Runs, Text, runs
 from words import fibonacci, thue_morse
 
 RULES = ((2, 0), (2, 12), (3, 0), (3, 25), (4, 64), (8, 0), (20, 0), (20, 40))

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lzsampler.readers import FORMATS, decode, find, read
-from lzsampler.records import BadRecord, Record
+from lzsampler.auditing.reading import FORMATS, decode, find, read
+from lzsampler.auditing.records import BadRecord, Record
 from transcripts import CHAT, CHATGPT, INSPECT, INSPECT_SAMPLE, USER, WEBUI, Write, everything, jsonl, said, texts, told
 
 # -- shards --
@@ -483,7 +483,7 @@ import sys
 for name in ("orjson", "pyarrow", "zstandard"):
     sys.modules[name] = None
 from lzsampler import LzsError
-from lzsampler.readers import FORMATS, decode, find, read
+from lzsampler.auditing.reading import FORMATS, decode, find, read
 print(len([item for shard in find("a.jsonl")[0] for item in read(shard)]))
 for path in ("a.parquet", "a.jsonl.zst"):
     try:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, bootstrap
 
-from lzsampler.statistics import agreement, bootstrap_mean, mcnemar, records_needed, wilson
+from lzsampler.util.stats import agreement, bootstrap_mean, mcnemar, records_needed, wilson
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100, 1000, 123_456])

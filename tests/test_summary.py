@@ -8,9 +8,9 @@ from statistics import median
 import pytest
 
 from corpora import audited, finding
-from lzsampler.records import Audited, BadRecord
-from lzsampler.statistics import wilson
-from lzsampler.summary import LISTED, POINTS, WORST, Summary, loops, wasted_tokens
+from lzsampler.auditing.records import Audited, BadRecord
+from lzsampler.auditing.summary import LISTED, POINTS, WORST, Summary, loops, wasted_tokens
+from lzsampler.util.stats import wilson
 
 
 def summary_of(records: list[Audited | BadRecord], by: tuple[str, ...] = ()) -> Summary:

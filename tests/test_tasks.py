@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lzsampler import LzsError
+from lzsampler.evaluation.tasks import BadRow, Task, comparison, read_tasks, task_of
 from lzsampler.models import default_prompts, default_tasks
-from lzsampler.tasks import BadRow, Task, comparison, read_tasks, task_of
 
 
 @pytest.mark.parametrize(

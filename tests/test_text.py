@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import reference_audit as twin
 from lzsampler._ffi import ffi, lib
-from lzsampler.text import NormalizedText, characters_before, to_bytes, whole_characters
+from lzsampler.auditing.normalized import NormalizedText, characters_before, to_bytes, whole_characters
 
 LETTERS = st.sampled_from(
     [*"aB 9\n0", "é", "É", "ß", "İ", "Ⱥ", "K", "٣", "\u2028", "\U0001d7d8", "\U00010400", "\ud800", "\x00"]

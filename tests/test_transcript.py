@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params
-from lzsampler.generate import Generation, generate
-from lzsampler.model import Model
+from lzsampler.decoding.generate import Generation, generate
+from lzsampler.decoding.transcript import TranscriptFile, record, to_line
+from lzsampler.llama.model import Model
 from lzsampler.models import default_model
-from lzsampler.transcript import TranscriptFile, record, to_line
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "transcript.md").read_text(encoding="utf-8")
 QUESTION = [{"role": "system", "content": ""}, {"role": "user", "content": "What is 70 + 479?"}]

@@ -12,10 +12,10 @@ import pytest
 
 from corpora import audited, finding
 from lzsampler import LzsError
-from lzsampler.records import Audited, BadRecord
-from lzsampler.reports.files import locked
-from lzsampler.summary import Summary
-from lzsampler.work_folder import Outcome, WorkFolder
+from lzsampler.auditing.records import Audited, BadRecord
+from lzsampler.auditing.store import Outcome, WorkFolder
+from lzsampler.auditing.summary import Summary
+from lzsampler.util.files import locked
 
 MANIFEST: dict[str, Any] = {
     "tasks": 2,
@@ -113,7 +113,7 @@ def test_another_audit_is_refused_by_name(tmp_path: Path, changes: dict[str, Any
 
 def test_another_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder(tmp_path)
-    monkeypatch.setattr("lzsampler.work_folder.__version__", "9.9")
+    monkeypatch.setattr("lzsampler.auditing.store.__version__", "9.9")
     with pytest.raises(LzsError, match=r"it was made by lzsampler \d[\d.]+, this is 9\.9"):
         folder(tmp_path)
 

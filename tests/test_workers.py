@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lzsampler import LzsError
-from lzsampler.workers import Work, run
+from lzsampler.auditing.pool import Work, run
 from pool_work import work
 
 
@@ -78,6 +78,6 @@ def test_closing_early_kills_the_workers(tmp_path: Path) -> None:
 
 
 def test_workers_that_do_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lzsampler.workers._SERVE", "raise SystemExit(5)")
+    monkeypatch.setattr("lzsampler.auditing.pool._SERVE", "raise SystemExit(5)")
     with pytest.raises(LzsError, match="worker processes do not start: the worker process ended with status 5"):
         results(tmp_path, [1], [2])

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lzsampler.readers import find, read
-from lzsampler.records import BadRecord, Record
+from lzsampler.auditing.reading import find, read
+from lzsampler.auditing.records import BadRecord, Record
 
 Write = Callable[[str, bytes], Path]
 Text = tuple[str, int, str, dict[str, str]]

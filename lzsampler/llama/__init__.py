@@ -1,23 +1,50 @@
-"""llama.cpp through llama-cpp-python; nothing else of lzsampler imports llama_cpp.
+"""llama.cpp through llama-cpp-python, which is imported when something here first needs it.
 
 - `attach` and `LZLlama` put the penalties into an application of llama-cpp-python (dropin.py).
-- `penalties` and `sampler` are links for a sampler chain of your own (links.py).
+- `Model` is a GGUF model and a context (model.py); `gguf` reads a file's header without llama.cpp.
+- `penalties_sampler` and `pipeline_sampler` are samplers for a llama.cpp chain that you build yourself (chain.py).
 """
 
-from .dropin import Attachment, LZLlama, Stats, attach
-from .links import check_link, exempt_ids, llama_cpp, penalties, sampler
-from .vocabulary import DRY_BREAKERS, dry_breaker_ids
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .binding import llama_cpp
+    from .chain import check_chain_sampler, penalties_sampler, pipeline_sampler
+    from .dropin import Attachment, LZLlama, Stats, attach
+    from .model import Model
+    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids
 
 __all__ = [
     "DRY_BREAKERS",
     "Attachment",
     "LZLlama",
+    "Model",
     "Stats",
     "attach",
-    "check_link",
+    "check_chain_sampler",
     "dry_breaker_ids",
     "exempt_ids",
     "llama_cpp",
-    "penalties",
-    "sampler",
+    "penalties_sampler",
+    "pipeline_sampler",
 ]
+
+_MODULES = {
+    "binding": ["llama_cpp"],
+    "chain": ["check_chain_sampler", "penalties_sampler", "pipeline_sampler"],
+    "dropin": ["Attachment", "LZLlama", "Stats", "attach"],
+    "model": ["Model"],
+    "vocabulary": ["DRY_BREAKERS", "dry_breaker_ids", "exempt_ids"],
+}
+_LATE = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LATE[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

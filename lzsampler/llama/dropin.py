@@ -23,9 +23,10 @@ import numpy.typing as npt
 from .._ffi import lib
 from ..params import Params, sampling_fields
 from ..sampler import Loop, Sampler, loop_found, refuse_tokens_outside
+from .binding import llama_cpp
+from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst
-from .links import address, check_link, exempt_ids, llama_cpp, penalties
-from .vocabulary import dry_breaker_ids
+from .vocabulary import dry_breaker_ids, exempt_ids
 
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
 _DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_breakers")
@@ -227,7 +228,7 @@ class _Text:
         chain = make(**{**arguments, "grammar": None} if fast else arguments)
         source = Sampler(llm.n_vocab(), self.settings.params)
         source.prime(self.prompt)
-        self._link = penalties(source)
+        self._link = penalties_sampler(source)
         at = insert(chain, self._link)
         self._handle = lib.lzs_chain_sampler_inner(address(self._link))
         self._chain = chain
@@ -247,7 +248,7 @@ class _Text:
     def check(self) -> None:
         """Raise what went wrong inside the link, if anything did."""
         if self._link is not None:
-            check_link(self._link)
+            check_chain_sampler(self._link)
 
     def close(self, llm: Any, stats: Stats) -> None:
         """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from .._check import LzsError, check
+from .._check import check
 from .._ffi import ffi, lib
-from .links import address, llama_cpp
+from ..errors import LzsError
+from .binding import llama_cpp
+from .chain import address
 
 _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chain_get", "sampler_chain_n")
 

@@ -4,22 +4,19 @@ import atexit
 import ctypes
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import gguf
-from .._check import LzsError
-from .links import llama_cpp
-
-if TYPE_CHECKING:
-    from ..findings import Tokenizer
-
+from ..errors import LzsError
+from . import gguf
+from .binding import llama_cpp
+from .log import captured_log, reason
 
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
@@ -28,8 +25,6 @@ class Vocabulary:
     """A vocabulary. ValueError for a path that is no file, LzsError, in one line, for what is no GGUF with one."""
 
     def __init__(self, path: str | Path) -> None:
-        from ..model import captured_log, reason  # which imports this package
-
         self.path = gguf.read(path).path
         settings = llama_cpp.llama_model_default_params()
         settings.vocab_only = True
@@ -105,9 +100,26 @@ def vocabulary(path: str | Path) -> Vocabulary:
     return made
 
 
-def tokenizer(path: str | Path) -> "Tokenizer":
+def tokenizer(path: str | Path) -> Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
     """Return what `lzsampler.audit` takes as a tokenizer."""
     return vocabulary(path).tokenize
+
+
+def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
+    """Return the token ids that strings are made of in the vocabulary of a `llama_cpp.Llama`, for `Params.exempt`.
+
+    ValueError for another ``llm``, for anything but a list of strings, and for an empty string.
+    """
+    if not isinstance(llm, llama_cpp.Llama):
+        raise ValueError(f"llm must be a llama_cpp.Llama, got {llm!r}")
+    if isinstance(strings, str | bytes):
+        raise ValueError(f"strings must be a list of strings, got {strings!r}")
+    ids: set[int] = set()
+    for string in strings:
+        if not isinstance(string, str) or not string:
+            raise ValueError(f"strings must be strings that are not empty, got {string!r}")
+        ids.update(llm.tokenize(string.encode(), add_bos=False, special=True))
+    return tuple(sorted(ids))
 
 
 def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:

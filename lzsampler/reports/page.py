@@ -14,9 +14,9 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from ..records import RULES
+from ..auditing.records import RULES
+from ..util.files import replacing
 from .charts import tag
-from .files import replacing
 from .text import json_html, visible
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..records import Audited, Finding
-from ..summary import loops, values, wasted_tokens
+from ..auditing.records import Audited, Finding
+from ..auditing.summary import loops, values, wasted_tokens
 from .text import json_html, visible
 
 SAMPLES = 1000  # that a report holds

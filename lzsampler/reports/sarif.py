@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..readers.sniff import WINDOW, container
-from ..records import LOOPING, RULES, Audited, Finding, Rule
-from ..summary import Summary
-from .files import replacing
+from ..auditing.reading.sniff import WINDOW, container
+from ..auditing.records import LOOPING, RULES, Audited, Finding, Rule
+from ..auditing.summary import Summary
+from ..util.files import replacing
 from .text import count, json_html, scalar, visible, whole
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -1,0 +1,380 @@
+"""`audit`: what repeats in a text, where, and by which rule (docs/audit.md)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import INT32_MAX, token_array
+from .metrics import Metrics, Spans, intern, lines, words
+from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
+from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
+from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record, Rule
+from .rules import Rules
+from .scan import Runs, Text, runs
+
+Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
+"""A text's tokens, int32[n], and the character at which each of them starts, int64[n], ascending."""
+
+UNIT = 200  # characters of a unit that a finding holds
+MOST = 1000  # loops of a field at one level that are listed, the longest ones
+
+_CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
+_PIECE = 4096  # characters of a unit that are looked at at once
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `audit` found; ``findings`` and ``metrics`` as in `lzsampler.auditing.records` and docs/audit.md.
+
+    ``looping``: there is a significant loop; ``literal``: any unit stands 20 times in a row, the words of arXiv
+    2504.20131 read literally, which most source code meets.
+    """
+
+    looping: bool
+    literal: bool
+    findings: tuple[Finding, ...]
+    metrics: Mapping[str, float]
+
+
+def audit(
+    text_or_tokens: str | Sequence[int] | npt.NDArray[np.integer[Any]],
+    *,
+    tokenizer: Tokenizer | None = None,
+    **rules: Any,
+) -> Report:
+    """Return what repeats in a text, or in tokens (ids of 0 or more), by the given `Rules`.
+
+    The offsets of findings are in characters of the text (code points), or in tokens. Every loop is found: nothing is
+    sampled, and nothing is counted by its hash alone. About 25 MB/s; the GIL is released in the scans. ValueError for
+    values out of range, TypeError for rules there are none of.
+    """
+    settings = Rules(**rules)
+    if isinstance(text_or_tokens, str):
+        field = Field("answer", text_or_tokens)
+    elif isinstance(text_or_tokens, bytes | bytearray | memoryview):
+        raise ValueError("audit takes a str or tokens: decode bytes first")
+    else:
+        field = Field("answer", "", token_array("tokens", text_or_tokens, INT32_MAX))
+    audited = audit_record(Record("", 0, "", (field,)), settings, tokenizer)
+    return Report(audited.looping, audited.literal, audited.findings, audited.metrics)
+
+
+def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = None) -> Audited:
+    """Return what repeats in the fields of a record. Offsets as in `Finding`; of fields with tokens only, in tokens."""
+    metrics, findings, literal = Metrics(), [], False
+    for field in record.fields:
+        if field.text or field.tokens is None:
+            found: _FieldAudit = _TextAudit(field, rules, tokenizer, metrics)
+        else:
+            found = _TokenAudit(field.tokens, field, rules)
+        findings += found.findings()
+        literal |= found.literal
+    reported = tuple(finding for finding in findings if finding.rule in rules.reported)
+    looping = any(finding.rule in LOOPING for finding in reported)
+    return Audited(
+        file=record.file,
+        number=record.number,
+        id=record.id,
+        groups=record.groups,
+        looping=looping,
+        literal=literal,
+        characters=sum(len(field.text) for field in record.fields),
+        findings=reported,
+        metrics=metrics.figures(),
+        texts=tuple((field.name, field.text) for field in record.fields) if looping else (),
+    )
+
+
+class _Stretches(NamedTuple):
+    """Stretches that repeat: where, int64[n] each, in characters of the field or in its tokens; and their copies."""
+
+    start: Offsets
+    end: Offsets
+    period: Offsets
+    copies: npt.NDArray[np.float64]
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> "_Stretches":
+        return _Stretches(self.start[mask], self.end[mask], self.period[mask], self.copies[mask])
+
+
+_NONE = _Stretches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+class _FieldAudit:
+    """Findings of one field, made level by level: what is exact comes before what is near.
+
+    A stretch belongs to the level that claimed it first. What is claimed by half or more is not reported again.
+    """
+
+    def __init__(self, name: FieldName, size: int, rules: Rules) -> None:
+        self.name, self.size, self.rules = name, size, rules
+        self.end = size  # without the white space at the end
+        self.found: list[Finding] = []
+        self.literal = False
+        self._claimed = np.zeros(0, np.bool_)  # of each character or token; made when it is needed
+
+    def unit(self, start: int, end: int) -> str:
+        """Return the text of a stretch, at most `UNIT` characters of it."""
+        raise NotImplementedError
+
+    def wasted(self, start: int, end: int, unclaimed: int) -> int:
+        """Return the tokens of a stretch with so many characters, or tokens, that nobody claimed."""
+        raise NotImplementedError
+
+    def enough(
+        self, copies_of: Offsets, length: Offsets, period: Offsets, *, near: bool = False
+    ) -> npt.NDArray[np.bool_]:
+        """Return which runs are long enough to be significant; ``copies_of`` is their length in units of ``period``."""
+        rules = self.rules
+        few = rules.near_copies if near else rules.length_copies
+        return (copies_of >= rules.copies * period) | ((copies_of >= few * period) & (length >= rules.length))
+
+    @property
+    def all_claimed(self) -> bool:
+        """Whether too little is left for another loop, which would have half of what is enough at least."""
+        free = self.size - int(np.count_nonzero(self._claimed))
+        return free < min(self.rules.copies, (self.rules.length + 1) // 2)
+
+    def take(
+        self, level: Level, rule: Rule, found: _Stretches, is_unit: Callable[[int], bool], most: int = MOST
+    ) -> None:
+        """Report stretches, the longest first, that are not claimed yet and whose unit, by index, will do."""
+        if not found.start.size:
+            return
+        order = np.lexsort((found.start, found.period, found.start - found.end))
+        if not self._claimed.size:
+            self._claimed = np.zeros(self.size, np.bool_)
+        taken = 0
+        for i in order.tolist():
+            start, end, period = int(found.start[i]), int(found.end[i]), int(found.period[i])
+            if 2 * int(np.count_nonzero(self._claimed[start:end])) >= end - start or not is_unit(i):
+                continue
+            unclaimed = end - start - period - int(np.count_nonzero(self._claimed[start + period : end]))
+            self._claimed[start:end] = True
+            self.report(level, rule, start, end, period, float(found.copies[i]), unclaimed)
+            taken += 1
+            if taken == most:
+                break
+
+    def report(
+        self, level: Level, rule: Rule, start: int, end: int, period: int, copies: float, unclaimed: int
+    ) -> None:
+        """Add a finding; LZR001 becomes LZR002 in the middle."""
+        tail = end >= self.end
+        self.found.append(
+            Finding(
+                field=self.name,
+                level=level,
+                rule="LZR002" if rule == "LZR001" and not tail else rule,
+                start=start,
+                end=end,
+                period=period,
+                copies=copies,
+                unit=self.unit(start, start + period),
+                share=start / self.size,
+                tail=tail,
+                wasted_tokens=self.wasted(start + period, end, unclaimed),
+            )
+        )
+
+    def findings(self) -> list[Finding]:
+        """Return all of them in order of their start."""
+        return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
+
+
+@lru_cache(maxsize=8)
+def _prefilter(rules: Rules) -> Prefilter:
+    return Prefilter(
+        length=rules.length,
+        of_bytes=(min(rules.copies, rules.literal_copies), rules.length_copies),
+        of_spans=(rules.copies, rules.length_copies),
+        of_normalized=(rules.copies, rules.near_copies),
+    )
+
+
+def _repeating(
+    text: Text, rules: Rules, copies: int, length_copies: int, *, long: bool, short: bool, known: Runs | None = None
+) -> Runs:
+    """Return the runs long enough with ``length_copies``, maybe known ones, and shorter ones of ``copies`` copies."""
+    found = []
+    longest = (rules.length - 1) // copies  # period of those that are not among the long ones
+    if short:
+        found.append(runs(text, min_copies=copies, min_length=0, max_period=longest))
+    if long:
+        found.append(known or runs(text, min_copies=min(copies, length_copies), min_length=rules.length))
+    return found[0] if len(found) == 1 else Runs(*(np.concatenate(pair) for pair in zip(*found, strict=True)))
+
+
+def _of_bytes(data: bytes, found: Runs) -> _Stretches:
+    """Return runs of UTF-8 as stretches in bytes that begin and end with whole characters."""
+    start, end = whole_characters(data, found.start, found.start + found.length)
+    kept = _Stretches(start, end, found.period, (end - start) / found.period)
+    return kept if data.isascii() else kept.where(end - start >= 2 * found.period)  # so a period is whole characters
+
+
+def _in_characters(data: bytes, found: _Stretches) -> _Stretches:
+    """Return stretches of UTF-8, given in bytes, in characters."""
+    if data.isascii():
+        return found
+    places = characters_before(data, np.stack((found.start, found.end, found.start + found.period)))
+    return _Stretches(places[0], places[1], places[2] - places[0], found.copies)
+
+
+class _TextAudit(_FieldAudit):
+    def __init__(self, field: Field, rules: Rules, tokenizer: Tokenizer | None, metrics: Metrics) -> None:
+        super().__init__(field.name, len(field.text), rules)
+        self.text, self.data = field.text, to_bytes(field.text)
+        self.end = len(field.text.rstrip())
+        self._tokens = None if tokenizer is None else tokenizer(field.text)
+        counts, scans, long_runs = _prefilter(rules)(self.data)
+        rep4 = metrics.add(self.data, counts)
+        literal = self._exact(long_runs, bool(scans & LONG_BYTES), bool(scans & SHORT_BYTES))
+        if scans & LINES and "line" in rules.levels and not self.all_claimed:
+            self._spans("line", "LZR003", lines(self.data))
+        if scans & WORDS and "word" in rules.levels and not self.all_claimed:
+            self._spans("word", "LZR005", words(self.data))
+        if "token" in rules.levels and self._tokens is not None and not self.all_claimed:
+            self._of_tokens(*self._tokens)
+        if scans & (LONG_NORMALIZED | SHORT_NORMALIZED) and rules.near and not self.all_claimed:
+            self._near(bool(scans & LONG_NORMALIZED), bool(scans & SHORT_NORMALIZED))
+        loops = len(self.found)
+        self._literal(literal)
+        half_free = 2 * int(np.count_nonzero(self._claimed)) < self.size
+        if not loops and half_free and rep4 >= rules.rep4 and self.size >= rules.length:
+            each = 1 / (1 - rep4)  # times that a 4-gram comes
+            self.report("word", "LZR010", 0, self.size, round(self.size / each), each, round(self.size * rep4))
+
+    def unit(self, start: int, end: int) -> str:
+        return self.text[start : min(end, start + UNIT)]
+
+    def wasted(self, start: int, end: int, unclaimed: int) -> int:
+        if self._tokens is None:
+            return round(unclaimed / _CHARACTERS_PER_TOKEN)
+        offsets = self._tokens[1]
+        n_tokens = int(np.searchsorted(offsets, end) - np.searchsorted(offsets, start))
+        return round(n_tokens * unclaimed / (end - start)) if end > start else 0
+
+    def _unit_test(self, found: _Stretches) -> Callable[[int], bool]:
+        def test(i: int) -> bool:
+            start = int(found.start[i])
+            return _distinct(self.text, start, start + int(found.period[i]), str.isspace) >= 2
+
+        return test
+
+    def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
+        """Report what repeats character by character; return what does so literally."""
+        if not (long or short):
+            return _NONE
+        rules = self.rules
+        copies = min(rules.copies, rules.literal_copies)
+        found = _repeating(self.data, rules, copies, rules.length_copies, long=long, short=short, known=known)
+        in_characters = _in_characters(self.data, _of_bytes(self.data, found))
+        length = in_characters.end - in_characters.start
+        literal = in_characters.where(length >= rules.literal_copies * in_characters.period)
+        self.literal = literal.start.size > 0
+        if "char" in rules.levels:
+            enough = self.enough(length, length, in_characters.period) & (in_characters.period > 1)
+            significant = in_characters.where(enough)
+            self.take("char", "LZR001", significant, self._unit_test(significant))
+        return literal
+
+    def _literal(self, found: _Stretches) -> None:
+        """Report the longest stretch that only the literal definition counts."""
+        if found.start.size:
+            length, loops = found.end - found.start, len(self.found)
+            for least in (int(length.max()), 0):  # an indented text has thousands of them to sort
+                if len(self.found) == loops:
+                    self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
+
+    def _spans(self, level: Level, rule: Rule, spans: Spans) -> None:
+        """Report what repeats as words or lines, given their spans in bytes."""
+        copies = min(self.rules.copies, self.rules.length_copies)
+        found = runs(intern(self.data, spans), min_copies=copies, min_length=0)
+        if not found.start.size:
+            return
+        start = spans[found.start, 0].astype(np.int64)
+        end = spans[found.start + found.length - 1, 1].astype(np.int64)
+        second = spans[found.start + found.period, 0].astype(np.int64)
+        in_bytes = _Stretches(start, end, second - start, found.length / found.period)
+        maybe = self.enough(found.length, end - start, found.period)  # bytes are not fewer than characters
+        if not maybe.any():
+            return
+        # White space does not count here, so it does not make a loop long either: one character between two units.
+        edges = spans if self.data.isascii() else characters_before(self.data, spans.astype(np.int64))
+        before = np.zeros(len(spans) + 1, np.int64)
+        np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])
+        length = before[found.start + found.length] - before[found.start] + found.length - 1
+        enough = maybe & self.enough(found.length, length, found.period)
+        significant = _in_characters(self.data, in_bytes.where(enough))
+        self.take(level, rule, significant, self._unit_test(significant))
+
+    def _of_tokens(self, tokens: npt.NDArray[np.int32], offsets: Offsets) -> None:
+        """Report what repeats as tokens."""
+        found = runs(tokens, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
+        edges = np.append(offsets, self.size)
+        start, end = edges[found.start], edges[found.start + found.length]
+        stretches = _Stretches(start, end, edges[found.start + found.period] - start, found.length / found.period)
+        significant = stretches.where(self.enough(found.length, end - start, found.period) & (stretches.period > 0))
+        self.take("token", "LZR006", significant, self._unit_test(significant))
+
+    def _near(self, long: bool, short: bool) -> None:
+        """Report what repeats in the normalized text; lengths and copies count there, and units have two letters."""
+        normalized = NormalizedText(self.data)
+        rules = self.rules
+        repeating = _repeating(normalized.data, rules, rules.copies, rules.near_copies, long=long, short=short)
+        found = _of_bytes(normalized.data, repeating)
+        in_characters = _in_characters(normalized.data, found)
+        length = in_characters.end - in_characters.start
+        mask = self.enough(length, length, in_characters.period, near=True)
+        kept = found.where(mask)
+        if not kept.start.size:
+            return
+        in_text = normalized.places(np.stack((kept.start, kept.end, kept.start + kept.period)))
+
+        def is_unit(i: int) -> bool:
+            start = int(kept.start[i])
+            unit = normalized.data[start : start + int(kept.period[i])].decode("utf-8", "surrogatepass")
+            return _distinct(unit, 0, len(unit), lambda character: not character.isalpha()) >= 2
+
+        significant = _Stretches(in_text[0], in_text[1], in_text[2] - in_text[0], kept.copies)
+        self.take("char", "LZR004", significant, is_unit)
+
+
+def _distinct(text: str, start: int, end: int, is_left_out: Callable[[str], bool]) -> int:
+    """Return how many distinct characters a stretch of a text has (2 stands for any more), but those left out."""
+    seen: set[str] = set()
+    for at in range(start, end, _PIECE):
+        seen.update(character for character in set(text[at : min(end, at + _PIECE)]) if not is_left_out(character))
+        if len(seen) >= 2:
+            return 2
+    return len(seen)
+
+
+class _TokenAudit(_FieldAudit):
+    """Tokens without a text: any unit counts, and a token for four characters of ``Rules.length``."""
+
+    def __init__(self, tokens: npt.NDArray[np.int32], field: Field, rules: Rules) -> None:
+        super().__init__(field.name, len(tokens), rules)
+        self.tokens = tokens
+        copies = min(rules.copies, rules.length_copies, rules.literal_copies)
+        found = runs(tokens, min_copies=copies, min_length=0)
+        stretches = _Stretches(found.start, found.start + found.length, found.period, found.length / found.period)
+        self.literal = bool((found.length >= rules.literal_copies * found.period).any())
+        if "token" in rules.levels:
+            enough = self.enough(found.length, found.length * _CHARACTERS_PER_TOKEN, found.period)
+            self.take("token", "LZR006", stretches.where(enough), lambda _: True)
+
+    def unit(self, start: int, end: int) -> str:
+        ids: list[str] = []
+        for token in self.tokens[start : min(end, start + UNIT)].tolist():
+            if len(" ".join([*ids, str(token)])) > UNIT:
+                break
+            ids.append(str(token))
+        return " ".join(ids)
+
+    def wasted(self, start: int, end: int, unclaimed: int) -> int:
+        return unclaimed

@@ -1,0 +1,54 @@
+"""All formats, in the order in which a file is tried: those that tell themselves surely come first."""
+
+from ..reading import slot
+from ..reading.format import Format
+from . import (
+    bench,
+    chatgpt,
+    completion,
+    inspect_ai,
+    lighteval,
+    llama_server,
+    llama_webui,
+    lm_eval,
+    lm_studio,
+    lzs,
+    open_webui,
+    openai_chat,
+    openai_response,
+    sharegpt,
+    sillytavern,
+    text,
+    textgen_webui,
+)
+
+ROW_FORMATS: tuple[Format, ...] = (
+    lzs.FORMAT,
+    llama_webui.FORMAT,
+    lm_eval.FORMAT,
+    lighteval.FORMAT,
+    bench.FORMAT,
+    llama_server.FORMAT,
+    inspect_ai.FORMAT,
+    lm_studio.FORMAT,
+    open_webui.FORMAT,
+    chatgpt.FORMAT,
+    textgen_webui.FORMAT,
+    sillytavern.FORMAT,
+    openai_response.FORMAT,
+    openai_chat.FORMAT,
+    sharegpt.FORMAT,
+    completion.FORMAT,
+)
+TEXT, SLOT = text.NAME, slot.NAME
+
+FORMATS: dict[str, str] = {
+    TEXT: text.HELP,
+    **{format.name: format.help for format in ROW_FORMATS},
+    SLOT: slot.HELP,
+}
+
+
+def by_name(name: str) -> Format:
+    """Return the format of that name, which takes rows apart."""
+    return next(format for format in ROW_FORMATS if format.name == name)

@@ -1,0 +1,27 @@
+"""Answers of llama-server's own /completion."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..reading.format import Format, Message, Source
+from ..reading.messages import groups, name, written
+
+_KEYS = {"stop_type", "tokens_predicted", "generation_settings", "stopped_limit"}
+
+
+def matches(row: Any) -> bool:
+    """Tell an answer by `content` and one of the keys that only this server has."""
+    return isinstance(row, dict) and "content" in row and bool(_KEYS & row.keys())
+
+
+def messages(row: Any, source: Source) -> Iterator[Message]:
+    """Yield the one answer; `stop_type` is its finish reason."""
+    found = groups({**row, "finish_reason": row.get("stop_type")}, source.by)
+    if row.get("stopped_limit") is True:  # before stop_type there was one key for each
+        found["finish_reason"] = "length"
+    made = written(row, found, name(row))
+    if made is not None:
+        yield made
+
+
+FORMAT = Format("llama-server", "answers of llama-server's /completion", matches, messages)

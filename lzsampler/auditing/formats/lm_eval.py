@@ -1,0 +1,73 @@
+"""`samples_<task>_<date>.jsonl` of lm-eval --log_samples.
+
+With several filters (gsm8k has two) every answer is there once for each: those of the first filter are read.
+Where `think_end_token` was set lm-eval drops a closed block of reasoning before it saves; an unclosed one is there.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from ..reading.format import Format, Message, NoTextError, Source
+from ..reading.messages import groups
+
+_NAME = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
+_NO_ANSWER = "log-likelihoods of given answers: nothing was generated"
+
+
+def matches(row: Any) -> bool:
+    """Tell a sample by `resps` and `doc`."""
+    return isinstance(row, dict) and "resps" in row and ("doc" in row or "doc_id" in row)
+
+
+def head(file: str, row: Any) -> dict[str, str]:
+    """Return the task and the model, from the file's name and folder, and the filter that comes first."""
+    if not list(_texts(row["resps"])):
+        raise NoTextError(_NO_ANSWER)
+    path = PurePath(file)
+    found = {"filter": str(row.get("filter", ""))}
+    told = _NAME.match(path.name.removesuffix(".gz").removesuffix(".zst"))
+    if told:
+        found["task"] = told["task"]
+        if path.parent.name:
+            found["model"] = path.parent.name.replace("__", "/")
+    return found
+
+
+def messages(row: Any, source: Source) -> Iterator[Message]:
+    """Yield every response of a document."""
+    head = dict(source.head)
+    if str(row.get("filter", "")) != head.pop("filter", str(row.get("filter", ""))):
+        return
+    found = {**head, **groups(row, source.by), **groups(_settings(row.get("arguments")))}
+    id = str(row["doc_id"]) if "doc_id" in row else None
+    responses = list(_texts(row["resps"]))
+    if not responses:
+        raise NoTextError(_NO_ANSWER)
+    for response in responses:
+        yield Message(response, None, id, found)
+
+
+def _settings(arguments: Any) -> dict[str, Any]:
+    """Return the settings of generation: `gen_args_0.arg_1` now, `[[prompt, settings]]` before."""
+    if isinstance(arguments, dict):
+        arguments = next(iter(arguments.values()), None)
+        settings = arguments.get("arg_1") if isinstance(arguments, dict) else None
+    else:
+        first = arguments[0] if isinstance(arguments, list) and arguments else None
+        settings = first[1] if isinstance(first, list) and len(first) > 1 else None
+    return settings if isinstance(settings, dict) else {}
+
+
+def _texts(responses: Any) -> Iterator[str]:
+    """Yield the texts of [[text, ...], ...]; log-likelihoods are pairs, one level below."""
+    if not isinstance(responses, list):
+        raise TypeError("resps is no list")
+    for response in responses:
+        for text in response if isinstance(response, list) else [response]:
+            if isinstance(text, str):
+                yield text
+
+
+FORMAT = Format("lm-eval", "samples_*.jsonl of lm-eval --log_samples", matches, messages, head)

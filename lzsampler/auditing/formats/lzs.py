@@ -1,0 +1,23 @@
+"""Our own transcripts, as `lzs generate --save` writes them (docs/transcript.md)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..reading.format import Format, Message, Source
+from ..reading.messages import groups, name, written
+
+
+def matches(row: Any) -> bool:
+    """Tell a transcript by the version of the program that wrote it."""
+    return isinstance(row, dict) and "lzsampler" in row and "messages" in row
+
+
+def messages(row: Any, source: Source) -> Iterator[Message]:
+    """Yield the last message: those of the assistant before it are a part of the prompt."""
+    found = groups({**row["settings"], **row, "model": row["model"]["name"]}, source.by)
+    made = written(row["messages"][-1], found, name(row))
+    if made is not None:
+        yield made
+
+
+FORMAT = Format("lzs", "transcripts of lzs generate --save", matches, messages)

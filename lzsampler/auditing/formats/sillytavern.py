@@ -1,0 +1,44 @@
+"""Chats of SillyTavern: JSONL, a header line and a message on each other line, with its swipes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..reading.format import Format, Message, Source
+from ..reading.messages import groups
+
+
+def matches(row: Any) -> bool:
+    """Tell a chat by its header, or by a message where the header is damaged."""
+    if not isinstance(row, dict):
+        return False
+    return {"user_name", "character_name"} <= row.keys() or {"is_user", "mes"} <= row.keys()
+
+
+def messages(row: Any, source: Source) -> Iterator[Message]:
+    """Yield a message of the character with all its swipes.
+
+    The card's greeting was written by no model, nor were notes of the system and what the user said for a character
+    by a command (its `api` is "manual"). `is_system` is also what hides a message from the prompt.
+    """
+    if "mes" not in row:
+        return
+    if row.get("is_user"):
+        source.state["asked"] = True
+        return
+    about = row.get("extra") or {}
+    generated = row.get("gen_started") or about.get("api")
+    if not (generated or (source.state.get("asked") and not row.get("is_system"))):
+        return
+    swipes, details = row.get("swipes") or [], row.get("swipe_info") or []
+    current = row.get("swipe_id") or 0
+    if not swipes:
+        swipes, details, current = [row["mes"]], [{"extra": about}], 0
+    for i, swipe in enumerate(swipes):
+        extra = about if i == current else (details[i].get("extra") or {} if i < len(details) else {})
+        if extra.get("api") == "manual":
+            continue
+        text = row["mes"] if i == current else swipe
+        yield Message(text, extra.get("reasoning") or None, None, groups(extra, source.by))
+
+
+FORMAT = Format("sillytavern", "chats of SillyTavern, all swipes", matches, messages, cut=False)

@@ -1,0 +1,15 @@
+"""Plain text: the whole file is what a model wrote."""
+
+import codecs
+
+from ..reading.format import Message
+
+NAME = "text"
+HELP = "the whole file is one answer (.txt, .md)"
+
+
+def message(data: bytes) -> Message:
+    """Return the one message of a file in UTF-8, or in UTF-16 with its mark; what is not valid becomes U+FFFD."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Message(data.decode("utf-16", "replace"))
+    return Message(data.decode("utf-8", "replace").removeprefix("\ufeff"))

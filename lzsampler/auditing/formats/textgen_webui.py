@@ -1,0 +1,27 @@
+"""Chats of text-generation-webui: `internal` of [user, model] pairs (`visible` is the same as HTML)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..reading.format import Format, Message, Source
+
+_GREETING = "<|BEGIN-VISIBLE-CHAT|>"  # in the user's place, before what the character's card says
+
+
+def matches(row: Any) -> bool:
+    """Tell a chat by its two histories, in either spelling."""
+    return isinstance(row, dict) and ({"internal", "visible"} <= row.keys() or {"data", "data_visible"} <= row.keys())
+
+
+def messages(row: Any, source: Source) -> Iterator[Message]:
+    """Yield every answer, with all its versions where they were kept; the greeting is not the model's."""
+    about = row.get("metadata") or {}
+    for i, (user, answer) in enumerate(row["internal"] if "internal" in row else row["data"]):
+        if user == _GREETING:
+            continue
+        versions = (about.get(f"assistant_{i}") or {}).get("versions") or [{"content": answer}]
+        for version in versions:
+            yield Message(version["content"], None, None, {}, i)
+
+
+FORMAT = Format("textgen-webui", "chats of text-generation-webui", matches, messages)

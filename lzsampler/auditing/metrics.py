@@ -1,0 +1,105 @@
+"""Figures of repetition that need no runs: rep-n, distinct-n, Gopher's fractions, zlib's ratio (docs/audit.md)."""
+
+from operator import add
+
+import numpy as np
+import numpy.typing as npt
+from deflate import zlib_compress
+
+from .._check import check
+from .._ffi import ffi, lib
+from ..errors import LzsError
+
+TAIL = 4096  # bytes at the end of a field
+MAX_BYTES = 2**32 - 1  # of a field
+_LEVEL = 1  # of libdeflate: nearly what zlib makes at its usual level, 6, in half the time of zlib's level 1
+_NGRAMS4, _DISTINCT4 = 5, 9  # places in lzs_figures, whose members these are:
+MEMBERS = (
+    *("characters", "words"),
+    *(f"ngrams{n}" for n in (1, 2, 3, 4)),
+    *(f"distinct{n}" for n in (1, 2, 3, 4)),
+    *(f"top{n}" for n in (2, 3, 4)),
+    *(f"duplicate{n}" for n in range(5, 11)),
+    *("lines", "duplicate_lines", "duplicate_lines_characters"),
+    *("paragraphs", "duplicate_paragraphs", "duplicate_paragraphs_characters"),
+)
+
+Spans = npt.NDArray[np.uint32]
+Ids = npt.NDArray[np.int32]
+
+
+def words(data: bytes) -> Spans:
+    """Return the words of a text of UTF-8, those of `str.split`: start and end in bytes, uint32[n, 2]."""
+    return _split(data, lib.LZS_SPLIT_WORDS, len(data) // 2 + 1)
+
+
+def lines(data: bytes) -> Spans:
+    """Return the lines of a text of UTF-8 without white space at their ends: start and end in bytes, uint32[n, 2]."""
+    return _split(data, lib.LZS_SPLIT_LINES, data.count(b"\n") + 1)
+
+
+def _split(data: bytes, kind: int, room: int) -> Spans:
+    if len(data) > MAX_BYTES:
+        raise LzsError(f"a text of {len(data)} bytes is too long: words and lines are found in texts below 4 GiB")
+    spans, n = np.empty((room, 2), np.uint32), ffi.new("size_t *")
+    check(lib.lzs_split(ffi.from_buffer(data), len(data), kind, ffi.from_buffer("lzs_span[]", spans), room, n))
+    return spans[: n[0]]
+
+
+def intern(data: bytes, spans: Spans) -> Ids:
+    """Return numbers of spans of a text, int32[n]: equal ones have equal numbers, from 0 as they first come."""
+    ids = np.empty(len(spans), np.int32)
+    span_array, id_array = ffi.from_buffer("lzs_span[]", spans), ffi.from_buffer("int32_t[]", ids)
+    check(lib.lzs_intern(ffi.from_buffer(data), len(data), span_array, len(spans), id_array, ffi.new("size_t *")))
+    return ids
+
+
+class Metrics:
+    """Metrics of a record: add its fields, then take `figures`.
+
+    Numerators and denominators are added up over the fields; no n-gram reaches from one into the next.
+    """
+
+    def __init__(self) -> None:
+        self._sums = [0] * len(MEMBERS)
+        self._bytes = [0, 0, 0, 0]  # of the fields, compressed, of their tails, compressed
+
+    def add(self, data: bytes, counts: list[int]) -> float:
+        """Add a text of UTF-8 and what lzs_figures says of it, a number for each of `MEMBERS`; return its rep-4."""
+        self._sums = list(map(add, self._sums, counts))
+        if data:
+            tail, compressed = data[-TAIL:], len(zlib_compress(data, _LEVEL))
+            compressed_tail = compressed if len(tail) == len(data) else len(zlib_compress(tail, _LEVEL))
+            self._bytes = list(map(add, self._bytes, (len(data), compressed, len(tail), compressed_tail)))
+        return _share(counts[_NGRAMS4] - counts[_DISTINCT4], counts[_NGRAMS4])
+
+    def figures(self) -> dict[str, float]:
+        """Return all metrics by name (docs/audit.md); 0 where there is nothing to count."""
+        sums, sizes = self._sums, self._bytes
+        made = {name: (sums[a] - sums[b]) / sums[of] if sums[of] else 0.0 for name, a, b, of in _DIFFERENCES}
+        for name, a, of in _SHARES:
+            made[name] = sums[a] / sums[of] if sums[of] else 0.0
+        made["zlib_ratio"], made["zlib_tail_ratio"] = _share(sizes[0], sizes[1]), _share(sizes[2], sizes[3])
+        return made
+
+
+def _share(part: int, of: int) -> float:
+    return part / of if of else 0.0
+
+
+_place = MEMBERS.index
+
+
+_DIFFERENCES: list[tuple[str, int, int, int]] = [
+    (f"rep{n}", _place(f"ngrams{n}"), _place(f"distinct{n}"), _place(f"ngrams{n}")) for n in (1, 2, 3, 4)
+]
+_SHARES: list[tuple[str, int, int]] = [
+    *((f"distinct{n}", _place(f"distinct{n}"), _place("words")) for n in (1, 2, 3, 4)),
+    *(
+        (f"gopher.dup_{name}{what}_frac", _place(f"duplicate_{kind}{members}"), _place(of))
+        for name, kind in (("line", "lines"), ("para", "paragraphs"))
+        for what, members, of in (("", "", kind), ("_char", "_characters", "characters"))
+    ),
+    *((f"gopher.top_{n}_gram", _place(f"top{n}"), _place("characters")) for n in (2, 3, 4)),
+    *((f"gopher.dup_{n}_gram", _place(f"duplicate{n}"), _place("characters")) for n in range(5, 11)),
+]

@@ -1,0 +1,92 @@
+"""Texts as the scans read them, as UTF-8 or normalized, and the way back from there to characters of the text."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import check
+from .._ffi import ffi, lib
+
+Offsets = npt.NDArray[np.int64]
+
+_ASCII, _FOLDED = 128, 0x1FBFA  # no character from the latter on is a capital, a digit or white space (Unicode 14)
+
+
+def to_bytes(text: str) -> bytes:
+    """Return a text as UTF-8, with lone surrogates encoded as if they were characters."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def whole_characters(data: bytes, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
+    """Return stretches of UTF-8 without the incomplete characters at their ends; some may be empty."""
+    if data.isascii() or not start.size:
+        return start, end
+    inside = np.append((np.frombuffer(data, np.uint8) & 0xC0) == 0x80, False)
+    for _ in range(3):  # a character has at most three bytes after its first
+        start, end = start + inside[start], end - inside[end]
+    return start, np.maximum(start, end)
+
+
+def characters_before(data: bytes, at: Offsets) -> Offsets:
+    """Return how many characters of UTF-8 begin before each offset in bytes, int64 of the same shape."""
+    if data.isascii() or not at.size:
+        return at
+    begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+    edges = np.sort(np.append(at, 0))
+    edges = edges[np.append(True, edges[1:] != edges[:-1])]
+    counts = np.add.reduceat(begins, edges[edges < len(data)], dtype=np.int64)  # from each edge to the next one
+    return np.append(0, np.cumsum(counts))[np.searchsorted(edges, at)]
+
+
+def fold_table(data: bytes) -> tuple[Any, int]:
+    """Return the table by which a text of UTF-8 is normalized, a uint32_t array for C, and its length; made once.
+
+    White space becomes ' ' and decimal digits '0'. Other characters become their lower case by `str.lower`, if that is
+    one character that takes no more bytes.
+    """
+    return _fold_table(_ASCII if data.isascii() else _FOLDED)
+
+
+@cache
+def _fold_table(size: int) -> tuple[Any, int]:
+    table = np.arange(size, dtype=np.uint32)
+    for code in range(size):
+        character = chr(code)
+        if character.isspace():
+            table[code] = 0x20
+        elif character.isdecimal():
+            table[code] = 0x30
+        else:
+            lower = character.lower()
+            if lower != character and len(lower) == 1 and len(to_bytes(lower)) <= len(to_bytes(character)):
+                table[code] = ord(lower)
+    return ffi.from_buffer("uint32_t[]", table), size
+
+
+class NormalizedText:
+    """A text of UTF-8 with digits masked, case folded and white space collapsed: ``data``, UTF-8.
+
+    A stretch of decimal digits is one '0' (a counter goes from 9 to 10), a stretch of white space is one ' ', and a
+    letter is its lower case. Lone surrogates, and bytes that are not UTF-8, stay as they are.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        room = np.empty(max(len(text), 1), np.uint8)
+        self.data = room[: self._make(room, np.empty(0, np.uint64))].tobytes()
+
+    def _make(self, room: npt.NDArray[np.uint8], places: npt.NDArray[np.uint64]) -> int:
+        fold, n_normalized = fold_table(self._text), ffi.new("size_t *")
+        normalized, places_array = ffi.from_buffer("uint8_t[]", room), ffi.from_buffer("uint64_t[]", places)
+        text = ffi.from_buffer(self._text)
+        check(lib.lzs_normalize(text, len(text), *fold, normalized, n_normalized, places_array, places.size))
+        return int(n_normalized[0])
+
+    def places(self, at: Offsets) -> Offsets:
+        """Return the characters of the text that were written at these offsets in ``data``, int64 of their shape."""
+        order = np.sort(at, axis=None)
+        found = order.astype(np.uint64)
+        self._make(np.empty(max(len(self._text), 1), np.uint8), found)
+        return found.astype(np.int64)[np.searchsorted(order, at)]

@@ -1,0 +1,218 @@
+"""A pool of worker processes that outlives its workers: one that is killed costs its task's progress, nothing else.
+
+Why not `concurrent.futures`: there a worker that the kernel kills (out of memory) breaks the whole pool, and nobody
+knows what it was working on. Here each worker says what it starts on, and a task whose worker died is tried again
+without the piece that killed it twice. Workers are fresh interpreters, so that threads of the caller (pyarrow, torch)
+do no harm and a caller's script needs no `if __name__ == "__main__"`.
+"""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, NamedTuple
+
+from ..errors import LzsError
+
+_ATTEMPTS = 2  # at a piece, before it is left out
+_SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.pool import serve; serve()"
+
+
+class Work(NamedTuple):
+    """A function for the workers, by a name that can be pickled, and what it needs the same for every task.
+
+    ``function(shared, task, skipped, start)`` works on a task's pieces, calls ``start(number)`` before each, leaves out
+    those in ``skipped`` (number: why), and returns what is to come back; all of it pickles.
+    """
+
+    function: Callable[..., Any]
+    shared: Any
+
+
+def run(work: Work, tasks: Sequence[Any], workers: int) -> Iterator[Any]:
+    """Yield the results of the tasks as they come, in any order; in this process when ``workers`` is 1.
+
+    An exception of the function ends the run and is raised here. When the iterator is closed, or an exception comes in
+    between (Ctrl-C), the workers are killed.
+    """
+    if workers == 1 or len(tasks) < 2:
+        for task in tasks:
+            yield work.function(work.shared, task, {}, _nothing)
+        return
+    pool = _Pool(work, tasks)
+    try:
+        pool.start(min(workers, len(tasks)))
+        for _ in tasks:
+            result = pool.results.get()
+            if isinstance(result, BaseException):
+                raise result
+            yield result.value
+    finally:
+        pool.stop()
+
+
+def _nothing(_: int) -> None:
+    pass
+
+
+class _Done(NamedTuple):
+    value: Any
+
+
+class _DeathError(Exception):
+    """A worker is gone; ``piece`` is what it was working on."""
+
+    def __init__(self, piece: int | None, how: str) -> None:
+        super().__init__(how)
+        self.piece = piece
+
+
+class _Pool:
+    """Threads that each talk to one worker; they hold the lock only to start, take and stop."""
+
+    def __init__(self, work: Work, tasks: Sequence[Any]) -> None:
+        self.results: SimpleQueue[Any] = SimpleQueue()
+        self._work = pickle.dumps(work)
+        self._tasks = deque(tasks)
+        self._lock = Lock()
+        self._stopped = False
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._threads: list[Thread] = []
+
+    def start(self, workers: int) -> None:
+        self._threads = [Thread(target=self._drive, daemon=True) for _ in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Kill the workers, and wait until they are gone."""
+        with self._lock:
+            self._stopped = True
+            for process in self._processes:
+                process.kill()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _drive(self) -> None:
+        process = None
+        try:
+            while (task := self._next()) is not None:
+                deaths: Counter[int | None] = Counter()
+                skipped: dict[int, str] = {}
+                while True:
+                    process = process or self._worker()
+                    try:
+                        self.results.put(_Done(_ask(process, task, skipped)))
+                        break
+                    except _DeathError as death:
+                        self._bury(process)
+                        process = None
+                        if self._stopped:
+                            return
+                        deaths[death.piece] += 1
+                        if deaths[death.piece] == _ATTEMPTS:
+                            if death.piece is None:
+                                raise LzsError(f"worker processes do not start: {death}") from death
+                            skipped[death.piece] = str(death)
+        except BaseException as error:
+            self.results.put(error)
+        finally:
+            if process is not None:
+                self._bury(process)
+
+    def _next(self) -> Any:
+        with self._lock:
+            return self._tasks.popleft() if self._tasks and not self._stopped else None
+
+    def _worker(self) -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._stopped:
+                raise LzsError("stopped")
+            process = subprocess.Popen(
+                [sys.executable, "-c", _SERVE.format(path=sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # Ctrl-C reaches the workers too, and they say so at length
+            )
+            self._processes.add(process)
+        with suppress(OSError):  # it died at once: the first task tells
+            assert process.stdin is not None
+            process.stdin.write(self._work)
+            process.stdin.flush()
+        return process
+
+    def _bury(self, process: "subprocess.Popen[bytes]") -> None:
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):  # what it did not read any more
+                assert pipe is not None
+                pipe.close()
+        process.wait()  # its stdin is closed: it ends
+        with self._lock:
+            self._processes.discard(process)
+
+
+def _ask(process: "subprocess.Popen[bytes]", task: Any, skipped: Mapping[int, str]) -> Any:
+    """Return a worker's result, or raise the exception that it sent, or `_DeathError`."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    piece: int | None = None
+    try:
+        pickle.dump((task, dict(skipped)), process.stdin)
+        process.stdin.flush()
+        while True:
+            kind, value = pickle.load(process.stdout)
+            if kind == "start":
+                piece = value
+            elif kind == "done":
+                return value
+            else:
+                raise value
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
+        raise _DeathError(piece, _how(process.wait())) from error
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"the worker process ended with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"the worker process was ended by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+
+
+def serve() -> None:
+    """Be a worker: take tasks from stdin, send to stdout, until the caller closes the one or is gone."""
+    sender = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    receiver = os.fdopen(os.dup(0), "rb")
+    for stream in (0, 1):  # no library may talk in between
+        os.dup2(nowhere, stream)
+
+    def send(kind: str, value: Any) -> None:
+        pickle.dump((kind, value), sender)
+        sender.flush()
+
+    try:
+        work: Work = pickle.load(receiver)
+        while True:
+            task, skipped = pickle.load(receiver)
+            try:
+                result = work.function(work.shared, task, skipped, lambda piece: send("start", piece))
+            except BrokenPipeError:
+                raise
+            except (OSError, ValueError, LzsError, MemoryError) as error:
+                send("error", error)
+            except Exception as error:  # of whatever library: its class may not be one that pickles
+                send("error", LzsError(f"{type(error).__name__}: {error}"))
+            else:
+                send("done", result)
+    except (EOFError, BrokenPipeError):
+        os._exit(0)  # the caller has what it wanted, or is gone

@@ -1,0 +1,66 @@
+"""`Prefilter`: the figures of a text and which scans may find a loop in it, in one call of C (c/text/prefilter.c)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._check import check
+from .._ffi import ffi, lib
+from ..errors import LzsError
+from .metrics import MAX_BYTES, MEMBERS
+from .normalized import fold_table
+from .scan import Runs
+
+# Bits of the scans that may find a loop (lzs_scan). Where a bit is clear, that scan would find none.
+LONG_BYTES: int = lib.LZS_SCAN_LONG_BYTES
+SHORT_BYTES: int = lib.LZS_SCAN_SHORT_BYTES
+LINES: int = lib.LZS_SCAN_LINES
+WORDS: int = lib.LZS_SCAN_WORDS
+LONG_NORMALIZED: int = lib.LZS_SCAN_LONG_NORMALIZED
+SHORT_NORMALIZED: int = lib.LZS_SCAN_SHORT_NORMALIZED
+
+
+class Prefilter:
+    """Says of texts which scans may find a loop.
+
+    A run counts with the first number of copies, or with the second one if it has ``length`` bytes or more:
+    ``of_bytes`` for runs of bytes of the text, ``of_spans`` for runs of words or lines, ``of_normalized`` for runs of
+    bytes of the normalized text. Copies are 2 or more and ``length`` is 1 or more; ValueError otherwise, when it is
+    called.
+    """
+
+    def __init__(
+        self,
+        *,
+        length: int,
+        of_bytes: tuple[int, int],
+        of_spans: tuple[int, int],
+        of_normalized: tuple[int, int],
+    ) -> None:
+        self._rules = ffi.new("lzs_prefilter_rules *", (length, *of_bytes, *of_spans, *of_normalized))
+
+    def __call__(self, data: bytes) -> "Prefiltered":
+        """Return the figures and the scans of a text of UTF-8. LzsError if it has 4 GiB or more."""
+        if len(data) > MAX_BYTES:
+            raise LzsError(f"a text of {len(data)} bytes is too long: texts are audited up to 4 GiB")
+        fold, n_fold = fold_table(data)
+        result = ffi.new("lzs_prefilter_result *")
+        check(lib.lzs_prefilter(ffi.from_buffer(data), len(data), self._rules, fold, n_fold, result))
+        counts = ffi.unpack(ffi.cast("uint64_t *", result), len(MEMBERS))  # the figures are the first member
+        return Prefiltered(counts, result.scans, _runs(result) if result.scans & LONG_BYTES else None)
+
+
+class Prefiltered(NamedTuple):
+    """The `MEMBERS` of a text, the bits of the scans that may find a loop, and its long runs if they are few."""
+
+    counts: list[int]
+    scans: int
+    long_runs: Runs | None
+
+
+def _runs(result: Any) -> Runs | None:
+    n = result.n_long_runs
+    if n > lib.LZS_PREFILTER_RUNS:
+        return None
+    rows = np.frombuffer(ffi.buffer(result.long_runs), np.int64).reshape(-1, 3)[:n]
+    return Runs(*(rows[:, i].copy() for i in range(3)))

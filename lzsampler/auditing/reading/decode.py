@@ -1,0 +1,273 @@
+"""Bytes of a file: plain or compressed, line by line or all of it, and JSON out of them."""
+
+import contextlib
+import functools
+import gzip
+import io
+import json
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from ...errors import LzsError
+
+MAX_LINE = 512 << 20  # bytes; a longer one is skipped, so that memory stays bounded
+MAX_DOCUMENT = 2 << 30  # bytes of a file that can only be read whole
+BUFFER = 1 << 20
+
+Stream = Any  # an io.BufferedReader, which is generic in some versions of typeshed only
+
+# What reading a damaged stream raises.
+STREAM_ERRORS = (OSError, EOFError, zlib.error)
+
+_ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
+_CHUNK = 4096  # compressed bytes: a text that loops becomes thousands of times as long
+_BETWEEN = re.compile(r"[\s,]*")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class JsonError(ValueError):
+    """Bytes that are no JSON; the message says why."""
+
+
+def loads(data: bytes) -> Any:
+    """Return the value of a JSON text, by orjson where it is installed. `JsonError` when it is none.
+
+    What orjson refuses and the standard library reads is read: lone surrogates and invalid UTF-8 become U+FFFD,
+    control characters in strings, NaN and Infinity stand.
+    """
+    fast = _orjson()
+    if fast is not None:
+        try:
+            return fast(data)
+        except ValueError:
+            pass  # the slow way tells what is wrong, or reads it
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        value = json.loads(text, strict=False)
+        return _without_surrogates(value) if "\\ud" in text or "\\uD" in text else value
+    except json.JSONDecodeError as error:
+        cut = " (it is cut off)" if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated") else ""
+        raise JsonError(f"not JSON: {error.msg} at character {error.pos}{cut}") from None
+    except RecursionError:
+        raise JsonError("not read: nested too deeply") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise JsonError(f"not read: {error}") from None
+
+
+def elements(data: bytes) -> tuple[list[Any], str]:
+    """Return the elements of a JSON array up to where it is damaged, and what is wrong there, "" for nothing.
+
+    A text that is no array is its only element. `JsonError` when there is none.
+    """
+    try:
+        value = loads(data)
+        return value if isinstance(value, list) else [value], ""
+    except JsonError as error:
+        text = data.decode("utf-8", "replace").lstrip()
+        if not text.startswith("["):
+            raise
+        found: list[Any] = []
+        decoder, at = json.JSONDecoder(strict=False), 1
+        with contextlib.suppress(ValueError, RecursionError):
+            while at < len(text):
+                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
+                value, at = decoder.raw_decode(text, at)
+                found.append(_without_surrogates(value))
+        return found, f"{error}; the {len(found)} elements before it were read"
+
+
+@functools.cache
+def _orjson() -> Callable[[bytes], Any] | None:
+    try:
+        import orjson
+    except ImportError:
+        return None
+    decoder: Callable[[bytes], Any] = orjson.loads
+    return decoder
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(inside) for inside in value]
+    if isinstance(value, dict):
+        return {key: _without_surrogates(inside) for key, inside in value.items()}
+    return value
+
+
+def compression(data: bytes) -> str:
+    """Return "gz", "zst" or "" by the first bytes of a file."""
+    return "gz" if data[:2] == b"\x1f\x8b" else "zst" if data[:4] == b"\x28\xb5\x2f\xfd" else ""
+
+
+@contextlib.contextmanager
+def opened(path: str, packed: str) -> Iterator[Stream]:
+    """Open a file that is packed as `compression` says. LzsError when what unpacks it is not installed."""
+    with open(path, "rb", BUFFER) as file:
+        if not packed:
+            yield file
+        elif packed == "gz":
+            with gzip.GzipFile(fileobj=file) as unpacked, buffered(unpacked) as stream:
+                yield stream
+        else:
+            with io.BufferedReader(_Zstd(file), BUFFER) as stream:
+                yield stream
+
+
+@contextlib.contextmanager
+def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
+    """Open a file of a zip; raises as zipfile does.
+
+    In logs of inspect-ai they are packed by zstd, which zipfile knows from Python 3.14 on, and in several frames.
+    """
+    info = archive.getinfo(name)
+    if info.compress_type != _ZIP_ZSTD:
+        with archive.open(info) as unpacked, buffered(unpacked) as stream:
+            yield stream
+    elif info.flag_bits & _ENCRYPTED:
+        raise RuntimeError(f"File {name!r} is encrypted")
+    else:
+        with open(str(archive.filename), "rb") as file:
+            file.seek(info.header_offset)
+            header = file.read(_ZIP_HEADER)
+            if len(header) < _ZIP_HEADER or not header.startswith(b"PK\x03\x04"):
+                raise zipfile.BadZipFile(f"Bad magic number for file header of {name!r}")
+            file.seek(sum(struct.unpack("<HH", header[-4:])), io.SEEK_CUR)  # name and extra field
+            with io.BufferedReader(_ZstdMember(_Part(file, info.compress_size), info), BUFFER) as stream:
+                yield stream
+
+
+def buffered(stream: Any) -> Stream:
+    """Return a stream of gzip or zipfile with a buffer that is read in C."""
+    return io.BufferedReader(_Piecewise(stream), BUFFER)
+
+
+class _Piecewise(io.RawIOBase):
+    """A stream that gives what it has before it raises: a large read of gzip's own would lose it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._stream.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class _Zstd(io.RawIOBase):
+    """The bytes of zstd frames. Unlike zstandard's own reader it raises EOFError where the last one is cut off."""
+
+    def __init__(self, file: Any) -> None:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise LzsError('zstandard is needed for what zstd has packed: pip install "lzsampler[audit]"') from error
+        self._file, self._error = file, zstandard.ZstdError
+        self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+        self._frame: Any = None
+        self._packed, self._out, self._at = b"", b"", 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while self._at == len(self._out):
+            packed = self._packed or self._file.read(_CHUNK)
+            self._packed = b""
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("the zstd stream ends inside a frame")
+                return 0
+            self._unpack(packed)
+        view = memoryview(buffer).cast("B")
+        n = min(len(view), len(self._out) - self._at)
+        view[:n] = self._out[self._at : self._at + n]
+        self._at += n
+        return n
+
+    def _unpack(self, packed: bytes) -> None:
+        if self._frame is None:
+            self._frame = self._unpacker.decompressobj()
+        try:
+            self._out, self._at = self._frame.decompress(packed), 0
+        except self._error as error:
+            raise OSError(f"damaged zstd stream: {error}") from None
+        if self._frame.eof:
+            self._packed, self._frame = self._frame.unused_data, None
+
+
+class _Part:
+    """The next ``size`` bytes of a file."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._left = file, size
+
+    def read(self, n: int) -> bytes:
+        piece = self._file.read(min(n, self._left))
+        self._left -= len(piece)
+        return piece
+
+
+class _ZstdMember(_Zstd):
+    """The same of a file in a zip, which has a checksum of its own."""
+
+    def __init__(self, file: Any, info: zipfile.ZipInfo) -> None:
+        super().__init__(file)
+        self._info, self._crc = info, 0
+
+    def readinto(self, buffer: Any) -> int:
+        n = super().readinto(buffer)
+        self._crc = zlib.crc32(memoryview(buffer).cast("B")[:n], self._crc)
+        if n == 0 and self._crc != self._info.CRC:
+            raise zipfile.BadZipFile(f"Bad CRC-32 for file {self._info.filename!r}")
+        return n
+
+
+def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
+    """Yield the lines of the next ``size`` bytes (None: of all), with their ends; None for one above `MAX_LINE`."""
+    while size is None or size > 0:
+        line: bytes | None = stream.readline(MAX_LINE)
+        if not line:
+            return
+        n = len(line)
+        if n == MAX_LINE and not line.endswith(b"\n"):
+            line = None
+            while more := stream.readline(BUFFER):
+                n += len(more)
+                if more.endswith(b"\n"):
+                    break
+        if size is not None:
+            size -= n
+        yield line
+
+
+def whole(stream: Stream) -> tuple[bytes, str]:
+    """Return all of a stream that can be read, and what ended it early, "" when nothing did."""
+    pieces: list[bytes] = []
+    n = 0
+    try:
+        while piece := stream.read1(BUFFER):
+            pieces.append(piece)
+            n += len(piece)
+            if n > MAX_DOCUMENT:
+                return b"".join(pieces), f"it is longer than {MAX_DOCUMENT >> 30} GiB: save it as JSONL"
+    except STREAM_ERRORS as error:
+        return b"".join(pieces), stream_reason(error)
+    return b"".join(pieces), ""
+
+
+def stream_reason(error: BaseException) -> str:
+    """Return in a few words what is wrong with a stream."""
+    if isinstance(error, EOFError):
+        return "the compressed stream is cut off here; what came before it was read"
+    if isinstance(error, OSError) and error.strerror:
+        return f"it cannot be read: {error.strerror}"
+    return f"the compressed stream is damaged here: {error}; what came before it was read"

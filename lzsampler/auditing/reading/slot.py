@@ -1,0 +1,39 @@
+"""Slots that llama-server saved (`--slot-save-path`): the tokens of a conversation, its prompt included.
+
+Layout (little-endian): u32 magic 0x67677371, u32 version, u32 number of tokens, int32 tokens, then the KV cache, which
+is not read (`llama_state_seq_save_file` of llama.cpp). What of it is the prompt the file does not say.
+"""
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from ..tokens import vocabulary_of
+from .sniff import SLOT_MAGIC
+
+NAME = "llama-slot"
+HELP = "slots of llama-server: tokens, for which --tokenizer is needed"
+
+_HEADER = struct.Struct("<4sII")
+
+
+def tokens(path: str) -> npt.NDArray[np.int32]:
+    """Return the tokens of a slot file, int32[n]. ValueError, with the reason, when it is damaged."""
+    with open(path, "rb") as file:
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size or not header.startswith(SLOT_MAGIC):
+            raise ValueError("it is no slot of llama-server, or it ends inside its header")
+        _, _, n = _HEADER.unpack(header)
+        data = file.read(4 * n)
+    if len(data) < 4 * n:
+        raise ValueError(f"it is cut off: {len(data) // 4:,} of {n:,} tokens are there")
+    return np.frombuffer(data, "<i4").astype(np.int32)
+
+
+def text(tokens: npt.NDArray[np.int32], tokenizer: str) -> str:
+    """Return the text of tokens, special ones by their names. ValueError for one that the vocabulary does not have."""
+    try:
+        return vocabulary_of(tokenizer).detokenize(tokens)
+    except ValueError as error:
+        raise ValueError(f"{error}: give the model that wrote the slot") from error

@@ -1,0 +1,66 @@
+"""`Rules`: what counts as a loop (docs/audit.md)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from .._check import INT32_MAX, integer
+from .records import RULES, Level, Rule
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What counts as a loop.
+
+    Literal: any unit, ``literal_copies`` times in a row. Significant: a unit with at least two distinct characters that
+    are not white space, ``copies`` times in a row, or ``length_copies`` times where all of them together have at least
+    ``length`` characters. ``levels``: units that are compared: "char", "word", "line", and "token" where there are
+    tokens. ``near``: also loops that digits, case or white space keep from being exact, with ``near_copies`` in the
+    place of ``length_copies``, as a few lines of one form with other numbers are a list. ``rep4``: rep-4 from which a
+    field without loops is LZR010. ``select`` and ``ignore``: codes of `RULES` that are reported; all, but the ignored.
+
+    Copies are 2 or more, ``length`` is 1 or more, ``rep4`` in (0, 1]; ValueError otherwise.
+    """
+
+    literal_copies: int = 20
+    copies: int = 20
+    length: int = 100
+    length_copies: int = 3
+    near_copies: int = 8
+    levels: tuple[Level, ...] = get_args(Level)
+    near: bool = True
+    rep4: float = 0.5
+    select: tuple[Rule, ...] = tuple(RULES)
+    ignore: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, low in (
+            ("literal_copies", 2),
+            ("copies", 2),
+            ("length", 1),
+            ("length_copies", 2),
+            ("near_copies", 2),
+        ):
+            object.__setattr__(self, name, integer(name, getattr(self, name), low, INT32_MAX))
+        for name, choices in (("levels", get_args(Level)), ("select", tuple(RULES)), ("ignore", tuple(RULES))):
+            object.__setattr__(self, name, _choices(name, getattr(self, name), choices))
+        if not isinstance(self.near, bool | np.bool_):
+            raise ValueError(f"near must be True or False, got {self.near!r}")
+        is_number = isinstance(self.rep4, int | float | np.number) and not isinstance(self.rep4, bool)
+        if not (is_number and 0 < self.rep4 <= 1):
+            raise ValueError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")
+
+    @property
+    def reported(self) -> frozenset[Rule]:
+        """Codes that are reported."""
+        return frozenset(self.select) - frozenset(self.ignore)
+
+
+def _choices(name: str, values: object, choices: tuple[str, ...]) -> tuple[str, ...]:
+    listed = [values] if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset) else list(values)
+    for value in listed:
+        if value not in choices:
+            raise ValueError(f"{name} must be of {', '.join(choices)}; got {value!r}")
+    return tuple(choice for choice in choices if choice in listed)

@@ -1,0 +1,283 @@
+"""`WorkFolder`: what an audit has done so far, a part for each task, on the disk.
+
+A folder holds `audit.json` (what is audited, and under which rules) and, for task n, `n.jsonl.gz` (its records) and
+`n.json` (its summary). Each file appears whole, under its name, or not at all; `n.json` comes last, and so says
+that the task is done. Everything is JSON: a folder that somebody else made runs no code when it is read.
+"""
+
+import gzip
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from .. import __version__
+from ..errors import LzsError
+from ..util.files import LOCK
+from .records import Audited, BadRecord, Finding
+from .summary import Group, Summary
+
+VERSION = 1  # of the folder's files
+MANIFEST = "audit.json"
+_OUTCOMES = 1000  # records a line
+
+_FINDING = [field.name for field in fields(Finding)]
+_finding = attrgetter(*_FINDING)
+_GROUP = [field.name for field in fields(Group)]
+
+
+class Outcome(NamedTuple):
+    """What a comparison needs of every record, looping or not."""
+
+    file: str
+    id: str
+    looping: bool
+
+
+class WorkFolder:
+    """A folder of parts. ``lasting``: it is to survive a power cut, not only the end of a process."""
+
+    def __init__(self, path: Path, *, lasting: bool) -> None:
+        self.path, self.lasting = path, lasting
+
+    # -- what is audited --
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Make the folder for this audit, or check that it is the folder of this audit.
+
+        ``manifest``: "tasks" (their number), "settings", "inputs" (file: what identifies its content), "cuts" (how they
+        are shared out), "bad" (rows of `BadRecord`). LzsError that names what differs, OSError when it cannot be made.
+        """
+        wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
+        self.path.mkdir(parents=True, exist_ok=True)
+        if not self.is_one():
+            if any(path.name != LOCK for path in self.path.iterdir()):
+                raise LzsError(f"{self.path} is no folder of an audit, and not empty: name a new one")
+            with self._replacing(MANIFEST) as file:
+                file.write(json.dumps(wanted, indent=1).encode())
+            return
+        change = _difference(self.manifest(), wanted)
+        if change:
+            raise LzsError(f"{self.path} holds another audit: {change}; name a new folder, or delete this one")
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what processes that were killed left half written; none may be at work."""
+        for left in self.path.glob("*.tmp"):
+            left.unlink(missing_ok=True)
+
+    def is_one(self) -> bool:
+        """Return whether an audit was begun in the folder."""
+        return (self.path / MANIFEST).is_file()
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what `begin` wrote. LzsError when there is none, or it is damaged."""
+        return self._json(MANIFEST)
+
+    # -- parts --
+
+    def is_done(self, task: int) -> bool:
+        """Return whether the task's part is there, with nothing left out for a worker that died."""
+        return (self.path / f"{task:06}.json").exists() and not self._json(f"{task:06}.json")["skipped"]
+
+    def records(self, task: int) -> int:
+        """Return how many records a part that is done has."""
+        return int(self._json(f"{task:06}.json")["summary"]["total"]["records"])
+
+    @contextmanager
+    def part(self, task: int, summary: Summary, *, skipped: int) -> Iterator["PartWriter"]:
+        """Write a part: all its records through the writer, which adds them to ``summary`` too.
+
+        ``skipped``: shards left out. Nothing remains of a part whose block raises.
+        """
+        with self._replacing(f"{task:06}.jsonl.gz") as file, gzip.GzipFile("", "wb", 1, file, mtime=0) as compressed:
+            writer = PartWriter(compressed, summary)
+            yield writer
+            writer.flush()
+        with self._replacing(f"{task:06}.json") as file:
+            file.write(json.dumps({"skipped": skipped, "summary": _pack_summary(summary)}).encode())
+
+    def summaries(self) -> Iterator[Summary]:
+        """Yield the summaries of all tasks in order. LzsError when a part is missing."""
+        tasks = self.manifest()["tasks"]
+        missing = sum(not (self.path / f"{task:06}.json").exists() for task in range(tasks))
+        if missing:
+            parts = f"{missing} of {tasks} parts are missing"
+            raise LzsError(f"{self.path} is not complete, {parts}: finish the audit first")
+        for task in range(tasks):
+            yield _unpack_summary(self._json(f"{task:06}.json")["summary"])
+
+    def audited(self) -> Iterator[Audited]:
+        """Yield the records that have findings, in the order of their files."""
+        yield from (_unpack(row) for row in self._rows('{"audited"', "audited"))
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield what a comparison needs, of all records."""
+        for part in self._rows('{"outcomes"', "outcomes"):
+            yield from (Outcome(*row) for row in part)
+
+    def _rows(self, start: str, key: str) -> Iterator[Any]:
+        for task in range(self.manifest()["tasks"]):
+            path = self.path / f"{task:06}.jsonl.gz"
+            try:
+                if path.stat().st_size == 0:  # which gzip takes for a file of no lines
+                    raise EOFError
+                with gzip.open(path, "rt", encoding="ascii") as lines:
+                    yield from (json.loads(line)[key] for line in lines if line.startswith(start))
+            except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
+                raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            content = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
+        assert isinstance(content, dict)
+        return content
+
+    @contextmanager
+    def _replacing(self, name: str) -> Iterator[BinaryIO]:
+        temporary = self.path / f"{name}-{secrets.token_hex(4)}.tmp"
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                if self.lasting:
+                    os.fsync(file.fileno())
+            temporary.replace(self.path / name)
+        except BaseException:  # Ctrl-C too
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+
+
+class PartWriter:
+    """Writes the records of a part and adds them up."""
+
+    def __init__(self, file: Any, summary: Summary) -> None:
+        self._file, self.summary = file, summary
+        self._outcomes: list[Outcome] = []
+
+    def add(self, item: Audited | BadRecord) -> None:
+        """Count a record, and keep it when it has findings."""
+        self.summary.add(item)
+        if isinstance(item, BadRecord):
+            return
+        self._outcomes.append(Outcome(item.file, item.id, item.looping))
+        if item.findings:
+            self._write({"audited": _pack(item)})
+        if len(self._outcomes) >= _OUTCOMES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is still in memory."""
+        if self._outcomes:
+            self._write({"outcomes": self._outcomes})
+            self._outcomes = []
+
+    def _write(self, row: dict[str, Any]) -> None:
+        # ASCII, since texts may hold halves of surrogate pairs, which UTF-8 cannot.
+        self._file.write(json.dumps(row, separators=(",", ":")).encode("ascii") + b"\n")
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return the first thing in which two manifests differ, in words; "" when they do not."""
+    for name, made_by in (("lzsampler", "lzsampler"), ("version", "folder format")):
+        if old.get(name) != new[name]:
+            return f"it was made by {made_by} {old.get(name)}, this is {new[name]}"
+    for name in sorted({*old["settings"], *new["settings"]}):
+        before, now = (settings["settings"].get(name) for settings in (old, new))
+        if before != now:
+            return f"{name} was {json.dumps(before)}, now {json.dumps(now)}"
+    for file in sorted({*old["inputs"], *new["inputs"]}):
+        before, now = (settings["inputs"].get(file) for settings in (old, new))
+        if before != now:
+            return f"{file} " + ("is new" if before is None else "is gone" if now is None else "has changed")
+    return "" if old["cuts"] == new["cuts"] and old["tasks"] == new["tasks"] else "its files are read in another way"
+
+
+# -- records and summaries as JSON --
+
+
+def _pack(audited: Audited) -> list[Any]:
+    return [
+        audited.file,
+        audited.number,
+        audited.id,
+        dict(audited.groups),
+        audited.looping,
+        audited.literal,
+        audited.characters,
+        [_finding(finding) for finding in audited.findings],
+        dict(audited.metrics),
+        audited.texts,
+    ]
+
+
+def _unpack(row: list[Any]) -> Audited:
+    file, number, name, groups, looping, literal, characters, findings, metrics, texts = row
+    return Audited(
+        file,
+        number,
+        name,
+        groups,
+        looping,
+        literal,
+        characters,
+        tuple(Finding(*values) for values in findings),
+        metrics,
+        tuple((field, text) for field, text in texts),
+    )
+
+
+def _pack_summary(summary: Summary) -> dict[str, Any]:
+    return {
+        "total": _pack_group(summary.total),
+        "groups": [[key, _pack_group(group)] for key, group in summary.groups.items()],
+        "rule_counts": summary.rule_counts,
+        "metrics": summary.metrics,
+        "points": summary.points,
+        "point_keys": summary.point_keys,
+        "worst": [_pack(audited) for audited in summary.worst],
+        "bad_records": summary.bad_records,
+        "bad": [astuple(bad) for bad in summary.bad],
+    }
+
+
+def _unpack_summary(row: dict[str, Any]) -> Summary:
+    return Summary(
+        rules={},
+        total=_unpack_group(row["total"]),
+        groups={tuple(key): _unpack_group(group) for key, group in row["groups"]},
+        rule_counts=row["rule_counts"],
+        metrics=row["metrics"],
+        points=[(period, copies) for period, copies in row["points"]],
+        point_keys=row["point_keys"],
+        worst=[_unpack(audited) for audited in row["worst"]],
+        bad_records=row["bad_records"],
+        bad=unpack_bad(row["bad"]),
+    )
+
+
+def unpack_bad(rows: Iterable[Any]) -> list[BadRecord]:
+    """Return the bad records that `dataclasses.astuple` and JSON made rows of."""
+    return [BadRecord(*row) for row in rows]
+
+
+def _pack_group(group: Group) -> dict[str, Any]:
+    packed = {name: getattr(group, name) for name in _GROUP}
+    return {**packed, "starts": list(group.starts), "periods": list(group.periods)}
+
+
+def _unpack_group(row: dict[str, Any]) -> Group:
+    group = Group(**{name: row[name] for name in _GROUP if name not in ("starts", "periods")})
+    group.starts.extend(row["starts"])
+    group.periods.extend(row["periods"])
+    return group

@@ -1,0 +1,230 @@
+"""`Summary`: the figures of an audit, made by adding `Audited` records in the order of their files."""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Mapping, MutableSequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from ..util.stats import CONFIDENCE, wilson
+from .records import LOOPING, Audited, BadRecord, FieldName, Finding, Rule
+
+VERSION = 1  # of summary.json
+WORST = 10  # records that the terminal shows, by wasted tokens
+LISTED = 100  # bad records that are named
+POINTS = 5_000  # of the scatter of periods and copies
+
+
+def loops(audited: Audited) -> list[Finding]:
+    """Return the findings that make a record a looping one, the largest waste first, without what overlaps those."""
+    taken: list[Finding] = []
+    covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # starts and ends of those taken, in order
+    for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
+        if finding.rule not in LOOPING:
+            continue
+        starts, ends = covered.setdefault(finding.field, ([], []))
+        at = bisect_right(ends, finding.start)
+        if at == len(starts) or finding.end <= starts[at]:
+            starts.insert(at, finding.start)
+            ends.insert(at, finding.end)
+            taken.append(finding)
+    return taken
+
+
+def wasted_tokens(audited: Audited) -> int:
+    """Return the tokens that all loops of a record waste together; each counts but what those before it did not."""
+    return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)
+
+
+def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values of `--by` that a record has, "" for one it does not have; "file" is always there."""
+    return tuple(audited.file if key == "file" else audited.groups.get(key, "") for key in by)
+
+
+def _shares() -> MutableSequence[float]:
+    return array("d")  # an eighth of a list's memory: there is one for each of maybe millions of looping records
+
+
+def _lengths() -> MutableSequence[int]:
+    return array("q")
+
+
+@dataclass
+class Group:
+    """Counts of the records that share a value of `--by`; ``starts`` and ``periods`` have an entry a looping record.
+
+    ``starts``: share of the text before its first loop, 0..1; ``periods``: that loop's, in characters.
+    """
+
+    records: int = 0
+    looping: int = 0
+    literal: int = 0
+    characters: int = 0
+    wasted_tokens: int = 0
+    starts: MutableSequence[float] = field(default_factory=_shares)
+    periods: MutableSequence[int] = field(default_factory=_lengths)
+
+    def merge(self, other: "Group") -> None:
+        """Add the counts of ``other``, whose records come later."""
+        self.records += other.records
+        self.looping += other.looping
+        self.literal += other.literal
+        self.characters += other.characters
+        self.wasted_tokens += other.wasted_tokens
+        self.starts.extend(other.starts)
+        self.periods.extend(other.periods)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return counts, rates with their Wilson intervals, and medians (None when nothing loops)."""
+        return {
+            "records": self.records,
+            "looping": self.looping,
+            "loop_rate": _rate(self.looping, self.records),
+            "interval": list(wilson(self.looping, self.records)),
+            "literal": self.literal,
+            "literal_rate": _rate(self.literal, self.records),
+            "literal_interval": list(wilson(self.literal, self.records)),
+            "characters": self.characters,
+            "wasted_tokens": self.wasted_tokens,
+            "median_start": _median(self.starts),
+            "median_period": _median(self.periods),
+        }
+
+
+@dataclass
+class Summary:
+    """All of it. ``rules``: the settings in force; ``by``: names of the groups' keys; ``groups``: by their values.
+
+    ``total`` is the group of all records. ``rule_counts``: records that have a finding of each rule. ``points``:
+    (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
+    order of the records. ``metrics``: sums over records. ``worst``: the records that waste most tokens, without texts.
+    ``bad``: the first bad records. The lists are cut to their size and ordered by `merge`.
+
+    Adding is the same in every order of the work: parts of the records are added up on their own, and the parts merged
+    in the order of the records, always cut at the same places, so that sums of floats round the same way too.
+    """
+
+    rules: Mapping[str, Any]
+    by: tuple[str, ...] = ()
+    total: Group = field(default_factory=Group)
+    groups: dict[tuple[str, ...], Group] = field(default_factory=dict)
+    rule_counts: dict[Rule, int] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    points: list[tuple[int, float]] = field(default_factory=list)
+    worst: list[Audited] = field(default_factory=list)
+    bad_records: int = 0
+    bad: list[BadRecord] = field(default_factory=list)
+    point_keys: list[int] = field(default_factory=list, repr=False)
+
+    @property
+    def loop_rate(self) -> float:
+        """Share of the records that loop, 0..1; 0 for no records."""
+        return _rate(self.total.looping, self.total.records)
+
+    @property
+    def literal_rate(self) -> float:
+        """Share of the records with a literal loop (LZR020), 0..1."""
+        return _rate(self.total.literal, self.total.records)
+
+    @property
+    def bad_rate(self) -> float:
+        """Share of bad records among all that were read, 0..1."""
+        return _rate(self.bad_records, self.total.records + self.bad_records)
+
+    def add(self, item: Audited | BadRecord) -> None:
+        """Count a record, or one that cannot be read."""
+        if isinstance(item, BadRecord):
+            self.bad_records += 1
+            if len(self.bad) < LISTED:
+                self.bad.append(item)
+            return
+        found = loops(item) if item.looping else []
+        first = min(found, key=lambda f: (f.field == "answer", f.start)) if found else None
+        wasted = wasted_tokens(item) if found else 0
+        groups = [self.total]
+        if self.by:
+            groups.append(self.groups.setdefault(values(item, self.by), Group()))
+        for group in groups:
+            group.records += 1
+            group.looping += item.looping
+            group.literal += item.literal
+            group.characters += item.characters
+            group.wasted_tokens += wasted
+            if first is not None:
+                group.starts.append(first.share)
+                group.periods.append(first.period)
+        for rule in {finding.rule for finding in item.findings}:
+            self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
+        for name, value in item.metrics.items():
+            self.metrics[name] = self.metrics.get(name, 0.0) + value
+        if first is not None:
+            self.points.append((first.period, first.copies))
+            self.point_keys.append(_point_key(item))
+            self.worst.append(replace(item, texts=()))
+            if len(self.worst) > 2 * WORST:  # not each time: it sorts
+                self._trim_worst()
+            if len(self.points) > 2 * POINTS:
+                self._trim_points()
+
+    def merge(self, other: "Summary") -> None:
+        """Add a summary of records that come after those of this one, under the same rules."""
+        self.total.merge(other.total)
+        for key, group in other.groups.items():
+            self.groups.setdefault(key, Group()).merge(group)
+        for rule, count in other.rule_counts.items():
+            self.rule_counts[rule] = self.rule_counts.get(rule, 0) + count
+        for name, value in other.metrics.items():
+            self.metrics[name] = self.metrics.get(name, 0.0) + value
+        self.points += other.points
+        self.point_keys += other.point_keys
+        self.worst += other.worst
+        self.bad_records += other.bad_records
+        self.bad += other.bad[: LISTED - len(self.bad)]
+        self._trim_worst()
+        self._trim_points()
+
+    def _trim_worst(self) -> None:
+        self.worst = sorted(self.worst, key=lambda audited: -wasted_tokens(audited))[:WORST]
+
+    def _trim_points(self) -> None:
+        if len(self.points) > POINTS:
+            kept = sorted(sorted(range(len(self.points)), key=self.point_keys.__getitem__)[:POINTS])
+            self.points = [self.points[i] for i in kept]
+            self.point_keys = [self.point_keys[i] for i in kept]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return summary.json as docs/audit_summary.md describes it, ready for json.dumps."""
+        n = self.total.records
+        return {
+            "version": VERSION,
+            **self.total.to_json(),
+            "confidence": CONFIDENCE,
+            "rules": dict(self.rules),
+            "rule_counts": dict(sorted(self.rule_counts.items())),
+            "metrics": {name: total / n for name, total in sorted(self.metrics.items())},
+            "by": list(self.by),
+            "groups": [
+                {"group": dict(zip(self.by, (value or None for value in key), strict=True)), **group.to_json()}
+                for key, group in sorted(self.groups.items())
+            ],
+            "bad_records": self.bad_records,
+            "bad_rate": self.bad_rate,
+            "bad": [{"file": bad.file, "line": bad.line or None, "reason": bad.reason} for bad in self.bad],
+        }
+
+
+def _rate(count: int, n: int) -> float:
+    return count / n if n else 0.0
+
+
+def _median(numbers: MutableSequence[Any]) -> float | None:
+    return float(np.median(np.asarray(numbers))) if numbers else None
+
+
+def _point_key(audited: Audited) -> int:
+    """Return a number by which a sample of records is drawn: as good as random, but the record's own."""
+    name = f"{audited.file}\0{audited.number}\0{audited.id}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

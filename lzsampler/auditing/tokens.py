@@ -1,0 +1,23 @@
+"""The vocabulary of `--tokenizer`, loaded once a process: the one place of the audit that knows llama.cpp."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from .findings import Tokenizer
+
+
+def tokenizer_of(path: str | Path | None) -> Tokenizer | None:
+    """Return the tokenizer of a GGUF file, None for None. ValueError and LzsError as of `Vocabulary`."""
+    if path is None:
+        return None
+    found: Tokenizer = vocabulary_of(path).tokenize
+    return found
+
+
+@lru_cache(maxsize=1)
+def vocabulary_of(path: str | Path) -> Any:
+    """Return the `Vocabulary` of a GGUF file. ValueError and LzsError as of that."""
+    from ..llama.vocabulary import vocabulary
+
+    return vocabulary(path)

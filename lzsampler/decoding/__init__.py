@@ -1,0 +1,1 @@
+"""Decoding: one text or many from a model, timed, and written down as transcripts."""

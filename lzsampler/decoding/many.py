@@ -1,0 +1,363 @@
+"""`generate_many`: many texts in few llama.cpp contexts, a sampler each, decoded in one batch a step.
+
+Every text is that of `generate` wherever llama.cpp computes the same logits for one sequence and for several: with Q8_0
+weights it does, bit for bit; with F16 weights it does not, and a text may turn at a token that was almost a tie. For it
+every sequence has a cache of its own (``kv_unified`` off), a prompt is decoded by itself in the batches of `generate`,
+and none of its tokens is computed alone that is not alone there (`_reusable`).
+
+Texts of one prompt that are the same so far are one sequence. When their samplers pick different tokens, most of them
+go on, and the others wait at that place of the cache until these are through, or move to a cache that nobody needs.
+The settings of a grid often write the same text, so that this saves half of the work: `lzs eval --grid paper` decodes
+one token for 1.9 that it writes, one for seven in answers to tasks (embedded model).
+
+Where llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby, islice
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import integer
+from ..errors import LzsError
+from ..llama import llama_cpp
+from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt, physical_cores
+from ..params import Params
+from .generate import Generation, Text, TextSampler
+
+MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
+_TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
+_WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
+_FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from those of `generate`
+
+
+@dataclass(frozen=True)
+class Request:
+    """One text to write: the arguments of `generate`; ``id`` is the caller's.
+
+    Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts that have one
+    seed are drawn with the same noise: give each `sequence_seed` of the seed and the number of its prompt.
+    ``sampler``: makes one in the place of that of ``params``, when the text begins.
+    """
+
+    id: Any
+    prompt: Prompt
+    params: Params
+    n_predict: int = -1
+    stop: Sequence[str] = ()
+    trim_loop: bool = False
+    sampler: Callable[[], TextSampler] | None = None
+
+
+def generate_many(
+    model: Model,
+    requests: Iterable[Request],
+    *,
+    n_parallel: int = 16,
+    n_threads: int | None = None,
+    n_contexts: int | None = None,
+) -> Iterator[tuple[Request, Generation]]:
+    """Yield each request with its text, as they end; which end first depends on their lengths only.
+
+    ``n_parallel``: different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, in memory of its
+    own. ``n_threads``: of llama.cpp, for each context; None is the model's. ``n_contexts``: how many decode at the same
+    time, each a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU. Requests are taken when
+    there is room, those with the same prompt that follow each other together, and the one after them. Timings of a
+    text are those of its prompt, and of the steps that it took part in its share, as if other texts were no copies.
+
+    Raises as `generate`; what ended before was yielded. Closing the iterator frees the contexts.
+    """
+    n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
+    threads = model.n_threads if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
+    if n_contexts is None:
+        n_contexts = side_by_side(model, threads)
+    n_contexts = min(integer("n_contexts", n_contexts, 1, MAX_PARALLEL), n_parallel)
+    with ExitStack() as stack:
+        contexts = []
+        for i in range(n_contexts):
+            contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads))
+            stack.callback(contexts[-1].close)
+        pool = stack.enter_context(ThreadPoolExecutor(n_contexts))  # left before the contexts are freed
+        yield from _run(model, contexts, pool, iter(requests))
+
+
+def side_by_side(model: Model, n_threads: int | None = None) -> int:
+    """Return how many contexts of a model have cores enough to decode at the same time; 1 on a GPU."""
+    if model.n_gpu_layers and llama_cpp.llama_supports_gpu_offload():
+        return 1
+    return min(MAX_PARALLEL, max(1, physical_cores() // (n_threads or model.n_threads)))
+
+
+def _run(
+    model: Model, contexts: Sequence["_Context"], pool: ThreadPoolExecutor, requests: Iterator[Request]
+) -> Iterator[tuple[Request, Generation]]:
+    each = pool.map if len(contexts) > 1 else map
+    groups = _alike(requests)
+    while True:
+        while (roomy := max(contexts, key=lambda context: context.room)).room:
+            together = next(groups, None)
+            if together is None:
+                break
+            roomy.add([(request, _text(model, request)) for request in together])
+        working = [context for context in contexts if not context.idle]
+        if not working:
+            return
+        for ended in each(_Context.step, working):
+            for request, text in ended:
+                text.total_s = text.prompt_s + text.decode_s + text.sampling_s
+                yield request, text.generation()
+
+
+def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
+    """Yield requests that follow each other and have the same prompt together."""
+    for _, group in groupby(requests, lambda r: r.prompt.tolist() if isinstance(r.prompt, np.ndarray) else r.prompt):
+        while together := list(islice(group, _TOGETHER)):
+            yield together
+
+
+def _text(model: Model, request: Request) -> Text:
+    return Text(
+        model,
+        request.prompt,
+        request.params,
+        n_predict=request.n_predict,
+        stop=request.stop,
+        trim_loop=request.trim_loop,
+        sampler=None if request.sampler is None else request.sampler(),
+    )
+
+
+_Writing = tuple[Request, Text]
+
+
+@dataclass
+class _Branch:
+    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded after these."""
+
+    texts: list[_Writing]
+    token: int
+    n_past: int
+
+
+class _Cache:
+    """What llama.cpp holds of one sequence, ``n_past`` tokens: a prompt, ``row`` being the logits after it, and a text.
+
+    ``branch``: what goes on there; ``waiting``: branches of the same prompt whose tokens the cache holds as well, all
+    that of the one before and more. They go on from the last to the first.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.prompt: list[int] = []
+        self.row: npt.NDArray[np.float32] = np.empty(0, np.float32)
+        self.n_past = 0
+        self.branch: _Branch | None = None
+        self.waiting: list[_Branch] = []
+
+
+class _Context:
+    """A llama.cpp context over the model's weights with some caches; for one thread at a time."""
+
+    def __init__(self, model: Model, n_caches: int, n_threads: int) -> None:
+        if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
+            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} has no caches by sequence: use a newer one")
+        self._model = model
+        capacity = max(model.n_batch, n_caches)
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx = n_caches * -(-model.n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
+        params.n_seq_max = n_caches
+        params.n_batch = capacity
+        params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_caches)
+        params.n_threads = params.n_threads_batch = n_threads
+        params.kv_unified = False
+        params.flash_attn_type = _FLASH_OFF
+        self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
+        if not self._context:
+            raise LzsError(
+                f"llama.cpp has no memory for {n_caches} caches of {model.n_ctx} tokens: "
+                "fewer texts at a time, or a smaller context"
+            )
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = llama_cpp.llama_batch_init(capacity, 0, 1)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, (capacity,))
+        self._places = np.ctypeslib.as_array(self._batch.pos, (capacity,))
+        self._wanted = np.ctypeslib.as_array(self._batch.logits, (capacity,))
+        np.ctypeslib.as_array(self._batch.n_seq_id, (capacity,))[:] = 1
+        self._sequences = [self._batch.seq_id[i] for i in range(capacity)]
+        self._caches = [_Cache(i) for i in range(n_caches)]
+        self._free = list(self._caches)
+        self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
+
+    def close(self) -> None:
+        """Free it."""
+        llama_cpp.llama_batch_free(self._batch)
+        llama_cpp.llama_free(self._context)
+
+    @property
+    def room(self) -> int:
+        """Number of caches that nobody needs."""
+        return len(self._free)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no text to write."""
+        return len(self._free) == len(self._caches)
+
+    def add(self, texts: list[_Writing]) -> None:
+        """Begin texts of one prompt, where most of it is."""
+        prompt = texts[0][1].prompt
+        cache = max(self._free, key=lambda cache: self._reusable(cache, prompt))
+        self._free.remove(cache)
+        self._begun.append((cache, texts))
+
+    def step(self) -> list[_Writing]:
+        """Write a token of the texts that do not wait, after their prompt the first as well; return those that end."""
+        ended: list[_Writing] = []
+        for cache, texts in self._begun:
+            start = perf_counter()
+            row = self._prompt(cache, texts[0][1].prompt)
+            for _, text in texts:
+                text.prompt_s = perf_counter() - start
+            ended += self._pick(cache, texts, row)
+        self._go_on([cache for cache, _ in self._begun])
+        self._begun = []
+        self._close_up()
+        working = [(cache, cache.branch) for cache in self._caches if cache.branch is not None]
+        if working:
+            start = perf_counter()
+            batch = [(branch.token, cache.n_past, cache.number) for cache, branch in working]
+            rows = self._decode(batch, wanted=len(batch))
+            share = (perf_counter() - start) / len(batch)
+            for (cache, branch), row in zip(working, rows, strict=True):
+                cache.n_past += 1
+                for _, text in branch.texts:
+                    text.decode_s += share
+                ended += self._pick(cache, branch.texts, row)
+            self._go_on([cache for cache, _ in working])
+        self._spread()
+        return ended
+
+    def _pick(self, cache: _Cache, texts: list[_Writing], row: npt.NDArray[np.float32]) -> list[_Writing]:
+        """Have texts that are the same so far take their next tokens, and return those that end."""
+        ended, branches = [], dict[int, _Branch]()
+        for request, text in texts:
+            token = text.take(row, room=cache.n_past < self._model.n_ctx)
+            if token is None:
+                ended.append((request, text))
+            else:
+                branches.setdefault(token, _Branch([], token, cache.n_past)).texts.append((request, text))
+        cache.branch = None
+        cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
+        return ended
+
+    def _go_on(self, caches: Iterable[_Cache]) -> None:
+        """Let caches go on with what waits there last, or be free."""
+        for cache in caches:
+            if cache.waiting:
+                self._resume(cache, cache.waiting.pop())
+            else:
+                self._free.append(cache)
+
+    def _resume(self, cache: _Cache, branch: _Branch) -> None:
+        """Go on with a branch in a cache that holds its tokens, and maybe others after them."""
+        cache.branch = branch
+        if branch.n_past == cache.n_past:
+            return
+        if llama_cpp.llama_memory_seq_rm(self._memory, cache.number, branch.n_past, -1):
+            cache.n_past = branch.n_past
+            return
+        text = branch.texts[0][1]  # a recurrent model cannot go back part of the way
+        self._prompt(cache, text.prompt)
+        for token in text.tokens[:-1]:
+            self._decode([(token, cache.n_past, cache.number)], wanted=1)
+            cache.n_past += 1
+
+    def _prompt(self, cache: _Cache, prompt: list[int]) -> npt.NDArray[np.float32]:
+        """Have a prompt in a cache, as much of it as can be from another one, and return the logits after it."""
+        source = max(self._caches, key=lambda other: (self._reusable(other, prompt), other is cache))
+        keep = self._reusable(source, prompt)
+        if source is not cache:
+            keep = keep if keep >= _WORTH_COPYING else 0
+            if keep:
+                self._copy(source, cache)
+        if not keep or not llama_cpp.llama_memory_seq_rm(self._memory, cache.number, keep, -1):
+            keep = 0  # a recurrent model cannot go back part of the way
+            llama_cpp.llama_memory_seq_rm(self._memory, cache.number, -1, -1)
+        cache.n_past = keep
+        while cache.n_past < len(prompt):
+            end = self._end(cache.n_past, prompt)
+            part = [(prompt[place], place, cache.number) for place in range(cache.n_past, end)]
+            (row,) = self._decode(part, wanted=1)
+            cache.row = row.copy()
+            cache.n_past = end
+        cache.prompt = prompt
+        return cache.row
+
+    def _reusable(self, cache: _Cache, prompt: list[int]) -> int:
+        """Return how many tokens of a prompt a cache holds as `generate` would compute them.
+
+        llama.cpp computes a token that it gets alone by other kernels than several, with other rounding. `generate`
+        gives it whole batches, so a token is alone if it is the last one and the first one of a batch.
+        """
+        if cache.prompt == prompt:
+            return len(prompt)
+        n, n_batch = min(_common(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
+        last_was_alone = n == len(cache.prompt) and n % n_batch == 1
+        next_is_alone = n % n_batch > 0 and self._end(n, prompt) == n + 1
+        return n - 1 if last_was_alone or next_is_alone else n
+
+    def _end(self, place: int, prompt: list[int]) -> int:
+        """Return where the batch of a prompt's token ends."""
+        n_batch = self._model.n_batch
+        return min(len(prompt), (place // n_batch + 1) * n_batch)
+
+    def _spread(self) -> None:
+        """Move branches that wait to caches that nobody needs; there are some when the requests have run out."""
+        while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
+            target = self._free.pop(0)
+            self._copy(source, target)
+            self._resume(target, source.waiting.pop(0))
+
+    def _close_up(self) -> None:
+        """Move what goes on into the first caches: llama.cpp computes together only those that lie side by side."""
+        working = [cache for cache in self._caches if cache.branch is not None]
+        gaps = [cache for cache in self._caches[: len(working)] if cache.branch is None]
+        beyond = [cache for cache in working if cache.number >= len(working)]
+        for gap, cache in zip(gaps, beyond, strict=True):
+            self._copy(cache, gap)
+            gap.branch, cache.branch = cache.branch, None
+            self._free[self._free.index(gap)] = cache
+
+    def _copy(self, source: _Cache, target: _Cache) -> None:
+        llama_cpp.llama_memory_seq_rm(self._memory, target.number, -1, -1)
+        llama_cpp.llama_memory_seq_cp(self._memory, source.number, target.number, -1, -1)
+        target.prompt, target.row, target.n_past = source.prompt, source.row, source.n_past
+
+    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> npt.NDArray[np.float32]:
+        """Decode (token, place, number of the cache) each; return logits of the last ones, float32[wanted, n_vocab]."""
+        n = len(batch)
+        self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)
+        for i, number in enumerate(numbers):
+            self._sequences[i][0] = number
+        self._wanted[: n - wanted] = 0
+        self._wanted[n - wanted : n] = 1
+        self._batch.n_tokens = n
+        status = llama_cpp.llama_decode(self._context, self._batch)
+        if status != 0:
+            raise LzsError(
+                f"llama_decode returned {status} for {n} tokens: fewer texts at a time, or a smaller context"
+            )
+        pointer = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.POINTER(ctypes.c_float))
+        return np.ctypeslib.as_array(pointer, (wanted, self._model.n_vocab))
+
+
+def _common(a: list[int], b: list[int]) -> int:
+    """Return the length of the common beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -1,0 +1,151 @@
+"""Transcripts: one JSON object a line for each generation, as `lzs generate --save` writes it (docs/transcript.md)."""
+
+import errno
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import LzsError
+from ..llama.model import Messages, Model
+from ..params import Params, to_json
+from .generate import Generation
+
+VERSION = 1
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON lets them stand, line readers cut there
+_NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # what fsync says to a pipe or a terminal
+
+
+def record(
+    model: Model,
+    prompt: str | Messages,
+    params: Params,
+    generation: Generation,
+    *,
+    n_predict: int = -1,
+    stop: tuple[str, ...] = (),
+    trim_loop: bool = False,
+    dry_breakers: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
+
+    ``dry_breakers``: strings to write in place of the ids of ``params``, of which there may be thousands.
+    """
+    answer = {"role": "assistant", "content": generation.content}
+    if generation.reasoning is not None:
+        answer["reasoning_content"] = generation.reasoning
+    asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
+    header, timings = model.header, generation.timings
+    return {
+        "version": VERSION,
+        "id": "lzs-" + secrets.token_hex(12),
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "lzsampler": __version__,
+        "model": {
+            "name": header.name,
+            "file": header.path.name,
+            "size": header.file_bytes,
+            "architecture": header.architecture,
+            "quantization": header.quantization,
+        },
+        "settings": {
+            **to_json(params),
+            **({} if dry_breakers is None else {"dry_breakers": list(dry_breakers)}),
+            "n_predict": n_predict,
+            "stop": list(stop),
+            "trim_loop": trim_loop,
+            "chat": not isinstance(prompt, str),
+            "n_ctx": model.n_ctx,
+            "n_batch": model.n_batch,
+            "n_threads": model.n_threads,
+            "n_gpu_layers": model.n_gpu_layers,
+        },
+        **({"prompt": prompt} if isinstance(prompt, str) else {}),
+        "messages": [*asked, answer],
+        "finish_reason": generation.finish_reason,
+        "stop_string": generation.stop_string,
+        "loop": None if generation.loop is None else asdict(generation.loop),
+        "tokens": list(generation.tokens),
+        "usage": {
+            "prompt_tokens": generation.prompt_tokens,
+            "completion_tokens": generation.completion_tokens,
+            "total_tokens": generation.prompt_tokens + generation.completion_tokens,
+        },
+        "timings": {
+            "prompt_seconds": round(timings.prompt, 6),
+            "decode_seconds": round(timings.decode, 6),
+            "sampling_seconds": round(timings.sampling, 6),
+            "total_seconds": round(timings.total, 6),
+            "tokens_per_second": round(generation.tokens_per_second, 3),
+            "sampling_microseconds_per_token": round(generation.sampling_microseconds, 3),
+        },
+        "repetition": _repetition(generation),
+    }
+
+
+def _repetition(generation: Generation) -> dict[str, Any]:
+    figures = generation.repetition
+    return {
+        "run": None if figures.run is None else asdict(figures.run),
+        "loops": figures.loops,
+        "rep4": round(figures.rep4, 6),
+        "zlib_ratio": round(figures.zlib_ratio, 6),
+    }
+
+
+def to_line(transcript: dict[str, Any]) -> str:
+    """Return a transcript as one line of JSON, with no line end of any kind in it."""
+    return json.dumps(transcript, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS)
+
+
+class TranscriptFile:
+    """A file that transcripts are appended to, opened at once, so that a path that cannot be written shows early.
+
+    A new file that got no transcript is removed again. Raises LzsError, in one line, when it cannot be written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._is_new = not self.path.exists()
+        try:
+            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def append(self, transcript: dict[str, Any]) -> None:
+        """Write one line and have it on the disk. LzsError, with the file as it was before, when that fails."""
+        line = (to_line(transcript) + "\n").encode("utf-8")
+        before = os.fstat(self._file).st_size
+        try:
+            if os.write(self._file, line) < len(line):  # what a full disk does first
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                if error.errno not in _NOT_A_DISK:
+                    raise
+        except OSError as error:
+            if os.fstat(self._file).st_size > before:
+                os.ftruncate(self._file, before)
+            raise self._failure(error) from error
+        self._is_new = False
+
+    def _failure(self, error: OSError) -> LzsError:
+        return LzsError(f"cannot save the transcript to {self.path}: {error.strerror}")
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+        if self._is_new:
+            self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> "TranscriptFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

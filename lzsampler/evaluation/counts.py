@@ -1,0 +1,113 @@
+"""`Outcome`, what became of one text of an evaluation, and `Counts`, sums over some of them with their rates."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..util.stats import Interval, wilson
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one text.
+
+    ``task``: kind of task; ``right``: None where the row has no answer; ``wasted_tokens``: those of all copies of its
+    loops but the first. ``seconds`` and ``sampling_seconds``: all of its time and that of its picks, None where no
+    timing is known.
+    """
+
+    setting: str
+    prompt: str
+    seed: int
+    task: str
+    looping: bool
+    right: bool | None
+    tokens: int
+    wasted_tokens: int
+    seconds: float | None = None
+    sampling_seconds: float | None = None
+
+
+@dataclass
+class Counts:
+    """Sums over some texts: ``answered`` of them belong to tasks, ``right`` of these; ``looping`` of all of them.
+
+    ``timed_tokens``, ``seconds``, ``sampling_seconds``: of the texts whose timings are known.
+    """
+
+    texts: int = 0
+    looping: int = 0
+    answered: int = 0
+    right: int = 0
+    tokens: int = 0
+    wasted_tokens: int = 0
+    timed_tokens: int = 0
+    seconds: float = 0.0
+    sampling_seconds: float = 0.0
+
+    @property
+    def loop_rate(self) -> float:
+        """Share of the texts that loop, 0..1; 0 for no texts."""
+        return self.looping / self.texts if self.texts else 0.0
+
+    @property
+    def loop_interval(self) -> Interval:
+        """Wilson's 95 % interval of the loop rate."""
+        return wilson(self.looping, self.texts)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the tasks' texts that are right, 0..1; None when there are none."""
+        return self.right / self.answered if self.answered else None
+
+    @property
+    def accuracy_interval(self) -> Interval:
+        """Wilson's 95 % interval of the accuracy."""
+        return wilson(self.right, self.answered)
+
+    @property
+    def wasted_share(self) -> float:
+        """Share of the tokens that are further copies in loops, 0..1."""
+        return self.wasted_tokens / self.tokens if self.tokens else 0.0
+
+    @property
+    def sampling_share(self) -> float | None:
+        """Sampling overhead: share of the time that picks took, 0..1; None where no timings are known."""
+        return self.sampling_seconds / self.seconds if self.seconds else None
+
+    @property
+    def sampling_microseconds(self) -> float | None:
+        """Microseconds a pick took; None where no timings are known."""
+        return 1e6 * self.sampling_seconds / self.timed_tokens if self.timed_tokens else None
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a text."""
+        self.texts += 1
+        self.looping += outcome.looping
+        self.answered += outcome.right is not None
+        self.right += outcome.right is True
+        self.tokens += outcome.tokens
+        self.wasted_tokens += outcome.wasted_tokens
+        if outcome.seconds is not None and outcome.sampling_seconds is not None:
+            self.timed_tokens += outcome.tokens
+            self.seconds += outcome.seconds
+            self.sampling_seconds += outcome.sampling_seconds
+
+    def merge(self, other: "Counts") -> None:
+        """Add the counts of other texts."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that two runs of one grid agree in: no timings."""
+        return {
+            "texts": self.texts,
+            "looping": self.looping,
+            "loop_rate": self.loop_rate,
+            "loop_interval": list(self.loop_interval),
+            "answered": self.answered,
+            "right": self.right,
+            "accuracy": self.accuracy,
+            "accuracy_interval": list(self.accuracy_interval) if self.answered else None,
+            "tokens": self.tokens,
+            "wasted_tokens": self.wasted_tokens,
+        }

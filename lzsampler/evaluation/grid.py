@@ -1,0 +1,226 @@
+"""Grids: which settings an evaluation compares, built in (`quick`, `paper`) or from a TOML file."""
+
+import itertools
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .._check import INT32_MAX, integer
+from ..errors import LzsError
+from ..params import Params, from_json, to_json
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
+_PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
+_LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to sample: ``params``, and a name for it.
+
+    ``kind``: what results are grouped by; ``strength``: the number on its axis. ``dry_breakers``: the strings whose
+    tokens break DRY's repetitions where ``params`` have DRY, since a grid knows no token ids; None is llama.cpp's.
+    """
+
+    name: str
+    kind: str
+    params: Params
+    strength: float = 0.0
+    dry_breakers: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full)."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    seeds: tuple[int, ...] = (1,)
+    n_predict: int = 512
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of settings, in their order."""
+        return tuple(dict.fromkeys(setting.kind for setting in self.settings))
+
+    def of_kind(self, kind: str) -> list[Setting]:
+        """Return the settings of a kind, or of a family of kinds: "lz" is "lz-rate" and all that begin with "lz-".
+
+        ValueError when there is none.
+        """
+        found = [setting for setting in self.settings if setting.kind == kind]
+        found = found or [setting for setting in self.settings if setting.kind.startswith(f"{kind}-")]
+        if not found:
+            raise ValueError(f"the grid has no {kind}, only {', '.join(self.kinds)}")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the grid as JSON has it."""
+        rows = [
+            {
+                "name": setting.name,
+                "kind": setting.kind,
+                "params": to_json(setting.params),
+                "strength": setting.strength,
+                "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
+            }
+            for setting in self.settings
+        ]
+        return {"name": self.name, "settings": rows, "seeds": list(self.seeds), "n_predict": self.n_predict}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> "Grid":
+        """Return the grid that `to_json` wrote."""
+        settings = []
+        for row in data["settings"]:
+            breakers = None if row["dry_breakers"] is None else tuple(row["dry_breakers"])
+            settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), row["strength"], breakers))
+        return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"])
+
+
+def quick() -> Grid:
+    """Return the grid of a first look: nothing, LZ at two strengths and a repetition penalty, greedy and at 0.6."""
+    greedy = {"temperature": 0.0}
+    return Grid(
+        "quick",
+        (
+            _setting("none", 0.0, greedy),
+            _setting("lz-rate", 0.15, {**greedy, "lz_penalty": 0.15}),
+            _setting("lz-rate", 0.3, {**greedy, "lz_penalty": 0.3}),
+            _setting("repetition", 1.2, {**greedy, "repetition_penalty": 1.2, "penalty_window": 64}),
+            _setting("none", 0.0, {"temperature": 0.6}),
+            _setting("lz-rate", 0.15, {"temperature": 0.6, "lz_penalty": 0.15}),
+        ),
+        n_predict=256,
+    )
+
+
+def paper() -> Grid:
+    """Return the grid of arXiv 2504.20131, section 5, with each of the three formulas, presence and DRY beside it.
+
+    top-p 0.95 and top-k 40 wherever a token is drawn, as there.
+    """
+    kinds: list[tuple[str, str, Sequence[float], dict[str, Any]]] = [
+        ("none", "lz_penalty", (0.0,), {}),
+        *(
+            (f"lz-{formula}", "lz_penalty", (0.1, 0.15, 0.2, 0.3), {"lz_formula": formula})
+            for formula in ("rate", "distance", "codelength")
+        ),
+        ("repetition", "repetition_penalty", (1.1, 1.2, 1.25, 1.3, 1.5), {}),
+        ("frequency", "frequency_penalty", (0.1, 0.2, 0.3, 0.5, 0.7, 1.0), {}),
+        ("presence", "presence_penalty", (0.5, 1.0, 1.5), {}),
+        ("dry", "dry_multiplier", (0.8,), {}),
+    ]
+    settings = []
+    for temperature in PAPER_TEMPERATURES:
+        shared: dict[str, Any] = {"temperature": temperature}
+        if temperature:
+            shared |= {"top_k": 40, "top_p": 0.95}
+        for kind, name, strengths, more in kinds:
+            settings += [_setting(kind, strength, {**shared, **more, name: strength}) for strength in strengths]
+    return Grid("paper", tuple(settings))
+
+
+BUILT_IN = {"quick": quick, "paper": paper}
+
+
+def read_grid(source: str | Path) -> Grid:
+    """Return a built-in grid by its name, or that of a TOML file.
+
+    A file has ``n_predict``, ``seeds`` and tables ``[[setting]]``: ``kind`` (its name in results) and fields of
+    `Params`. A list of values stands for each of them, and several lists for all combinations; ``exempt`` (token ids),
+    ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists themselves. LzsError when
+    it cannot be read, ValueError, with the place, when it says what cannot be.
+    """
+    if str(source) in BUILT_IN:
+        return BUILT_IN[str(source)]()
+    path = Path(source)
+    try:
+        data = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        built_in = ", ".join(BUILT_IN)
+        raise LzsError(f"cannot read the grid {path}: {error.strerror} (built in: {built_in})") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from error
+    unknown = set(data) - {"n_predict", "seeds", "setting"}
+    if unknown:
+        raise ValueError(f"{path}: unknown key {min(unknown)!r}; there are n_predict, seeds and [[setting]]")
+    rows = data.get("setting")
+    if not isinstance(rows, list) or not rows:
+        raise ValueError(f"{path} has no [[setting]]")
+    settings: dict[str, Setting] = {}
+    for i, row in enumerate(rows, 1):
+        for setting in _expanded(row, f"{path}: [[setting]] {i}"):
+            settings[setting.name] = setting
+    seeds = data.get("seeds", [1])
+    if not isinstance(seeds, list) or not seeds:
+        raise ValueError(f"{path}: seeds must be a list of numbers, got {seeds!r}")
+    return Grid(
+        path.stem,
+        tuple(settings.values()),
+        tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
+        integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
+    )
+
+
+def _expanded(row: Any, place: str) -> list[Setting]:
+    """Return the settings that a table stands for."""
+    if not isinstance(row, dict):
+        raise ValueError(f"{place} must be a table of names and values, got {row!r}")
+    unknown = set(row) - {*_PARAMS, "kind", "dry_breakers"}
+    if unknown:
+        raise ValueError(f"{place}: unknown key {min(unknown)!r}")
+    kind = row.get("kind", "")
+    if not isinstance(kind, str):
+        raise ValueError(f"{place}: kind must be a text, got {kind!r}")
+    breakers = _breakers(row["dry_breakers"], place) if "dry_breakers" in row else None
+    same = {name: row[name] for name in _LISTS if name in row}
+    axes = {
+        name: value if isinstance(value, list) else [value]
+        for name, value in row.items()
+        if name not in ("kind", "dry_breakers", *_LISTS)
+    }
+    empty = [name for name, value in axes.items() if not value]
+    if empty:
+        raise ValueError(f"{place}: {empty[0]} must have a value, got an empty list")
+    settings = []
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        try:
+            settings.append(_setting(kind, _strength(chosen), {**chosen, **same}, breakers))
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
+    return settings
+
+
+def _breakers(given: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(string, str) and string for string in given):
+        raise ValueError(f"{place}: dry_breakers must be a list of strings that are not empty, got {given!r}")
+    return tuple(given)
+
+
+def _strength(chosen: Mapping[str, Any]) -> float:
+    names = ("lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier")
+    given = [chosen[name] for name in names if name in chosen]
+    return float(given[0]) if given and isinstance(given[0], int | float) else 0.0
+
+
+def _setting(
+    kind: str, strength: float, chosen: Mapping[str, Any], dry_breakers: tuple[str, ...] | None = None
+) -> Setting:
+    """Return a setting named after all that it sets, so that two of one name are the same."""
+    params = Params(**{"temperature": 0.0, **chosen})
+    default = Params(temperature=params.temperature)
+    parts = [f"{n}={getattr(params, n)}" for n in _PARAMS if getattr(params, n) != getattr(default, n)]
+    if not kind:
+        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else "none"
+    if dry_breakers is not None:
+        parts.append(f"dry_breakers={list(dry_breakers)}")
+    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry_breakers)

@@ -1,0 +1,183 @@
+"""`Judge`: a model that is asked whether a text is degenerate.
+
+The paper counts a text as degenerate that a rule finds and that a judge, GPT-4o there, confirms (arXiv 2504.20131,
+section 4.1). Here the judge is any GGUF, and what it says is reported beside the rule, never in its place.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import Tokens
+from ..errors import LzsError
+from ..llama import gguf
+from .judged import Verdict
+from .store import sha256
+
+if TYPE_CHECKING:
+    from ..decoding.many import Request
+
+N_CTX = 1024  # tokens of a question with its text: room for many copies of all but the longest loops
+_LEAST_ROOM = 64  # tokens of a text
+_CHARACTERS_A_TOKEN = 16  # more than a text has; what is before them is not even tokenized
+_MARK = "\ufdd0"  # stands for the text while the template is filled in; Unicode has no such character
+_QUESTION = """Between the lines of dashes is the end of a text that a language model wrote. Is the text degenerate: \
+does it end by repeating the same words, line or passage over and over?
+
+-----
+{text}
+-----
+
+Is this text degenerate? Answer with one word, yes or no."""
+_PLAIN = "\nAnswer:"  # what a model without a chat template goes on from
+_THINK, _END_THINK = "<think>", "\n\n</think>\n\n"
+
+
+class Judge:
+    """A GGUF model as a judge. ``n_ctx``: tokens of a question with its text, None is 1024, or what the model has.
+
+    Of a text the model gets the end, as many tokens as there is room for; what is more than 16 characters for each of
+    them from the end is cut before, so that a huge text costs no more. It is tokenized by itself, so that names of
+    control tokens in it are plain text. The question is put by the model's chat template, with an empty thought if that
+    knows of thoughts, or where there is none as a text to go on with. The answer is in the probabilities of the next
+    token: all tokens that read yes, or no, whatever their case and the white space around. Nothing is drawn.
+
+    Raises as `Model`, and LzsError when it has no such tokens, its template does not keep the text as it is, or there
+    is no room for 64 tokens of one. Use it with ``with``, or `close` it.
+    """
+
+    def __init__(self, path: str | Path, *, n_ctx: int | None = None, n_threads: int | None = None) -> None:
+        from ..llama.model import Model
+
+        if n_ctx is None:
+            n_ctx = min(N_CTX, gguf.read(path).of_architecture("context_length") or N_CTX)
+        self.model = Model(path, n_ctx=n_ctx, n_threads=n_threads)
+        try:
+            before, after = self._question()
+            self._before = self.model.tokenize(before)
+            self._after = self.model.llm.tokenize(after.encode("utf-8"), add_bos=False, special=True)
+            self._yes, self._no = self._tokens_that_read("yes"), self._tokens_that_read("no")
+            self._room = self.model.n_ctx - len(self._before) - len(self._after)
+            if self._room < _LEAST_ROOM:
+                raise LzsError(
+                    f"{self.model.path.name} cannot judge in a context of {self.model.n_ctx} tokens: "
+                    f"it takes {self.model.n_ctx + _LEAST_ROOM - self._room}"
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Free the model."""
+        self.model.close()
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What verdicts depend on besides the text, ready for JSON."""
+        question = blake2b((_QUESTION + _PLAIN).encode("utf-8"), digest_size=8).hexdigest()
+        model = self.model
+        return {"file": model.path.name, "sha256": sha256(model.path), "n_ctx": model.n_ctx, "question": question}
+
+    def degenerate(self, texts: Iterable[str]) -> list[float]:
+        """Return of each text the probability, 0..1, that the judge calls it degenerate rather than not."""
+        return [verdict.degenerate for verdict in self.verdicts(texts)]
+
+    def verdicts(self, texts: Iterable[str]) -> Iterator[Verdict]:
+        """Yield the verdicts on texts, in their order; texts are taken as they are needed.
+
+        A text with nothing but white space is not asked about: (0, 1). Several are judged side by side where a model
+        has fewer threads than there are cores; verdicts are those of one at a time wherever texts would be
+        (`generate_many`). LzsError when llama.cpp fails.
+        """
+        from ..decoding.many import generate_many, side_by_side
+
+        answers: dict[int, _Answer] = {}
+        n_contexts = side_by_side(self.model)
+        at = 0
+        for request, _ in generate_many(
+            self.model, self._requests(texts, answers), n_parallel=n_contexts, n_contexts=n_contexts
+        ):
+            answers[request.id].ended = True
+            while at in answers and answers[at].ended:
+                yield answers.pop(at).verdict
+                at += 1
+        yield from (answers[at].verdict for at in sorted(answers))  # empty ones at the end
+
+    def _requests(self, texts: Iterable[str], answers: "dict[int, _Answer]") -> "Iterator[Request]":
+        from ..decoding.many import Request
+        from ..params import Params
+
+        for i, text in enumerate(texts):
+            answers[i] = answer = _Answer(self._yes, self._no)
+            if text.strip():
+                yield Request(i, self._prompt(text), Params(), n_predict=1, sampler=answer.itself)
+            else:
+                answer.verdict, answer.ended = Verdict(0.0, 1.0), True
+
+    def _prompt(self, text: str) -> npt.NDArray[np.int32]:
+        tail = text[-self._room * _CHARACTERS_A_TOKEN :].encode("utf-8", "replace")
+        tokens = self.model.llm.tokenize(tail, add_bos=False, special=False)
+        return np.array([*self._before, *tokens[-self._room :], *self._after], np.int32)
+
+    def _question(self) -> tuple[str, str]:
+        """Return what comes before a text, and after it."""
+        question = _QUESTION.format(text=_MARK)
+        template = self.model.header.chat_template
+        if template is None:
+            whole = question + _PLAIN
+        else:
+            whole = self.model.chat_prompt([{"role": "user", "content": question}])
+            if _THINK in template:
+                whole += _END_THINK if whole.rstrip().endswith(_THINK) else _THINK + _END_THINK
+        before, found, after = whole.partition(_MARK)
+        if not found or _MARK in after:
+            raise LzsError(f"{self.model.path.name} cannot judge: its chat template does not keep a message as it is")
+        return before, after
+
+    def _tokens_that_read(self, word: str) -> npt.NDArray[np.intp]:
+        pieces = (self.model.piece(token).strip().lower() for token in range(self.model.n_vocab))
+        tokens = [token for token, piece in enumerate(pieces) if piece == word.encode()]
+        if not tokens:
+            raise LzsError(f"{self.model.path.name} cannot judge: none of its tokens reads {word}")
+        return np.array(tokens)
+
+
+class _Answer:
+    """Stands where a sampler does, and takes the verdict out of the logits after the question."""
+
+    loop = None
+
+    def __init__(self, yes: npt.NDArray[np.intp], no: npt.NDArray[np.intp]) -> None:
+        self._yes, self._no = yes, no
+        self.verdict = Verdict(0.0, 0.0)
+        self.ended = False
+
+    def itself(self) -> "_Answer":
+        return self
+
+    def prime(self, tokens: Tokens) -> None:
+        """Take the prompt, which does not matter here."""
+
+    def sample(self, logits: npt.NDArray[np.float32]) -> int:
+        """Take the verdict; ValueError for NaN."""
+        if np.isnan(logits).any():
+            raise ValueError("logits are nan")
+        x = logits.astype(np.float64)
+        yes, no, every = (np.logaddexp.reduce(part) for part in (x[self._yes], x[self._no], x))
+        either = np.logaddexp(yes, no)
+        self.verdict = Verdict(float(np.exp(yes - either)), float(np.exp(either - every)))
+        return int(self._yes[0] if yes > no else self._no[0])
+
+    def accept(self, token: int) -> None:
+        """End."""

@@ -1,0 +1,249 @@
+"""`Results`: what became of the texts of an evaluation: rates with intervals, comparisons with no penalty, waste."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import LzsError
+from .counts import Counts, Outcome
+from .grid import Grid, Setting
+from .judged import Judged, read_judged
+from .paired import Paired, paired
+from .samples import Sample, Samples
+from .store import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
+from .tasks import BadRow
+from .transcripts import audited_text, outcome_of
+
+NONE = "none"  # the kind that others are compared with
+
+
+@dataclass(frozen=True)
+class Results:
+    """What became of a run's texts. ``bad``: by file, rows that were no tasks, and transcripts that were damaged.
+
+    ``outcomes``: one for each text, in the order of the file; ``model``: its file's name. ``samples``: at most
+    `LOOPING_SAMPLES` looping texts, of each setting those that waste most, and `OTHER_SAMPLES` others. ``judged``: how
+    a judge agrees with the rule, None where none was asked.
+    """
+
+    grid: Grid
+    outcomes: Sequence[Outcome] = field(repr=False)
+    model: str = ""
+    bad: Mapping[str, Sequence[BadRow]] = field(default_factory=dict)
+    samples: Sequence[Sample] = field(default=(), repr=False)
+    judged: Judged | None = None
+
+    @classmethod
+    def read(cls, folder: str | Path, bad: Mapping[str, Sequence[BadRow]] | None = None) -> "Results":
+        """Return what a work folder of `evaluate` has by now, even while a run goes on in it.
+
+        ``bad``: of the tasks and prompts, which the folder does not keep. LzsError when it is no such folder.
+        """
+        there = RunFolder(folder)
+        manifest = there.manifest()
+        try:
+            grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise LzsError(f"{there.path / 'run.json'} is not of this version: {error}") from error
+        names = {setting.name for setting in grid.settings}
+        timings = {line.key: line.row for line in there.lines(TIMINGS) if line.key is not None}
+        outcomes: dict[Key, Outcome] = {}
+        samples, damaged = Samples(), []
+        for line in there.lines(TRANSCRIPTS):
+            if line.key is None or line.row is None or line.key[0] not in names:
+                damaged.append(BadRow(line.number, "damaged"))
+                continue
+            audited = audited_text(line.row, line.number - 1)
+            outcomes[line.key] = outcome_of(line.key, line.row, audited, timings.get(line.key))
+            samples.add(line.key, audited, line.row)
+        bad_rows = {**(bad or {}), **({"transcripts": damaged} if damaged else {})}
+        judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
+        return cls(grid, tuple(outcomes.values()), model, bad_rows, samples.chosen(), judged)
+
+    # ---- counts ----
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], Counts]:
+        cells: dict[tuple[str, str], Counts] = {}
+        for outcome in self.outcomes:
+            cells.setdefault((outcome.setting, outcome.task), Counts()).add(outcome)
+        return cells
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """Kinds of tasks with answers, in the order of their rows."""
+        return tuple(dict.fromkeys(o.task for o in self.outcomes if o.right is not None))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of settings, in the grid's order."""
+        return self.grid.kinds
+
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """Temperatures of the grid, ascending."""
+        return tuple(sorted({setting.params.temperature for setting in self.grid.settings}))
+
+    def strengths(self, kind: str) -> tuple[float, ...]:
+        """Return the strengths of a kind, ascending."""
+        return tuple(sorted({setting.strength for setting in self.settings(kind=kind)}))
+
+    def settings(
+        self,
+        *,
+        name: str | None = None,
+        kind: str | None = None,
+        strength: float | None = None,
+        temperature: float | None = None,
+    ) -> list[Setting]:
+        """Return the settings of the grid that are of all that is given, maybe none; ``kind`` as of `Grid.of_kind`."""
+        return [
+            setting
+            for setting in (self.grid.settings if kind is None else self.grid.of_kind(kind))
+            if (name is None or setting.name == name)
+            and (strength is None or setting.strength == strength)
+            and (temperature is None or setting.params.temperature == temperature)
+        ]
+
+    def counts(self, *, task: str | None = None, **which: Any) -> Counts:
+        """Return the counts of all texts of some settings, chosen as by `settings`, and maybe of one kind of task."""
+        total = Counts()
+        names = {setting.name for setting in self.settings(**which)}
+        for (setting, kind_of_task), counts in self._cells.items():
+            if setting in names and (task is None or kind_of_task == task):
+                total.merge(counts)
+        return total
+
+    # ---- comparisons ----
+
+    def against(self, setting: Setting) -> Setting | None:
+        """Return the setting of kind "none" that draws as this one does; None when there is none, or it is one."""
+        if setting.kind == NONE:
+            return None
+        same = (name for name in self.grid.settings if name.kind == NONE and _draws(name) == _draws(setting))
+        return next(same, None)
+
+    def compare(self, **which: Any) -> Paired | None:
+        """Compare the texts of some settings, chosen as by `settings`, with those of no penalty.
+
+        None where a grid has nothing to compare with. Several seeds of a prompt are no independent pairs: the intervals
+        know it, McNemar's p does not.
+        """
+        before = {setting.name: self.against(setting) for setting in self.settings(**which)}
+        pairs = [
+            (text, self._by_key[key])
+            for name, none in before.items()
+            if none is not None
+            for text in self._by_setting.get(name, ())
+            if (key := (none.name, text.prompt, text.seed)) in self._by_key
+        ]
+        return paired(pairs) if pairs else None
+
+    @cached_property
+    def _by_key(self) -> dict[Key, Outcome]:
+        return {(o.setting, o.prompt, o.seed): o for o in self.outcomes}
+
+    @cached_property
+    def _by_setting(self) -> dict[str, list[Outcome]]:
+        found: dict[str, list[Outcome]] = {}
+        for outcome in self.outcomes:
+            found.setdefault(outcome.setting, []).append(outcome)
+        return found
+
+    @cached_property
+    def comparisons(self) -> dict[str, Paired]:
+        """Each setting next to no penalty, by its name; those that have nothing to be compared with are not there."""
+        made = ((setting.name, self.compare(name=setting.name)) for setting in self.grid.settings)
+        return {name: paired for name, paired in made if paired is not None}
+
+    @cached_property
+    def chosen(self) -> dict[str, float]:
+        """For each kind the strength with fewest loops among those that do not lose accuracy, over all temperatures.
+
+        To lose is that the whole interval of the paired difference is below 0; where all do, it is the strength with
+        the highest accuracy. Of equals it is the more accurate, then the weaker. It is chosen on the texts that it is
+        then described by, which flatters it.
+        """
+        return {kind: self._choose(kind) for kind in self.kinds}
+
+    def _choose(self, kind: str) -> float:
+        def loses(strength: float) -> bool:
+            paired = self.compare(kind=kind, strength=strength)
+            return paired is not None and paired.accuracy_interval is not None and paired.accuracy_interval.high < 0
+
+        strengths = self.strengths(kind)
+        if len(strengths) == 1:
+            return strengths[0]
+        counts = {strength: self.counts(kind=kind, strength=strength) for strength in strengths}
+        keep = [strength for strength in strengths if not loses(strength)]
+        if keep:
+            return min(keep, key=lambda s: (counts[s].loop_rate, -(counts[s].accuracy or 0.0), s))
+        return max(strengths, key=lambda s: (counts[s].accuracy or 0.0, -s))
+
+    # ---- what is made of it ----
+
+    def table(self) -> str:
+        """Return a Markdown table, a row a setting, as lm-eval prints one; ± is half of Wilson's 95 % interval."""
+        from ..reports.eval_markdown import markdown_table
+
+        return markdown_table(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write ``path``, by its ending: .html is the report, .json results.json (docs/evaluate.md).
+
+        ValueError for another ending, LzsError when it cannot be written.
+        """
+        ending = Path(path).suffix.lower()
+        if ending == ".html":
+            from ..reports.eval_html import write_evaluation
+
+            write_evaluation(path, self)
+        elif ending == ".json":
+            RunFolder(Path(path).parent).write(Path(path).name, self.to_json())
+        else:
+            raise ValueError(f"results are saved as .html or .json, by the ending of the file, got {str(path)!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return results.json, ready for json.dumps; two runs of one grid agree in all of it."""
+        return {
+            "version": VERSION,
+            "lzsampler": __version__,
+            "model": self.model,
+            "grid": self.grid.name,
+            "settings": [
+                {
+                    "name": setting.name,
+                    "kind": setting.kind,
+                    "strength": setting.strength,
+                    "temperature": setting.params.temperature,
+                    **self.counts(name=setting.name).to_json(),
+                    "tasks": {t: self.counts(name=setting.name, task=t).to_json() for t in self.tasks},
+                    "against_none": _json(self.comparisons.get(setting.name)),
+                }
+                for setting in self.grid.settings
+            ],
+            "kinds": {kind: self.counts(kind=kind).to_json() for kind in self.kinds},
+            "chosen": [
+                {
+                    "kind": kind,
+                    "strength": strength,
+                    **self.counts(kind=kind, strength=strength).to_json(),
+                    "against_none": _json(self.compare(kind=kind, strength=strength)),
+                }
+                for kind, strength in self.chosen.items()
+            ],
+            "judge": None if self.judged is None else self.judged.to_json(),
+            "bad_rows": {name: [asdict(row) for row in rows] for name, rows in self.bad.items()},
+        }
+
+
+def _json(compared: Paired | None) -> dict[str, Any] | None:
+    return None if compared is None else compared.to_json()
+
+
+def _draws(setting: Setting) -> tuple[float, ...]:
+    params = setting.params
+    return params.temperature, params.top_k, params.top_p, params.min_p

@@ -1,0 +1,205 @@
+"""`evaluate`: a grid of settings over tasks and prompts, one transcript each, and the figures of it all.
+
+Every text is kept in a work folder (`RunFolder`) as it ends, and `Results` are made of that folder. Going on with one
+does what is missing, no more; two runs of one grid give the same files, but for `timings.jsonl`.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ..decoding.generate import Generation
+from ..decoding.many import Request, generate_many
+from ..decoding.transcript import TranscriptFile, record
+from ..llama import DRY_BREAKERS, dry_breaker_ids
+from ..llama.model import Model
+from ..params import Params
+from ..sampler import refuse_tokens_outside, sequence_seed
+from ..util.files import locked
+from .grid import Grid, Setting, read_grid
+from .judge import Judge
+from .judged import judge_folder, refuse_another
+from .results import Results
+from .store import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
+from .tasks import BadRow, Task, read_tasks
+
+_NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
+
+
+def evaluate(
+    model: str | Path,
+    out: str | Path,
+    *,
+    tasks: str | Path | None = None,
+    prompts: str | Path | None = None,
+    grid: Grid | str | Path = "quick",
+    limit: int | None = None,
+    n_ctx: int | None = None,
+    n_parallel: int = 16,
+    n_threads: int | None = None,
+    resume: bool = False,
+    judge: str | Path | None = None,
+    on_text: Callable[[int, int], object] | None = None,
+    on_judged: Callable[[int, int], object] | None = None,
+) -> Results:
+    """Write a text for every setting, prompt and seed of a grid, and return what became of them.
+
+    ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
+    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each.
+    ``n_parallel``: texts decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each.
+    Settings that draw have a text a seed, greedy ones one text. A text is drawn with `sequence_seed` of that seed and
+    the number of its prompt (from 0, tasks first): each prompt has noise of its own, and it is the same for all
+    settings, which are thus compared under common random numbers. Every text is on the disk when it ends; a damaged
+    line of a folder that is resumed is named in the results, and its text generated again. ``judge``: a GGUF model that
+    is then asked whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. In the end
+    results.json and report.html are in the folder.
+
+    Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.
+    """
+    chosen = grid if isinstance(grid, Grid) else read_grid(grid)
+    rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
+    folder = RunFolder(out)
+    folder.check(resume=resume)
+    if judge is not None:
+        with Judge(judge, n_threads=n_threads) as judging:  # what is wrong with it shows before all the work
+            refuse_another(judging, folder)
+    with ExitStack() as lock:
+        with Model(model, n_ctx=n_ctx) as opened:
+            params = {setting.name: _params(opened, setting) for setting in chosen.settings}
+            lock.enter_context(locked(folder.path))
+            folder.claim(_manifest(opened, chosen, rows), resume=resume)
+            done = set()
+            for line in folder.lines(TRANSCRIPTS):
+                if line.key is None:
+                    bad.setdefault("transcripts", []).append(BadRow(line.number, "damaged: made anew"))
+                else:
+                    done.add(line.key)
+            keys = list(_keys(chosen, rows))
+            settings = {setting.name: setting for setting in chosen.settings}
+            numbers = {row: number for number, row in enumerate(rows)}
+            requests = (
+                Request(
+                    (name, row, seed),
+                    rows[row].prompt,
+                    replace(params[name], seed=sequence_seed(seed, numbers[row])),
+                    n_predict=chosen.n_predict,
+                )
+                for name, row, seed in keys
+                if (name, row, seed) not in done
+            )
+            n_done = sum(key in done for key in keys)
+            with (
+                TranscriptFile(folder.path / TRANSCRIPTS) as transcripts,
+                TranscriptFile(folder.path / TIMINGS) as timings,
+            ):
+                for request, generation in generate_many(opened, requests, n_parallel=n_parallel, n_threads=n_threads):
+                    setting, task = settings[request.id[0]], rows[request.id[1]]
+                    transcripts.append(_transcript(opened, request, setting, task, generation))
+                    timings.append(_timing(request.id, generation))
+                    n_done += 1
+                    if on_text is not None:
+                        on_text(n_done, len(keys))
+        folder.sort(TRANSCRIPTS, keys)
+        if judge is not None:
+            with Judge(judge, n_threads=n_threads) as judging:
+                judge_folder(judging, folder, on_text=on_judged)
+            folder.sort(JUDGED, keys)
+        results = Results.read(folder.path, bad)
+        results.save(folder.path / "results.json")
+        results.save(folder.path / "report.html")
+    return results
+
+
+# ---- what there is to do ----
+
+
+def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
+    rows: dict[str, Task] = {}
+    bad: dict[str, list[BadRow]] = {}
+    for name, path in files.items():
+        if path is None:
+            continue
+        found, bad[name] = read_tasks(path)
+        if not found:
+            reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
+            raise ValueError(f"{path} has no {name}: {reason}")
+        for task in found[:limit]:
+            if task.id in rows:
+                raise ValueError(f"the id {task.id!r} is in the tasks and in the prompts")
+            rows[task.id] = task
+    if not rows:
+        raise ValueError("nothing to do: give tasks, prompts or both")
+    return rows, bad
+
+
+def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
+    """By prompt first, so that settings share its cache."""
+    for row in rows:
+        for setting in grid.settings:
+            for seed in grid.seeds[:1] if setting.params.temperature == 0 else grid.seeds:
+                yield setting.name, row, seed
+
+
+def _params(model: Model, setting: Setting) -> Params:
+    """Return a setting's `Params` with DRY's breakers as tokens; ValueError for tokens that the model does not have."""
+    try:
+        refuse_tokens_outside(setting.params, model.n_vocab)
+        if not setting.params.dry_multiplier:
+            return setting.params
+        return replace(setting.params, dry_breakers=dry_breaker_ids(model.llm, setting.dry_breakers))
+    except ValueError as error:
+        raise ValueError(f"the setting {setting.name!r} does not fit {model.path.name}: {error}") from error
+
+
+def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
+    """Return the transcript of a text without what no two runs have in common."""
+    breakers = DRY_BREAKERS if setting.dry_breakers is None else setting.dry_breakers
+    whole = record(
+        model,
+        task.prompt,
+        request.params,
+        generation,
+        n_predict=request.n_predict,
+        dry_breakers=breakers if request.params.dry_multiplier else (),
+    )
+    right = None if task.answer is None else task.right(generation.content)
+    ours = {
+        "setting": setting.name,
+        "kind": setting.kind,
+        "prompt": task.id,
+        "task": task.kind,
+        "seed": request.id[2],
+        "answer": task.answer,
+        "right": right,
+    }
+    return {"eval": ours, **{name: value for name, value in whole.items() if name not in _NOT_THE_SAME_TWICE}}
+
+
+def _timing(key: Key, generation: Generation) -> dict[str, Any]:
+    """Return what a text took: its share of the steps that it was decoded in, and its picks."""
+    timings = generation.timings
+    return {
+        "setting": key[0],
+        "prompt": key[1],
+        "seed": key[2],
+        "tokens": generation.completion_tokens,
+        "prompt_seconds": round(timings.prompt, 6),
+        "decode_seconds": round(timings.decode, 6),
+        "sampling_seconds": round(timings.sampling, 6),
+    }
+
+
+def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task]) -> dict[str, Any]:
+    """Return what a folder is for: whatever may change a text or an outcome."""
+    tasks = [asdict(task) for task in rows.values()]
+    return {
+        "version": VERSION,
+        "model": {"file": model.path.name, "sha256": sha256(model.path)},
+        "n_ctx": model.n_ctx,
+        "grid": json.loads(json.dumps(grid.to_json())),
+        "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
+    }

@@ -1,0 +1,145 @@
+"""`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to go on with and `Results` to read.
+
+`run.json`: what was asked for; `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`: a
+line as each text ends; `judge.jsonl`: a line as each is judged, if they are. Timings are apart from the rest because no
+two runs agree in them.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import LzsError
+from ..util.files import LOCK, replacing
+
+VERSION = 1  # of run.json and results.json
+RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
+_CHANGED = {"model": "model", "n_ctx": "context", "grid": "grid", "rows": "tasks or prompts", "version": "format"}
+
+Key = tuple[str, str, int]
+"""What tells texts of a run apart: name of the setting, id of the prompt or task, seed."""
+
+
+class Line(NamedTuple):
+    """A line of a folder's file: its ``number``, from 1, its ``key`` and ``row``, both None where it is damaged."""
+
+    number: int
+    data: bytes
+    key: Key | None
+    row: dict[str, Any] | None
+
+
+class RunFolder:
+    """A work folder; it is one run's alone."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def claim(self, manifest: Mapping[str, Any], *, resume: bool) -> None:
+        """Make a locked folder a run's, or with ``resume`` see that it is that run's; ValueError says what changed."""
+        self.check(resume=resume)
+        if not (self.path / RUN).exists():
+            self.write(RUN, manifest)
+            return
+        there = self.manifest()
+        changed = [_CHANGED[name] for name in manifest if there.get(name) != manifest[name]]
+        if changed:
+            raise ValueError(f"{self.path} was begun with another {' and '.join(changed)}: results are never mixed")
+        for name in (TRANSCRIPTS, TIMINGS, JUDGED):
+            self._cut_rest(self.path / name)
+
+    def check(self, *, resume: bool) -> None:
+        """Raise ValueError when the path is something else than a new folder, or a run's where it may be."""
+        exists = (self.path / RUN).exists()
+        if exists and not resume:
+            raise ValueError(f"{self.path} is there already: --resume goes on with it, another folder begins anew")
+        if exists or not self.path.exists():
+            return
+        if not self.path.is_dir() or any(file.name != LOCK for file in self.path.iterdir()):
+            raise ValueError(f"{self.path} is there already and is no folder of an evaluation: give another one")
+
+    def manifest(self) -> dict[str, Any]:
+        """Return run.json."""
+        file = self.path / RUN
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise LzsError(f"cannot read {file}: {error.strerror}") from error
+        except ValueError as error:
+            raise LzsError(f"cannot read {file}: {error}") from error
+        if not isinstance(found, dict):
+            raise LzsError(f"cannot read {file}: it is no object")
+        return found
+
+    def lines(self, name: str) -> Iterator[Line]:
+        """Yield the whole lines of a file, in the order they were written; none when there is no file.
+
+        A last line without its end is what a run has in hand, or what a kill left of one.
+        """
+        file = self.path / name
+        if not file.exists():
+            return
+        try:
+            with file.open("rb") as opened:
+                for number, data in enumerate(opened, 1):
+                    if data.endswith(b"\n"):
+                        yield _line(number, data)
+        except OSError as error:
+            raise LzsError(f"cannot read {file}: {error.strerror}") from error
+
+    def sort(self, name: str, keys: Iterable[Key]) -> None:
+        """Put a file's lines into an order, so that two runs give the same file; of two with a key the last stays."""
+        places: dict[Key, tuple[int, int]] = {}
+        at = 0
+        for line in self.lines(name):
+            if line.key is not None:
+                places[line.key] = at, len(line.data)
+            at += len(line.data)
+        file = self.path / name
+        with file.open("rb") as unsorted, replacing(file) as out:
+            for key in keys:
+                start, size = places[key]
+                unsorted.seek(start)
+                out.write(unsorted.read(size))
+
+    def write(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write a file of JSON, whole or not at all."""
+        with replacing(self.path / name) as out:
+            out.write((json.dumps(value, indent=1) + "\n").encode("utf-8"))
+
+    def _cut_rest(self, file: Path) -> None:
+        """Take away a last line that was cut off, or the next one would go on with it."""
+        if not file.exists():
+            return
+        try:
+            size = file.stat().st_size
+            with file.open("rb") as opened:
+                whole = sum(len(line) for line in opened if line.endswith(b"\n"))
+            if whole < size:
+                os.truncate(file, whole)
+        except OSError as error:
+            raise LzsError(f"cannot read {file}: {error.strerror}") from error
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _line(number: int, data: bytes) -> Line:
+    try:
+        row = json.loads(data)
+        ours = row.get("eval", row)  # a row of timings has the key itself
+        if ours is not row:  # what results are made of is there
+            _ = row["usage"]["completion_tokens"] + row["repetition"]["loops"], row["messages"][-1]["content"].strip
+            _ = ours["right"], ours["task"]
+        return Line(number, data, (str(ours["setting"]), str(ours["prompt"]), int(ours["seed"])), row)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return Line(number, data, None, None)

@@ -1,0 +1,66 @@
+"""The transcripts of an evaluation's folder, read back: each a text with what is found in it, and its `Outcome`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..auditing.findings import Tokenizer, audit_record
+from ..auditing.records import Audited, Field, Record
+from ..auditing.rules import Rules
+from ..auditing.summary import wasted_tokens
+from .counts import Outcome
+from .store import TRANSCRIPTS, Key
+
+_RULES = Rules(levels=("char", "word", "line"))
+
+
+def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mapping[str, Any] | None) -> Outcome:
+    """Return what became of the text of a transcript, ``timing`` being its row of timings.jsonl."""
+    times = [] if timing is None else [timing.get(f"{part}_seconds") for part in ("sampling", "prompt", "decode")]
+    seconds = [float(time) for time in times if isinstance(time, int | float)]
+    known = len(seconds) == 3
+    return Outcome(
+        *key,
+        task=str(row["eval"]["task"]),
+        looping=bool(row["repetition"]["loops"]),
+        right=row["eval"]["right"],
+        tokens=row["usage"]["completion_tokens"],
+        wasted_tokens=min(wasted_tokens(audited), row["usage"]["completion_tokens"]),
+        seconds=sum(seconds) if known else None,
+        sampling_seconds=seconds[0] if known else None,
+    )
+
+
+def audited_text(row: Mapping[str, Any], number: int) -> Audited:
+    """Return a text with what `audit` finds in it; `generate` has told already whether it loops."""
+    ours, answer = row["eval"], row["messages"][-1]
+    texts = (("reasoning", answer.get("reasoning_content") or ""), ("answer", answer["content"]))
+    groups = {
+        "kind": ours["kind"], "setting": ours["setting"], "seed": ours["seed"], "task": ours["task"],
+        "answer": ours["answer"], "right": {True: "yes", False: "no"}.get(ours["right"], ""),
+        "finish reason": row.get("finish_reason"), "tokens": row["usage"]["completion_tokens"],
+    }  # fmt: skip
+    record = Record(
+        file=TRANSCRIPTS,
+        number=number,
+        id=str(ours["prompt"]),
+        fields=tuple(Field("reasoning" if name == "reasoning" else "answer", text) for name, text in texts if text),
+        groups={name: str(value) for name, value in groups.items() if value not in (None, "")},
+    )
+    size = sum(len(field.text) for field in record.fields)
+    if row["repetition"]["loops"]:
+        return audit_record(record, _RULES, _even(row["usage"]["completion_tokens"] / max(size, 1)))
+    return Audited(record.file, number, record.id, record.groups, False, False, size, (), {},
+                   tuple((field.name, field.text) for field in record.fields))  # fmt: skip
+
+
+def _even(tokens_per_character: float) -> Tokenizer:
+    """Return tokens spread evenly over the text: only how many there are is known, and waste is counted in them."""
+
+    def tokenize(text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        n = max(1, round(len(text) * tokens_per_character))
+        return np.zeros(n, np.int32), np.arange(n, dtype=np.int64) * len(text) // n
+
+    return tokenize

@@ -1,0 +1,52 @@
+"""The llama_cpp that is installed, checked: nothing else of lzsampler imports it."""
+
+import ctypes
+import re
+from typing import Any
+
+from ..errors import LzsError
+
+try:
+    import llama_cpp
+except ImportError as error:
+    if error.name != "llama_cpp":  # installed, but broken: its own message says how
+        raise LzsError(f"llama-cpp-python does not load: {error}") from error
+    raise LzsError('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
+
+__all__ = ["llama_cpp"]
+
+OLDEST = (0, 3, 17)  # before it the sampler interface had six members, and llama.cpp read no further
+_MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
+_MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/llama/abi.h
+_LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.h mirrors them on 64-bit machines
+    "llama_token_data": (12, {"id": 0, "logit": 4, "p": 8}),
+    "llama_token_data_array": (32, {"data": 0, "size": 8, "selected": 16, "sorted": 24}),
+    "llama_sampler": (16, {"iface": 0, "ctx": 8}),
+}
+
+
+def _check_binding(binding: Any) -> None:
+    """Refuse, in one sentence, a llama_cpp that is too old or has other structs than c/llama/abi.h; LzsError."""
+    version = getattr(binding, "__version__", "?")
+    if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < OLDEST:
+        raise LzsError(f"llama-cpp-python {version} is too old: lzsampler needs {'.'.join(map(str, OLDEST))} or newer")
+    try:
+        wrong = [
+            name
+            for name, (size, offsets) in _LAYOUT.items()
+            if ctypes.sizeof(getattr(binding, name)) != size
+            or any(getattr(getattr(binding, name), field).offset != offset for field, offset in offsets.items())
+        ]
+        fields = [field[0] for field in binding.llama_sampler_i._fields_]
+        if tuple(fields[: len(_MEMBERS)]) != _MEMBERS or len(fields) > _MOST_MEMBERS:
+            wrong.append("llama_sampler_i")
+    except AttributeError as error:
+        wrong = [str(error)]
+    if wrong:
+        raise LzsError(
+            f"llama-cpp-python {version} has a sampler interface that this lzsampler does not know"
+            f" ({', '.join(wrong)}): use llama-cpp-python 0.3.17 to 0.3.36, or a newer lzsampler"
+        )
+
+
+_check_binding(llama_cpp)

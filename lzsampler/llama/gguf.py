@@ -1,0 +1,269 @@
+"""What a GGUF file says about itself: metadata and the list of tensors, read without llama.cpp and without weights.
+
+Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs
+(key, type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights.
+The file's own sizes tell a truncated download before llama.cpp sees it, whatever words its version has for that.
+"""
+
+import mmap
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import LzsError
+
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+
+# Type number -> (name, weights a block, bytes a block), from ggml-common.h.
+_TYPES = {
+    0: ("F32", 1, 4),
+    1: ("F16", 1, 2),
+    2: ("Q4_0", 32, 18),
+    3: ("Q4_1", 32, 20),
+    6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24),
+    8: ("Q8_0", 32, 34),
+    9: ("Q8_1", 32, 36),
+    10: ("Q2_K", 256, 84),
+    11: ("Q3_K", 256, 110),
+    12: ("Q4_K", 256, 144),
+    13: ("Q5_K", 256, 176),
+    14: ("Q6_K", 256, 210),
+    15: ("Q8_K", 256, 292),
+    16: ("IQ2_XXS", 256, 66),
+    17: ("IQ2_XS", 256, 74),
+    18: ("IQ3_XXS", 256, 98),
+    19: ("IQ1_S", 256, 50),
+    20: ("IQ4_NL", 32, 18),
+    21: ("IQ3_S", 256, 110),
+    22: ("IQ2_S", 256, 82),
+    23: ("IQ4_XS", 256, 136),
+    24: ("I8", 1, 1),
+    25: ("I16", 1, 2),
+    26: ("I32", 1, 4),
+    27: ("I64", 1, 8),
+    28: ("F64", 1, 8),
+    29: ("IQ1_M", 256, 56),
+    30: ("BF16", 1, 2),
+    34: ("TQ1_0", 256, 54),
+    35: ("TQ2_0", 256, 66),
+    39: ("MXFP4", 32, 17),
+    40: ("NVFP4", 64, 36),
+    41: ("Q1_0", 128, 18),
+    42: ("Q2_0", 64, 18),
+}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor: its name, shape (fastest dimension first, as in the file), type and bytes (None: unknown type)."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    bytes: int | None
+
+    @property
+    def elements(self) -> int:
+        """Number of weights."""
+        n = 1
+        for size in self.shape:
+            n *= size
+        return n
+
+
+@dataclass(frozen=True)
+class Header:
+    """A GGUF file without its weights. Sizes in bytes; ``expected_bytes``: where the last tensor of known type ends."""
+
+    path: Path
+    version: int
+    metadata: dict[str, Any]
+    tensors: tuple[Tensor, ...]
+    file_bytes: int
+    expected_bytes: int
+
+    @property
+    def architecture(self) -> str:
+        """`general.architecture`, "" when the file does not say."""
+        return str(self.metadata.get("general.architecture", ""))
+
+    @property
+    def name(self) -> str:
+        """`general.name`, or else the file's name without its ending."""
+        return str(self.metadata.get("general.name") or self.path.stem)
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights in this file; 0 for a vocabulary."""
+        return sum(tensor.elements for tensor in self.tensors)
+
+    @property
+    def quantization(self) -> str:
+        """The type that holds most weights, such as "Q8_0"; "" when there are none."""
+        weights: Counter[str] = Counter()
+        for tensor in self.tensors:
+            weights[tensor.type] += tensor.elements
+        return max(weights, key=lambda name: weights[name]) if weights else ""
+
+    @property
+    def parts(self) -> int:
+        """Number of files that the model was split into; 1 when it was not."""
+        return int(self.metadata.get("split.count", 1) or 1)
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The text of every token as the file spells it, [n_vocab]; empty when there is no tokenizer."""
+        tokens = self.metadata.get("tokenizer.ggml.tokens", [])
+        return tokens if isinstance(tokens, list) else []
+
+    @property
+    def special_tokens(self) -> dict[str, tuple[int, str]]:
+        """Role ("bos", "eos", "eot", "padding", ...) -> (token id, its text)."""
+        texts, special = self.vocabulary, {}
+        for key, value in self.metadata.items():
+            role = key.removeprefix("tokenizer.ggml.").removesuffix("_token_id")
+            if len(role) == len(key) - len("tokenizer.ggml._token_id") and isinstance(value, int):
+                special[role] = (value, texts[value] if 0 <= value < len(texts) else "")
+        return special
+
+    @property
+    def chat_template(self) -> str | None:
+        """The model's Jinja2 chat template, None when it has none."""
+        template = self.metadata.get("tokenizer.chat_template")
+        return template if isinstance(template, str) and template.strip() else None
+
+    def of_architecture(self, key: str) -> int | None:
+        """Return an integer of the architecture's own metadata, such as "context_length"; None when it is not there."""
+        value = self.metadata.get(f"{self.architecture}.{key}")
+        return value if isinstance(value, int) else None
+
+
+def describe(header: Header) -> dict[str, Any]:
+    """Return what `lzs info` tells, ready for JSON: sizes in bytes, lengths in tokens, None for what is not said."""
+    add_bos = header.metadata.get("tokenizer.ggml.add_bos_token")
+    return {
+        "file": header.path.name,
+        "name": header.name,
+        "architecture": header.architecture or None,
+        "parameters": header.parameters,
+        "quantization": header.quantization or None,
+        "tensors": dict(Counter(tensor.type for tensor in header.tensors)),
+        "size": header.file_bytes,
+        "missing": max(0, header.expected_bytes - header.file_bytes),
+        "parts": header.parts,
+        "gguf_version": header.version,
+        "context_length": header.of_architecture("context_length"),
+        "embedding_length": header.of_architecture("embedding_length"),
+        "layers": header.of_architecture("block_count"),
+        "license": header.metadata.get("general.license"),
+        "vocabulary": len(header.vocabulary) or header.of_architecture("vocab_size"),
+        "tokenizer": header.metadata.get("tokenizer.ggml.model"),
+        "pre_tokenizer": header.metadata.get("tokenizer.ggml.pre"),
+        "add_bos": add_bos if isinstance(add_bos, bool) else None,
+        "special_tokens": {
+            role: {"id": token, "text": text} for role, (token, text) in sorted(header.special_tokens.items())
+        },
+        "chat_template": header.chat_template,
+    }
+
+
+def read(path: str | Path) -> Header:
+    """Read the header of a GGUF file.
+
+    Raises ValueError when ``path`` is no file, LzsError when the file is not GGUF, of a version or byte order that
+    nothing here reads, or ends inside its header. Missing weights do not raise: compare `Header.expected_bytes`.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a directory: give the .gguf file in it")
+    if not path.exists():
+        raise ValueError(f"{path} does not exist: give the path of a .gguf file")
+    if not path.is_file() or path.stat().st_size == 0:
+        raise LzsError(f"{path} is {'empty' if path.is_file() else 'not a regular file'}: a GGUF model was expected")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if data[:4] != b"GGUF":
+            raise LzsError(f"{path} is not a GGUF file: it starts with {data[:4]!r}, not b'GGUF'")
+        return _Reader(path, data).header()
+
+
+class _Reader:
+    """A position in the file; every read is checked against its end."""
+
+    def __init__(self, path: Path, data: mmap.mmap) -> None:
+        self.path, self.data, self.size, self.at = path, data, len(data), 4
+
+    def header(self) -> Header:
+        version = self.scalar("I")
+        if version not in (2, 3):
+            big_endian = int.from_bytes(version.to_bytes(4, "little"), "big") in (2, 3)
+            what = "is a big-endian GGUF file" if big_endian else f"has GGUF version {version}"
+            raise LzsError(f"{self.path} {what}: little-endian versions 2 and 3 are read")
+        n_tensors, n_pairs = self.scalar("Q"), self.scalar("Q")
+        metadata = {self.string(): self.value(self.scalar("I")) for _ in range(n_pairs)}
+        records = []
+        for _ in range(n_tensors):
+            name, n_dimensions = self.string(), self.scalar("I")
+            shape = tuple(self.scalar("Q") for _ in range(n_dimensions))
+            records.append((name, shape, self.scalar("I"), self.scalar("Q")))
+        alignment = metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment < 1:
+            raise LzsError(f"{self.path} is damaged: general.alignment is {alignment!r}")
+        weights = -(-self.at // alignment) * alignment
+        tensors, end = [], self.at
+        for name, shape, number, offset in records:
+            type_name, per_block, block_bytes = _TYPES.get(number, (f"type {number}", 1, 0))
+            tensor = Tensor(name, shape, type_name, None)
+            n_bytes = tensor.elements // per_block * block_bytes
+            tensors.append(Tensor(name, shape, type_name, n_bytes if block_bytes else None))
+            end = max(end, weights + offset + n_bytes)
+        return Header(self.path, version, metadata, tuple(tensors), self.size, end)
+
+    def scalar(self, code: str) -> Any:
+        at = self.skip(struct.calcsize(code))
+        return struct.unpack_from("<" + code, self.data, at)[0]
+
+    def string(self) -> str:
+        length = self.scalar("Q")
+        at = self.skip(length)
+        return self.data[at : at + length].decode("utf-8", "replace")  # byte-level vocabularies may cut characters
+
+    def strings(self, count: int) -> list[str]:
+        # A vocabulary and its merges are half a million strings: this loop is most of the time that a header takes.
+        data, at, length_at, texts = self.data, self.at, struct.Struct("<Q").unpack_from, []
+        try:
+            for _ in range(count):
+                (length,) = length_at(data, at)
+                at += 8 + length
+                texts.append(data[at - length : at].decode("utf-8", "replace"))
+        except (struct.error, OverflowError):  # past the end; a length of a damaged file may be past any
+            at = self.size + 1
+        self.skip(at - self.at)
+        return texts
+
+    def value(self, kind: int) -> Any:
+        if kind == _STRING:
+            return self.string()
+        if kind == _ARRAY:
+            inner, count = self.scalar("I"), self.scalar("Q")
+            if inner == _STRING:
+                return self.strings(count)
+            if inner not in _SCALARS:
+                return [self.value(inner) for _ in range(count)]
+            code = _SCALARS[inner]
+            at = self.skip(count * struct.calcsize(code))
+            return list(struct.unpack_from(f"<{count}{code}", self.data, at))
+        if kind not in _SCALARS:
+            raise LzsError(f"{self.path} is damaged: metadata of type {kind}")
+        return self.scalar(_SCALARS[kind])
+
+    def skip(self, n: int) -> int:
+        at, self.at = self.at, self.at + n
+        if self.at > self.size:
+            raise LzsError(
+                f"{self.path} is truncated: it ends inside its header, at {self.size:,} bytes; fetch it again"
+            )
+        return at

@@ -1,0 +1,36 @@
+"""The groups of a summary, in the order and the number that reports show them in."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..auditing.summary import Group, Summary
+
+_NUMBER = re.compile(r"^-?\d+(?:\.\d+)?|\d+(?:\.\d+)?")
+
+
+def literal_rule(summary: Summary) -> str:
+    """Return in words what makes a literal loop: the paper's rule (arXiv 2504.20131, footnote 7), or what was asked."""
+    return f"any unit, {summary.rules.get('literal_copies', 20)} copies"
+
+
+def ordered(groups: Mapping[tuple[str, ...], Group]) -> list[tuple[tuple[str, ...], Group]]:
+    """Return groups by their values, numbers as numbers: 0.6 before 1, 8b before 14b."""
+    return sorted(groups.items(), key=lambda item: [_natural(value) for value in item[0]])
+
+
+def _natural(value: str) -> tuple[list[Any], str]:
+    parts: list[Any] = []
+    end = 0
+    for match in _NUMBER.finditer(value):
+        parts += [(0, 0.0, value[end : match.start()]), (1, float(match[0]), "")]
+        end = match.end()
+    return [*parts, (0, 0.0, value[end:])], value
+
+
+def selected(summary: Summary, most: int) -> list[tuple[tuple[str, ...], Group]]:
+    """Return at most ``most`` groups in order: all, or those that waste most tokens."""
+    if len(summary.groups) <= most:
+        return ordered(summary.groups)
+    worst = sorted(summary.groups.items(), key=lambda item: (-item[1].wasted_tokens, -item[1].looping, item[0]))
+    return ordered(dict(worst[:most]))

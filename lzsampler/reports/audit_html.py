@@ -1,0 +1,199 @@
+"""`write_html`: the report of an audit as a page for the browser."""
+
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ..auditing.records import LOOPING, RULES, Audited
+from ..auditing.summary import Group, Summary
+from ..util.stats import wilson
+from .audit_groups import literal_rule, selected
+from .charts import bar, histogram, scatter, stripes, tag, whisker
+from .page import bad_rows, figure, samples_section, scale, tiles, write_page
+from .samples import CHARACTERS, SAMPLES, Sample, worst
+from .text import count, percent, visible, whole
+
+GROUPS = 60  # that are listed
+_STRIPES = 100  # lines of the picture of looping texts
+
+
+def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
+    """Write the report of an audit as one HTML file that works offline.
+
+    ``audited``: the records with the texts of those that loop, in any number, read once; the `SAMPLES` that waste most
+    tokens are in the report, cut to `CHARACTERS` each. LzsError when the file cannot be written.
+    """
+    from .. import __version__
+
+    samples = worst(audited, summary.by)
+    main = [_figures(summary, samples), _groups(summary), samples_section(_about_samples(summary, samples))]
+    main += [_bad(summary), _rules(summary)]
+    write_page(
+        path,
+        command="lzs audit",
+        title=_title(summary),
+        header=_headline(summary),
+        main="\n".join(main),
+        footer=_footer(summary, __version__),
+        by=summary.by,
+        samples=samples,
+    )
+
+
+def _title(summary: Summary) -> str:
+    total = summary.total
+    if total.records == 0:
+        return "lzs audit: no records"
+    return f"lzs audit: {percent(total.looping / total.records)} of {total.records:,} records loop"
+
+
+def _headline(summary: Summary) -> str:
+    total = summary.total
+    if total.records == 0:
+        return tag("p", "No records: nothing was audited.", class_="lead")
+    rates = [
+        ("loop", "A significant loop", total.looping, "the rules below"),
+        ("literal", "A literal loop", total.literal, literal_rule(summary)),
+    ]
+    ends = [wilson(n, total.records) for _, _, n, _ in rates]
+    top = scale(high for _, high in ends)
+    rows = [
+        tag(
+            "div",
+            tag("div", tag("b", title), tag("span", escape(rule), class_="soft"), class_="what"),
+            whisker(low, n / total.records, high, top, kind),
+            tag("div", _interval(n, total), class_="number"),
+        )
+        for (kind, title, n, rule), (low, high) in zip(rates, ends, strict=True)
+    ]
+    low, high = ends[0]
+    big = tag("span", escape(percent(total.looping / total.records)), class_="big")
+    of = f"of {total.records:,} {'record loops' if total.records == 1 else 'records loop'}"
+    interval = f"{total.looping:,} of them; 95 % interval {percent(low)} to {percent(high)} (Wilson)"
+    figures = [
+        (count(total.wasted_tokens), "tokens wasted, all copies but the first"),
+        (whole(median(total.starts)) if total.starts else "–", "of the text before a loop begins, median"),
+        (f"{median(total.periods):,.0f}" if total.periods else "–", "characters in a copy, median"),
+        (count(summary.bad_records), "bad records, not counted"),
+    ]
+    return (
+        tag("div", big, tag("p", of, class_="lead"), tag("p", escape(interval), class_="soft"), class_="hero")
+        + tiles(figures)
+        + tag("div", *rows, class_="rates")
+    )
+
+
+def _interval(n: int, group: Group) -> str:
+    low, high = wilson(n, group.records)
+    figures = f"{percent(low).removesuffix(' %')} to {percent(high)}"
+    return f"{tag('b', escape(percent(n / group.records)))} {tag('span', escape(figures), class_='soft')}"
+
+
+def _figures(summary: Summary, samples: list[Sample]) -> str:
+    total = summary.total
+    if not total.looping:
+        return ""
+    made = [figure("Where loops begin", "share of the text before the first loop", histogram(total.starts))]
+    if summary.points:
+        shown = f"{len(summary.points):,} of {total.looping:,} " if len(summary.points) < total.looping else ""
+        made.append(figure("How they look", f"{shown}loops by period, characters, and copies", scatter(summary.points)))
+    if samples:
+        bands = sorted((sample.row["band"][0], sample.row["band"][1]) for sample in samples)
+        step = max(1.0, len(bands) / _STRIPES)
+        some = [bands[int(i * step)] for i in range(min(_STRIPES, len(bands)))]
+        what = f"{len(some)} texts from their beginning to their end, the loop in colour"
+        made.append(figure("Where texts get stuck", what, stripes(some)))
+    # A stretch that another rule reports is no finding of LZR020 as well: its records are counted apart.
+    counts = {code: summary.rule_counts.get(code, 0) for code in RULES} | {"LZR020": total.literal}
+    most = max([*counts.values(), 1])
+    rows = [
+        tag("tr", tag("th", tag("code", code), f" {escape(name)}", scope="row"),
+            tag("td", bar(counts[code], most, f"{counts[code]:,}", "loop" if code in LOOPING else "literal")),
+            tag("td", f"{counts[code]:,}", class_="number"))
+        for code, name in RULES.items()
+    ]  # fmt: skip
+    table = tag("table", tag("tbody", *rows), class_="bars")
+    made.append(figure("Which rules they break", "records; one may break several", table))
+    return tag("div", *made, class_="figures")
+
+
+def _groups(summary: Summary) -> str:
+    if not summary.by or not summary.groups:
+        return ""
+    shown = selected(summary, GROUPS)
+    ends = [wilson(group.looping, group.records) for _, group in shown]
+    top = scale(high for _, high in ends)
+    most = max(group.wasted_tokens for _, group in shown)
+    head = [
+        *(tag("th", escape(visible(key)), scope="col") for key in summary.by),
+        tag("th", "records", scope="col", class_="number"),
+        tag("th", "loop rate, 95 % interval", scope="col", colspan=2),
+        tag("th", "wasted tokens", scope="col", colspan=2),
+        tag("th", "begins at", scope="col", class_="number"),
+    ]
+    rows = []
+    for (keys, group), (low, high) in zip(shown, ends, strict=True):
+        wasted = count(group.wasted_tokens)
+        cells = [
+            *(tag("th", escape(visible(value)) or "–", scope="row") for value in keys),
+            tag("td", f"{group.records:,}", class_="number", data_label="records"),
+            tag("td", whisker(low, group.looping / max(group.records, 1), high, top, "loop"), class_="chart"),
+            tag("td", _interval(group.looping, group) if group.records else "–", class_="rate"),
+            tag("td", bar(group.wasted_tokens, most, f"{wasted} tokens wasted", "loop"), class_="chart"),
+            tag("td", wasted, class_="number", data_label="wasted"),
+            tag("td", whole(median(group.starts)) if group.starts else "–", class_="number",
+                data_label="begins at"),
+        ]  # fmt: skip
+        rows.append(tag("tr", *cells))
+    rest = len(summary.groups) - len(shown)
+    note = f"The {GROUPS} groups that waste most tokens; {rest:,} more are in summary.json." if rest else ""
+    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="groups")
+    title = "Rate by " + " and ".join(escape(visible(key)) for key in summary.by)
+    return tag("section", tag("h2", title), tag("p", note, class_="soft") if note else "", table)
+
+
+def _about_samples(summary: Summary, samples: list[Sample]) -> str:
+    if not samples:
+        return "No record loops."
+    if len(samples) == SAMPLES and summary.total.looping > SAMPLES:
+        some = f"The {SAMPLES:,} of {summary.total.looping:,} looping records that waste most tokens"
+    else:
+        some = f"All {len(samples):,} looping records" if len(samples) > 1 else "The one looping record"
+    return f"{some}; texts of more than {CHARACTERS:,} characters are cut around their loops."
+
+
+def _rules(summary: Summary) -> str:
+    settings = [
+        tag("div", tag("dt", escape(visible(name))), tag("dd", escape(visible(_setting(value)))))
+        for name, value in summary.rules.items()
+    ]
+    return tag("section", tag("h2", "Rules in force"), tag("dl", *settings, class_="settings"))
+
+
+def _footer(summary: Summary, version: str) -> str:
+    return (
+        f"lzsampler {escape(version)}. A {tag('b', 'significant')} loop is a unit with at least two distinct "
+        "characters that are not white space, with the copies and the length above; a "
+        f"{tag('b', 'literal')} one is {literal_rule(summary)} in a row (arXiv 2504.20131, footnote 7). Wasted tokens: "
+        "all copies but the first."
+    )
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _bad(summary: Summary) -> str:
+    if not summary.bad_records:
+        return ""
+    title = f"{summary.bad_records:,} bad {'record' if summary.bad_records == 1 else 'records'}"
+    rows = [(bad.file, bad.line, bad.reason) for bad in summary.bad]
+    return bad_rows(title, ("file", "line", "reason"), rows, summary.bad_records - len(summary.bad))

@@ -1,0 +1,453 @@
+"""`write_evaluation`: the report of an evaluation as a page for the browser (docs/evaluate.md)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..auditing.summary import wasted_tokens
+from ..util.stats import Interval
+from .charts import Cell, Point, bar, heat, tag, trend, whisker
+from .eval_markdown import more
+from .page import bad_rows, samples_section, scale, tiles, write_page
+from .samples import CHARACTERS, Sample, sample
+from .text import count, percent, visible, whole
+
+if TYPE_CHECKING:
+    from ..auditing.records import Audited
+    from ..evaluation.counts import Counts
+    from ..evaluation.paired import Paired
+    from ..evaluation.results import Results
+
+LOOP, RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
+_BY = ("kind", "strength", "temperature", "result")  # of samples
+_TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # ends of scales that halve well
+_FAINT = 0.1  # loop rate that the full colour is at least
+_FULL = 0.2  # difference of accuracy that has the full colour
+_BAD = 100  # bad rows of a file that are listed
+_ALPHA = 0.05
+
+
+def write_evaluation(path: str | Path, results: "Results") -> None:
+    """Write the report of an evaluation as one HTML file that works offline; its size is that of its samples.
+
+    LzsError when the file cannot be written.
+    """
+    from .. import __version__
+
+    samples = [_sample(results, each.record, each.prompt) for each in results.samples]
+    write_page(
+        path,
+        command="lzs eval",
+        title=f"lzs eval: {len(results.outcomes):,} texts of {visible(results.model)}",
+        header=_headline(results),
+        main="\n".join([
+            _kinds(results),
+            _trends(results),
+            _heat_maps(results),
+            _tasks(results),
+            _comparisons(results),
+            _judge(results),
+            samples_section(_about_samples(results)),
+            _bad(results),
+            _notes(results),
+        ]),
+        footer=f"lzsampler {escape(__version__)}. Wasted tokens: all copies but the first.",
+        by=_BY,
+        samples=samples,
+    )  # fmt: skip
+
+
+# ---- the head ----
+
+
+def _headline(results: "Results") -> str:
+    grid, everything = results.grid, results.counts()
+    n, n_settings = len(results.outcomes), len(grid.settings)
+    prompts = len({outcome.prompt for outcome in results.outcomes})
+    none = results.counts(kind="none") if "none" in results.kinds else everything
+    where = "without a penalty" if "none" in results.kinds else "of all texts"
+    length = "until the context is full" if grid.n_predict < 0 else f"at most {grid.n_predict:,} tokens each"
+    figures = [
+        (percent(none.loop_rate) if none.texts else "–", f"loop, {where}"),
+        ("–" if none.accuracy is None else percent(none.accuracy), f"of tasks right, {where}"),
+        (count(everything.tokens), "tokens written, over all settings"),
+        (percent(everything.wasted_share), "of them wasted, all copies but the first"),
+    ]
+    settings = f"{n_settings:,} {'setting' if n_settings == 1 else 'settings'}"
+    lead = f"{'text' if n == 1 else 'texts'} of {visible(results.model)} in {settings}"
+    about = f"Grid {visible(grid.name)}: {prompts:,} tasks and prompts, {length}"
+    return (
+        tag("div", tag("span", f"{n:,}", class_="big"), tag("p", escape(lead), class_="lead"),
+            tag("p", escape(about), class_="soft"), class_="hero")
+        + tiles((value, escape(what)) for value, what in figures)
+    )  # fmt: skip
+
+
+def _name(results: "Results", kind: str) -> str:
+    strength = results.chosen[kind]
+    return visible(kind) + (f" {strength:g}" if strength or len(results.strengths(kind)) > 1 else "")
+
+
+def _kinds(results: "Results") -> str:
+    """Every kind at its chosen strength, all temperatures together."""
+    rows = [(kind, results.counts(kind=kind, strength=strength)) for kind, strength in results.chosen.items()]
+    tasks, timed = any(counts.answered for _, counts in rows), any(counts.seconds for _, counts in rows)
+    loops = scale(counts.loop_interval.high for _, counts in rows if counts.texts)
+    right = scale(counts.accuracy_interval.high for _, counts in rows if counts.answered)
+    most = max(counts.wasted_share for _, counts in rows)
+    head = [
+        tag("th", "kind, strength", scope="col"),
+        tag("th", "loop rate, 95 % interval", scope="col", colspan=2),
+        tag("th", "accuracy, 95 % interval", scope="col", colspan=2) if tasks else "",
+        tag("th", "tokens wasted", scope="col", colspan=2),
+        tag("th", "time in the sampler", scope="col", class_="number") if timed else "",
+    ]
+    body = []
+    for kind, counts in rows:
+        cells = [tag("th", escape(_name(results, kind)), scope="row")]
+        cells += _rate_cells(counts.loop_rate if counts.texts else None, counts.loop_interval, loops, LOOP)
+        if tasks:
+            cells += _rate_cells(counts.accuracy, counts.accuracy_interval, right, RIGHT)
+        wasted = percent(counts.wasted_share)
+        cells.append(
+            tag("td", bar(counts.wasted_share, most, f"{wasted} of tokens wasted", LOOP), class_="chart short")
+        )
+        cells.append(tag("td", wasted, class_="number", data_label="wasted"))
+        if timed:
+            cells.append(tag("td", escape(_overhead(counts)), class_="number", data_label="sampler"))
+        body.append(tag("tr", *cells))
+    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="groups kinds")
+    what = (
+        "All temperatures together. Of each kind the strength with fewest loops among those that do not lose accuracy "
+        "next to no penalty; it is chosen on these same texts, which flatters it."
+    )
+    return tag("section", tag("h2", "Each kind at its best strength"), tag("p", what, class_="soft"),
+               _scroll(table, "kinds of penalties"))  # fmt: skip
+
+
+def _overhead(counts: "Counts") -> str:
+    if counts.sampling_share is None or counts.sampling_microseconds is None:
+        return "–"
+    return f"{percent(counts.sampling_share)}, {counts.sampling_microseconds:,.0f} µs"
+
+
+def _rate_cells(rate: float | None, interval: Interval, top: float, kind: str) -> list[str]:
+    if rate is None:
+        return [tag("td", class_="chart"), tag("td", "–", class_="rate")]
+    text = f"{percent(interval.low).removesuffix(' %')} to {percent(interval.high)}"
+    said = tag("b", escape(percent(rate))) + " " + tag("span", escape(text), class_="soft")
+    return [tag("td", whisker(interval.low, rate, interval.high, top, kind), class_="chart"),
+            tag("td", said, class_="rate", data_label="loops" if kind == LOOP else "right")]  # fmt: skip
+
+
+# ---- by temperature, by strength, by task ----
+
+
+def _trends(results: "Results") -> str:
+    if len(results.temperatures) < 2:
+        return ""
+    return _panels(results, "Loop rate by temperature", LOOP) + _panels(results, "Accuracy by temperature", RIGHT)
+
+
+def _panels(results: "Results", title: str, kind: str) -> str:
+    lines = {each: _points(results, each, kind) for each in results.kinds}
+    highest = max((high for points in lines.values() for *_, high in points), default=0.0)
+    if not highest:
+        return ""
+    top = next(top for top in _TOPS if top >= highest)
+    others = [each for each in results.kinds if each != "none"] or ["none"]
+    panels = []
+    for each in others:
+        shown = [("none", lines["none"])] if "none" in lines and each != "none" else []
+        name = _name(results, each)
+        said = "; ".join(
+            f"{label}: " + ", ".join(f"{percent(rate)} at {x:g}" for x, _, rate, _ in points)
+            for label, points in [("none", points) for _, points in shown] + [(name, lines[each])]
+        )
+        chart = trend([*shown, (kind, lines[each])], top, f"{title}, {said}") if lines[each] else tag("p", "No texts.")
+        panels.append(tag("figure", tag("figcaption", tag("h3", escape(name))), chart))
+    grey = ", no penalty in grey" if "none" in lines else ""
+    what = f"Each kind at the strength above{grey}; bars are 95 % intervals (Wilson)."
+    return tag("section", tag("h2", title), tag("p", what, class_="soft"), tag("div", *panels, class_="panels"))
+
+
+def _points(results: "Results", kind: str, figure: str) -> list[Point]:
+    points: list[Point] = []
+    for temperature in results.temperatures:
+        counts = results.counts(kind=kind, strength=results.chosen[kind], temperature=temperature)
+        if figure == LOOP and counts.texts:
+            points.append((temperature, counts.loop_interval.low, counts.loop_rate, counts.loop_interval.high))
+        elif figure == RIGHT and counts.accuracy is not None:
+            low, high = counts.accuracy_interval
+            points.append((temperature, low, counts.accuracy, high))
+    return points
+
+
+def _heat_maps(results: "Results") -> str:
+    temperatures = results.temperatures
+    columns = [f"{temperature:g}" for temperature in temperatures]
+    tasks = bool(results.tasks)
+    heads = [("loop rate, %", columns), *([("accuracy, %", columns)] if tasks else [])]
+    cells = {
+        (kind, strength, temperature): results.counts(kind=kind, strength=strength, temperature=temperature)
+        for kind in results.kinds
+        for strength in results.strengths(kind)
+        for temperature in temperatures
+    }
+    top = max([_FAINT, *(counts.loop_rate for counts in cells.values())])
+    figures = []
+    for kind in results.kinds:
+        rows = []
+        for strength in results.strengths(kind):
+            row = [cells[kind, strength, temperature] for temperature in temperatures]
+            made = [
+                _cell(c.loop_rate if c.texts else None, c.loop_interval, c.looping, c.texts, LOOP, top) for c in row
+            ]
+            if tasks:
+                made += [_cell(c.accuracy, c.accuracy_interval, c.right, c.answered, RIGHT, 1.0) for c in row]
+            rows.append((f"{strength:g}", made))
+        figures.append(
+            tag("figure", tag("figcaption", tag("h3", escape(visible(kind)))), heat(heads, "strength", rows))
+        )
+    what = "Rows are strengths, columns temperatures; a cell holds all settings of that kind."
+    return tag("section", tag("h2", "Strength and temperature"), tag("p", what, class_="soft"),
+               tag("div", *figures, class_="figures heats"))  # fmt: skip
+
+
+def _cell(rate: float | None, interval: Interval, n: int, of: int, kind: str, top: float) -> Cell:
+    if rate is None:
+        return Cell("", "no texts", kind, 0.0)
+    title = f"{n:,} of {of:,}, 95 % interval {percent(interval.low)} to {percent(interval.high)}"
+    return Cell(_short(rate), title, kind, rate / top)
+
+
+def _short(rate: float) -> str:
+    """Return a share in percent, without the sign, in three digits at most."""
+    value = 100 * rate
+    return f"{value:.0f}" if value in (0, 100) or value >= 10 else f"{value:.1f}"
+
+
+def _tasks(results: "Results") -> str:
+    if len(results.tasks) < 2:
+        return ""
+    rows = [(_name(results, kind), _task_cells(results, kind, strength)) for kind, strength in results.chosen.items()]
+    what = (
+        "Accuracy in percent, all temperatures together, and the difference to no penalty in points: "
+        "warm where the penalty loses, cold where it gains."
+    )
+    table = heat([("", [visible(task) or "–" for task in results.tasks])], "kind, strength", rows)
+    return tag("section", tag("h2", "Which tasks a penalty loses"), tag("p", what, class_="soft"), table)
+
+
+def _task_cells(results: "Results", kind: str, strength: float) -> list[Cell]:
+    cells = []
+    for task in results.tasks:
+        counts = results.counts(kind=kind, strength=strength, task=task)
+        none = results.counts(kind="none", task=task) if "none" in results.kinds else counts
+        if counts.accuracy is None or none.accuracy is None:
+            cells.append(Cell("", "no texts", RIGHT, 0.0))
+            continue
+        difference = counts.accuracy - none.accuracy
+        points = f" {100 * difference:+.0f}".replace("-", "−") if kind != "none" and round(100 * difference) else ""
+        low, high = counts.accuracy_interval
+        title = f"{counts.right:,} of {counts.answered:,}, 95 % interval {percent(low)} to {percent(high)}"
+        shade = abs(difference) / _FULL
+        cells.append(Cell(_short(counts.accuracy) + points, title, LOOP if difference < 0 else RIGHT, shade))
+    return cells
+
+
+# ---- setting by setting ----
+
+
+def _comparisons(results: "Results") -> str:
+    n = len(results.comparisons)
+    least = _ALPHA / max(n, 1)
+    extra = more(results.grid.settings)
+    kinds = [tag("details", tag("summary", *_summary(results, kind)), _settings(results, kind, extra, least))
+             for kind in results.kinds]  # fmt: skip
+    what = (
+        "Texts of the same prompt and seed, with the penalty and without, at the same temperature and truncation. "
+        "Newly: loop only with it; cured: only without. Gained: right only with it; lost: only without. p: McNemar's "
+        "exact test. Differences in points of percent, with the 95 % bootstrap interval in which whole prompts are "
+        "drawn: texts of one prompt are not independent, and where temperatures are together only the interval holds."
+    )
+    notes = [what if n else "The grid has no setting without a penalty to compare with."]
+    if n > 1:
+        chance = max(1, round(_ALPHA * n))
+        notes.append(
+            f"{n:,} settings are compared: even if no penalty did anything, about {chance:,} of these p would be below "
+            f"{_ALPHA:g}. Below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) they are in bold."
+        )
+    said = "".join(tag("p", note, class_="soft") for note in notes)
+    return tag("section", tag("h2", "Setting by setting, next to no penalty"), said, *kinds, id="settings")
+
+
+def _summary(results: "Results", kind: str) -> list[str]:
+    counts = results.counts(kind=kind)
+    n = len(results.settings(kind=kind))
+    loops = f"{percent(counts.loop_rate)} loop" if counts.texts else "no texts"
+    right = "" if counts.accuracy is None else f", {percent(counts.accuracy)} right"
+    what = f"{n:,} {'setting' if n == 1 else 'settings'}: {loops}{right}"
+    return [tag("b", escape(visible(kind))), " ", tag("span", escape(what), class_="soft")]
+
+
+def _settings(results: "Results", kind: str, extra: dict[str, str], least: float) -> str:
+    tasks = bool(results.tasks)
+    heads = ["strength", "T", "texts", "loop rate", "wasted", "newly", "cured", "p", "difference, interval"]
+    heads += ["accuracy", "gained", "lost", "p", "difference, interval"] if tasks else []
+    rows = []
+    for strength in results.strengths(kind):
+        settings = sorted(results.settings(kind=kind, strength=strength), key=lambda s: s.params.temperature)
+        for setting in settings:
+            counts, paired = results.counts(name=setting.name), results.comparisons.get(setting.name)
+            name = _strength(strength, extra[setting.name])
+            rows.append(tag("tr", name, *_setting(f"{setting.params.temperature:g}", counts, paired, tasks, least)))
+        if len(settings) > 1:
+            which: dict[str, Any] = {"kind": kind, "strength": strength}
+            cells = _setting("all", results.counts(**which), results.compare(**which), tasks, 0.0)
+            rows.append(tag("tr", _strength(strength, ""), *cells, class_="all"))
+    head = tag("tr", *(tag("th", name, scope="col", class_="number") for name in heads))
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
+    strengths = results.strengths(kind)
+    heats = ""
+    if len(results.tasks) > 1 and len(strengths) > 1:
+        lines = [(f"{strength:g}", _task_cells(results, kind, strength)) for strength in strengths]
+        heats = heat([("accuracy by task, %", [visible(task) or "–" for task in results.tasks])], "strength", lines)
+    return _scroll(table, f"settings of {visible(kind)}") + heats
+
+
+def _strength(strength: float, extra: str) -> str:
+    more_ = " " + tag("span", escape(visible(extra)), class_="soft") if extra else ""
+    return tag("th", f"{strength:g}", more_, scope="row", class_="number")
+
+
+def _setting(temperature: str, counts: "Counts", paired: "Paired | None", tasks: bool, least: float) -> list[str]:
+    cells = [
+        _number(temperature),
+        _number(f"{counts.texts:,}"),
+        _number(percent(counts.loop_rate) if counts.texts else "–"),
+        _number(percent(counts.wasted_share)),
+    ]
+    if paired is None:
+        cells += [_number("–")] * 4
+    else:
+        cells += [_number(f"{paired.newly:,}"), _number(f"{paired.cured:,}"), _p(paired.loop_p, least)]
+        cells.append(_number(_difference(paired.loop_difference, paired.loop_interval)))
+    if tasks:
+        cells += [_number("–" if counts.accuracy is None else percent(counts.accuracy)), *_accuracy(paired, least)]
+    return cells
+
+
+def _accuracy(paired: "Paired | None", least: float) -> list[str]:
+    if paired is None or paired.accuracy_difference is None or paired.accuracy_interval is None:
+        return [_number("–")] * 4
+    difference = _difference(paired.accuracy_difference, paired.accuracy_interval)
+    return [
+        _number(f"{paired.gained:,}"),
+        _number(f"{paired.lost:,}"),
+        _p(paired.accuracy_p, least),
+        _number(difference),
+    ]
+
+
+def _number(text: str) -> str:
+    return tag("td", escape(text), class_="number")
+
+
+def _p(p: float, least: float) -> str:
+    text = "<0.0001" if p < 0.0001 else f"{p:.2g}"
+    shown = escape(text)
+    return tag("td", tag("b", shown) if p < least else shown, class_="number")
+
+
+def _difference(difference: float, interval: Interval) -> str:
+    def points(share: float) -> str:
+        return f"{100 * share:+.1f}".replace("-", "−").replace("+0.0", "0").replace("−0.0", "0")
+
+    return f"{points(difference)} ({points(interval.low)} to {points(interval.high)})"
+
+
+def _scroll(content: str, label: str) -> str:
+    return tag("div", content, class_="scroll", tabindex=0, role="region", aria_label=label)
+
+
+# ---- samples and notes ----
+
+
+def _sample(results: "Results", record: "Audited", prompt: str) -> Sample:
+    setting = results.settings(name=record.groups["setting"])[0]
+    right = {"yes": "right", "no": "wrong"}.get(record.groups.get("right", ""))
+    result = ", ".join(word for word in ("loops" if record.looping else "", right) if word) or "no loop"
+    groups = {"strength": f"{setting.strength:g}", "temperature": f"{setting.params.temperature:g}", "result": result}
+    record = replace(record, groups={"kind": record.groups["kind"], **groups, **record.groups})
+    return sample(record, wasted_tokens(record), _BY, prompt)
+
+
+def _about_samples(results: "Results") -> str:
+    looping = sum(each.record.looping for each in results.samples)
+    others = len(results.samples) - looping
+    total = results.counts().looping
+    if looping == total:
+        first = (
+            "No text loops" if not total else "The one text that loops" if total == 1 else f"All {total:,} that loop"
+        )
+    else:
+        first = f"{looping:,} of {total:,} texts that loop, of every setting those that waste most"
+    return (
+        f"{first}; {others:,} of {len(results.outcomes) - total:,} that do not, drawn by chance. "
+        f"Texts of more than {CHARACTERS:,} characters are cut around their loops."
+    )
+
+
+def _judge(results: "Results") -> str:
+    if results.judged is None:
+        return ""
+    agreement = results.judged.agreement
+    kappa = "not defined: one of them says the same of all" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+    lead = (
+        f"{visible(results.judged.file)} was asked whether each text is degenerate. It agrees with the rule on "
+        f"{percent(agreement.share)} of {agreement.n:,} texts; Cohen's kappa, without what is chance: {kappa}. "
+        f"Yes and no have {percent(results.judged.answered)} of its probability together; where that is little, it "
+        "does not answer the question."
+    )
+    names = ("judge: degenerate", "judge: not")
+    head = tag("tr", tag("th", scope="col"), *(tag("th", name, scope="col", class_="number") for name in names))
+    rows = [
+        tag("tr", tag("th", name, scope="row"), *(tag("td", f"{n:,}", class_="number") for n in counts))
+        for name, counts in (
+            ("loops by the rule", (agreement.both, agreement.only_b)),
+            ("does not", (agreement.only_a, agreement.neither)),
+        )
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *rows))
+    parts = tag("h2", "The opinion of a judge"), tag("p", escape(lead), class_="soft"), _scroll(table, "Judge and rule")
+    return tag("section", *parts)
+
+
+def _bad(results: "Results") -> str:
+    sections = []
+    for name, rows in results.bad.items():
+        if rows:
+            title = f"{len(rows):,} bad {'row' if len(rows) == 1 else 'rows'} in the {escape(visible(name))}"
+            shown = [(name, row.line, row.reason) for row in rows[:_BAD]]
+            sections.append(bad_rows(title, ("file", "line", "reason"), shown, len(rows) - len(shown)))
+    return "".join(sections)
+
+
+def _notes(results: "Results") -> str:
+    timed = sum(outcome.seconds is not None for outcome in results.outcomes)
+    notes = [
+        "A text loops when the audit finds a significant loop in it; a task is right when its answer is, loop or not.",
+        "Wilson intervals take texts for independent; several seeds of one prompt are not, and the bootstrap knows.",
+        "A bootstrap interval of few prompts is too narrow, and one of 0 to 0 says only that no pair differed.",
+    ]
+    if timed:
+        notes.append(
+            f"Time in the sampler: picks over prompt, decoding and picks, of the {timed:,} texts with timings"
+            + (f" ({whole(timed / len(results.outcomes))} of all)" if timed < len(results.outcomes) else "")
+            + "; µs are those of a pick."
+        )
+    made: Sequence[str] = [tag("li", escape(note)) for note in notes]
+    return tag("section", tag("h2", "How to read it"), tag("ul", *made, class_="notes soft"))
