@@ -34,9 +34,8 @@ def test_import_loads_numpy_and_nothing_heavier() -> None:
     assert {"lzsampler", "numpy"} <= loaded
     assert not loaded & {"click", "llama_cpp", "torch", "transformers", "scipy", "cffi", "pycparser", "ctypeslib"}
     inside = {name for name in json.loads(done.stdout) if name.startswith("lzsampler.")}
-    assert inside == {f"lzsampler.{name}" for name in ("_check", "_ffi", "errors", "params", "sampler")} | {
-        "lzsampler._ffi.lib"
-    }
+    core = ("_check", "_ffi", "_ffi.lib", "errors", "params", "sampler")
+    assert inside == {f"lzsampler.{name}" for name in core}
 
 
 def test_exports_are_pinned() -> None:
@@ -65,7 +64,8 @@ def imported(nodes: list[ast.stmt]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield "." * node.level + (node.module or "")
+            dots = "." * node.level
+            yield from [dots + node.module] if node.module else [dots + alias.name for alias in node.names]
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from imported([child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)])
 
@@ -126,6 +126,9 @@ LAYERS = {
 }
 # module, room: why it may know that one all the same
 EXCEPTIONS = {
+    ("decoding/generate", "auditing"): "to be cut: the figures of repetition",
+    ("auditing/run", "reports"): "to be cut: a registry of writers",
+    ("evaluation/results", "reports"): "to be cut: a registry of writers",
     ("auditing/tokens", "llama"): "the vocabulary of --tokenizer, which is loaded in each worker",
 }
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lzsampler.auditing.formats import ROW_FORMATS, by_name
-from lzsampler.auditing.reading import FORMATS, decode, find
+from lzsampler.auditing.formats import FORMATS, ROW_FORMATS, by_name
+from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.format import Format, Source
 from lzsampler.auditing.reading.path import parse, values
 from lzsampler.auditing.reading.read import records_of
+from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, Record
 from lzsampler.util.reasoning import split
 from transcripts import BAD, CASES, CHAT, RESPONSES, SHAREGPT, Text, Write, everything, jsonl, said, texts, told

@@ -19,7 +19,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lzsampler.auditing.reading import FORMATS, decode, find, read
+from lzsampler.auditing.formats import FORMATS
+from lzsampler.auditing.reading import decode
+from lzsampler.auditing.reading.read import read
+from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, Record
 from transcripts import CHAT, CHATGPT, INSPECT, INSPECT_SAMPLE, USER, WEBUI, Write, everything, jsonl, said, texts, told
 
@@ -483,7 +486,10 @@ import sys
 for name in ("orjson", "pyarrow", "zstandard"):
     sys.modules[name] = None
 from lzsampler import LzsError
-from lzsampler.auditing.reading import FORMATS, decode, find, read
+from lzsampler.auditing.formats import FORMATS
+from lzsampler.auditing.reading import decode
+from lzsampler.auditing.reading.read import read
+from lzsampler.auditing.reading.shard import find
 print(len([item for shard in find("a.jsonl")[0] for item in read(shard)]))
 for path in ("a.parquet", "a.jsonl.zst"):
     try:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lzsampler.auditing.reading import find, read
+from lzsampler.auditing.reading.read import read
+from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, Record
 
 Write = Callable[[str, bytes], Path]

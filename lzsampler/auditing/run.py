@@ -22,7 +22,8 @@ from ..errors import LzsError
 from ..util.files import locked, replacing
 from .findings import audit_record
 from .pool import Work, run
-from .reading import Shard, find, read
+from .reading.read import read
+from .reading.shard import Shard, find
 from .records import Audited, BadRecord
 from .rules import Rules
 from .store import Outcome, WorkFolder, unpack_bad
@@ -112,12 +113,12 @@ def audit_files(
 ) -> Audit:
     """Audit transcripts in files, folders and globs ("-" is stdin), and return the figures and what was found.
 
-    ``format``: one of `lzsampler.auditing.formats.FORMATS`, None to see by the content. ``field``: where the text is in JSON or
-    Parquet of another form, as a path. ``by``: keys that group the summary: "file", and what the format has ("model",
-    "temperature", ...). ``workers``: processes, None for one a core. ``tokenizer``: a GGUF file (its vocabulary is
-    enough) for the level "token". ``resume``: a folder that keeps what is done; the same call goes on from there.
-    ``progress`` is called after each part, some 4 MB. ``without``: files and folders to leave out, such as reports.
-    ``rules``: settings, as those of `lzsampler.audit`.
+    ``format``: one of `lzsampler.auditing.formats.FORMATS`, None to see by the content. ``field``: where the text is in
+    JSON or Parquet of another form, as a path. ``by``: keys that group the summary: "file", and what the format has
+    ("model", "temperature", ...). ``workers``: processes, None for one a core. ``tokenizer``: a GGUF file (its
+    vocabulary is enough) for the level "token". ``resume``: a folder that keeps what is done; the same call goes on
+    from there. ``progress`` is called after each part, some 4 MB. ``without``: files and folders to leave out, such as
+    reports. ``rules``: settings, as those of `lzsampler.audit`.
 
     What cannot be read is counted and listed in the summary. ValueError for bad arguments, LzsError for a ``resume``
     folder of another audit, one that cannot be written to, and for an extra that is not installed; OSError for a disk

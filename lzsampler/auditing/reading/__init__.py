@@ -1,11 +1,5 @@
-"""Transcripts of every kind to records: `find` cuts files into shards, `read` reads one (docs/formats.md).
+"""Transcripts of every kind to records: shard.py finds files and cuts them, read.py reads a shard (docs/formats.md).
 
-A reader a file behind the interface of format.py; messages.py has what they share. shard.py finds and cuts, sniff.py
-tells formats apart, decode.py and parquet.py unpack, read.py makes records.
+A format is a file of ../formats behind the interface of format.py; messages.py has what they share. sniff.py recognises
+formats, decode.py and parquet.py unpack.
 """
-
-from ..formats import FORMATS
-from .read import read
-from .shard import Shard, find
-
-__all__ = ["FORMATS", "Shard", "find", "read"]

@@ -34,6 +34,6 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
 def text(tokens: npt.NDArray[np.int32], tokenizer: str) -> str:
     """Return the text of tokens, special ones by their names. ValueError for one that the vocabulary does not have."""
     try:
-        return vocabulary_of(tokenizer).detokenize(tokens)
+        return str(vocabulary_of(tokenizer).detokenize(tokens))
     except ValueError as error:
         raise ValueError(f"{error}: give the model that wrote the slot") from error
