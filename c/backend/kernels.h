@@ -86,10 +86,14 @@ static inline float lzs_packed_x(uint64_t packed) {
 typedef struct lzs_histogram {
     float from, limit, per_bit;
     bool count; /* tokens count as 1 */
-    bool small; /* the gaps of the part at hand are all at least 8, so that no weight is above 2^23 */
     uint64_t above, total;
     uint64_t bins[LZS_BINS];
 } lzs_histogram;
+
+/* Sums of weights: of all tokens, and of those whose gap is below a limit. */
+typedef struct lzs_sums {
+    uint64_t total, above;
+} lzs_sums;
 
 /* The token that leads the race so far. */
 typedef struct lzs_race {
@@ -113,8 +117,8 @@ typedef struct lzs_kernels {
     int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);
     /* Adds the allowed tokens of [from, to) to the histogram; from is a multiple of 64, and there are at most 1,024. */
     void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
-    /* The sum of the weights of the allowed tokens of [from, to), at most 1,024, whose gaps are all at least 8. */
-    uint64_t (*sum)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale);
+    /* Adds the weights of the allowed tokens of [from, to), at most 1,024, to the sums. */
+    void (*sum)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit, lzs_sums *sums);
     /* The words of n groups from group 0 on; n is a multiple of 16. */
     void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
     /* The group's maximum and its word give a lower bound of its tokens' scores (lzs_group_bound). Writes the groups g < n (a

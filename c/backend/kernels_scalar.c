@@ -46,12 +46,14 @@ static void scalar_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softm
     }
 }
 
-static uint64_t scalar_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale) {
-    uint64_t sum = 0;
+static void scalar_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit, lzs_sums *sums) {
     for (int32_t i = from; i < to; i++) {
-        if (lzs_allowed(row->mask, i)) sum += lzs_weight(lzs_gap_bits(scale, row->x[i]));
+        if (!lzs_allowed(row->mask, i)) continue;
+        float y = lzs_gap_bits(scale, row->x[i]);
+        uint32_t w = lzs_weight(y);
+        sums->total += w;
+        if (y < limit) sums->above += w;
     }
-    return sum;
 }
 
 static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {

@@ -117,18 +117,13 @@ LZS_FN static int32_t simd_gather(const lzs_row *row, int32_t from, int32_t to, 
     return lzs_kernels_scalar.gather(row, i, to, low, high, list);
 }
 
-/* lzs_weight of each lane; y >= 0 or inf. */
-LZS_FN static inline vi weights_of(vf y) {
-    vi n = v_truncate(v_add(y, v_set(0.5f)));
-    vf g = v_sub(v_float(n), y), p = v_set(0x1.41fbbap-13f);
-    p = v_add(v_mul(p, g), v_set(0x1.5f3e54p-10f));
-    p = v_add(v_mul(p, g), v_set(0x1.3b2d4cp-7f));
-    p = v_add(v_mul(p, g), v_set(0x1.c6aee8p-5f));
-    p = v_add(v_mul(p, g), v_set(0x1.ebfbdcp-3f));
-    p = v_add(v_mul(p, g), v_set(0x1.62e430p-1f));
-    p = v_add(v_mul(p, g), v_set(1.0f));
-    /* From y = 31.5 on, n is 32 or more (also where the float was too large to convert), and nothing is left. */
-    return v_shift_right(v_shift_left_1(v_truncate(v_mul(p, v_set(0x1p30f)))), n);
+/* lzs_weight of each lane, given 16 y; y >= 0 or inf. */
+LZS_FN static inline vi weights_of(vf s) {
+    vi m = v_truncate(s);
+    vf d = v_sub(v_fraction(s, m), v_set(LZS_WEIGHT_ORIGIN));
+    vf v = v_mul(v_add(v_mul(d, d), v_set(LZS_WEIGHT_LEAST)), v_weight_table(m));
+    /* From y = 32 on, 32 or more bits are shifted out (also where s was too large to convert), and nothing is left. */
+    return v_shift_right(v_truncate(v), v_shift_right_4(m));
 }
 
 /* y of each lane, for a finite maximum. */
@@ -136,41 +131,55 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* Adds n tokens of the window to their bins; there is room for a whole vector behind the gaps. */
+/* With this scale gaps_of gives 16 y, which has the bits of 16.0f * y wherever a weight depends on them. */
+LZS_FN static inline lzs_softmax_scale in_sixteenths(lzs_softmax_scale scale) {
+    return (lzs_softmax_scale){scale.max, scale.scale * 16.0f};
+}
+
+/* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits: of the weights modulo 2^32, and of their upper 24 bits. The
+ * second, 2^23 * 256 at most, is exact, and the first tells what it leaves out. */
+typedef struct lane_sums {
+    vi low, high;
+} lane_sums;
+
+LZS_FN static inline uint64_t sum_of_lanes(lane_sums s) {
+    return (v_sum_wide(s.high) << 8) + v_sum_wide(v_sub_int(s.low, v_shift_left_8(s.high)));
+}
+
+/* Adds n tokens of the window, given 16 y, to their bins; there is room for a whole vector behind them. */
 LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count) {
-    v_store(gaps + n, v_set(h->from)); /* the last vector is read whole */
-    vf from = v_set(h->from), per_bit = v_set(h->per_bit);
+    v_store(gaps + n, v_set(h->from * 16.0f)); /* the last vector is read whole */
+    vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f);
     uint32_t weights[V_LANES], bins[V_LANES];
     for (int k = 0; k < n; k += V_LANES) {
         vf y = v_load(gaps + k);
         int left = n - k < V_LANES ? n - k : V_LANES;
-        v_store_int((int32_t *)bins, v_truncate(v_mul(v_sub(y, from), per_bit)));
+        v_store_int((int32_t *)bins, v_truncate(v_mul(v_sub(y, from), per_16th)));
         if (!count) v_store_int((int32_t *)weights, weights_of(y));
         for (int l = 0; l < left; l++) h->bins[bins[l]] += count ? 1 : weights[l];
     }
 }
 
-/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `small` says that no
- * weight is above 2^23, so that the 1,024 / V_LANES of a lane, at most 256, fit in 32 bits. */
+/* Gaps in the window wait until there are many, since branches on them would be hard to predict. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
-                                  lzs_histogram *h, bool masked, bool count, bool small) {
+                                  lzs_histogram *h, bool masked, bool count) {
     enum { ROOM = 256 };
     float waiting[ROOM + 2 * V_LANES];
     int n_waiting = 0;
-    vf from = v_set(h->from), limit = v_set(h->limit);
-    vi above = v_zero(), total = v_zero();
+    vf from = v_set(h->from * 16.0f), limit = v_set(h->limit * 16.0f);
+    lane_sums total = {v_zero(), v_zero()}, above = total;
     uint64_t n_above = 0;
     int32_t i = from_id;
     for (; to - i >= V_LANES; i += V_LANES) {
-        vf y = gaps_of(loaded_if(row, i, masked), scale);
-        vm inner = v_ge(y, from);
-        uint32_t bits = v_bits(v_and(inner, v_gt(limit, y)));
+        vf y = gaps_of(loaded_if(row, i, masked), in_sixteenths(scale));
+        vm outer = v_gt(from, y);
+        uint32_t bits = v_bits(v_gt(limit, y)) & ~v_bits(outer);
         if (count) {
-            n_above += (uint64_t)lzs_bit_count(v_bits(v_gt(from, y)));
+            n_above += (uint64_t)lzs_bit_count(v_bits(outer));
         } else {
-            vi w = weights_of(y);
-            total = small ? v_add_int(total, w) : v_add_wide(total, w);
-            above = small ? v_add_int(above, v_drop(w, inner)) : v_add_wide(above, v_drop(w, inner));
+            vi w = weights_of(y), upper = v_shift_right_8(w);
+            total = (lane_sums){v_add_int(total.low, w), v_add_int(total.high, upper)};
+            above = (lane_sums){v_add_where(above.low, outer, w), v_add_where(above.high, outer, upper)};
         }
         if (!V_COMPRESSES && !bits) continue;
         v_compress((uint32_t *)waiting + n_waiting, v_bits_of(y), bits);
@@ -180,40 +189,46 @@ LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t t
         n_waiting = 0;
     }
     fill_bins(h, waiting, n_waiting, count);
-    if (small) {
-        above = v_add_wide(v_zero(), above);
-        total = v_add_wide(v_zero(), total);
-    }
-    h->above += count ? n_above : v_sum_wide(above);
-    h->total += v_sum_wide(total);
+    h->above += count ? n_above : sum_of_lanes(above);
+    h->total += sum_of_lanes(total);
     for (; i < to; i++) {
         if (lzs_allowed(row->mask, i)) lzs_weigh_one(h, lzs_gap_bits(scale, row->x[i]));
     }
 }
 
 LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h) {
-    bool small = h->small;
     if (!(scale.max < INFINITY)) {
         lzs_kernels_scalar.weigh(row, from, to, scale, h);
     } else if (h->count) {
-        row->mask ? weigh_part(row, from, to, scale, h, true, true, true) : weigh_part(row, from, to, scale, h, false, true, true);
-    } else if (row->mask) {
-        small ? weigh_part(row, from, to, scale, h, true, false, true) : weigh_part(row, from, to, scale, h, true, false, false);
+        row->mask ? weigh_part(row, from, to, scale, h, true, true) : weigh_part(row, from, to, scale, h, false, true);
     } else {
-        small ? weigh_part(row, from, to, scale, h, false, false, true) : weigh_part(row, from, to, scale, h, false, false, false);
+        row->mask ? weigh_part(row, from, to, scale, h, true, false) : weigh_part(row, from, to, scale, h, false, false);
     }
 }
 
-LZS_FN LZS_INLINE uint64_t sum_part(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, bool masked) {
-    vi total = v_zero();
+LZS_FN LZS_INLINE void sum_part(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
+                                lzs_sums *sums, bool masked) {
+    lane_sums total = {v_zero(), v_zero()}, above = total;
+    vf limits = v_set(limit * 16.0f);
     int32_t i = from;
-    for (; to - i >= V_LANES; i += V_LANES) total = v_add_int(total, weights_of(gaps_of(loaded_if(row, i, masked), scale)));
-    return v_sum_wide(v_add_wide(v_zero(), total)) + lzs_kernels_scalar.sum(row, i, to, scale);
+    for (; to - i >= V_LANES; i += V_LANES) {
+        vf y = gaps_of(loaded_if(row, i, masked), in_sixteenths(scale));
+        vm outer = v_gt(limits, y);
+        vi w = weights_of(y), upper = v_shift_right_8(w);
+        total = (lane_sums){v_add_int(total.low, w), v_add_int(total.high, upper)};
+        above = (lane_sums){v_add_where(above.low, outer, w), v_add_where(above.high, outer, upper)};
+    }
+    sums->total += sum_of_lanes(total);
+    sums->above += sum_of_lanes(above);
+    lzs_kernels_scalar.sum(row, i, to, scale, limit, sums);
 }
 
-LZS_FN static uint64_t simd_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale) {
-    if (!(scale.max < INFINITY)) return lzs_kernels_scalar.sum(row, from, to, scale);
-    return row->mask ? sum_part(row, from, to, scale, true) : sum_part(row, from, to, scale, false);
+LZS_FN static void simd_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit, lzs_sums *sums) {
+    if (!(scale.max < INFINITY)) {
+        lzs_kernels_scalar.sum(row, from, to, scale, limit, sums);
+    } else {
+        row->mask ? sum_part(row, from, to, scale, limit, sums, true) : sum_part(row, from, to, scale, limit, sums, false);
+    }
 }
 
 /* The keys of the ten rounds of Philox, two each; in memory, because a load that broadcasts costs no more than a load. */

@@ -260,21 +260,14 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
 
 /* Adds all tokens, edited or not. What a stretch adds depends on its best token. */
 static void weigh(const search *s, lzs_histogram *h) {
-    enum { SMALL = 8 };
     const lzs_kernels *kernels = s->b->kernels;
     const lzs_row *row = &s->c->row;
     for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
         int32_t from = i * LZS_STRETCH, to = lzs_stretch_end(row->n, i);
         float y = lzs_gap_bits(s->scale, s->b->best[i]);
-        h->small = y >= SMALL;
-        if (y >= h->limit && (h->count || y >= 31.5f)) continue; /* it adds nothing: from 31.5 on weights are 0 */
-        if (y >= h->limit && h->small) {
-            h->total += kernels->sum(row, from, to, s->scale);
-        } else {
-            kernels->weigh(row, from, to, s->scale, h);
-        }
+        if (y >= h->limit && (h->count || y >= 31.0f)) continue; /* it adds nothing: from 31 on weights are 0 */
+        kernels->weigh(row, from, to, s->scale, h);
     }
-    h->small = false;
     for (int32_t from = 0; from < s->c->n_edits; from += LZS_STRETCH) {
         int32_t left = s->c->n_edits - from;
         lzs_row edited = {s->c->values + from, left < LZS_STRETCH ? left : LZS_STRETCH, NULL};
