@@ -275,9 +275,26 @@ static void weigh(const search *s, lzs_histogram *h) {
     }
 }
 
-/* About where the target falls, in bits below the top: from the best token of every group, which often hold most of the
+/* The sums of all tokens, edited or not. */
+static lzs_sums sum_all(const search *s, float limit) {
+    const lzs_kernels *kernels = s->b->kernels;
+    const lzs_row *row = &s->c->row;
+    lzs_sums sums = {0, 0};
+    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
+        if (lzs_gap_bits(s->scale, s->b->best[i]) >= 31.0f) continue; /* where weights are 0 */
+        kernels->sum(row, i * LZS_STRETCH, lzs_stretch_end(row->n, i), s->scale, limit, &sums);
+    }
+    for (int32_t from = 0; from < s->c->n_edits; from += LZS_STRETCH) {
+        int32_t left = s->c->n_edits - from;
+        lzs_row edited = {s->c->values + from, left < LZS_STRETCH ? left : LZS_STRETCH, NULL};
+        kernels->sum(&edited, 0, edited.n, s->scale, limit, &sums);
+    }
+    return sums;
+}
+
+/* About where the target falls, in bins of the histogram, 64 a bit: from the best token of every group, which often hold most of the
  * weight, and the other tokens of one group of each stretch, which stand for all 16. */
-static float guess(const search *s, const lzs_plan *plan, bool count) {
+static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
     const lzs_kernels *kernels = s->b->kernels;
     lzs_histogram *h = s->b->scratch.histogram;
@@ -296,7 +313,7 @@ static float guess(const search *s, const lzs_plan *plan, bool count) {
     h->total *= LZS_STRETCH_GROUPS;
     weigh_maxima(s, h);
     uint64_t target = count ? (uint64_t)plan->top_k : top_p_target(plan->top_p, h->total);
-    return (float)crossing_bin(h, &target) / 64.0f;
+    return crossing_bin(h, &target);
 }
 
 /* Counts the allowed tokens of [from, to) with this key in buckets of `size` ids. */
@@ -330,14 +347,120 @@ static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
     return here >= nth ? from : -1;
 }
 
+/* The tokens with gaps in [from, limit) go into it; false when there are too many. */
+static bool gather_gaps(const search *s, float from, float limit) {
+    uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
+    uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
+    return gather(s, low, from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top);
+}
+
+/* The cut where the weights, or counts, of the tokens of the list, in order, reach the target, which all together do. */
+static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
+    lzs_list *list = &s->b->list;
+    int32_t half = list->capacity / 2; /* the scratch memory has the histogram */
+    if (list->n <= half) {
+        lzs_sort_keys_with(list->packed, list->n, list->packed + half);
+    } else {
+        lzs_sort_keys(list->packed, list->n);
+    }
+    shorten(list, reaching(list, s->scale, count, target), s->keep_ties);
+    uint64_t last = list->packed[list->n - 1];
+    return (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
+}
+
+/* The same for weights where all gaps are in [from, limit), of at most 32 bits: only the bin where the target falls is sorted. */
+static lzs_cut cut_of_window(const search *s, float from, float limit, uint64_t target) {
+    enum { FEW = 64 };
+    lzs_list *list = &s->b->list;
+    lzs_histogram *h = s->b->scratch.histogram;
+    if (list->n > FEW) {
+        float per_bit = 64.0f;
+        while ((limit - from) * per_bit <= LZS_BINS / 2) per_bit *= 2.0f;
+        set_window(h, from, limit, per_bit, false);
+        for (int32_t i = 0; i < list->n; i++) lzs_weigh_one(h, lzs_gap_bits(s->scale, lzs_packed_x(list->packed[i])));
+        int32_t bin = crossing_bin(h, &target), n = 0;
+        for (int32_t i = 0; i < list->n; i++) {
+            float y = lzs_gap_bits(s->scale, lzs_packed_x(list->packed[i]));
+            list->packed[n] = list->packed[i];
+            n += (int32_t)((y - from) * per_bit) == bin;
+        }
+        list->n = n;
+    }
+    return cut_of_list(s, false, target);
+}
+
+static uint64_t sum_of_list(const search *s) {
+    const lzs_list *list = &s->b->list;
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < list->n; i++) sum += lzs_weight(lzs_gap_bits(s->scale, lzs_packed_x(list->packed[i])));
+    return sum;
+}
+
+/* What the histogram of the guess expects on the way from one bin to those below or above it. */
+typedef struct forecast {
+    int32_t bin;    /* where a weight is reached */
+    int32_t end;    /* where it is reached with something to spare */
+    int32_t tokens; /* up to there */
+} forecast;
+
+static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint64_t weight) {
+    enum { SPARE_BINS = 2 };
+    forecast f = {at, at, 0};
+    uint64_t sum = 0, tokens = 0;
+    for (int spare = SPARE_BINS; spare > 0 && (down ? f.end < LZS_BINS : f.end > 0);) {
+        int32_t bin = down ? f.end++ : --f.end;
+        uint32_t each = lzs_weight((float)bin / 64.0f);
+        sum += h->bins[bin];
+        tokens += each ? h->bins[bin] / each : 0;
+        if (sum < weight) f.bin = f.end;
+        if (sum >= weight + weight / 8) spare--;
+    }
+    f.tokens = tokens < INT32_MAX ? (int32_t)tokens : INT32_MAX;
+    return f;
+}
+
+/* Top-p's cut. The exact weight above a guess says how far off the guess is, and the guess's histogram which tokens lie
+ * between it and the cut. They go into the list, or, where they are too many, the guess is mended first. False where
+ * thousands of tokens have nearly the same logit. */
+static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
+    enum { ROUNDS = 6, MANY = 1200 };
+    if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* all that have a weight */
+        *cut = cut_of_window(s, 0.0f, 32.0f, top_p_target(plan->top_p, sum_of_list(s)));
+        return true;
+    }
+    int32_t at = guess(s, plan, false);
+    const lzs_histogram *h = s->b->scratch.histogram;
+    lzs_sums sums = sum_all(s, (float)at / 64.0f);
+    uint64_t target = top_p_target(plan->top_p, sums.total);
+    for (int round = 0; round < ROUNDS; round++) {
+        bool down = sums.above < target;
+        forecast f = forecast_of(h, at, down, down ? target - sums.above : sums.above - target);
+        if (f.tokens > MANY && f.bin != at) {
+            at = f.bin;
+            sums = sum_all(s, (float)at / 64.0f);
+            continue;
+        }
+        float from = (float)(down ? at : f.end) / 64.0f, limit = (float)(down ? f.end : at) / 64.0f;
+        if (!gather_gaps(s, from, limit)) return false;
+        uint64_t here = sum_of_list(s), above = down ? sums.above : sums.above - here;
+        if (above < target && above + here >= target) {
+            *cut = cut_of_window(s, from, limit, target - above);
+            return true;
+        }
+        sums.above = down ? above + here : above; /* the window was too short */
+        at = f.end;
+    }
+    return false;
+}
+
 /* Where the cumulative weight, or count, of all tokens in order reaches what top-p, or top-k, asks for. False when
  * thousands of tokens have so nearly the same logit that bins do not tell them apart. */
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut) {
-    uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
+    uint32_t top = lzs_key(s->scale.max);
     lzs_histogram *h = s->b->scratch.histogram;
     float from = 0.0f, limit = 32.0f;
     if (s->c->row.n > LZS_STRETCH) { /* else the row is small: all of it at once */
-        float at = guess(s, plan, count), off = 0.25f;
+        float at = (float)guess(s, plan, count) / 64.0f, off = 0.25f;
         from = at > off ? at - off : 0.0f;
         limit = at + off;
     }
@@ -362,19 +485,8 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
     for (int zoom = 0; zoom < 2; zoom++) {
         from = h->from + (float)bin / h->per_bit;
         limit = from + 1.0f / h->per_bit;
-        uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
-        uint32_t high = from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top;
-        if (gather(s, low, high)) {
-            lzs_list *list = &s->b->list;
-            int32_t half = list->capacity / 2; /* the scratch memory has the histogram */
-            if (list->n <= half) {
-                lzs_sort_keys_with(list->packed, list->n, list->packed + half);
-            } else {
-                lzs_sort_keys(list->packed, list->n);
-            }
-            shorten(list, reaching(list, s->scale, count, target), s->keep_ties);
-            uint64_t last = list->packed[list->n - 1];
-            *cut = (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
+        if (gather_gaps(s, from, limit)) {
+            *cut = cut_of_list(s, count, target);
             return true;
         }
         if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
@@ -459,7 +571,7 @@ void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
         return;
     }
     if (cut_by_k && !histogram_cut(&s, plan, true, &c->cut)) c->cut = descend(&s, everything, NULL, plan);
-    if (plan->top_p < 1.0f && (cut_by_k || !histogram_cut(&s, plan, false, &c->cut))) {
+    if (plan->top_p < 1.0f && (cut_by_k || !(top_p_cut(&s, plan, &c->cut) || histogram_cut(&s, plan, false, &c->cut)))) {
         c->cut = descend(&s, c->cut, &s.scale, plan);
     }
     if (plan->min_p > 0.0f) c->cut = min_p_cut(c->cut, s.scale, plan->min_p);
