@@ -112,9 +112,11 @@ typedef struct lzs_kernels {
     bool (*max)(const lzs_row *row, float *maxima, float *best);
     /* The maximum of one group of a row that has a mask. */
     float (*max_of_group)(const lzs_row *row, int32_t group);
-    /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
-     * or `to`. */
-    int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);
+    /* Appends the allowed tokens from `from` on whose logit is within [low, high], given the row's maxima; from is a
+     * multiple of 64. Returns the first token of the first group for which there was no room, or n. */
+    int32_t (*gather)(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list);
+    /* How many of the n (a multiple of 16) maxima are at least `low`. */
+    int32_t (*count)(const float *maxima, int32_t n, float low);
     /* Adds the allowed tokens of [from, to) to the histogram; from is a multiple of 64, and there are at most 1,024. */
     void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
     /* Adds the weights of the allowed tokens of [from, to), at most 1,024, to the sums. */
@@ -195,6 +197,10 @@ static inline int lzs_bit_count(uint32_t bits) {
 #else
     return __builtin_popcount(bits);
 #endif
+}
+
+static inline int lzs_bit_count_64(uint64_t bits) {
+    return lzs_bit_count((uint32_t)bits) + lzs_bit_count((uint32_t)(bits >> 32));
 }
 
 static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {

@@ -40,6 +40,10 @@ LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
     return _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), _mm256_loadu_ps(p), v_mask_of_bits(bits));
 }
+/* first, first + 1, ... */
+LZS_FN static inline vi v_ids(int32_t first) {
+    return _mm256_add_epi32(_mm256_set1_epi32(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
 LZS_FN static inline vi v_zero(void) { return _mm256_setzero_si256(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm256_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm256_cvtepi32_ps(x); }

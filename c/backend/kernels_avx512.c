@@ -36,6 +36,10 @@ LZS_FN static inline uint32_t v_bits(vm m) { return m; }
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
     return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), (vm)bits, p);
 }
+/* first, first + 1, ... */
+LZS_FN static inline vi v_ids(int32_t first) {
+    return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }

@@ -45,6 +45,11 @@ static inline vm v_mask_of_bits(uint32_t bits) {
 static inline vf v_load_if(const float *p, uint32_t bits) {
     return vbslq_f32(v_mask_of_bits(bits), vld1q_f32(p), vdupq_n_f32(-INFINITY));
 }
+/* first, first + 1, ... */
+static inline vi v_ids(int32_t first) {
+    const uint32x4_t each = {0, 1, 2, 3};
+    return vaddq_u32(vdupq_n_u32((uint32_t)first), each);
+}
 static inline vi v_zero(void) { return vdupq_n_u32(0); }
 static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
 static inline vf v_float(vi x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x)); }

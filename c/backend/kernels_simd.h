@@ -93,28 +93,56 @@ LZS_FN static float simd_max_of_group(const lzs_row *row, int32_t group) {
     return v_greatest(max_of_lanes(row, group * LZS_GROUP, &unordered, true));
 }
 
-LZS_FN static int32_t simd_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
+/* Whether a group has tokens to gather, and how many, is hard to predict: what does not depend on it is done first, for many
+ * groups at a time, and without branches. */
+LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list) {
+    enum { CHUNK = 128 };
+    uint32_t groups[CHUNK + V_LANES];
+    uint64_t found[CHUNK];
+    int32_t n_whole = row->n / LZS_GROUP, g = (int32_t)lzs_group_of(from) / V_LANES * V_LANES;
     vf lows = v_set(low), highs = v_set(high);
-    int32_t i = from < to && from % LZS_GROUP ? from + LZS_GROUP - from % LZS_GROUP : from;
-    if (i > from) { /* up to a whole group */
-        int32_t head = i < to ? i : to, next = lzs_kernels_scalar.gather(row, from, head, low, high, list);
-        if (next < head || head == to) return next;
-    }
-    for (; to - i >= LZS_GROUP; i += LZS_GROUP) {
-        uint64_t bits = 0;
-        for (int v = 0; v < V_GROUP; v++) {
-            vf x = v_load(row->x + i + v * V_LANES);
-            bits |= (uint64_t)v_bits(v_and(v_ge(x, lows), v_ge(highs, x))) << (v * V_LANES);
+    while (g < n_whole) {
+        int n = 0, n_found = 0;
+        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* the groups that may have some */
+            uint32_t bits = v_bits(v_ge(v_load(maxima + g), lows));
+            if (g * LZS_GROUP < from) bits = bits >> (from / LZS_GROUP - g) << (from / LZS_GROUP - g);
+            if (n_whole - g < V_LANES) bits &= (1u << (n_whole - g)) - 1;
+            v_compress(groups + n, v_ids(g), bits);
+            n += lzs_bit_count(bits);
         }
-        if (!bits) continue;
-        if (row->mask) bits &= row->mask[i >> 5] | (uint64_t)row->mask[(i >> 5) + 1] << 32;
-        for (; bits; bits &= bits - 1) {
-            int32_t id = i + lzs_lowest_bit_64(bits);
-            if (list->n == list->capacity) return id;
-            list->packed[list->n++] = lzs_pack(row->x[id], id);
+        for (int k = 0; k < n; k++) { /* those that have */
+            int32_t first = (int32_t)groups[k] * LZS_GROUP;
+            uint64_t bits = 0;
+            for (int v = 0; v < V_GROUP; v++) {
+                vf x = v_load(row->x + first + v * V_LANES);
+                bits |= (uint64_t)v_bits(v_and(v_ge(x, lows), v_ge(highs, x))) << (v * V_LANES);
+            }
+            if (row->mask) bits &= row->mask[first >> 5] | (uint64_t)row->mask[(first >> 5) + 1] << 32;
+            groups[n_found] = groups[k];
+            found[n_found] = bits;
+            n_found += bits != 0;
+        }
+        for (int k = 0; k < n_found; k++) {
+            int32_t first = (int32_t)groups[k] * LZS_GROUP;
+            uint64_t bits = found[k];
+            if (list->capacity - list->n < LZS_GROUP && list->capacity - list->n < lzs_bit_count_64(bits)) return first;
+            uint64_t *packed = list->packed + list->n;
+            do {
+                int32_t id = first + lzs_lowest_bit_64(bits);
+                *packed++ = lzs_pack(row->x[id], id);
+                bits &= bits - 1;
+            } while (bits);
+            list->n = (int32_t)(packed - list->packed);
         }
     }
-    return lzs_kernels_scalar.gather(row, i, to, low, high, list);
+    int32_t rest = n_whole * LZS_GROUP;
+    return lzs_kernels_scalar.gather(row, maxima, rest > from ? rest : from, low, high, list);
+}
+
+LZS_FN static int32_t simd_count(const float *maxima, int32_t n, float low) {
+    int32_t count = 0;
+    for (int32_t g = 0; g < n; g += V_LANES) count += lzs_bit_count(v_bits(v_ge(v_load(maxima + g), v_set(low))));
+    return count;
 }
 
 /* lzs_weight of each lane, given 16 y; y >= 0 or inf. */
@@ -307,7 +335,7 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
     if (row->mask) possible &= row->mask[first >> 5] | (uint64_t)row->mask[(first >> 5) + 1] << 32;
     if (!possible) return;
     uint32_t words[LZS_GROUP];
-    bool few = lzs_bit_count((uint32_t)possible) + lzs_bit_count((uint32_t)(possible >> 32)) <= FEW;
+    bool few = lzs_bit_count_64(possible) <= FEW;
     if (!few) {
         uint64_t keys[20], by_word = (uint64_t)1 << (holder - first); /* the holder's own word does not count */
         round_keys(race->key, keys);
@@ -353,7 +381,6 @@ LZS_FN static int32_t simd_find_long(const uint16_t *len, int32_t n, uint16_t le
 }
 
 const lzs_kernels LZS_TABLE = {
-    LZS_NAME, simd_scan,        simd_max,        simd_max_of_group, simd_gather, simd_weigh,
-    simd_sum, simd_group_words, simd_contenders, simd_favourite,    simd_open,   simd_extend,
-    simd_find_long,
+    LZS_NAME, simd_scan,        simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,
+    simd_sum, simd_group_words, simd_contenders, simd_favourite,    simd_open,   simd_extend, simd_find_long,
 };

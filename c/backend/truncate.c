@@ -88,40 +88,13 @@ static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_li
     return true;
 }
 
-/* A walk over the parts of a row whose maximum is at least `low`: whole stretches, or single groups where few will be. */
-typedef struct parts {
-    int32_t groups_each; /* groups of a part: 1 or LZS_STRETCH_GROUPS */
-    int32_t next, from, to;
-} parts;
-
-static bool next_part(const search *s, parts *p, float low) {
-    const lzs_backend *b = s->b;
-    int32_t n_vocab = s->c->row.n, n = lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;
-    while (p->next < n) {
-        int32_t group = p->next;
-        if (group % LZS_STRETCH_GROUPS == 0 && b->best[group / LZS_STRETCH_GROUPS] < low) {
-            p->next += LZS_STRETCH_GROUPS;
-            continue;
-        }
-        p->next += p->groups_each;
-        if (p->groups_each == 1 && b->maxima[group] < low) continue;
-        p->from = group * LZS_GROUP;
-        p->to = n_vocab - p->from < p->groups_each * LZS_GROUP ? n_vocab : p->from + p->groups_each * LZS_GROUP;
-        return true;
-    }
-    return false;
-}
-
 /* The tokens whose keys are from low to high; false when there are too many for the list. */
 static bool gather(const search *s, uint32_t low, uint32_t high) {
     const lzs_row *row = &s->c->row;
     lzs_list *list = &s->b->list;
     float least = lzs_key_float(low), most = lzs_key_float(high);
-    parts p = {.groups_each = LZS_STRETCH_GROUPS};
     list->n = 0;
-    while (next_part(s, &p, least)) {
-        if (s->b->kernels->gather(row, p.from, p.to, least, most, list) < p.to) return false;
-    }
+    if (s->b->kernels->gather(row, s->b->maxima, 0, least, most, list) < row->n) return false;
     return gather_edited(s->c, least, most, list);
 }
 
@@ -190,14 +163,17 @@ static float lower_bound(const search *s, const lzs_plan *plan) {
         lzs_cut cut;
         return c->row.n > LZS_LIST && histogram_cut(s, plan, true, &cut) ? lzs_key_float(cut.key) : -FLT_MAX;
     }
-    if (!whole) { /* so many maxima are counted faster than they are put in order, and to a 64th of a bit */
-        lzs_histogram *h = b->scratch.histogram;
-        uint64_t target = (uint64_t)k;
-        set_window(h, 0.0f, 32.0f, 64.0f, true);
-        weigh_maxima(s, h);
-        float limit = (float)(crossing_bin(h, &target) + 1) / 64.0f;
-        uint32_t bottom = lzs_key(-FLT_MAX) - 1, top = lzs_key(s->scale.max);
-        if (limit <= 32.0f) return lzs_key_float(first_within(s->scale, bottom, top, float_before(limit)));
+    if (!whole) { /* so many maxima are counted faster than they are put in order */
+        float low = s->scale.max - 32.0f / s->scale.scale, high = s->scale.max;
+        for (int step = 0; step < 11; step++) { /* to a 64th of a bit */
+            float middle = low + 0.5f * (high - low);
+            if (b->kernels->count(b->maxima, n, middle) >= k) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        if (low >= -FLT_MAX && b->kernels->count(b->maxima, n, low) >= k) return low;
     }
     uint32_t *keys = b->scratch.words;
     const float *maxima = whole ? b->best : b->maxima;
@@ -232,14 +208,11 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     float low = lower_bound(s, plan);
     list.n = 0;
     if (!s->keep_ties && list.capacity > 4 * k + 256) list.capacity = 4 * k + 256; /* a flat row fills what there is */
-    parts p = {.groups_each = 2 * k <= lzs_stretches(row->n) ? 1 : LZS_STRETCH_GROUPS};
-    while (next_part(s, &p, low)) {
-        int32_t at = p.from;
-        while ((at = s->b->kernels->gather(row, at, p.to, low, INFINITY, &list)) < p.to) {
-            uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
-            if (list.n == list.capacity) return false;
-            low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
-        }
+    int32_t at = 0;
+    while ((at = s->b->kernels->gather(row, s->b->maxima, at, low, INFINITY, &list)) < row->n) {
+        uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
+        if (list.capacity - list.n < LZS_GROUP) return false;
+        low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
     }
     uint64_t worst = keep_best(&list, k, s->keep_ties);
     for (int32_t i = 0; i < s->c->n_edits; i++) { /* edited tokens come in any order, so each tie is looked at */
