@@ -119,8 +119,10 @@ typedef struct lzs_kernels {
     int32_t (*count)(const float *maxima, int32_t n, float low);
     /* Adds the allowed tokens of [from, to) to the histogram; from is a multiple of 64, and there are at most 1,024. */
     void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
-    /* Adds the weights of the allowed tokens of [from, to), at most 1,024, to the sums. */
-    void (*sum)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit, lzs_sums *sums);
+    /* Adds the weights of the allowed tokens of [from, to) to the sums, given the row's maxima; from is a multiple of 64, and
+     * there are at most 1,024 tokens. */
+    void (*sum)(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
+                lzs_sums *sums);
     /* The words of n groups from group 0 on; n is a multiple of 16. */
     void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
     /* The group's maximum and its word give a lower bound of its tokens' scores (lzs_group_bound). Writes the groups g < n (a

@@ -25,6 +25,7 @@ LZS_FN static inline vf v_set(float x) { return _mm256_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 LZS_FN static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 LZS_FN static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+LZS_FN static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 LZS_FN static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 LZS_FN static inline vm v_ge(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
 LZS_FN static inline vm v_gt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }

@@ -25,6 +25,7 @@ LZS_FN static inline vf v_set(float x) { return _mm512_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 LZS_FN static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 LZS_FN static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+LZS_FN static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 LZS_FN static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 LZS_FN static inline vm v_ge(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 LZS_FN static inline vm v_gt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }

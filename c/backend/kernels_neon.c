@@ -25,6 +25,7 @@ static inline vf v_set(float x) { return vdupq_n_f32(x); }
 static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+static inline vf v_min(vf a, vf b) { return vminq_f32(a, b); }
 static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* the number where the other is NaN */
 static inline vm v_ge(vf a, vf b) { return vcgeq_f32(a, b); }
 static inline vm v_gt(vf a, vf b) { return vcgtq_f32(a, b); }

@@ -57,7 +57,9 @@ static void scalar_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softm
     }
 }
 
-static void scalar_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit, lzs_sums *sums) {
+static void scalar_sum(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale,
+                       float limit, lzs_sums *sums) {
+    (void)maxima;
     for (int32_t i = from; i < to; i++) {
         if (!lzs_allowed(row->mask, i)) continue;
         float y = lzs_gap_bits(scale, row->x[i]);

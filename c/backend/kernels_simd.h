@@ -170,27 +170,37 @@ typedef struct lane_sums {
     vi low, high;
 } lane_sums;
 
+LZS_FN static inline lane_sums with_weights(lane_sums s, vi w) {
+    return (lane_sums){v_add_int(s.low, w), v_add_int(s.high, v_shift_right_8(w))};
+}
+
+LZS_FN static inline lane_sums with_weights_where(lane_sums s, vm where, vi w) {
+    return (lane_sums){v_add_where(s.low, where, w), v_add_where(s.high, where, v_shift_right_8(w))};
+}
+
 LZS_FN static inline uint64_t sum_of_lanes(lane_sums s) {
     return (v_sum_wide(s.high) << 8) + v_sum_wide(v_sub_int(s.low, v_shift_left_8(s.high)));
 }
 
-/* Adds n tokens of the window, given 16 y, to their bins; there is room for a whole vector behind them. */
-LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count) {
-    v_store(gaps + n, v_set(h->from * 16.0f)); /* the last vector is read whole */
-    vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f);
+/* Adds n tokens of the window, given 16 y, to their bins; there is room for a whole vector behind them. With `whole`, n is a
+ * multiple of V_LANES, and what lies beyond the window has no weight. */
+LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count, bool whole) {
+    vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f), last = v_set((float)(LZS_BINS - 1));
     uint32_t weights[V_LANES], bins[V_LANES];
+    if (!whole) v_store(gaps + n, from); /* the last vector is read whole */
     for (int k = 0; k < n; k += V_LANES) {
-        vf y = v_load(gaps + k);
-        int left = n - k < V_LANES ? n - k : V_LANES;
-        v_store_int((int32_t *)bins, v_truncate(v_mul(v_sub(y, from), per_16th)));
+        vf y = v_load(gaps + k), bin = v_mul(v_sub(y, from), per_16th);
+        int left = whole || n - k > V_LANES ? V_LANES : n - k;
+        v_store_int((int32_t *)bins, v_truncate(whole ? v_min(bin, last) : bin));
         if (!count) v_store_int((int32_t *)weights, weights_of(y));
         for (int l = 0; l < left; l++) h->bins[bins[l]] += count ? 1 : weights[l];
     }
 }
 
-/* Gaps in the window wait until there are many, since branches on them would be hard to predict. */
+/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `whole` says that the window
+ * has all tokens that have a weight. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
-                                  lzs_histogram *h, bool masked, bool count) {
+                                  lzs_histogram *h, bool masked, bool count, bool whole) {
     enum { ROOM = 256 };
     float waiting[ROOM + 2 * V_LANES];
     int n_waiting = 0;
@@ -205,18 +215,23 @@ LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t t
         if (count) {
             n_above += (uint64_t)lzs_bit_count(v_bits(outer));
         } else {
-            vi w = weights_of(y), upper = v_shift_right_8(w);
-            total = (lane_sums){v_add_int(total.low, w), v_add_int(total.high, upper)};
-            above = (lane_sums){v_add_where(above.low, outer, w), v_add_where(above.high, outer, upper)};
+            vi w = weights_of(y);
+            total = with_weights(total, w);
+            if (!whole) above = with_weights_where(above, outer, w);
         }
-        if (!V_COMPRESSES && !bits) continue;
-        v_compress((uint32_t *)waiting + n_waiting, v_bits_of(y), bits);
-        n_waiting += lzs_bit_count(bits);
+        if (whole) {
+            v_store(waiting + n_waiting, y);
+            n_waiting += V_LANES;
+        } else {
+            if (!V_COMPRESSES && !bits) continue;
+            v_compress((uint32_t *)waiting + n_waiting, v_bits_of(y), bits);
+            n_waiting += lzs_bit_count(bits);
+        }
         if (n_waiting < ROOM) continue;
-        fill_bins(h, waiting, n_waiting, count);
+        fill_bins(h, waiting, n_waiting, count, whole);
         n_waiting = 0;
     }
-    fill_bins(h, waiting, n_waiting, count);
+    fill_bins(h, waiting, n_waiting, count, whole);
     h->above += count ? n_above : sum_of_lanes(above);
     h->total += sum_of_lanes(total);
     for (; i < to; i++) {
@@ -224,38 +239,80 @@ LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t t
     }
 }
 
+LZS_FN LZS_INLINE void weigh_masked(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h,
+                                    bool masked) {
+    if (h->count) {
+        weigh_part(row, from, to, scale, h, masked, true, false);
+    } else if (h->from == 0.0f && h->limit == 32.0f && h->per_bit == 64.0f) {
+        weigh_part(row, from, to, scale, h, masked, false, true);
+    } else {
+        weigh_part(row, from, to, scale, h, masked, false, false);
+    }
+}
+
 LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h) {
     if (!(scale.max < INFINITY)) {
         lzs_kernels_scalar.weigh(row, from, to, scale, h);
-    } else if (h->count) {
-        row->mask ? weigh_part(row, from, to, scale, h, true, true) : weigh_part(row, from, to, scale, h, false, true);
     } else {
-        row->mask ? weigh_part(row, from, to, scale, h, true, false) : weigh_part(row, from, to, scale, h, false, false);
+        row->mask ? weigh_masked(row, from, to, scale, h, true) : weigh_masked(row, from, to, scale, h, false);
     }
 }
 
-LZS_FN LZS_INLINE void sum_part(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
-                                lzs_sums *sums, bool masked) {
+enum { BLOCK = 256, BLOCK_GROUPS = BLOCK / LZS_GROUP };
+
+/* The sums of a block. `small` says that its weights in a lane add up to less than 2^32, `outer` that some may be above. */
+LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scale scale, vf limit,
+                                 lane_sums *total, lane_sums *above, bool masked, bool small, bool outer) {
+    vi all = v_zero(), outside = v_zero();
+    for (int v = 0; v < BLOCK / V_LANES; v++) {
+        vf y = gaps_of(loaded_if(row, i + v * V_LANES, masked), scale);
+        vi w = weights_of(y);
+        if (small) {
+            all = v_add_int(all, w);
+            if (outer) outside = v_add_where(outside, v_gt(limit, y), w);
+        } else {
+            *total = with_weights(*total, w);
+            if (outer) *above = with_weights_where(*above, v_gt(limit, y), w);
+        }
+    }
+    if (small) *total = with_weights(*total, all);
+    if (small && outer) *above = with_weights(*above, outside);
+}
+
+/* What a block needs depends on its best token: none of its weights are larger. */
+LZS_FN LZS_INLINE void sum_part(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale,
+                                float limit, lzs_sums *sums, bool masked) {
+    const float small = BLOCK / V_LANES == 16 ? 3.0f : BLOCK / V_LANES == 32 ? 4.0f : 5.0f; /* a sum of 2^(small + 1) weights */
     lane_sums total = {v_zero(), v_zero()}, above = total;
+    lzs_softmax_scale scale_16 = in_sixteenths(scale);
     vf limits = v_set(limit * 16.0f);
     int32_t i = from;
-    for (; to - i >= V_LANES; i += V_LANES) {
-        vf y = gaps_of(loaded_if(row, i, masked), in_sixteenths(scale));
-        vm outer = v_gt(limits, y);
-        vi w = weights_of(y), upper = v_shift_right_8(w);
-        total = (lane_sums){v_add_int(total.low, w), v_add_int(total.high, upper)};
-        above = (lane_sums){v_add_where(above.low, outer, w), v_add_where(above.high, outer, upper)};
+    for (; to - i >= BLOCK; i += BLOCK) {
+        const float *groups = maxima + lzs_group_of(i);
+        float a = groups[0] > groups[1] ? groups[0] : groups[1], b = groups[2] > groups[3] ? groups[2] : groups[3];
+        float y = lzs_gap_bits(scale, a > b ? a : b);
+        if (y >= 31.0f) continue; /* weights are 0 */
+        if (y < small) {
+            sum_block(row, i, scale_16, limits, &total, &above, masked, false, true);
+        } else if (y < limit) {
+            sum_block(row, i, scale_16, limits, &total, &above, masked, true, true);
+        } else {
+            sum_block(row, i, scale_16, limits, &total, &above, masked, true, false);
+        }
     }
     sums->total += sum_of_lanes(total);
     sums->above += sum_of_lanes(above);
-    lzs_kernels_scalar.sum(row, i, to, scale, limit, sums);
+    lzs_kernels_scalar.sum(row, maxima, i, to, scale, limit, sums);
 }
 
-LZS_FN static void simd_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, float limit, lzs_sums *sums) {
+LZS_FN static void simd_sum(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale,
+                            float limit, lzs_sums *sums) {
     if (!(scale.max < INFINITY)) {
-        lzs_kernels_scalar.sum(row, from, to, scale, limit, sums);
+        lzs_kernels_scalar.sum(row, maxima, from, to, scale, limit, sums);
+    } else if (row->mask) {
+        sum_part(row, maxima, from, to, scale, limit, sums, true);
     } else {
-        row->mask ? sum_part(row, from, to, scale, limit, sums, true) : sum_part(row, from, to, scale, limit, sums, false);
+        sum_part(row, maxima, from, to, scale, limit, sums, false);
     }
 }
 

@@ -250,18 +250,13 @@ static void weigh(const search *s, lzs_histogram *h) {
 
 /* The sums of all tokens, edited or not. */
 static lzs_sums sum_all(const search *s, float limit) {
-    const lzs_kernels *kernels = s->b->kernels;
-    const lzs_row *row = &s->c->row;
+    const lzs_backend *b = s->b;
+    const lzs_row *row = &s->c->row, edited = {s->c->values, s->c->n_edits, NULL};
     lzs_sums sums = {0, 0};
     for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
-        if (lzs_gap_bits(s->scale, s->b->best[i]) >= 31.0f) continue; /* where weights are 0 */
-        kernels->sum(row, i * LZS_STRETCH, lzs_stretch_end(row->n, i), s->scale, limit, &sums);
+        b->kernels->sum(row, b->maxima, i * LZS_STRETCH, lzs_stretch_end(row->n, i), s->scale, limit, &sums);
     }
-    for (int32_t from = 0; from < s->c->n_edits; from += LZS_STRETCH) {
-        int32_t left = s->c->n_edits - from;
-        lzs_row edited = {s->c->values + from, left < LZS_STRETCH ? left : LZS_STRETCH, NULL};
-        kernels->sum(&edited, 0, edited.n, s->scale, limit, &sums);
-    }
+    lzs_kernels_scalar.sum(&edited, NULL, 0, edited.n, s->scale, limit, &sums);
     return sums;
 }
 
@@ -396,7 +391,7 @@ static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint6
  * between it and the cut. They go into the list, or, where they are too many, the guess is mended first. False where
  * thousands of tokens have nearly the same logit. */
 static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
-    enum { ROUNDS = 6, MANY = 1200 };
+    enum { ROUNDS = 6, MANY = 1600 };
     if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* all that have a weight */
         *cut = cut_of_window(s, 0.0f, 32.0f, top_p_target(plan->top_p, sum_of_list(s)));
         return true;
@@ -408,13 +403,13 @@ static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
     for (int round = 0; round < ROUNDS; round++) {
         bool down = sums.above < target;
         forecast f = forecast_of(h, at, down, down ? target - sums.above : sums.above - target);
-        if (f.tokens > MANY && f.bin != at) {
+        float from = (float)(down ? at : f.end) / 64.0f, limit = (float)(down ? f.end : at) / 64.0f;
+        if (f.tokens > MANY || !gather_gaps(s, from, limit)) {
+            if (f.bin == at) return false;
             at = f.bin;
             sums = sum_all(s, (float)at / 64.0f);
             continue;
         }
-        float from = (float)(down ? at : f.end) / 64.0f, limit = (float)(down ? f.end : at) / 64.0f;
-        if (!gather_gaps(s, from, limit)) return false;
         uint64_t here = sum_of_list(s), above = down ? sums.above : sums.above - here;
         if (above < target && above + here >= target) {
             *cut = cut_of_window(s, from, limit, target - above);
