@@ -150,41 +150,31 @@ static void weigh_maxima(const search *s, lzs_histogram *h) {
 
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut);
 
-/* A logit that at least k tokens reach: the k-th largest maximum of parts that do not overlap, groups or whole stretches. In
- * a vocabulary of fewer groups than k it is the k-th largest logit itself. */
+/* A logit that at least k tokens reach: about the k-th largest maximum of parts that do not overlap, groups or whole stretches.
+ * In a vocabulary of fewer groups than k it is the k-th largest logit itself. Edited tokens could only raise it. */
 static float lower_bound(const search *s, const lzs_plan *plan) {
-    const lzs_candidates *c = s->c;
+    enum { STEPS = 20 }; /* of 32: the rest would tell apart what differs by a part in a thousand */
     lzs_backend *b = s->b;
-    int32_t n_stretches = lzs_stretches(c->row.n), n = n_stretches * LZS_STRETCH_GROUPS;
-    int32_t k = plan->top_k;
-    bool whole = 2 * k <= n_stretches;
-    if (whole) n = n_stretches;
+    int32_t n_stretches = lzs_stretches(s->c->row.n), n = n_stretches * LZS_STRETCH_GROUPS, k = plan->top_k;
+    const float *maxima = b->maxima;
     if (n < k) {
         lzs_cut cut;
-        return c->row.n > LZS_LIST && histogram_cut(s, plan, true, &cut) ? lzs_key_float(cut.key) : -FLT_MAX;
+        return s->c->row.n > LZS_LIST && histogram_cut(s, plan, true, &cut) ? lzs_key_float(cut.key) : -FLT_MAX;
     }
-    if (!whole) { /* so many maxima are counted faster than they are put in order */
-        float low = s->scale.max - 32.0f / s->scale.scale, high = s->scale.max;
-        for (int step = 0; step < 11; step++) { /* to a 64th of a bit */
-            float middle = low + 0.5f * (high - low);
-            if (b->kernels->count(b->maxima, n, middle) >= k) {
-                low = middle;
-            } else {
-                high = middle;
-            }
+    if (2 * k <= n_stretches) {
+        maxima = b->best;
+        for (n = n_stretches; n % LZS_STRETCH_GROUPS; n++) b->best[n] = -INFINITY; /* there is room */
+    }
+    uint32_t low = lzs_key(-FLT_MAX), high = lzs_key(s->scale.max) + 1;
+    for (int step = 0; step < STEPS; step++) {
+        uint32_t middle = low + (high - low) / 2;
+        if (b->kernels->count(maxima, n, lzs_key_float(middle)) >= k) {
+            low = middle;
+        } else {
+            high = middle;
         }
-        if (low >= -FLT_MAX && b->kernels->count(b->maxima, n, low) >= k) return low;
     }
-    uint32_t *keys = b->scratch.words;
-    const float *maxima = whole ? b->best : b->maxima;
-    for (int32_t i = 0; i < n; i++) keys[i] = lzs_key(maxima[i]);
-    for (int32_t i = 0; i < c->n_edits; i++) {
-        int32_t id = c->edits[i].token;
-        uint32_t part = whole ? (uint32_t)id / LZS_STRETCH : lzs_group_of(id), key = lzs_key(c->values[i]);
-        if (key > keys[part]) keys[part] = key;
-    }
-    float bound = lzs_key_float(lzs_kth_largest_32(keys, n, k));
-    return bound > -FLT_MAX ? bound : -FLT_MAX; /* -inf: fewer than k parts have an allowed token */
+    return lzs_key_float(low);
 }
 
 /* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. Returns the k-th, or 0 when there
