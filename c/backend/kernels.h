@@ -227,13 +227,19 @@ static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     }
 }
 
-/* Below the score of every token of a group whose logits are at most `x`. The group's minimum is at least
- * v * 2^-6 * log2(e) with v = (k + 1/2) 2^-26 and k = word >> 6. The bits of a float, read as a number, lie below its log2,
- * so this is below the log2 of that minimum; 0.01 is more than all rounding. */
+/* Below log2(E) for noise E of at least (k + 1/2) 2^-bits log2(e), which is what a word gives (noise.h), before rounding. The
+ * bits of a float, read as a number, lie below its log2; 0.01 is more than all rounding. */
+#define LZS_BELOW_LOG2(bits) (127.0f + (float)(bits) - 0.5287f + 0.01f)
+#define LZS_GROUP_BITS (26 + 6)
+#define LZS_TOKEN_BITS 31
+
+static inline float lzs_log2_below(uint32_t k, float below) {
+    return (float)(int32_t)lzs_float_bits((float)(int32_t)k) * 0x1p-23f - below;
+}
+
+/* Below the score of every token of a group whose logits are at most `x`. */
 static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word) {
-    float k = (float)(int32_t)(word >> 6);
-    float log2_k = (float)(int32_t)lzs_float_bits(k) * 0x1p-23f - (127.0f + 26.0f + 6.0f - 0.5287f + 0.01f);
-    return (s.max - x) * s.scale + log2_k;
+    return (s.max - x) * s.scale + lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS));
 }
 
 /* One token of the race. They may come in any order: the smallest score wins, and the lowest id on ties. */

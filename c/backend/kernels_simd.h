@@ -336,14 +336,14 @@ LZS_FN static void simd_group_words(lzs_noise_key key, int32_t n, uint32_t *word
     for (; g < n; g += 4) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
 }
 
-/* Below log2((k + 1/2) * log2(e)) for k = word >> shift, less the constant: lzs_group_bound says why. */
-LZS_FN static inline vf log2_below(vi k, float constant) {
-    return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(constant));
+/* lzs_log2_below of each lane */
+LZS_FN static inline vf log2_below(vi k, float below) {
+    return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(below));
 }
 
 LZS_FN static inline vf bounds_of(const float *maxima, const uint32_t *words, lzs_softmax_scale scale) {
     vi k = v_shift_right_6(v_load_int((const int32_t *)words));
-    return v_add(gaps_of(v_load(maxima), scale), log2_below(k, 127.0f + 26.0f + 6.0f - 0.5287f + 0.01f));
+    return v_add(gaps_of(v_load(maxima), scale), log2_below(k, LZS_BELOW_LOG2(LZS_GROUP_BITS)));
 }
 
 LZS_FN static int32_t simd_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
@@ -379,10 +379,11 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
         lzs_kernels_scalar.open(row, group, word, cut, race);
         return;
     }
-    /* No score is below its gap plus the log2 of the minimum, or of its own word's part of the noise. */
+    /* No score is below its gap plus the log2 of the minimum, or of its own word's part of the noise. Of both there are bounds
+     * that cost little. */
     const float *x = row->x + first;
-    float minimum = lzs_group_minimum(word);
-    vf least = v_set(lzs_key_float(cut.key)), bound_of_minimum = v_set(lzs_log2(minimum) - 0.01f);
+    vf least = v_set(lzs_key_float(cut.key));
+    vf bound_of_minimum = v_set(lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS)));
     uint64_t possible = 0;
     for (int v = 0; v < V_GROUP; v++) {
         vf logits = v_load(x + v * V_LANES), bound = v_add(gaps_of(logits, race->scale), bound_of_minimum);
@@ -402,7 +403,7 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
             for (int k = 0; k < 4; k++) {
                 int at = (v + k) * V_LANES;
                 v_store_int((int32_t *)words + at, c[k]);
-                vf own = log2_below(v_shift_right_1(c[k]), 127.0f + 31.0f - 0.5287f + 0.01f);
+                vf own = log2_below(v_shift_right_1(c[k]), LZS_BELOW_LOG2(LZS_TOKEN_BITS));
                 vf bound = v_add(gaps_of(v_load(x + at), race->scale), own);
                 by_word |= (uint64_t)v_bits(v_ge(v_set(race->score), bound)) << at;
             }
@@ -411,10 +412,16 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
     }
     for (; possible; possible &= possible - 1) {
         int32_t member = lzs_lowest_bit_64(possible), id = first + member;
-        if (!lzs_inside(cut, lzs_key(x[member]), id)) continue;
-        float noise = minimum;
-        if (id != holder) noise = lzs_member_noise(minimum, few ? lzs_token_word(race->key, id) : words[member]);
-        lzs_run(race, x[member], id, noise);
+        float noise = 0.0f;
+        if (id != holder) {
+            uint32_t own = few ? lzs_token_word(race->key, id) : words[member];
+            float bound = lzs_gap_bits(race->scale, x[member]) + lzs_log2_below(own >> 1, LZS_BELOW_LOG2(LZS_TOKEN_BITS));
+            if (bound > race->score) continue;
+            noise = lzs_member_noise(lzs_group_minimum(word), own);
+        } else {
+            noise = lzs_group_minimum(word);
+        }
+        if (lzs_inside(cut, lzs_key(x[member]), id)) lzs_run(race, x[member], id, noise);
     }
 }
 
