@@ -258,7 +258,7 @@ LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_
     }
 }
 
-enum { BLOCK = 256, BLOCK_GROUPS = BLOCK / LZS_GROUP };
+enum { BLOCK = 256 }; /* four groups */
 
 /* The sums of a block. `small` says that its weights in a lane add up to less than 2^32, `outer` that some may be above. */
 LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scale scale, vf limit,
