@@ -26,9 +26,12 @@ LOG2_1P = [
     "0x1.9f4d50p-3", "-0x1.c71be4p-3", "0x1.9d492ep-3", "-0x1.e4f056p-3", "0x1.27a3eep-2", "-0x1.7172d2p-2",
     "0x1.ec6ffep-2", "-0x1.715456p-1", "0x1.715476p+0",
 ]  # fmt: skip
-EXP2_HALF = [
-    "0x1.41fbbap-13", "0x1.5f3e54p-10", "0x1.3b2d4cp-7", "0x1.c6aee8p-5", "0x1.ebfbdcp-3", "0x1.62e430p-1", "0x1p+0",
+WEIGHT_TABLE = [
+    "0x1.e16d76p+20", "0x1.cd0442p+20", "0x1.b97896p+20", "0x1.a6c10ep+20", "0x1.94d4aap+20", "0x1.83aad0p+20",
+    "0x1.733b3ep+20", "0x1.637e0ep+20", "0x1.546bb2p+20", "0x1.45fcecp+20", "0x1.382acap+20", "0x1.2aeeaap+20",
+    "0x1.1e4230p+20", "0x1.121f44p+20", "0x1.068010p+20", "0x1.f6be00p+19",
 ]  # fmt: skip
+WEIGHT_ORIGIN, WEIGHT_LEAST = "0x1.795cc8p+4", "0x1.0a624cp+9"
 
 
 class NothingAllowedError(ValueError):
@@ -74,13 +77,16 @@ def exponential(v: Singles) -> Singles:
 
 
 def weight(y: Singles) -> npt.NDArray[np.uint64]:
-    """floor(2**31 * 2**-y), up to the error of the polynomial, for y >= 0; 0 from y = 31.5 on."""
-    inside = y < np.float32(31.5)
-    near = np.where(inside, y, np.float32(0))
-    n = (near + np.float32(0.5)).astype(np.uint32)
-    power = horner(EXP2_HALF, n.astype(np.float32) - near)
-    scaled = (power * np.float32(2.0**30)).astype(np.uint32)
-    return np.where(inside, (scaled << np.uint32(1)) >> n, np.uint32(0)).astype(np.uint64)
+    """About 2**31 * 2**-y, rounded down, for y >= 0; 0 from y = 31 on."""
+    with np.errstate(over="ignore"):
+        sixteenths = y * np.float32(16)
+    inside = sixteenths < np.float32(496)
+    s = np.where(inside, sixteenths, np.float32(0))
+    m = s.astype(np.uint32)
+    d = (s - m.astype(np.float32)) - np.float32(float.fromhex(WEIGHT_ORIGIN))
+    table = single([float.fromhex(value) for value in WEIGHT_TABLE])
+    v = (d * d + np.float32(float.fromhex(WEIGHT_LEAST))) * table[m & 15]
+    return np.where(inside, v.astype(np.uint32) >> (m >> 4), np.uint32(0)).astype(np.uint64)
 
 
 # ---- noise ----

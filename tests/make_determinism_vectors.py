@@ -76,7 +76,7 @@ def exponential_vectors() -> Iterable[Record]:
 
 
 def weight_vectors() -> Iterable[Record]:
-    values = [0, 1e-45, 1e-7, 0.25, 0.5, 0.50001, 1, 1.4426950, 3.75, 10.3, 20.5, 30.9, 31, 31.4999, 31.5, 1e9, INF]
+    values = [0, 1e-45, 1e-7, 0.0624, 0.25, 0.5, 0.99, 1, 1.4426950, 3.75, 10.3, 20.5, 30, 30.9, 31, 32, 1e9, INF]
     y = twin.single(values)
     for value, result in zip(y, twin.weight(y), strict=True):
         yield {"y": hex_float(value), "weight": int(result)}

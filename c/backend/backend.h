@@ -19,11 +19,11 @@ struct lzs_backend {
     uint32_t *allowed; /* (words of the vocabulary) all ones between calls */
     float *values;     /* (max_edits) edited logits, -inf where the mask forbids the token */
     float *maxima;     /* (16 a stretch) */
-    float *best;       /* (stretches) */
+    float *best;       /* (stretches, rounded up to a multiple of 16) */
     lzs_list list;
     union { /* scratch memory, of which each stage uses one member at a time */
         lzs_histogram *histogram;
-        uint32_t *words; /* (16 a stretch) keys of the maxima, then words of the groups */
+        uint32_t *words; /* (16 a stretch) words of the groups */
         uint64_t *room;  /* (LZS_LIST) for sorting */
     } scratch;
 };

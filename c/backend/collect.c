@@ -31,10 +31,9 @@ static size_t collect_list(lzs_backend *b, int32_t *ids, float *logits, size_t c
 static size_t collect_row(lzs_backend *b, const lzs_candidates *c, int32_t *ids, float *logits, size_t capacity) {
     float low = lzs_key_float(c->cut.key);
     size_t n = 0;
-    for (int32_t s = 0; s < lzs_stretches(c->row.n); s++) {
-        if (b->best[s] < low) continue;
-        lzs_list found = {b->scratch.room, 0, LZS_STRETCH};
-        b->kernels->gather(&c->row, s * LZS_STRETCH, lzs_stretch_end(c->row.n, s), low, INFINITY, &found);
+    for (int32_t at = 0; at < c->row.n;) {
+        lzs_list found = {b->scratch.room, 0, LZS_LIST};
+        at = b->kernels->gather(&c->row, b->maxima, at, low, INFINITY, &found);
         for (int32_t i = 0; i < found.n; i++) {
             int32_t id = lzs_packed_id(found.packed[i]);
             if (!lzs_inside(c->cut, lzs_packed_key(found.packed[i]), id)) continue;

@@ -11,6 +11,10 @@ static size_t n_groups(int32_t n_vocab) {
     return (size_t)lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;
 }
 
+static size_t n_best(int32_t n_vocab) {
+    return (n_groups(n_vocab) / LZS_STRETCH_GROUPS + 15) / 16 * 16;
+}
+
 static size_t scratch_bytes(const lzs_backend *b) {
     size_t bytes = sizeof *b->scratch.histogram, words = n_groups(b->n_vocab) * sizeof *b->scratch.words;
     if (words > bytes) bytes = words;
@@ -32,7 +36,7 @@ lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candid
     b->allowed = malloc(lzs_mask_words(n_vocab) * sizeof *b->allowed);
     b->values = malloc((b->max_edits ? b->max_edits : 1) * sizeof *b->values);
     b->maxima = malloc(n_groups(n_vocab) * sizeof *b->maxima);
-    b->best = malloc((size_t)lzs_stretches(n_vocab) * sizeof *b->best);
+    b->best = malloc(n_best(n_vocab) * sizeof *b->best);
     b->list.packed = malloc((size_t)b->list.capacity * sizeof *b->list.packed);
     b->scratch.room = malloc(scratch_bytes(b));
     if (!b->allowed || !b->values || !b->maxima || !b->best || !b->list.packed || !b->scratch.room) {
@@ -57,7 +61,7 @@ void lzs_backend_free(lzs_backend *b) {
 
 size_t lzs_backend_memory(const lzs_backend *b) {
     return sizeof *b + lzs_mask_words(b->n_vocab) * sizeof *b->allowed + (b->max_edits ? b->max_edits : 1) * sizeof *b->values +
-           n_groups(b->n_vocab) * sizeof *b->maxima + (size_t)lzs_stretches(b->n_vocab) * sizeof *b->best +
+           n_groups(b->n_vocab) * sizeof *b->maxima + n_best(b->n_vocab) * sizeof *b->best +
            (size_t)b->list.capacity * sizeof *b->list.packed + scratch_bytes(b);
 }
 

@@ -86,10 +86,14 @@ static inline float lzs_packed_x(uint64_t packed) {
 typedef struct lzs_histogram {
     float from, limit, per_bit;
     bool count; /* tokens count as 1 */
-    bool small; /* the gaps of the part at hand are all at least 8, so that no weight is above 2^23 */
     uint64_t above, total;
     uint64_t bins[LZS_BINS];
 } lzs_histogram;
+
+/* Sums of weights: of all tokens, and of those whose gap is below a limit. */
+typedef struct lzs_sums {
+    uint64_t total, above;
+} lzs_sums;
 
 /* The token that leads the race so far. */
 typedef struct lzs_race {
@@ -108,13 +112,17 @@ typedef struct lzs_kernels {
     bool (*max)(const lzs_row *row, float *maxima, float *best);
     /* The maximum of one group of a row that has a mask. */
     float (*max_of_group)(const lzs_row *row, int32_t group);
-    /* Appends the allowed tokens of [from, to) whose logit is within [low, high]. Returns the first that found no room,
-     * or `to`. */
-    int32_t (*gather)(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list);
+    /* Appends the allowed tokens from `from` on whose logit is within [low, high], given the row's maxima; from is a
+     * multiple of 64. Returns the first token of the first group for which there was no room, or n. */
+    int32_t (*gather)(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list);
+    /* How many of the n (a multiple of 16) maxima are at least `low`. */
+    int32_t (*count)(const float *maxima, int32_t n, float low);
     /* Adds the allowed tokens of [from, to) to the histogram; from is a multiple of 64, and there are at most 1,024. */
     void (*weigh)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram);
-    /* The sum of the weights of the allowed tokens of [from, to), at most 1,024, whose gaps are all at least 8. */
-    uint64_t (*sum)(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale);
+    /* Adds the weights of the allowed tokens of [from, to) to the sums, given the row's maxima; from is a multiple of 64, and
+     * there are at most 1,024 tokens. */
+    void (*sum)(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
+                lzs_sums *sums);
     /* The words of n groups from group 0 on; n is a multiple of 16. */
     void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
     /* The group's maximum and its word give a lower bound of its tokens' scores (lzs_group_bound). Writes the groups g < n (a
@@ -193,6 +201,10 @@ static inline int lzs_bit_count(uint32_t bits) {
 #endif
 }
 
+static inline int lzs_bit_count_64(uint64_t bits) {
+    return lzs_bit_count((uint32_t)bits) + lzs_bit_count((uint32_t)(bits >> 32));
+}
+
 static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {
     return mask == NULL || ((mask[id >> 5] >> (id & 31)) & 1u);
 }
@@ -215,13 +227,19 @@ static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     }
 }
 
-/* Below the score of every token of a group whose logits are at most `x`. The group's minimum is at least
- * v * 2^-6 * log2(e) with v = (k + 1/2) 2^-26 and k = word >> 6. The bits of a float, read as a number, lie below its log2,
- * so this is below the log2 of that minimum; 0.01 is more than all rounding. */
+/* Below log2(E) for noise E of at least (k + 1/2) 2^-bits log2(e), which is what a word gives (noise.h), before rounding. The
+ * bits of a float, read as a number, lie below its log2; 0.01 is more than all rounding. */
+#define LZS_BELOW_LOG2(bits) (127.0f + (float)(bits) - 0.5287f + 0.01f)
+#define LZS_GROUP_BITS (26 + 6)
+#define LZS_TOKEN_BITS 31
+
+static inline float lzs_log2_below(uint32_t k, float below) {
+    return (float)(int32_t)lzs_float_bits((float)(int32_t)k) * 0x1p-23f - below;
+}
+
+/* Below the score of every token of a group whose logits are at most `x`. */
 static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word) {
-    float k = (float)(int32_t)(word >> 6);
-    float log2_k = (float)(int32_t)lzs_float_bits(k) * 0x1p-23f - (127.0f + 26.0f + 6.0f - 0.5287f + 0.01f);
-    return (s.max - x) * s.scale + log2_k;
+    return (s.max - x) * s.scale + lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS));
 }
 
 /* One token of the race. They may come in any order: the smallest score wins, and the lowest id on ties. */

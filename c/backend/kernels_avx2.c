@@ -25,6 +25,7 @@ LZS_FN static inline vf v_set(float x) { return _mm256_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 LZS_FN static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 LZS_FN static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+LZS_FN static inline vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 LZS_FN static inline vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 LZS_FN static inline vm v_ge(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
 LZS_FN static inline vm v_gt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
@@ -32,7 +33,6 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CM
 LZS_FN static inline vm v_and(vm a, vm b) { return _mm256_and_ps(a, b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
 LZS_FN static inline uint32_t v_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
-LZS_FN static inline vi v_drop(vi a, vm m) { return _mm256_andnot_si256(_mm256_castps_si256(m), a); }
 LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
     __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each));
@@ -41,23 +41,36 @@ LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
     return _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), _mm256_loadu_ps(p), v_mask_of_bits(bits));
 }
+/* first, first + 1, ... */
+LZS_FN static inline vi v_ids(int32_t first) {
+    return _mm256_add_epi32(_mm256_set1_epi32(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
 LZS_FN static inline vi v_zero(void) { return _mm256_setzero_si256(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm256_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm256_cvtepi32_ps(x); }
+/* x less its integer part m */
+LZS_FN static inline vf v_fraction(vf x, vi m) { return _mm256_sub_ps(x, _mm256_cvtepi32_ps(m)); }
+/* lzs_weight_table of the lowest four bits */
+LZS_FN static inline vf v_weight_table(vi m) {
+    __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table), m);
+    __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(lzs_weight_table + 8), m);
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(m, 28))); /* by the fourth bit */
+}
 LZS_FN static inline vi v_bits_of(vf x) { return _mm256_castps_si256(x); }
-LZS_FN static inline vi v_shift_left_1(vi a) { return _mm256_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm256_srli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_4(vi a) { return _mm256_srli_epi32(a, 4); }
+LZS_FN static inline vi v_shift_left_8(vi a) { return _mm256_slli_epi32(a, 8); }
+LZS_FN static inline vi v_shift_right_8(vi a) { return _mm256_srli_epi32(a, 8); }
 LZS_FN static inline vi v_shift_right_6(vi a) { return _mm256_srli_epi32(a, 6); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm256_srlv_epi32(a, n); }
 LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm256_add_epi32(a, b); }
-/* 64-bit sums of 32-bit lanes */
-LZS_FN static inline vi v_add_wide(vi sums, vi w) {
-    sums = _mm256_add_epi64(sums, _mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)));
-    return _mm256_add_epi64(sums, _mm256_srli_epi64(w, 32));
-}
-LZS_FN static inline uint64_t v_sum_wide(vi sums) {
+LZS_FN static inline vi v_sub_int(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+LZS_FN static inline vi v_add_where(vi a, vm m, vi b) { return _mm256_add_epi32(a, _mm256_and_si256(_mm256_castps_si256(m), b)); }
+/* The sum of all lanes in 64 bits */
+LZS_FN static inline uint64_t v_sum_wide(vi a) {
+    __m256i odd = _mm256_srli_epi64(a, 32), even = _mm256_and_si256(a, _mm256_set1_epi64x(0xffffffff));
     uint64_t s[4];
-    _mm256_storeu_si256((__m256i *)s, sums);
+    _mm256_storeu_si256((__m256i *)s, _mm256_add_epi64(odd, even));
     return s[0] + s[1] + s[2] + s[3];
 }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */

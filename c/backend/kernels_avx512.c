@@ -25,6 +25,7 @@ LZS_FN static inline vf v_set(float x) { return _mm512_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 LZS_FN static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 LZS_FN static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+LZS_FN static inline vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 LZS_FN static inline vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 LZS_FN static inline vm v_ge(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 LZS_FN static inline vm v_gt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
@@ -32,26 +33,39 @@ LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b
 LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
-LZS_FN static inline vi v_drop(vi a, vm m) { return _mm512_maskz_mov_epi32((vm)~m, a); }
 /* -inf where the bit is 0 */
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
     return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), (vm)bits, p);
 }
+/* first, first + 1, ... */
+LZS_FN static inline vi v_ids(int32_t first) {
+    return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
+/* x less its integer part m */
+LZS_FN static inline vf v_fraction(vf x, vi m) {
+    (void)m;
+    return _mm512_reduce_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+/* lzs_weight_table of the lowest four bits */
+LZS_FN static inline vf v_weight_table(vi m) { return _mm512_permutexvar_ps(m, _mm512_loadu_ps(lzs_weight_table)); }
 LZS_FN static inline vi v_bits_of(vf x) { return _mm512_castps_si512(x); }
-LZS_FN static inline vi v_shift_left_1(vi a) { return _mm512_slli_epi32(a, 1); }
 LZS_FN static inline vi v_shift_right_1(vi a) { return _mm512_srli_epi32(a, 1); }
+LZS_FN static inline vi v_shift_right_4(vi a) { return _mm512_srli_epi32(a, 4); }
+LZS_FN static inline vi v_shift_left_8(vi a) { return _mm512_slli_epi32(a, 8); }
+LZS_FN static inline vi v_shift_right_8(vi a) { return _mm512_srli_epi32(a, 8); }
 LZS_FN static inline vi v_shift_right_6(vi a) { return _mm512_srli_epi32(a, 6); }
 LZS_FN static inline vi v_shift_right(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
 LZS_FN static inline vi v_add_int(vi a, vi b) { return _mm512_add_epi32(a, b); }
-/* 64-bit sums of 32-bit lanes */
-LZS_FN static inline vi v_add_wide(vi sums, vi w) {
-    sums = _mm512_add_epi64(sums, _mm512_and_si512(w, _mm512_set1_epi64(0xffffffff)));
-    return _mm512_add_epi64(sums, _mm512_srli_epi64(w, 32));
+LZS_FN static inline vi v_sub_int(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+LZS_FN static inline vi v_add_where(vi a, vm m, vi b) { return _mm512_mask_add_epi32(a, m, a, b); }
+/* The sum of all lanes in 64 bits */
+LZS_FN static inline uint64_t v_sum_wide(vi a) {
+    __m512i odd = _mm512_srli_epi64(a, 32), even = _mm512_and_si512(a, _mm512_set1_epi64(0xffffffff));
+    return (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(odd, even));
 }
-LZS_FN static inline uint64_t v_sum_wide(vi sums) { return (uint64_t)_mm512_reduce_add_epi64(sums); }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 LZS_FN static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     _mm512_storeu_si512(p, _mm512_maskz_compress_epi32((vm)bits, a));

@@ -25,6 +25,7 @@ static inline vf v_set(float x) { return vdupq_n_f32(x); }
 static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf v_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf v_mul(vf a, vf b) { return vmulq_f32(a, b); }
+static inline vf v_min(vf a, vf b) { return vminq_f32(a, b); }
 static inline vf v_max(vf a, vf b) { return vmaxnmq_f32(a, b); } /* the number where the other is NaN */
 static inline vm v_ge(vf a, vf b) { return vcgeq_f32(a, b); }
 static inline vm v_gt(vf a, vf b) { return vcgtq_f32(a, b); }
@@ -37,7 +38,6 @@ static inline uint32_t v_bits(vm m) {
     const uint32x4_t each = {1, 2, 4, 8};
     return vaddvq_u32(vandq_u32(m, each));
 }
-static inline vi v_drop(vi a, vm m) { return vbicq_u32(a, m); }
 static inline vm v_mask_of_bits(uint32_t bits) {
     const uint32x4_t each = {1, 2, 4, 8};
     return vtstq_u32(vdupq_n_u32(bits), each);
@@ -46,12 +46,27 @@ static inline vm v_mask_of_bits(uint32_t bits) {
 static inline vf v_load_if(const float *p, uint32_t bits) {
     return vbslq_f32(v_mask_of_bits(bits), vld1q_f32(p), vdupq_n_f32(-INFINITY));
 }
+/* first, first + 1, ... */
+static inline vi v_ids(int32_t first) {
+    const uint32x4_t each = {0, 1, 2, 3};
+    return vaddq_u32(vdupq_n_u32((uint32_t)first), each);
+}
 static inline vi v_zero(void) { return vdupq_n_u32(0); }
 static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
 static inline vf v_float(vi x) { return vcvtq_f32_s32(vreinterpretq_s32_u32(x)); }
+/* x less its integer part m */
+static inline vf v_fraction(vf x, vi m) { return vsubq_f32(x, v_float(m)); }
+/* lzs_weight_table of the lowest four bits: a look-up of the four bytes of each lane */
+static inline vf v_weight_table(vi m) {
+    uint32x4_t first = vmulq_u32(vandq_u32(m, vdupq_n_u32(15)), vdupq_n_u32(0x04040404));
+    uint8x16_t at = vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x03020100)));
+    return vreinterpretq_f32_u8(vqtbl4q_u8(vld1q_u8_x4((const uint8_t *)lzs_weight_table), at));
+}
 static inline vi v_bits_of(vf x) { return vreinterpretq_u32_f32(x); }
-static inline vi v_shift_left_1(vi a) { return vshlq_n_u32(a, 1); }
 static inline vi v_shift_right_1(vi a) { return vshrq_n_u32(a, 1); }
+static inline vi v_shift_right_4(vi a) { return vshrq_n_u32(a, 4); }
+static inline vi v_shift_left_8(vi a) { return vshlq_n_u32(a, 8); }
+static inline vi v_shift_right_8(vi a) { return vshrq_n_u32(a, 8); }
 static inline vi v_shift_right_6(vi a) { return vshrq_n_u32(a, 6); }
 /* 0 from n = 32 on; the instruction looks at the low byte of n only */
 static inline vi v_shift_right(vi a, vi n) {
@@ -59,11 +74,10 @@ static inline vi v_shift_right(vi a, vi n) {
     return vandq_u32(shifted, vcltq_u32(n, vdupq_n_u32(32)));
 }
 static inline vi v_add_int(vi a, vi b) { return vaddq_u32(a, b); }
-/* 64-bit sums of 32-bit lanes */
-static inline vi v_add_wide(vi sums, vi w) {
-    return vreinterpretq_u32_u64(vpadalq_u32(vreinterpretq_u64_u32(sums), w));
-}
-static inline uint64_t v_sum_wide(vi sums) { return vaddvq_u64(vreinterpretq_u64_u32(sums)); }
+static inline vi v_sub_int(vi a, vi b) { return vsubq_u32(a, b); }
+static inline vi v_add_where(vi a, vm m, vi b) { return vaddq_u32(a, vandq_u32(b, m)); }
+/* The sum of all lanes in 64 bits */
+static inline uint64_t v_sum_wide(vi a) { return vaddlvq_u32(a); }
 /* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];

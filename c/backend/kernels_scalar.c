@@ -30,14 +30,25 @@ static bool scalar_max(const lzs_row *row, float *maxima, float *best) {
     return nan;
 }
 
-static int32_t scalar_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
-    for (int32_t i = from; i < to; i++) {
-        float x = row->x[i];
-        if (!(x >= low && x <= high) || !lzs_allowed(row->mask, i)) continue;
-        if (list->n == list->capacity) return i;
-        list->packed[list->n++] = lzs_pack(x, i);
+static int32_t scalar_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list) {
+    for (int32_t first = from; first < row->n; first += LZS_GROUP) {
+        int32_t n = list->n;
+        if (maxima[lzs_group_of(first)] < low) continue;
+        for (int32_t i = first; i < first + LZS_GROUP && i < row->n; i++) {
+            float x = row->x[i];
+            if (!(x >= low && x <= high) || !lzs_allowed(row->mask, i)) continue;
+            if (n == list->capacity) return first;
+            list->packed[n++] = lzs_pack(x, i);
+        }
+        list->n = n;
     }
-    return to;
+    return row->n;
+}
+
+static int32_t scalar_count(const float *maxima, int32_t n, float low) {
+    int32_t count = 0;
+    for (int32_t g = 0; g < n; g++) count += maxima[g] >= low;
+    return count;
 }
 
 static void scalar_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *histogram) {
@@ -46,12 +57,16 @@ static void scalar_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softm
     }
 }
 
-static uint64_t scalar_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale) {
-    uint64_t sum = 0;
+static void scalar_sum(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale,
+                       float limit, lzs_sums *sums) {
+    (void)maxima;
     for (int32_t i = from; i < to; i++) {
-        if (lzs_allowed(row->mask, i)) sum += lzs_weight(lzs_gap_bits(scale, row->x[i]));
+        if (!lzs_allowed(row->mask, i)) continue;
+        float y = lzs_gap_bits(scale, row->x[i]);
+        uint32_t w = lzs_weight(y);
+        sums->total += w;
+        if (y < limit) sums->above += w;
     }
-    return sum;
 }
 
 static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
@@ -113,7 +128,7 @@ static int32_t scalar_find_long(const uint16_t *len, int32_t n, uint16_t least, 
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar",   scalar_scan,        scalar_max,        scalar_max_of_group, scalar_gather, scalar_weigh,
-    scalar_sum, scalar_group_words, scalar_contenders, scalar_favourite,    scalar_open,   scalar_extend,
-    scalar_find_long,
+    "scalar",     scalar_scan, scalar_max,         scalar_max_of_group, scalar_gather,    scalar_count,
+    scalar_weigh, scalar_sum,  scalar_group_words, scalar_contenders,   scalar_favourite, scalar_open,
+    scalar_extend, scalar_find_long,
 };

@@ -93,42 +93,65 @@ LZS_FN static float simd_max_of_group(const lzs_row *row, int32_t group) {
     return v_greatest(max_of_lanes(row, group * LZS_GROUP, &unordered, true));
 }
 
-LZS_FN static int32_t simd_gather(const lzs_row *row, int32_t from, int32_t to, float low, float high, lzs_list *list) {
+/* Whether a group has tokens to gather, and how many, is hard to predict: what does not depend on it is done first, for many
+ * groups at a time, and without branches. */
+LZS_FN static int32_t simd_gather(const lzs_row *row, const float *maxima, int32_t from, float low, float high, lzs_list *list) {
+    enum { CHUNK = 128 };
+    uint32_t groups[CHUNK + V_LANES];
+    uint64_t found[CHUNK];
+    int32_t n_whole = row->n / LZS_GROUP, g = (int32_t)lzs_group_of(from) / V_LANES * V_LANES;
     vf lows = v_set(low), highs = v_set(high);
-    int32_t i = from < to && from % LZS_GROUP ? from + LZS_GROUP - from % LZS_GROUP : from;
-    if (i > from) { /* up to a whole group */
-        int32_t head = i < to ? i : to, next = lzs_kernels_scalar.gather(row, from, head, low, high, list);
-        if (next < head || head == to) return next;
-    }
-    for (; to - i >= LZS_GROUP; i += LZS_GROUP) {
-        uint64_t bits = 0;
-        for (int v = 0; v < V_GROUP; v++) {
-            vf x = v_load(row->x + i + v * V_LANES);
-            bits |= (uint64_t)v_bits(v_and(v_ge(x, lows), v_ge(highs, x))) << (v * V_LANES);
+    while (g < n_whole) {
+        int n = 0, n_found = 0;
+        for (; g < n_whole && n <= CHUNK - V_LANES; g += V_LANES) { /* the groups that may have some */
+            uint32_t bits = v_bits(v_ge(v_load(maxima + g), lows));
+            if (g * LZS_GROUP < from) bits = bits >> (from / LZS_GROUP - g) << (from / LZS_GROUP - g);
+            if (n_whole - g < V_LANES) bits &= (1u << (n_whole - g)) - 1;
+            v_compress(groups + n, v_ids(g), bits);
+            n += lzs_bit_count(bits);
         }
-        if (!bits) continue;
-        if (row->mask) bits &= row->mask[i >> 5] | (uint64_t)row->mask[(i >> 5) + 1] << 32;
-        for (; bits; bits &= bits - 1) {
-            int32_t id = i + lzs_lowest_bit_64(bits);
-            if (list->n == list->capacity) return id;
-            list->packed[list->n++] = lzs_pack(row->x[id], id);
+        for (int k = 0; k < n; k++) { /* those that have */
+            int32_t first = (int32_t)groups[k] * LZS_GROUP;
+            uint64_t bits = 0;
+            for (int v = 0; v < V_GROUP; v++) {
+                vf x = v_load(row->x + first + v * V_LANES);
+                bits |= (uint64_t)v_bits(v_and(v_ge(x, lows), v_ge(highs, x))) << (v * V_LANES);
+            }
+            if (row->mask) bits &= row->mask[first >> 5] | (uint64_t)row->mask[(first >> 5) + 1] << 32;
+            groups[n_found] = groups[k];
+            found[n_found] = bits;
+            n_found += bits != 0;
+        }
+        for (int k = 0; k < n_found; k++) {
+            int32_t first = (int32_t)groups[k] * LZS_GROUP;
+            uint64_t bits = found[k];
+            if (list->capacity - list->n < LZS_GROUP && list->capacity - list->n < lzs_bit_count_64(bits)) return first;
+            uint64_t *packed = list->packed + list->n;
+            do {
+                int32_t id = first + lzs_lowest_bit_64(bits);
+                *packed++ = lzs_pack(row->x[id], id);
+                bits &= bits - 1;
+            } while (bits);
+            list->n = (int32_t)(packed - list->packed);
         }
     }
-    return lzs_kernels_scalar.gather(row, i, to, low, high, list);
+    int32_t rest = n_whole * LZS_GROUP;
+    return lzs_kernels_scalar.gather(row, maxima, rest > from ? rest : from, low, high, list);
 }
 
-/* lzs_weight of each lane; y >= 0 or inf. */
-LZS_FN static inline vi weights_of(vf y) {
-    vi n = v_truncate(v_add(y, v_set(0.5f)));
-    vf g = v_sub(v_float(n), y), p = v_set(0x1.41fbbap-13f);
-    p = v_add(v_mul(p, g), v_set(0x1.5f3e54p-10f));
-    p = v_add(v_mul(p, g), v_set(0x1.3b2d4cp-7f));
-    p = v_add(v_mul(p, g), v_set(0x1.c6aee8p-5f));
-    p = v_add(v_mul(p, g), v_set(0x1.ebfbdcp-3f));
-    p = v_add(v_mul(p, g), v_set(0x1.62e430p-1f));
-    p = v_add(v_mul(p, g), v_set(1.0f));
-    /* From y = 31.5 on, n is 32 or more (also where the float was too large to convert), and nothing is left. */
-    return v_shift_right(v_shift_left_1(v_truncate(v_mul(p, v_set(0x1p30f)))), n);
+LZS_FN static int32_t simd_count(const float *maxima, int32_t n, float low) {
+    int32_t count = 0;
+    for (int32_t g = 0; g < n; g += V_LANES) count += lzs_bit_count(v_bits(v_ge(v_load(maxima + g), v_set(low))));
+    return count;
+}
+
+/* lzs_weight of each lane, given 16 y; y >= 0 or inf. */
+LZS_FN static inline vi weights_of(vf s) {
+    vi m = v_truncate(s);
+    vf d = v_sub(v_fraction(s, m), v_set(LZS_WEIGHT_ORIGIN));
+    vf v = v_mul(v_add(v_mul(d, d), v_set(LZS_WEIGHT_LEAST)), v_weight_table(m));
+    /* From y = 32 on, 32 or more bits are shifted out (also where s was too large to convert), and nothing is left. */
+    return v_shift_right(v_truncate(v), v_shift_right_4(m));
 }
 
 /* y of each lane, for a finite maximum. */
@@ -136,84 +159,161 @@ LZS_FN static inline vf gaps_of(vf x, lzs_softmax_scale scale) {
     return v_mul(v_sub(v_set(scale.max), x), v_set(scale.scale));
 }
 
-/* Adds n tokens of the window to their bins; there is room for a whole vector behind the gaps. */
-LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count) {
-    v_store(gaps + n, v_set(h->from)); /* the last vector is read whole */
-    vf from = v_set(h->from), per_bit = v_set(h->per_bit);
+/* With this scale gaps_of gives 16 y, which has the bits of 16.0f * y wherever a weight depends on them. */
+LZS_FN static inline lzs_softmax_scale in_sixteenths(lzs_softmax_scale scale) {
+    return (lzs_softmax_scale){scale.max, scale.scale * 16.0f};
+}
+
+/* Sums of the weights of at most 1,024 tokens, in lanes of 32 bits: of the weights modulo 2^32, and of their upper 24 bits. The
+ * second, 2^23 * 256 at most, is exact, and the first tells what it leaves out. */
+typedef struct lane_sums {
+    vi low, high;
+} lane_sums;
+
+LZS_FN static inline lane_sums with_weights(lane_sums s, vi w) {
+    return (lane_sums){v_add_int(s.low, w), v_add_int(s.high, v_shift_right_8(w))};
+}
+
+LZS_FN static inline lane_sums with_weights_where(lane_sums s, vm where, vi w) {
+    return (lane_sums){v_add_where(s.low, where, w), v_add_where(s.high, where, v_shift_right_8(w))};
+}
+
+LZS_FN static inline uint64_t sum_of_lanes(lane_sums s) {
+    return (v_sum_wide(s.high) << 8) + v_sum_wide(v_sub_int(s.low, v_shift_left_8(s.high)));
+}
+
+/* Adds n tokens of the window, given 16 y, to their bins; there is room for a whole vector behind them. With `whole`, n is a
+ * multiple of V_LANES, and what lies beyond the window has no weight. */
+LZS_FN LZS_INLINE void fill_bins(lzs_histogram *h, float *gaps, int n, bool count, bool whole) {
+    vf from = v_set(h->from * 16.0f), per_16th = v_set(h->per_bit * 0.0625f), last = v_set((float)(LZS_BINS - 1));
     uint32_t weights[V_LANES], bins[V_LANES];
+    if (!whole) v_store(gaps + n, from); /* the last vector is read whole */
     for (int k = 0; k < n; k += V_LANES) {
-        vf y = v_load(gaps + k);
-        int left = n - k < V_LANES ? n - k : V_LANES;
-        v_store_int((int32_t *)bins, v_truncate(v_mul(v_sub(y, from), per_bit)));
+        vf y = v_load(gaps + k), bin = v_mul(v_sub(y, from), per_16th);
+        int left = whole || n - k > V_LANES ? V_LANES : n - k;
+        v_store_int((int32_t *)bins, v_truncate(whole ? v_min(bin, last) : bin));
         if (!count) v_store_int((int32_t *)weights, weights_of(y));
         for (int l = 0; l < left; l++) h->bins[bins[l]] += count ? 1 : weights[l];
     }
 }
 
-/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `small` says that no
- * weight is above 2^23, so that the 1,024 / V_LANES of a lane, at most 256, fit in 32 bits. */
+/* Gaps in the window wait until there are many, since branches on them would be hard to predict. `whole` says that the window
+ * has all tokens that have a weight. */
 LZS_FN LZS_INLINE void weigh_part(const lzs_row *row, int32_t from_id, int32_t to, lzs_softmax_scale scale,
-                                  lzs_histogram *h, bool masked, bool count, bool small) {
+                                  lzs_histogram *h, bool masked, bool count, bool whole) {
     enum { ROOM = 256 };
     float waiting[ROOM + 2 * V_LANES];
     int n_waiting = 0;
-    vf from = v_set(h->from), limit = v_set(h->limit);
-    vi above = v_zero(), total = v_zero();
+    vf from = v_set(h->from * 16.0f), limit = v_set(h->limit * 16.0f);
+    lane_sums total = {v_zero(), v_zero()}, above = total;
     uint64_t n_above = 0;
     int32_t i = from_id;
     for (; to - i >= V_LANES; i += V_LANES) {
-        vf y = gaps_of(loaded_if(row, i, masked), scale);
-        vm inner = v_ge(y, from);
-        uint32_t bits = v_bits(v_and(inner, v_gt(limit, y)));
+        vf y = gaps_of(loaded_if(row, i, masked), in_sixteenths(scale));
+        vm outer = v_gt(from, y);
+        uint32_t bits = v_bits(v_gt(limit, y)) & ~v_bits(outer);
         if (count) {
-            n_above += (uint64_t)lzs_bit_count(v_bits(v_gt(from, y)));
+            n_above += (uint64_t)lzs_bit_count(v_bits(outer));
         } else {
             vi w = weights_of(y);
-            total = small ? v_add_int(total, w) : v_add_wide(total, w);
-            above = small ? v_add_int(above, v_drop(w, inner)) : v_add_wide(above, v_drop(w, inner));
+            total = with_weights(total, w);
+            if (!whole) above = with_weights_where(above, outer, w);
         }
-        if (!V_COMPRESSES && !bits) continue;
-        v_compress((uint32_t *)waiting + n_waiting, v_bits_of(y), bits);
-        n_waiting += lzs_bit_count(bits);
+        if (whole) {
+            v_store(waiting + n_waiting, y);
+            n_waiting += V_LANES;
+        } else {
+            if (!V_COMPRESSES && !bits) continue;
+            v_compress((uint32_t *)waiting + n_waiting, v_bits_of(y), bits);
+            n_waiting += lzs_bit_count(bits);
+        }
         if (n_waiting < ROOM) continue;
-        fill_bins(h, waiting, n_waiting, count);
+        fill_bins(h, waiting, n_waiting, count, whole);
         n_waiting = 0;
     }
-    fill_bins(h, waiting, n_waiting, count);
-    if (small) {
-        above = v_add_wide(v_zero(), above);
-        total = v_add_wide(v_zero(), total);
-    }
-    h->above += count ? n_above : v_sum_wide(above);
-    h->total += v_sum_wide(total);
+    fill_bins(h, waiting, n_waiting, count, whole);
+    h->above += count ? n_above : sum_of_lanes(above);
+    h->total += sum_of_lanes(total);
     for (; i < to; i++) {
         if (lzs_allowed(row->mask, i)) lzs_weigh_one(h, lzs_gap_bits(scale, row->x[i]));
     }
 }
 
-LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h) {
-    bool small = h->small;
-    if (!(scale.max < INFINITY)) {
-        lzs_kernels_scalar.weigh(row, from, to, scale, h);
-    } else if (h->count) {
-        row->mask ? weigh_part(row, from, to, scale, h, true, true, true) : weigh_part(row, from, to, scale, h, false, true, true);
-    } else if (row->mask) {
-        small ? weigh_part(row, from, to, scale, h, true, false, true) : weigh_part(row, from, to, scale, h, true, false, false);
+LZS_FN LZS_INLINE void weigh_masked(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h,
+                                    bool masked) {
+    if (h->count) {
+        weigh_part(row, from, to, scale, h, masked, true, false);
+    } else if (h->from == 0.0f && h->limit == 32.0f && h->per_bit == 64.0f) {
+        weigh_part(row, from, to, scale, h, masked, false, true);
     } else {
-        small ? weigh_part(row, from, to, scale, h, false, false, true) : weigh_part(row, from, to, scale, h, false, false, false);
+        weigh_part(row, from, to, scale, h, masked, false, false);
     }
 }
 
-LZS_FN LZS_INLINE uint64_t sum_part(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, bool masked) {
-    vi total = v_zero();
-    int32_t i = from;
-    for (; to - i >= V_LANES; i += V_LANES) total = v_add_int(total, weights_of(gaps_of(loaded_if(row, i, masked), scale)));
-    return v_sum_wide(v_add_wide(v_zero(), total)) + lzs_kernels_scalar.sum(row, i, to, scale);
+LZS_FN static void simd_weigh(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale, lzs_histogram *h) {
+    if (!(scale.max < INFINITY)) {
+        lzs_kernels_scalar.weigh(row, from, to, scale, h);
+    } else {
+        row->mask ? weigh_masked(row, from, to, scale, h, true) : weigh_masked(row, from, to, scale, h, false);
+    }
 }
 
-LZS_FN static uint64_t simd_sum(const lzs_row *row, int32_t from, int32_t to, lzs_softmax_scale scale) {
-    if (!(scale.max < INFINITY)) return lzs_kernels_scalar.sum(row, from, to, scale);
-    return row->mask ? sum_part(row, from, to, scale, true) : sum_part(row, from, to, scale, false);
+enum { BLOCK = 256 }; /* four groups */
+
+/* The sums of a block. `small` says that its weights in a lane add up to less than 2^32, `outer` that some may be above. */
+LZS_FN LZS_INLINE void sum_block(const lzs_row *row, int32_t i, lzs_softmax_scale scale, vf limit,
+                                 lane_sums *total, lane_sums *above, bool masked, bool small, bool outer) {
+    vi all = v_zero(), outside = v_zero();
+    for (int v = 0; v < BLOCK / V_LANES; v++) {
+        vf y = gaps_of(loaded_if(row, i + v * V_LANES, masked), scale);
+        vi w = weights_of(y);
+        if (small) {
+            all = v_add_int(all, w);
+            if (outer) outside = v_add_where(outside, v_gt(limit, y), w);
+        } else {
+            *total = with_weights(*total, w);
+            if (outer) *above = with_weights_where(*above, v_gt(limit, y), w);
+        }
+    }
+    if (small) *total = with_weights(*total, all);
+    if (small && outer) *above = with_weights(*above, outside);
+}
+
+/* What a block needs depends on its best token: none of its weights are larger. */
+LZS_FN LZS_INLINE void sum_part(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale,
+                                float limit, lzs_sums *sums, bool masked) {
+    const float small = BLOCK / V_LANES == 16 ? 3.0f : BLOCK / V_LANES == 32 ? 4.0f : 5.0f; /* a sum of 2^(small + 1) weights */
+    lane_sums total = {v_zero(), v_zero()}, above = total;
+    lzs_softmax_scale scale_16 = in_sixteenths(scale);
+    vf limits = v_set(limit * 16.0f);
+    int32_t i = from;
+    for (; to - i >= BLOCK; i += BLOCK) {
+        const float *groups = maxima + lzs_group_of(i);
+        float a = groups[0] > groups[1] ? groups[0] : groups[1], b = groups[2] > groups[3] ? groups[2] : groups[3];
+        float y = lzs_gap_bits(scale, a > b ? a : b);
+        if (y >= 31.0f) continue; /* weights are 0 */
+        if (y < small) {
+            sum_block(row, i, scale_16, limits, &total, &above, masked, false, true);
+        } else if (y < limit) {
+            sum_block(row, i, scale_16, limits, &total, &above, masked, true, true);
+        } else {
+            sum_block(row, i, scale_16, limits, &total, &above, masked, true, false);
+        }
+    }
+    sums->total += sum_of_lanes(total);
+    sums->above += sum_of_lanes(above);
+    lzs_kernels_scalar.sum(row, maxima, i, to, scale, limit, sums);
+}
+
+LZS_FN static void simd_sum(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale,
+                            float limit, lzs_sums *sums) {
+    if (!(scale.max < INFINITY)) {
+        lzs_kernels_scalar.sum(row, maxima, from, to, scale, limit, sums);
+    } else if (row->mask) {
+        sum_part(row, maxima, from, to, scale, limit, sums, true);
+    } else {
+        sum_part(row, maxima, from, to, scale, limit, sums, false);
+    }
 }
 
 /* The keys of the ten rounds of Philox, two each; in memory, because a load that broadcasts costs no more than a load. */
@@ -236,14 +336,14 @@ LZS_FN static void simd_group_words(lzs_noise_key key, int32_t n, uint32_t *word
     for (; g < n; g += 4) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
 }
 
-/* Below log2((k + 1/2) * log2(e)) for k = word >> shift, less the constant: lzs_group_bound says why. */
-LZS_FN static inline vf log2_below(vi k, float constant) {
-    return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(constant));
+/* lzs_log2_below of each lane */
+LZS_FN static inline vf log2_below(vi k, float below) {
+    return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(below));
 }
 
 LZS_FN static inline vf bounds_of(const float *maxima, const uint32_t *words, lzs_softmax_scale scale) {
     vi k = v_shift_right_6(v_load_int((const int32_t *)words));
-    return v_add(gaps_of(v_load(maxima), scale), log2_below(k, 127.0f + 26.0f + 6.0f - 0.5287f + 0.01f));
+    return v_add(gaps_of(v_load(maxima), scale), log2_below(k, LZS_BELOW_LOG2(LZS_GROUP_BITS)));
 }
 
 LZS_FN static int32_t simd_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
@@ -279,10 +379,11 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
         lzs_kernels_scalar.open(row, group, word, cut, race);
         return;
     }
-    /* No score is below its gap plus the log2 of the minimum, or of its own word's part of the noise. */
+    /* No score is below its gap plus the log2 of the minimum, or of its own word's part of the noise. Of both there are bounds
+     * that cost little. */
     const float *x = row->x + first;
-    float minimum = lzs_group_minimum(word);
-    vf least = v_set(lzs_key_float(cut.key)), bound_of_minimum = v_set(lzs_log2(minimum) - 0.01f);
+    vf least = v_set(lzs_key_float(cut.key));
+    vf bound_of_minimum = v_set(lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS)));
     uint64_t possible = 0;
     for (int v = 0; v < V_GROUP; v++) {
         vf logits = v_load(x + v * V_LANES), bound = v_add(gaps_of(logits, race->scale), bound_of_minimum);
@@ -292,7 +393,7 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
     if (row->mask) possible &= row->mask[first >> 5] | (uint64_t)row->mask[(first >> 5) + 1] << 32;
     if (!possible) return;
     uint32_t words[LZS_GROUP];
-    bool few = lzs_bit_count((uint32_t)possible) + lzs_bit_count((uint32_t)(possible >> 32)) <= FEW;
+    bool few = lzs_bit_count_64(possible) <= FEW;
     if (!few) {
         uint64_t keys[20], by_word = (uint64_t)1 << (holder - first); /* the holder's own word does not count */
         round_keys(race->key, keys);
@@ -302,7 +403,7 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
             for (int k = 0; k < 4; k++) {
                 int at = (v + k) * V_LANES;
                 v_store_int((int32_t *)words + at, c[k]);
-                vf own = log2_below(v_shift_right_1(c[k]), 127.0f + 31.0f - 0.5287f + 0.01f);
+                vf own = log2_below(v_shift_right_1(c[k]), LZS_BELOW_LOG2(LZS_TOKEN_BITS));
                 vf bound = v_add(gaps_of(v_load(x + at), race->scale), own);
                 by_word |= (uint64_t)v_bits(v_ge(v_set(race->score), bound)) << at;
             }
@@ -311,10 +412,16 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
     }
     for (; possible; possible &= possible - 1) {
         int32_t member = lzs_lowest_bit_64(possible), id = first + member;
-        if (!lzs_inside(cut, lzs_key(x[member]), id)) continue;
-        float noise = minimum;
-        if (id != holder) noise = lzs_member_noise(minimum, few ? lzs_token_word(race->key, id) : words[member]);
-        lzs_run(race, x[member], id, noise);
+        float noise = 0.0f;
+        if (id != holder) {
+            uint32_t own = few ? lzs_token_word(race->key, id) : words[member];
+            float bound = lzs_gap_bits(race->scale, x[member]) + lzs_log2_below(own >> 1, LZS_BELOW_LOG2(LZS_TOKEN_BITS));
+            if (bound > race->score) continue;
+            noise = lzs_member_noise(lzs_group_minimum(word), own);
+        } else {
+            noise = lzs_group_minimum(word);
+        }
+        if (lzs_inside(cut, lzs_key(x[member]), id)) lzs_run(race, x[member], id, noise);
     }
 }
 
@@ -338,7 +445,6 @@ LZS_FN static int32_t simd_find_long(const uint16_t *len, int32_t n, uint16_t le
 }
 
 const lzs_kernels LZS_TABLE = {
-    LZS_NAME, simd_scan,        simd_max,        simd_max_of_group, simd_gather, simd_weigh,
-    simd_sum, simd_group_words, simd_contenders, simd_favourite,    simd_open,   simd_extend,
-    simd_find_long,
+    LZS_NAME, simd_scan,        simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,
+    simd_sum, simd_group_words, simd_contenders, simd_favourite,    simd_open,   simd_extend, simd_find_long,
 };

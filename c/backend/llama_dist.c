@@ -14,7 +14,7 @@ lzs_status lzs_llama_dist_pick(lzs_backend *b, const lzs_candidates *c, const lz
     if (!c->listed) {
         float low = lzs_key_float(c->cut.key);
         list->n = 0;
-        if (b->kernels->gather(&c->row, 0, c->row.n, low, INFINITY, list) < c->row.n) return LZS_ESPACE;
+        if (b->kernels->gather(&c->row, b->maxima, 0, low, INFINITY, list) < c->row.n) return LZS_ESPACE;
         if (list->n + c->n_edits > list->capacity) return LZS_ESPACE;
         for (int32_t i = 0; i < c->n_edits; i++) {
             if (c->values[i] >= low) list->packed[list->n++] = lzs_pack(c->values[i], c->edits[i].token);

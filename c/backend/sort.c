@@ -3,27 +3,18 @@
 
 #include <string.h>
 
-/* Shell sort with the gaps of Ciura 2001, continued: short, in place, and never quadratic in practice. Once for each width
- * of key. */
-#define DEFINE_SHELL_SORT(name, type) \
-    static void name(type *keys, int32_t n) { \
-        static const int32_t gaps[] = {1, 4, 10, 23, 57, 132, 301, 701, 1577, 3548, 7983, 17961, 40412, 90927, 204585}; \
-        for (int g = (int)(sizeof gaps / sizeof *gaps) - 1; g >= 0; g--) { \
-            int32_t gap = gaps[g]; \
-            for (int32_t i = gap; i < n; i++) { \
-                type moved = keys[i]; \
-                int32_t j = i; \
-                for (; j >= gap && keys[j - gap] < moved; j -= gap) keys[j] = keys[j - gap]; \
-                keys[j] = moved; \
-            } \
-        } \
-    }
-
-DEFINE_SHELL_SORT(shell_sort, uint64_t)
-DEFINE_SHELL_SORT(shell_sort_32, uint32_t)
-
+/* Shell sort with the gaps of Ciura 2001, continued: short, in place, and never quadratic in practice. */
 void lzs_sort_keys(uint64_t *keys, int32_t n) {
-    shell_sort(keys, n);
+    static const int32_t gaps[] = {1, 4, 10, 23, 57, 132, 301, 701, 1577, 3548, 7983, 17961, 40412, 90927, 204585};
+    for (int g = (int)(sizeof gaps / sizeof *gaps) - 1; g >= 0; g--) {
+        int32_t gap = gaps[g];
+        for (int32_t i = gap; i < n; i++) {
+            uint64_t moved = keys[i];
+            int32_t j = i;
+            for (; j >= gap && keys[j - gap] < moved; j -= gap) keys[j] = keys[j - gap];
+            keys[j] = moved;
+        }
+    }
 }
 
 void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room) {
@@ -54,31 +45,27 @@ void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room) {
 
 /* Hoare's FIND (1961) with the median of three as its pivot. It takes a few rounds per bit of n; where an unlucky order of
  * keys makes it take many more, what is left is sorted. */
-#define DEFINE_KTH_LARGEST(name, type, sort) \
-    type name(type *keys, int32_t n, int32_t k) { \
-        int32_t low = 0, high = n - 1, rounds = 64; \
-        while (low < high) { \
-            type a = keys[low], b = keys[low + (high - low) / 2], c = keys[high]; \
-            type pivot = a > b ? (b > c ? b : a > c ? c : a) : (a > c ? a : b > c ? c : b); \
-            int32_t i = low, j = high; \
-            if (rounds-- == 0) { \
-                sort(keys + low, high - low + 1); \
-                break; \
-            } \
-            while (i <= j) { \
-                while (keys[i] > pivot) i++; \
-                while (keys[j] < pivot) j--; \
-                if (i <= j) { \
-                    type swapped = keys[i]; \
-                    keys[i++] = keys[j]; \
-                    keys[j--] = swapped; \
-                } \
-            } \
-            if (j < k - 1) low = i; \
-            if (k - 1 < i) high = j; \
-        } \
-        return keys[k - 1]; \
+uint64_t lzs_kth_largest(uint64_t *keys, int32_t n, int32_t k) {
+    int32_t low = 0, high = n - 1, rounds = 64;
+    while (low < high) {
+        uint64_t a = keys[low], b = keys[low + (high - low) / 2], c = keys[high];
+        uint64_t pivot = a > b ? (b > c ? b : a > c ? c : a) : (a > c ? a : b > c ? c : b);
+        int32_t i = low, j = high;
+        if (rounds-- == 0) {
+            lzs_sort_keys(keys + low, high - low + 1);
+            break;
+        }
+        while (i <= j) {
+            while (keys[i] > pivot) i++;
+            while (keys[j] < pivot) j--;
+            if (i <= j) {
+                uint64_t swapped = keys[i];
+                keys[i++] = keys[j];
+                keys[j--] = swapped;
+            }
+        }
+        if (j < k - 1) low = i;
+        if (k - 1 < i) high = j;
     }
-
-DEFINE_KTH_LARGEST(lzs_kth_largest, uint64_t, shell_sort)
-DEFINE_KTH_LARGEST(lzs_kth_largest_32, uint32_t, shell_sort_32)
+    return keys[k - 1];
+}

@@ -12,6 +12,5 @@ void lzs_sort_keys_with(uint64_t *keys, int32_t n, uint64_t *room);
 
 /* The k-th largest of n keys, 1 <= k <= n; reorders them so that the k largest come first. */
 uint64_t lzs_kth_largest(uint64_t *keys, int32_t n, int32_t k);
-uint32_t lzs_kth_largest_32(uint32_t *keys, int32_t n, int32_t k);
 
 #endif

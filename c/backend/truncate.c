@@ -1,10 +1,12 @@
 /* truncate.c - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending).
  *
  * The vocabulary is never sorted. A top-k of up to LZS_LIST / 2 takes the few tokens above a bound that the maxima of the
- * groups give. A longer one, and top-p, sum a histogram of gaps, of counts or of integer weights, in a window around a
- * guess, and look closer at the one bin where the target falls. Min-p is a binary search over keys. Sums of integers do
- * not depend on the order of addition, so a cut has the same bits on every machine. Only where thousands of tokens have
- * nearly the same logit does a radix descent over the whole row decide.
+ * groups give. Top-p guesses where its cut is from a sample, adds up the exact weight above the guess in one pass over the
+ * row, and takes the tokens between the guess and the cut. A longer top-k, and top-p in rows where many tokens have nearly the
+ * same logit, sum a histogram of gaps, of counts or of integer weights, in a window around a guess, and look closer at
+ * the one bin where the target falls. Min-p is a binary search over keys. Sums of integers do not depend on the order of
+ * addition, so a cut has the same bits on every machine, and a guess decides about time only. Where even the bins are too
+ * coarse, a radix descent over the whole row decides.
  */
 #include <math.h>
 #include <string.h>
@@ -88,40 +90,13 @@ static bool gather_edited(const lzs_candidates *c, float low, float high, lzs_li
     return true;
 }
 
-/* A walk over the parts of a row whose maximum is at least `low`: whole stretches, or single groups where few will be. */
-typedef struct parts {
-    int32_t groups_each; /* groups of a part: 1 or LZS_STRETCH_GROUPS */
-    int32_t next, from, to;
-} parts;
-
-static bool next_part(const search *s, parts *p, float low) {
-    const lzs_backend *b = s->b;
-    int32_t n_vocab = s->c->row.n, n = lzs_stretches(n_vocab) * LZS_STRETCH_GROUPS;
-    while (p->next < n) {
-        int32_t group = p->next;
-        if (group % LZS_STRETCH_GROUPS == 0 && b->best[group / LZS_STRETCH_GROUPS] < low) {
-            p->next += LZS_STRETCH_GROUPS;
-            continue;
-        }
-        p->next += p->groups_each;
-        if (p->groups_each == 1 && b->maxima[group] < low) continue;
-        p->from = group * LZS_GROUP;
-        p->to = n_vocab - p->from < p->groups_each * LZS_GROUP ? n_vocab : p->from + p->groups_each * LZS_GROUP;
-        return true;
-    }
-    return false;
-}
-
 /* The tokens whose keys are from low to high; false when there are too many for the list. */
 static bool gather(const search *s, uint32_t low, uint32_t high) {
     const lzs_row *row = &s->c->row;
     lzs_list *list = &s->b->list;
     float least = lzs_key_float(low), most = lzs_key_float(high);
-    parts p = {.groups_each = LZS_STRETCH_GROUPS};
     list->n = 0;
-    while (next_part(s, &p, least)) {
-        if (s->b->kernels->gather(row, p.from, p.to, least, most, list) < p.to) return false;
-    }
+    if (s->b->kernels->gather(row, s->b->maxima, 0, least, most, list) < row->n) return false;
     return gather_edited(s->c, least, most, list);
 }
 
@@ -177,38 +152,31 @@ static void weigh_maxima(const search *s, lzs_histogram *h) {
 
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut);
 
-/* A logit that at least k tokens reach: the k-th largest maximum of parts that do not overlap, groups or whole stretches. In
- * a vocabulary of fewer groups than k it is the k-th largest logit itself. */
+/* A logit that at least k tokens reach: about the k-th largest maximum of parts that do not overlap, groups or whole stretches.
+ * In a vocabulary of fewer groups than k it is the k-th largest logit itself. Edited tokens could only raise it. */
 static float lower_bound(const search *s, const lzs_plan *plan) {
-    const lzs_candidates *c = s->c;
+    enum { STEPS = 20 }; /* of 32: the rest would tell apart what differs by a part in a thousand */
     lzs_backend *b = s->b;
-    int32_t n_stretches = lzs_stretches(c->row.n), n = n_stretches * LZS_STRETCH_GROUPS;
-    int32_t k = plan->top_k;
-    bool whole = 2 * k <= n_stretches;
-    if (whole) n = n_stretches;
+    int32_t n_stretches = lzs_stretches(s->c->row.n), n = n_stretches * LZS_STRETCH_GROUPS, k = plan->top_k;
+    const float *maxima = b->maxima;
     if (n < k) {
         lzs_cut cut;
-        return c->row.n > LZS_LIST && histogram_cut(s, plan, true, &cut) ? lzs_key_float(cut.key) : -FLT_MAX;
+        return s->c->row.n > LZS_LIST && histogram_cut(s, plan, true, &cut) ? lzs_key_float(cut.key) : -FLT_MAX;
     }
-    if (!whole) { /* so many maxima are counted faster than they are put in order, and to a 64th of a bit */
-        lzs_histogram *h = b->scratch.histogram;
-        uint64_t target = (uint64_t)k;
-        set_window(h, 0.0f, 32.0f, 64.0f, true);
-        weigh_maxima(s, h);
-        float limit = (float)(crossing_bin(h, &target) + 1) / 64.0f;
-        uint32_t bottom = lzs_key(-FLT_MAX) - 1, top = lzs_key(s->scale.max);
-        if (limit <= 32.0f) return lzs_key_float(first_within(s->scale, bottom, top, float_before(limit)));
+    if (2 * k <= n_stretches) {
+        maxima = b->best;
+        for (n = n_stretches; n % LZS_STRETCH_GROUPS; n++) b->best[n] = -INFINITY; /* there is room */
     }
-    uint32_t *keys = b->scratch.words;
-    const float *maxima = whole ? b->best : b->maxima;
-    for (int32_t i = 0; i < n; i++) keys[i] = lzs_key(maxima[i]);
-    for (int32_t i = 0; i < c->n_edits; i++) {
-        int32_t id = c->edits[i].token;
-        uint32_t part = whole ? (uint32_t)id / LZS_STRETCH : lzs_group_of(id), key = lzs_key(c->values[i]);
-        if (key > keys[part]) keys[part] = key;
+    uint32_t low = lzs_key(-FLT_MAX), high = lzs_key(s->scale.max) + 1;
+    for (int step = 0; step < STEPS; step++) {
+        uint32_t middle = low + (high - low) / 2;
+        if (b->kernels->count(maxima, n, lzs_key_float(middle)) >= k) {
+            low = middle;
+        } else {
+            high = middle;
+        }
     }
-    float bound = lzs_key_float(lzs_kth_largest_32(keys, n, k));
-    return bound > -FLT_MAX ? bound : -FLT_MAX; /* -inf: fewer than k parts have an allowed token */
+    return lzs_key_float(low);
 }
 
 /* Leaves the k best of a list, in any order, and those equal to the k-th if ties are kept. Returns the k-th, or 0 when there
@@ -232,14 +200,11 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
     float low = lower_bound(s, plan);
     list.n = 0;
     if (!s->keep_ties && list.capacity > 4 * k + 256) list.capacity = 4 * k + 256; /* a flat row fills what there is */
-    parts p = {.groups_each = 2 * k <= lzs_stretches(row->n) ? 1 : LZS_STRETCH_GROUPS};
-    while (next_part(s, &p, low)) {
-        int32_t at = p.from;
-        while ((at = s->b->kernels->gather(row, at, p.to, low, INFINITY, &list)) < p.to) {
-            uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
-            if (list.n == list.capacity) return false;
-            low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
-        }
+    int32_t at = 0;
+    while ((at = s->b->kernels->gather(row, s->b->maxima, at, low, INFINITY, &list)) < row->n) {
+        uint32_t last = lzs_packed_key(keep_best(&list, k, s->keep_ties));
+        if (list.capacity - list.n < LZS_GROUP) return false;
+        low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
     }
     uint64_t worst = keep_best(&list, k, s->keep_ties);
     for (int32_t i = 0; i < s->c->n_edits; i++) { /* edited tokens come in any order, so each tie is looked at */
@@ -260,21 +225,14 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
 
 /* Adds all tokens, edited or not. What a stretch adds depends on its best token. */
 static void weigh(const search *s, lzs_histogram *h) {
-    enum { SMALL = 8 };
     const lzs_kernels *kernels = s->b->kernels;
     const lzs_row *row = &s->c->row;
     for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
         int32_t from = i * LZS_STRETCH, to = lzs_stretch_end(row->n, i);
         float y = lzs_gap_bits(s->scale, s->b->best[i]);
-        h->small = y >= SMALL;
-        if (y >= h->limit && (h->count || y >= 31.5f)) continue; /* it adds nothing: from 31.5 on weights are 0 */
-        if (y >= h->limit && h->small) {
-            h->total += kernels->sum(row, from, to, s->scale);
-        } else {
-            kernels->weigh(row, from, to, s->scale, h);
-        }
+        if (y >= h->limit && (h->count || y >= 31.0f)) continue; /* it adds nothing: from 31 on weights are 0 */
+        kernels->weigh(row, from, to, s->scale, h);
     }
-    h->small = false;
     for (int32_t from = 0; from < s->c->n_edits; from += LZS_STRETCH) {
         int32_t left = s->c->n_edits - from;
         lzs_row edited = {s->c->values + from, left < LZS_STRETCH ? left : LZS_STRETCH, NULL};
@@ -282,9 +240,21 @@ static void weigh(const search *s, lzs_histogram *h) {
     }
 }
 
-/* About where the target falls, in bits below the top: from the best token of every group, which often hold most of the
+/* The sums of all tokens, edited or not. */
+static lzs_sums sum_all(const search *s, float limit) {
+    const lzs_backend *b = s->b;
+    const lzs_row *row = &s->c->row, edited = {s->c->values, s->c->n_edits, NULL};
+    lzs_sums sums = {0, 0};
+    for (int32_t i = 0; i < lzs_stretches(row->n); i++) {
+        b->kernels->sum(row, b->maxima, i * LZS_STRETCH, lzs_stretch_end(row->n, i), s->scale, limit, &sums);
+    }
+    lzs_kernels_scalar.sum(&edited, NULL, 0, edited.n, s->scale, limit, &sums);
+    return sums;
+}
+
+/* About where the target falls, in bins of the histogram, 64 a bit: from the best token of every group, which often hold most of the
  * weight, and the other tokens of one group of each stretch, which stand for all 16. */
-static float guess(const search *s, const lzs_plan *plan, bool count) {
+static int32_t guess(const search *s, const lzs_plan *plan, bool count) {
     const lzs_row *row = &s->c->row;
     const lzs_kernels *kernels = s->b->kernels;
     lzs_histogram *h = s->b->scratch.histogram;
@@ -303,7 +273,7 @@ static float guess(const search *s, const lzs_plan *plan, bool count) {
     h->total *= LZS_STRETCH_GROUPS;
     weigh_maxima(s, h);
     uint64_t target = count ? (uint64_t)plan->top_k : top_p_target(plan->top_p, h->total);
-    return (float)crossing_bin(h, &target) / 64.0f;
+    return crossing_bin(h, &target);
 }
 
 /* Counts the allowed tokens of [from, to) with this key in buckets of `size` ids. */
@@ -337,14 +307,120 @@ static int32_t nth_equal(const search *s, uint32_t key, uint64_t nth) {
     return here >= nth ? from : -1;
 }
 
+/* The tokens with gaps in [from, limit) go into it; false when there are too many. */
+static bool gather_gaps(const search *s, float from, float limit) {
+    uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
+    uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
+    return gather(s, low, from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top);
+}
+
+/* The cut where the weights, or counts, of the tokens of the list, in order, reach the target, which all together do. */
+static lzs_cut cut_of_list(const search *s, bool count, uint64_t target) {
+    lzs_list *list = &s->b->list;
+    int32_t half = list->capacity / 2; /* the scratch memory has the histogram */
+    if (list->n <= half) {
+        lzs_sort_keys_with(list->packed, list->n, list->packed + half);
+    } else {
+        lzs_sort_keys(list->packed, list->n);
+    }
+    shorten(list, reaching(list, s->scale, count, target), s->keep_ties);
+    uint64_t last = list->packed[list->n - 1];
+    return (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
+}
+
+/* The same for weights where all gaps are in [from, limit), of at most 32 bits: only the bin where the target falls is sorted. */
+static lzs_cut cut_of_window(const search *s, float from, float limit, uint64_t target) {
+    enum { FEW = 64 };
+    lzs_list *list = &s->b->list;
+    lzs_histogram *h = s->b->scratch.histogram;
+    if (list->n > FEW) {
+        float per_bit = 64.0f;
+        while ((limit - from) * per_bit <= LZS_BINS / 2) per_bit *= 2.0f;
+        set_window(h, from, limit, per_bit, false);
+        for (int32_t i = 0; i < list->n; i++) lzs_weigh_one(h, lzs_gap_bits(s->scale, lzs_packed_x(list->packed[i])));
+        int32_t bin = crossing_bin(h, &target), n = 0;
+        for (int32_t i = 0; i < list->n; i++) {
+            float y = lzs_gap_bits(s->scale, lzs_packed_x(list->packed[i]));
+            list->packed[n] = list->packed[i];
+            n += (int32_t)((y - from) * per_bit) == bin;
+        }
+        list->n = n;
+    }
+    return cut_of_list(s, false, target);
+}
+
+static uint64_t sum_of_list(const search *s) {
+    const lzs_list *list = &s->b->list;
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < list->n; i++) sum += lzs_weight(lzs_gap_bits(s->scale, lzs_packed_x(list->packed[i])));
+    return sum;
+}
+
+/* What the histogram of the guess expects on the way from one bin to those below or above it. */
+typedef struct forecast {
+    int32_t bin;    /* where a weight is reached */
+    int32_t end;    /* where it is reached with something to spare */
+    int32_t tokens; /* up to there */
+} forecast;
+
+static forecast forecast_of(const lzs_histogram *h, int32_t at, bool down, uint64_t weight) {
+    enum { SPARE_BINS = 2 };
+    forecast f = {at, at, 0};
+    uint64_t sum = 0, tokens = 0;
+    for (int spare = SPARE_BINS; spare > 0 && (down ? f.end < LZS_BINS : f.end > 0);) {
+        int32_t bin = down ? f.end++ : --f.end;
+        uint32_t each = lzs_weight((float)bin / 64.0f);
+        sum += h->bins[bin];
+        tokens += each ? h->bins[bin] / each : 0;
+        if (sum < weight) f.bin = f.end;
+        if (sum >= weight + weight / 8) spare--;
+    }
+    f.tokens = tokens < INT32_MAX ? (int32_t)tokens : INT32_MAX;
+    return f;
+}
+
+/* Top-p's cut. The exact weight above a guess says how far off the guess is, and the guess's histogram which tokens lie
+ * between it and the cut. They go into the list, or, where they are too many, the guess is mended first. False where
+ * thousands of tokens have nearly the same logit. */
+static bool top_p_cut(const search *s, const lzs_plan *plan, lzs_cut *cut) {
+    enum { ROUNDS = 6, MANY = 1600 };
+    if (s->c->row.n <= LZS_LIST && gather_gaps(s, 0.0f, 32.0f)) { /* all that have a weight */
+        *cut = cut_of_window(s, 0.0f, 32.0f, top_p_target(plan->top_p, sum_of_list(s)));
+        return true;
+    }
+    int32_t at = guess(s, plan, false);
+    const lzs_histogram *h = s->b->scratch.histogram;
+    lzs_sums sums = sum_all(s, (float)at / 64.0f);
+    uint64_t target = top_p_target(plan->top_p, sums.total);
+    for (int round = 0; round < ROUNDS; round++) {
+        bool down = sums.above < target;
+        forecast f = forecast_of(h, at, down, down ? target - sums.above : sums.above - target);
+        float from = (float)(down ? at : f.end) / 64.0f, limit = (float)(down ? f.end : at) / 64.0f;
+        if (f.tokens > MANY || !gather_gaps(s, from, limit)) {
+            if (f.bin == at) return false;
+            at = f.bin;
+            sums = sum_all(s, (float)at / 64.0f);
+            continue;
+        }
+        uint64_t here = sum_of_list(s), above = down ? sums.above : sums.above - here;
+        if (above < target && above + here >= target) {
+            *cut = cut_of_window(s, from, limit, target - above);
+            return true;
+        }
+        sums.above = down ? above + here : above; /* the window was too short */
+        at = f.end;
+    }
+    return false;
+}
+
 /* Where the cumulative weight, or count, of all tokens in order reaches what top-p, or top-k, asks for. False when
  * thousands of tokens have so nearly the same logit that bins do not tell them apart. */
 static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs_cut *cut) {
-    uint32_t top = lzs_key(s->scale.max), bottom = lzs_key(-FLT_MAX) - 1;
+    uint32_t top = lzs_key(s->scale.max);
     lzs_histogram *h = s->b->scratch.histogram;
     float from = 0.0f, limit = 32.0f;
     if (s->c->row.n > LZS_STRETCH) { /* else the row is small: all of it at once */
-        float at = guess(s, plan, count), off = 0.25f;
+        float at = (float)guess(s, plan, count) / 64.0f, off = 0.25f;
         from = at > off ? at - off : 0.0f;
         limit = at + off;
     }
@@ -369,19 +445,8 @@ static bool histogram_cut(const search *s, const lzs_plan *plan, bool count, lzs
     for (int zoom = 0; zoom < 2; zoom++) {
         from = h->from + (float)bin / h->per_bit;
         limit = from + 1.0f / h->per_bit;
-        uint32_t low = first_within(s->scale, bottom, top, float_before(limit));
-        uint32_t high = from > 0.0f ? first_within(s->scale, bottom, top, float_before(from)) - 1 : top;
-        if (gather(s, low, high)) {
-            lzs_list *list = &s->b->list;
-            int32_t half = list->capacity / 2; /* the scratch memory has the histogram */
-            if (list->n <= half) {
-                lzs_sort_keys_with(list->packed, list->n, list->packed + half);
-            } else {
-                lzs_sort_keys(list->packed, list->n);
-            }
-            shorten(list, reaching(list, s->scale, count, target), s->keep_ties);
-            uint64_t last = list->packed[list->n - 1];
-            *cut = (lzs_cut){lzs_packed_key(last), s->keep_ties ? INT32_MAX : lzs_packed_id(last)};
+        if (gather_gaps(s, from, limit)) {
+            *cut = cut_of_list(s, count, target);
             return true;
         }
         if (from == 0.0f) { /* a flat row: the target may be reached by tokens at the maximum alone */
@@ -466,7 +531,7 @@ void lzs_truncate(lzs_backend *b, const lzs_plan *plan, lzs_candidates *c) {
         return;
     }
     if (cut_by_k && !histogram_cut(&s, plan, true, &c->cut)) c->cut = descend(&s, everything, NULL, plan);
-    if (plan->top_p < 1.0f && (cut_by_k || !histogram_cut(&s, plan, false, &c->cut))) {
+    if (plan->top_p < 1.0f && (cut_by_k || !(top_p_cut(&s, plan, &c->cut) || histogram_cut(&s, plan, false, &c->cut)))) {
         c->cut = descend(&s, c->cut, &s.scale, plan);
     }
     if (plan->min_p > 0.0f) c->cut = min_p_cut(c->cut, s.scale, plan->min_p);

@@ -23,7 +23,8 @@ static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_awar
         float quotient = x / edit->repeat, product = x * edit->repeat;
         bool divides = x > 0.0f;
         divides |= !sign_aware;
-        scaled = divides ? quotient : product;
+        uint32_t first = 0u - (uint32_t)divides; /* by bits: compilers like to branch on a choice of floats */
+        scaled = lzs_bits_float((lzs_float_bits(quotient) & first) | (lzs_float_bits(product) & ~first));
     }
     return lzs_finite(scaled + edit->bias);
 }

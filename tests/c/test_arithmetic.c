@@ -59,20 +59,40 @@ static void test_exp2(void) {
     }
     CHECK(worst < 1.2e-7);
 
-    for (uint32_t n = 0; n <= 31; n++) CHECK(lzs_weight((float)n) == 0x80000000u >> n);
-    CHECK(lzs_weight(31.5f) == 0 && lzs_weight(INFINITY) == 0 && lzs_weight(FLT_MAX) == 0);
-    for (int i = 0; i < 4000000; i++) {
-        float y = (float)i * 8e-6f;
-        double exact = exp2(31.0 - (double)y);
-        CHECK(fabs((double)lzs_weight(y) - exact) <= exact * 1.5e-7 + 1.0);
-    }
-
     for (int n = 0; n <= 125; n++) CHECK(lzs_exp2_neg((float)n) == exp2(-n));
     CHECK(lzs_exp2_neg(125.5f) == 0.0 && lzs_exp2_neg(INFINITY) == 0.0);
     for (int i = 1; i < 1000000; i++) {
         float y = (float)i * 0.000125f;
         CHECK(relative_error(lzs_exp2_neg(y), exp2(-(double)y)) < 1.2e-7);
     }
+}
+
+/* All weights there are. In y = (i + f) / 16 the fractions f = k 2^-20 are finer than the rounding of f - LZS_WEIGHT_ORIGIN, so
+ * that every other fraction has the weight of one of these, and a bit of y more halves a weight. */
+static void test_weight(void) {
+    enum { FINENESS = 1 << 20 };
+    uint32_t last = 0x7fffffff;
+    double low = 0.0, high = 0.0;
+    for (int i = 0; i < 16; i++) {
+        for (int k = 0; k < FINENESS; k++) {
+            float y = (float)(i * FINENESS + k) * (0x1p-20f / 16.0f);
+            uint32_t w = lzs_weight(y);
+            CHECK(w <= last);
+            last = w;
+            if (k % 16) continue; /* the rest of what is checked depends little on the last bits */
+            double error = (double)w / exp2(31.0 - (double)y) - 1.0;
+            if (error < low) low = error;
+            if (error > high) high = error;
+            for (int n = 1; n < 32; n += 5) {
+                float further = (float)n + y;
+                CHECK(further - (float)n != y || lzs_weight(further) == w >> n);
+            }
+        }
+    }
+    CHECK(low > -6.5e-7 && high < 6.5e-7);
+    CHECK(last >= lzs_weight(1.0f) && lzs_weight(1.0f) == lzs_weight(0.0f) >> 1);
+    CHECK(lzs_weight(30.0f) == 1 && lzs_weight(31.0f) == 0 && lzs_weight(INFINITY) == 0 && lzs_weight(FLT_MAX) == 0);
+    CHECK(lzs_weight(0x1p-149f) == lzs_weight(0.0f) && lzs_weight(0x1p-30f) == lzs_weight(0.0f));
 }
 
 static void test_philox(void) {
@@ -151,6 +171,7 @@ int main(void) {
     test_keys();
     test_log2();
     test_exp2();
+    test_weight();
     test_philox();
     test_noise();
     test_groups();

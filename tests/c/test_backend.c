@@ -182,14 +182,40 @@ static void test_equal_weights(void) {
     enum { N = 2048 };
     lzs_backend *b;
     CHECK(lzs_backend_new(N, 0, 0, &b) == LZS_OK);
-    for (int step = 0; step < 60; step++) { /* gaps of 4 to 10 bits */
-        float gap = (4.0f + 0.1f * (float)step) * 0.6931472f;
+    for (int step = 0; step < 60; step++) { /* gaps of 2 to 8 bits */
+        float gap = (2.0f + 0.1f * (float)step) * 0.6931472f;
         for (int32_t i = 0; i < N; i++) row[i] = kept[i] = i == 700 ? gap : 0.0f;
         lzs_plan plan = {.n_vocab = N, .sign_aware = 1, .temperature = 1.0f, .top_p = 0.9f, .seed = 1};
         check_plan(b, &plan);
         const float *rows[1] = {row};
         int32_t token;
         CHECK(lzs_backend_sample(b, rows, &plan, 1, &token, NULL) == LZS_OK && token == expected.token);
+    }
+    lzs_backend_free(b);
+}
+
+/* Rows in which the groups that top-p's guess looks at are unlike all others, so that the guess is far off, to either side, and
+ * expects tokens where there are none. */
+static void test_misleading_groups(void) {
+    enum { N = 12000 };
+    uint64_t state = 77;
+    lzs_backend *b;
+    CHECK(lzs_backend_new(N, 0, 0, &b) == LZS_OK);
+    for (int round = 0; round < 80; round++) {
+        float depths[2], spreads[2];
+        for (int k = 0; k < 2; k++) {
+            depths[k] = 3.0f + 0.5f * (float)random_below(&state, 16);
+            spreads[k] = (float[]){0.05f, 0.5f, 2.0f, 6.0f}[random_below(&state, 4)];
+        }
+        for (int32_t i = 0; i < N; i++) {
+            int32_t stretch = i / LZS_STRETCH, group = i % LZS_STRETCH / LZS_GROUP;
+            bool looked_at = group == stretch * 7 % LZS_STRETCH_GROUPS;
+            float below = depths[looked_at] + spreads[looked_at] * (float)random_below(&state, 1 << 20) * 0x1p-20f;
+            row[i] = kept[i] = i % LZS_GROUP == 5 ? -3.0f : -below;
+        }
+        lzs_plan plan = {.n_vocab = N, .sign_aware = 1, .temperature = 1.0f, .seed = 9};
+        plan.top_p = 0.05f + 0.06f * (float)random_below(&state, 16);
+        check_plan(b, &plan);
     }
     lzs_backend_free(b);
 }
@@ -229,5 +255,6 @@ int main(int argc, char **argv) {
     test_bad_edits();
     test_equal_edited();
     test_equal_weights();
+    test_misleading_groups();
     return 0;
 }

@@ -78,22 +78,26 @@ static void test_nan(int32_t n) {
 
 static void test_gather(int32_t n, bool masked) {
     static uint64_t packed[MAX_N + 1], expected_packed[MAX_N + 1];
+    static float maxima[MAX_GROUPS], best[MAX_GROUPS];
     lzs_row row = row_of(n, masked);
-    for (int try = 0; try < 6; try++) {
-        float low = (float[]){-INFINITY, 0.0f, 3.0f, 6.0f, -1.0f, 1e38f}[try];
+    int32_t n_groups = lzs_stretches(n) * LZS_STRETCH_GROUPS;
+    lzs_kernels_scalar.max(&row, maxima, best);
+    for (int try = 0; try < 7; try++) {
+        float low = (float[]){-INFINITY, 0.0f, 3.0f, 6.0f, -1.0f, 1e38f, -FLT_MAX}[try];
         float high = try == 4 ? 1.0f : INFINITY;
-        int32_t capacity = try < 3 ? n : try * 5;
-        int32_t from = random_below(&random_state, n) / 64 * 64, to = n - random_below(&random_state, n - from + 1);
+        int32_t capacity = try < 2 ? n : 16 << try;
+        int32_t from = random_below(&random_state, n) / 64 * 64;
         lzs_list list = {packed, 0, capacity}, expected = {expected_packed, 0, capacity};
         packed[capacity] = 42;
+        CHECK(table->count(maxima, n_groups, low) == lzs_kernels_scalar.count(maxima, n_groups, low));
         int32_t at = from, expected_at = from;
-        do { /* a full list is emptied, and the gather goes on from where it says, aligned or not */
+        do { /* a full list is emptied, and the gather goes on from where it says */
             list.n = expected.n = 0;
-            at = table->gather(&row, at, to, low, high, &list);
-            expected_at = lzs_kernels_scalar.gather(&row, expected_at, to, low, high, &expected);
+            at = table->gather(&row, maxima, at, low, high, &list);
+            expected_at = lzs_kernels_scalar.gather(&row, maxima, expected_at, low, high, &expected);
             CHECK(at == expected_at && list.n == expected.n && packed[capacity] == 42);
             CHECK(memcmp(packed, expected_packed, (size_t)list.n * sizeof *packed) == 0);
-        } while (at < to && capacity > 0);
+        } while (at < n);
     }
 }
 
@@ -130,19 +134,23 @@ static void test_weigh(int32_t n, bool masked) {
     }
 }
 
-/* Sums of weights that are at most 2^23, which 32 bits hold for a lane of a stretch, however few lanes there are. */
-static void test_small_weights(int32_t n, bool masked) {
-    static lzs_histogram got, expected;
+/* Also far below the best token, on both sides of where short sums begin: of a flat row all weights are as large as they may be. */
+static void test_sum(int32_t n, bool masked) {
+    static const float limits[] = {0.0f, 1e-3f, 5.0f, 12.5f, 31.0f, 40.0f};
+    static float maxima[MAX_GROUPS], best[MAX_GROUPS];
     lzs_row row = row_of(n, masked);
-    lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale(1.0f)};
-    if (!(fabsf(scale.max) < 1e6f)) return;
-    scale.max += 8.0001f / scale.scale; /* of a flat row all weights are as large as they may be */
-    int32_t from = random_below(&random_state, n) / 64 * 64, to = n - from < LZS_STRETCH ? n : from + LZS_STRETCH;
-    CHECK(table->sum(&row, from, to, scale) == lzs_kernels_scalar.sum(&row, from, to, scale));
-    got = expected = (lzs_histogram){.from = 8.5f, .limit = 14.0f, .per_bit = 64.0f, .small = true};
-    table->weigh(&row, from, to, scale, &got);
-    lzs_kernels_scalar.weigh(&row, from, to, scale, &expected);
-    CHECK(memcmp(&got, &expected, sizeof got) == 0);
+    lzs_kernels_scalar.max(&row, maxima, best);
+    for (int t = 0; t < 12; t++) {
+        lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale((float[]){1.0f, 0.3f, 1e5f}[t % 3])};
+        if (t >= 3 && fabsf(scale.max) < 1e6f) scale.max += (1.25f + 0.5f * (float)(t - 3)) / scale.scale;
+        lzs_sums got = {3, 1}, expected = got;
+        for (int32_t from = 0; from < n; from += LZS_STRETCH) {
+            int32_t to = n - from < LZS_STRETCH ? n : from + LZS_STRETCH;
+            table->sum(&row, maxima, from, to, scale, limits[t % 6], &got);
+            lzs_kernels_scalar.sum(&row, maxima, from, to, scale, limits[t % 6], &expected);
+        }
+        CHECK(got.total == expected.total && got.above == expected.above);
+    }
 }
 
 /* The words of all groups, and that no group is left out of the race which holds a token with such a score. */
@@ -243,7 +251,7 @@ int main(void) {
                     test_scan_and_max(n, masked);
                     test_gather(n, masked);
                     test_weigh(n, masked);
-                    test_small_weights(n, masked);
+                    test_sum(n, masked);
                     test_bounds(n, masked, kind);
                     test_open(n, masked);
                 }
