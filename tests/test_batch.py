@@ -79,7 +79,7 @@ def test_it_is_public_and_takes_rules(tmp_path: Path) -> None:
         audit_files(file, copies=1)
     with pytest.raises(ValueError, match="workers must be from 1 to 1024, got 0"):
         audit_files(file, workers=0)
-    with pytest.raises(ValueError, match="stdin cannot be read again"):
+    with pytest.raises(ValueError, match="resume does not work with stdin"):
         audit_files("-", resume=tmp_path / "work")
 
 
@@ -240,7 +240,7 @@ def test_a_folder_is_for_one_run_at_a_time(tmp_path: Path) -> None:
     folder, work = corpus(tmp_path / "in", files=2), tmp_path / "work"
 
     def again(_: Progress) -> None:
-        with pytest.raises(LzsError, match="another process is at work in"):
+        with pytest.raises(LzsError, match="another process is using"):
             audit_files(folder, resume=work, workers=1)
 
     audit_files(folder, resume=work, workers=1, progress=again)
@@ -328,7 +328,9 @@ def test_a_full_disk_is_one_error(tmp_path: Path, workers: str) -> None:
     command = [sys.executable, "-c", limit + RUN, str(folder), str(tmp_path / "work"), workers]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("OSError: [Errno 27] File too large")
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"lzsampler.errors.LzsError: cannot write {tmp_path / 'work'}")
+    assert said.endswith("File too large")
     assert not list((tmp_path / "work").glob("*.tmp"))
 
 
@@ -337,19 +339,48 @@ def test_nothing_to_audit(tmp_path: Path) -> None:
         assert audit.summary.to_json()["records"] == 0
         assert list(audit) == []
         assert list(audit.outcomes()) == []
-    with audit_files(tmp_path / "none.jsonl") as audit:
+    with audit_files(tmp_path / "*.jsonl") as audit:
         assert (audit.summary.total.records, audit.summary.bad_records) == (0, 1)
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "there.txt").write_text("Fine.")
+    for paths in (tmp_path / "none.jsonl", [tmp_path / "there.txt", tmp_path / "none.jsonl"]):
+        with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
+            audit_files(paths)
+
+
+def test_one_name_need_not_be_a_list(tmp_path: Path) -> None:
+    """A string is one name, and not a sequence of letters."""
+    folder = corpus(tmp_path / "in", files=2)
+    with audit_files(folder, without=str(folder / "1.jsonl"), by="model", select="LZR001", workers=1) as audit:
+        assert audit.summary.total.records == 40
+        assert audit.summary.by == ("model",)
+        assert audit.summary.rules["select"] == ["LZR001"]
+    with audit_files(folder, without=folder / "1.jsonl", workers=1) as audit:
+        assert audit.summary.total.records == 40
+
+
+def test_a_closed_audit_says_so(tmp_path: Path) -> None:
+    with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
+        before = list(audit)
+    assert before
+    for use in (lambda: list(audit), lambda: list(audit.outcomes()), lambda: audit.save(tmp_path / "x.csv")):
+        with pytest.raises(LzsError, match=r"this audit is closed: use it inside its with block, or keep .* resume"):
+            use()
+    assert not (tmp_path / "x.csv").exists()
+    assert audit.summary.total.records == 40
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out", "out.jsonl.gz"])
 def test_an_output_of_no_known_kind(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"its ending must be one of \.html, \.parquet"):
+    with pytest.raises(ValueError, match=r"its name must end in one of \.html, \.parquet"):
         check_output(tmp_path / name)
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "x.json").mkdir()
-    for path, why in (("x.json", "it is a folder"), ("none/x.csv", "none is no folder")):
+    for path, why in (("x.json", "it is a folder"), ("none/x.csv", "there is no folder .*none")):
         with pytest.raises(LzsError, match=why):
             check_output(tmp_path / path)
 

@@ -210,6 +210,6 @@ def test_any_value_of_a_record_may_be_another(case: tuple[str, str, bytes, list[
         for path in _paths(row):
             for new in (None, 5, "x", [], {}, [None], [5], {"a": None}, True):
                 changed = _replaced(row, path, new)
-                for source in (Source("f", {}, ()), Source("f", {}, (), {"asked": True})):
+                for source in (Source("f", {}, ()), Source("f", {}, (), state={"asked": True})):
                     for item in records_of(format, changed, source, 0, 1, "", False):
                         assert isinstance(item, Record | BadRecord)

@@ -15,8 +15,8 @@ from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, s
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler.auditing.records import RULES, BadRecord, Finding, Level
 from lzsampler.auditing.summary import Group, Summary, wasted_tokens
-from lzsampler.reports import write_html
 from lzsampler.reports.audit_groups import ordered, selected
+from lzsampler.reports.audit_html import write_html
 from lzsampler.reports.charts import histogram, scatter, stripes
 from lzsampler.reports.samples import CHARACTERS, pieces, worst
 

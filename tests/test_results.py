@@ -126,7 +126,7 @@ def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) ->
     assert written["kinds"]["lz"]["looping"] == 2
     assert [row["strength"] for row in written["chosen"]] == [0.0, 0.1]
     assert "seconds" not in json.dumps(written)
-    with pytest.raises(ValueError, match=r"saved as \.html or \.json"):
+    with pytest.raises(ValueError, match=r"its name must end in one of \.html, \.json"):
         small.save(tmp_path / "r.csv")
     with pytest.raises(LzsError, match="cannot write"):
         small.save(tmp_path / "missing" / "r.html")

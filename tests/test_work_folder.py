@@ -129,7 +129,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_lock_alone_is_an_empty_folder(tmp_path: Path) -> None:
     work = WorkFolder(tmp_path, lasting=False)
-    with locked(tmp_path), pytest.raises(LzsError, match="at work"), locked(tmp_path):
+    with locked(tmp_path), pytest.raises(LzsError, match="is using"), locked(tmp_path):
         pass
     with locked(tmp_path):
         work.begin(MANIFEST)

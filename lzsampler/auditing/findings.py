@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,11 @@ from .metrics import Metrics, Spans, intern, lines, words
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
 from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
 from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record, Rule
-from .rules import Rules
+from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
 """A text's tokens, int32[n], and the character at which each of them starts, int64[n], ascending."""
@@ -40,11 +43,12 @@ class Report:
     metrics: Mapping[str, float]
 
 
+@takes_rules
 def audit(
     text_or_tokens: str | Sequence[int] | npt.NDArray[np.integer[Any]],
     *,
     tokenizer: Tokenizer | None = None,
-    **rules: Any,
+    **rules: "Unpack[RuleOptions]",
 ) -> Report:
     """Return what repeats in a text, or in tokens (ids of 0 or more), by the given `Rules`.
 
@@ -52,7 +56,7 @@ def audit(
     sampled, and nothing is counted by its hash alone. About 25 MB/s; the GIL is released in the scans. ValueError for
     values out of range, TypeError for rules there are none of.
     """
-    settings = Rules(**rules)
+    settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
     if isinstance(text_or_tokens, str):
         field = Field("answer", text_or_tokens)
     elif isinstance(text_or_tokens, bytes | bytearray | memoryview):
@@ -86,6 +90,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         findings=reported,
         metrics=metrics.figures(),
         texts=tuple((field.name, field.text) for field in record.fields) if looping else (),
+        line=record.line,
     )
 
 

@@ -1,8 +1,10 @@
 """`Rules`: what counts as a loop (docs/audit.md)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import get_args
+import inspect
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict, TypeVar, get_args
 
 import numpy as np
 
@@ -58,9 +60,48 @@ class Rules:
         return frozenset(self.select) - frozenset(self.ignore)
 
 
-def _choices(name: str, values: object, choices: tuple[str, ...]) -> tuple[str, ...]:
-    listed = [values] if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset) else list(values)
+class RuleOptions(TypedDict, total=False):
+    """The fields of `Rules` as keyword arguments: one value may stand for a sequence of one."""
+
+    literal_copies: int
+    copies: int
+    length: int
+    length_copies: int
+    near_copies: int
+    levels: Level | Sequence[Level]
+    near: bool
+    rep4: float
+    select: Rule | Sequence[Rule]
+    ignore: Rule | Sequence[Rule]
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def takes_rules(function: _Function) -> _Function:
+    """Show the fields of `Rules` in the signature of a function with ``**rules``, where editors look for them."""
+    signature = inspect.signature(function)
+    parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    parameters += [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in fields(Rules)
+    ]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
+
+
+def names(given: object) -> tuple[str, ...]:
+    """Return one name or path, or several, as strings: a string is one name and not a sequence of characters."""
+    if isinstance(given, str | os.PathLike):
+        return (os.fspath(given),)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"expected a name or a sequence of names, got {given!r}")
+    return tuple(os.fspath(name) for name in given)
+
+
+def _choices(name: str, given: object, choices: tuple[str, ...]) -> tuple[str, ...]:
+    listed = list(given) if isinstance(given, Sequence | set | frozenset) and not isinstance(given, str) else [given]
     for value in listed:
         if value not in choices:
-            raise ValueError(f"{name} must be of {', '.join(choices)}; got {value!r}")
+            raise ValueError(f"{name} must be one or more of {', '.join(choices)}; got {value!r}")
     return tuple(choice for choice in choices if choice in listed)

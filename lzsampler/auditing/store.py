@@ -7,11 +7,9 @@ that the task is done. Everything is JSON: a folder that somebody else made runs
 
 import gzip
 import json
-import os
-import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields
 from operator import attrgetter
 from pathlib import Path
@@ -19,11 +17,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from .. import __version__
 from ..errors import LzsError
-from ..util.files import LOCK
+from ..util.files import LOCKS, UNFINISHED, replacing
 from .records import Audited, BadRecord, Finding
 from .summary import Group, Summary
 
-VERSION = 1  # of the folder's files
+VERSION = 2  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 
@@ -57,7 +55,7 @@ class WorkFolder:
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
-            if any(path.name != LOCK for path in self.path.iterdir()):
+            if any(path.name not in LOCKS for path in self.path.iterdir()):
                 raise LzsError(f"{self.path} is no folder of an audit, and not empty: name a new one")
             with self._replacing(MANIFEST) as file:
                 file.write(json.dumps(wanted, indent=1).encode())
@@ -69,7 +67,7 @@ class WorkFolder:
 
     def tidy(self) -> None:
         """Remove what processes that were killed left half written; none may be at work."""
-        for left in self.path.glob("*.tmp"):
+        for left in self.path.glob(f"*{UNFINISHED}"):
             left.unlink(missing_ok=True)
 
     def is_one(self) -> bool:
@@ -142,20 +140,8 @@ class WorkFolder:
         assert isinstance(content, dict)
         return content
 
-    @contextmanager
-    def _replacing(self, name: str) -> Iterator[BinaryIO]:
-        temporary = self.path / f"{name}-{secrets.token_hex(4)}.tmp"
-        try:
-            with temporary.open("xb") as file:
-                yield file
-                file.flush()
-                if self.lasting:
-                    os.fsync(file.fileno())
-            temporary.replace(self.path / name)
-        except BaseException:  # Ctrl-C too
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+    def _replacing(self, name: str) -> AbstractContextManager[BinaryIO]:
+        return replacing(self.path / name, durable=self.lasting)
 
 
 class PartWriter:
@@ -218,11 +204,12 @@ def _pack(audited: Audited) -> list[Any]:
         [_finding(finding) for finding in audited.findings],
         dict(audited.metrics),
         audited.texts,
+        audited.line,
     ]
 
 
 def _unpack(row: list[Any]) -> Audited:
-    file, number, name, groups, looping, literal, characters, findings, metrics, texts = row
+    file, number, name, groups, looping, literal, characters, findings, metrics, texts, line = row
     return Audited(
         file,
         number,
@@ -234,6 +221,7 @@ def _unpack(row: list[Any]) -> Audited:
         tuple(Finding(*values) for values in findings),
         metrics,
         tuple((field, text) for field, text in texts),
+        line,
     )
 
 

@@ -1,13 +1,14 @@
 """`Results`: what became of the texts of an evaluation: rates with intervals, comparisons with no penalty, waste."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import LzsError
+from ..errors import LzsError, MissingExtra
+from ..util import writers
 from .counts import Counts, Outcome
 from .grid import Grid, Setting
 from .judged import Judged, read_judged
@@ -16,6 +17,9 @@ from .samples import Sample, Samples
 from .store import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
 from .tasks import BadRow
 from .transcripts import audited_text, outcome_of
+
+if TYPE_CHECKING:
+    import pandas
 
 NONE = "none"  # the kind that others are compared with
 
@@ -186,25 +190,33 @@ class Results:
     # ---- what is made of it ----
 
     def table(self) -> str:
-        """Return a Markdown table, a row a setting, as lm-eval prints one; ± is half of Wilson's 95 % interval."""
-        from ..reports.eval_markdown import markdown_table
-
-        return markdown_table(self)
+        """Return a Markdown table like lm-eval's, with a row for each setting; ± is half of the 95 % interval."""
+        table: str = writers.function(writers.TABLE)(self)
+        return table
 
     def save(self, path: str | Path) -> None:
-        """Write ``path``, by its ending: .html is the report, .json results.json (docs/evaluate.md).
+        """Write ``path``, chosen by its ending: .html is the report, .json is results.json (docs/evaluate.md).
 
-        ValueError for another ending, LzsError when it cannot be written.
+        ValueError for another ending, LzsError if the file cannot be written.
         """
-        ending = Path(path).suffix.lower()
-        if ending == ".html":
-            from ..reports.eval_html import write_evaluation
+        writers.save(path, writers.EVALUATION, self)
 
-            write_evaluation(path, self)
-        elif ending == ".json":
-            RunFolder(Path(path).parent).write(Path(path).name, self.to_json())
-        else:
-            raise ValueError(f"results are saved as .html or .json, by the ending of the file, got {str(path)!r}")
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a row for each text: the fields of `Outcome` after ``kind``, ``strength`` and ``temperature``.
+
+        ``right`` is None where there is no answer, ``seconds`` where no timing is known. MissingExtra if pandas is not
+        installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtra("a data frame needs pandas: pip install pandas") from error
+        named = {setting.name: setting for setting in self.grid.settings}
+        of_setting = [(named[o.setting].kind, named[o.setting].strength, named[o.setting].params.temperature)
+                      for o in self.outcomes]  # fmt: skip
+        rows = [(*about, *astuple(outcome)) for about, outcome in zip(of_setting, self.outcomes, strict=True)]
+        columns = ["kind", "strength", "temperature", *(column.name for column in fields(Outcome))]
+        return pandas.DataFrame.from_records(rows, columns=columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return results.json, ready for json.dumps; two runs of one grid agree in all of it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import LzsError
-from ..util.files import LOCK, replacing
+from ..util.files import LOCKS, replacing
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
@@ -58,7 +58,7 @@ class RunFolder:
             raise ValueError(f"{self.path} is there already: --resume goes on with it, another folder begins anew")
         if exists or not self.path.exists():
             return
-        if not self.path.is_dir() or any(file.name != LOCK for file in self.path.iterdir()):
+        if not self.path.is_dir() or any(file.name not in LOCKS for file in self.path.iterdir()):
             raise ValueError(f"{self.path} is there already and is no folder of an evaluation: give another one")
 
     def manifest(self) -> dict[str, Any]:

@@ -3,12 +3,10 @@
 import os
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..auditing.reading.sniff import WINDOW, container
 from ..auditing.records import LOOPING, RULES, Audited, Finding, Rule
 from ..auditing.summary import Summary
 from ..util.files import replacing
@@ -16,7 +14,6 @@ from .text import count, json_html, scalar, visible, whole
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PAPER = "https://arxiv.org/abs/2504.20131"
-_LINES = (".jsonl", ".ndjson")  # formats in which a record is a line
 _PLAIN = (".txt", ".md", ".text", ".log")  # formats in which a file is a text
 
 _HELP: dict[Rule, str] = {
@@ -36,9 +33,9 @@ _HELP: dict[Rule, str] = {
 def write_sarif(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
     """Write a log with a result for each finding, in the order of the records; bad records are its notifications.
 
-    Where a record is a line of a file the region is that line; in a plain text it is the loop itself. There is none
-    where that is not certain: in files of other kinds, or which are no longer there. Memory does not grow with the
-    number of findings. LzsError when it cannot be written.
+    Where a record is a line of its file, the region is that line; in a plain text it is the loop itself. There is no
+    region where neither is certain. Memory does not grow with the number of findings. LzsError if the file cannot be
+    written.
     """
     # The list of results is the last thing in the log, so that it can be written as it comes.
     head = json_html(_log(summary))
@@ -102,8 +99,8 @@ def _level(code: Rule) -> str:
 
 
 def _result(record: Audited, finding: Finding) -> dict[str, Any]:
-    where = _place(record.file, record.number + 1 if _of(record.file, _LINES) and _has_lines(record.file) else 0)
-    if _of(record.file, _PLAIN) and len(record.texts) == 1 and _is_all_of(record.file, record.texts[0][1]):
+    where = _place(record.file, record.line)
+    if record.file.lower().endswith(_PLAIN) and len(record.texts) == 1 and _is_all_of(record.file, record.texts[0][1]):
         where["region"] = _region(record.texts[0][1], finding)
     return {
         "ruleId": finding.rule,
@@ -154,18 +151,6 @@ def _region(text: str, finding: Finding) -> dict[str, int]:
     return region
 
 
-@lru_cache(maxsize=1)
-def _has_lines(file: str) -> bool:
-    """Return whether a record is a line of it: it may be one JSON text, whatever its name, or part of a zip."""
-    try:
-        if not os.path.isfile(file):
-            return False
-        with open(file, "rb") as opened:
-            return container(opened.read(WINDOW)) == "lines"
-    except (OSError, ValueError):
-        return False
-
-
 def _is_all_of(file: str, text: str) -> bool:
     """Return whether a text is all of a file, byte by byte: with reasoning in it, or in UTF-16, it is only a part."""
     try:
@@ -183,7 +168,3 @@ def _place(file: str, line: int) -> dict[str, Any]:
     if line:
         place["region"] = {"startLine": line}
     return place
-
-
-def _of(file: str, endings: tuple[str, ...]) -> bool:
-    return file.lower().endswith(endings)

@@ -28,14 +28,16 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """The file that rows come from. ``head``: what its first row told (`Format.head`).
+    """The file that rows come from. ``head``: what its first row says of all (`Format.head`).
 
-    ``by``: names of further groups that are wanted of a row. ``state``: a format's own, for as long as the file lasts.
+    ``by``: keys of a row that are wanted as groups, too. ``packed``: the file is compressed or inside a zip, so that no
+    line of it is a row. ``state``: the format's own, kept until the end of the file.
     """
 
     file: str
     head: Mapping[str, str]
     by: tuple[str, ...]
+    packed: bool = False
     state: dict[str, Any] = field(default_factory=dict)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ...util.reasoning import split
 from ..formats import ROW_FORMATS, TEXT, by_name, text
-from ..records import BadRecord, Field, Record
+from ..records import BadRecord, Field, Record, fields_of
 from . import decode, parquet, slot
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
@@ -225,20 +224,20 @@ def _slot(shard: Shard) -> Iterator[Read]:
 
 
 def _source(shard: Shard) -> Source:
-    return Source(shard.file, dict(shard.head), shard.by)
+    return Source(shard.file, dict(shard.head), shard.by, bool(shard.packed))
 
 
 def records_of(
     format: Format, row: Any, source: Source, number: int, line: int, where: str, is_file: bool
 ) -> Iterator[Read]:
-    """Yield the records of a row; ``is_file``: it is all of the file, so that its messages are numbered."""
+    """Yield the records of a row. ``line`` counts from 1, 0: none; ``is_file``: the row is all of its file."""
     seen: dict[str, int] = {}
     try:
         for message in format.messages(row, source):
             n = number if message.number is None or not is_file else message.number
             id = str(n) if message.id is None else message.id
             count = seen[id] = seen.get(id, 0) + 1
-            yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message)
+            yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message, 0 if source.packed else line)
     except NoTextError as error:
         yield BadRecord(source.file, line, where + str(error))
     except _MALFORMED as error:
@@ -246,15 +245,5 @@ def records_of(
         yield BadRecord(source.file, line, f"{where}not as {format.name} has it: {what}")
 
 
-def _record(file: str, number: int, id: str, message: Message) -> Record:
-    reasoning, answer = message.reasoning, message.answer
-    if not reasoning and answer:
-        reasoning, answer = split(answer)
-    fields: tuple[Field, ...]
-    if reasoning:
-        fields = (
-            (Field("reasoning", reasoning), Field("answer", answer)) if answer else (Field("reasoning", reasoning),)
-        )
-    else:
-        fields = (Field("answer", answer or ""),)
-    return Record(file, number, id, fields, message.groups)
+def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:
+    return Record(file, number, id, fields_of(message.answer, message.reasoning), message.groups, line)
