@@ -33,20 +33,20 @@ class Run:
 class Repetition:
     """Figures of one text. ``run``: its largest run, None when nothing repeats; ``loops``: `audit` finds a loop.
 
-    ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: UTF-8 bytes a compressed byte
-    (docs/audit.md).
+    ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: bytes of UTF-8 for each compressed
+    byte (docs/audit.md); None if libdeflate, of the extra "audit", is not installed.
     """
 
     run: Run | None
     loops: bool
     rep4: float
-    zlib_ratio: float
+    zlib_ratio: float | None
 
 
 def repetition(text: str) -> Repetition:
     """Return all figures of a text."""
     found = audit(text)
-    return Repetition(largest_run(text), found.looping, found.metrics["rep4"], found.metrics["zlib_ratio"])
+    return Repetition(largest_run(text), found.looping, found.metrics["rep4"], found.metrics.get("zlib_ratio"))
 
 
 def largest_run(text: str, min_count: int = 2) -> Run | None:

@@ -96,15 +96,18 @@ class Group:
 
 @dataclass
 class Summary:
-    """All of it. ``rules``: the settings in force; ``by``: names of the groups' keys; ``groups``: by their values.
+    """The figures of an audit.
 
+    ``rules``: the settings in force; ``by``: the names of the keys that group the records; ``groups``: by their values.
     ``total`` is the group of all records. ``rule_counts``: records that have a finding of each rule. ``points``:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
-    order of the records. ``metrics``: sums over records. ``worst``: the records that waste most tokens, without texts.
-    ``bad``: the first bad records. The lists are cut to their size and ordered by `merge`.
+    order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
+    waste most tokens, without their texts. ``bad``: the first bad records. The lists are cut to their size and ordered
+    by `merge`.
 
-    Adding is the same in every order of the work: parts of the records are added up on their own, and the parts merged
-    in the order of the records, always cut at the same places, so that sums of floats round the same way too.
+    The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
+    merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
+    same way, too.
     """
 
     rules: Mapping[str, Any]
@@ -113,6 +116,7 @@ class Summary:
     groups: dict[tuple[str, ...], Group] = field(default_factory=dict)
     rule_counts: dict[Rule, int] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    measured: dict[str, int] = field(default_factory=dict)
     points: list[tuple[int, float]] = field(default_factory=list)
     worst: list[Audited] = field(default_factory=list)
     bad_records: int = 0
@@ -160,6 +164,7 @@ class Summary:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
         for name, value in item.metrics.items():
             self.metrics[name] = self.metrics.get(name, 0.0) + value
+            self.measured[name] = self.measured.get(name, 0) + 1
         if first is not None:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
@@ -178,6 +183,8 @@ class Summary:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + count
         for name, value in other.metrics.items():
             self.metrics[name] = self.metrics.get(name, 0.0) + value
+        for name, count in other.measured.items():
+            self.measured[name] = self.measured.get(name, 0) + count
         self.points += other.points
         self.point_keys += other.point_keys
         self.worst += other.worst
@@ -197,14 +204,13 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """Return summary.json as docs/audit_summary.md describes it, ready for json.dumps."""
-        n = self.total.records
         return {
             "version": VERSION,
             **self.total.to_json(),
             "confidence": CONFIDENCE,
             "rules": dict(self.rules),
             "rule_counts": dict(sorted(self.rule_counts.items())),
-            "metrics": {name: total / n for name, total in sorted(self.metrics.items())},
+            "metrics": {name: total / self.measured[name] for name, total in sorted(self.metrics.items())},
             "by": list(self.by),
             "groups": [
                 {"group": dict(zip(self.by, (value or None for value in key), strict=True)), **group.to_json()}
