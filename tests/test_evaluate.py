@@ -235,7 +235,7 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
         evaluate(default_model(), tmp_path / "none", tasks=path, grid=GRID)
     with pytest.raises(ValueError, match="nothing to do"):
         evaluate(default_model(), tmp_path / "none", grid=GRID)
-    with pytest.raises(ValueError, match="in the tasks and in the prompts"):
+    with pytest.raises(ValueError, match="a task and a prompt have the same id, 'add-001'"):
         evaluate(default_model(), tmp_path / "none", tasks=FILES["tasks"], prompts=FILES["tasks"], grid=GRID)
     assert not (tmp_path / "none").exists()
 
@@ -357,3 +357,15 @@ def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
             sampler.accept(token)
             model.decode((token,))
         theirs.close()
+
+
+def test_tasks_and_prompts_need_no_ids(tmp_path: Path) -> None:
+    """The first command of docs/evaluate.md, with rows of GSM8K, which have no ids."""
+    tasks, prompts = tmp_path / "t.jsonl", tmp_path / "p.jsonl"
+    tasks.write_text('{"question":"1+1?","answer":"#### 2"}\n')
+    prompts.write_text('{"prompt":"Once"}\n')
+    grid = replace(GRID, settings=GRID.settings[:1], n_predict=4)
+    results = evaluate(
+        default_model(), tmp_path / "out", tasks=tasks, prompts=prompts, grid=grid, n_ctx=64, n_threads=1
+    )
+    assert [outcome.prompt for outcome in results.outcomes] == ["tasks:1", "prompts:1"]

@@ -101,6 +101,17 @@ def test_the_baseline_draws_as_the_setting_does() -> None:
     assert made.compare(kind="none") is None
 
 
+@pytest.mark.parametrize("other", [{"pick": "llama"}, {"ties": "keep"}, {"temperature_last": True}, {"min_p": 0.1}])
+def test_a_setting_that_draws_otherwise_is_not_a_baseline(other: dict[str, Any]) -> None:
+    draws: dict[str, Any] = {"temperature": 0.6, "top_k": 40}
+    none = Setting("none", "none", Params(**draws))
+    same = Setting("same", "lz", Params(**draws, lz_penalty=0.1), 0.1)
+    changed = Setting("changed", "lz", Params(**{**draws, **other}, lz_penalty=0.1), 0.1)
+    made = Results(Grid("g", (none, same, changed)), ())
+    assert made.against(same) is none
+    assert made.against(changed) is None
+
+
 def test_the_chosen_strength_cures_most_and_loses_nothing(small: Results) -> None:
     assert small.chosen == {"none": 0.0, "lz": 0.1}  # 0.2 has no loops and no right answer
     cured = Results(SMALL, [*outcomes(NONE, "11110000", "11111111"), *outcomes(WEAK, "11000000", "11111111"),

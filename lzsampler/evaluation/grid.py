@@ -38,12 +38,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full)."""
+    """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full).
+
+    ValueError if a seed is there twice.
+    """
 
     name: str
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...] = (1,)
     n_predict: int = 512
+
+    def __post_init__(self) -> None:
+        twice = [seed for i, seed in enumerate(self.seeds) if seed in self.seeds[:i]]
+        if twice:
+            raise ValueError(f"seeds must differ from each other, got {twice[0]} twice: it would draw the same texts")
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -162,12 +170,15 @@ def read_grid(source: str | Path) -> Grid:
     seeds = data.get("seeds", [1])
     if not isinstance(seeds, list) or not seeds:
         raise ValueError(f"{path}: seeds must be a list of numbers, got {seeds!r}")
-    return Grid(
-        path.stem,
-        tuple(settings.values()),
-        tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
-        integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
-    )
+    try:
+        return Grid(
+            path.stem,
+            tuple(settings.values()),
+            tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
+            integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _expanded(row: Any, place: str) -> list[Setting]:
@@ -195,7 +206,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
         chosen = dict(zip(axes, values, strict=True))
         try:
             settings.append(_setting(kind, _strength(chosen), {**chosen, **same}, breakers))
-        except ValueError as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{place}: {error}") from error
     return settings
 

@@ -256,6 +256,7 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
     return None if compared is None else compared.to_json()
 
 
-def _draws(setting: Setting) -> tuple[float, ...]:
-    params = setting.params
-    return params.temperature, params.top_k, params.top_p, params.min_p
+def _draws(setting: Setting) -> tuple[object, ...]:
+    """Return how a setting draws from what its penalties leave, in which a baseline must be the same."""
+    p = setting.params
+    return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties, p.pick

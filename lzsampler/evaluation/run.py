@@ -123,13 +123,13 @@ def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[di
     for name, path in files.items():
         if path is None:
             continue
-        found, bad[name] = read_tasks(path)
+        found, bad[name] = read_tasks(path, name)
         if not found:
             reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
             raise ValueError(f"{path} has no {name}: {reason}")
         for task in found[:limit]:
             if task.id in rows:
-                raise ValueError(f"the id {task.id!r} is in the tasks and in the prompts")
+                raise ValueError(f"a task and a prompt have the same id, {task.id!r}: give one of them another id")
             rows[task.id] = task
     if not rows:
         raise ValueError("nothing to do: give tasks, prompts or both")
