@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import runs
 from lzsampler.auditing.formats import FORMATS, ROW_FORMATS, by_name
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.format import Format, Source
@@ -213,3 +214,22 @@ def test_any_value_of_a_record_may_be_another(case: tuple[str, str, bytes, list[
                 for source in (Source("f", {}, ()), Source("f", {}, (), state={"asked": True})):
                     for item in records_of(format, changed, source, 0, 1, "", False):
                         assert isinstance(item, Record | BadRecord)
+
+
+def test_groups_of_nested_keys(write: Write) -> None:
+    row = {"messages": [said("a")], "eval": {"kind": "lz", "n": 3}, "a.b": "plain", "runs": [{"host": "h1"}]}
+    by = ("eval.kind", "eval.n", "a.b", "runs[0].host", "eval.missing", "eval", "not a path[")
+    records, _ = everything(write("n.jsonl", jsonl(row)), by=by)
+    assert records[0].groups == {"eval.kind": "lz", "eval.n": "3", "a.b": "plain", "runs[0].host": "h1"}
+
+
+def test_groups_of_an_evaluation(write: Write) -> None:
+    """Those that docs/evaluate.md names, in the place of the settings' own seed."""
+    setting = runs.grid().settings[0]
+    made = {**runs.transcript(setting, "p7", 2, "Fine.", task="sort", right=True), "prompt": "Once upon"}
+    made["settings"]["seed"] = 12345
+    keys = ("kind", "setting", "task", "prompt", "seed", "right", "eval.kind")
+    records, bad = everything(write("t.jsonl", jsonl(made)), by=keys)
+    assert not bad
+    wanted = {"kind": "none", "setting": "T=0", "task": "sort", "prompt": "p7", "seed": "2", "right": "true"}
+    assert {key: records[0].groups[key] for key in keys} == {**wanted, "eval.kind": "none"}

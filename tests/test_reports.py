@@ -242,6 +242,14 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert not colored(Terminal())
 
 
+def test_joiners_and_variation_selectors_are_letters_of_their_words() -> None:
+    for word in ("می\u200cخواهم", "ශ්\u200dරී", "👩\u200d💻", "❤\ufe0f"):
+        assert visible(word) == word
+    assert columns("می\u200cخواهم") == 7
+    for steering in ("\u202e", "\u2066", "\u200e", "\U000e0041", "\x1b", "\x9b", "\ud800", "\ufeff"):
+        assert visible(f"a{steering}b") == "a\ufffdb"
+
+
 @given(st.text(max_size=50), st.integers(1, 60))
 def test_fit_fits(text: str, width: int) -> None:
     line = visible(text)

@@ -19,11 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import runs
 from lzsampler.auditing.formats import FORMATS
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.read import read
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, Record
+from lzsampler.evaluation.store import JUDGED, TRANSCRIPTS
 from transcripts import CHAT, CHATGPT, INSPECT, INSPECT_SAMPLE, USER, WEBUI, Write, everything, jsonl, said, texts, told
 
 # -- shards --
@@ -94,6 +96,20 @@ def test_a_folder(write: Write, tmp_path: Path) -> None:
         "c/pipe.jsonl": "it is a pipe: give files, or - for standard input",
         "c/s.jsonl": "it is a socket: give files, or - for standard input",
     }
+
+
+def test_the_folder_of_an_evaluation(tmp_path: Path) -> None:
+    """Its own tables are not transcripts; the names are those that an evaluation writes."""
+    grid = runs.grid()
+    made = runs.transcript(grid.settings[0], "p", 1, "Fine.")
+    folder = runs.write_run(tmp_path / "runs" / "x", grid, [made], [runs.timing(made, 1.0, 1.0)])
+    (folder / "results.json").write_text("{}")
+    (folder / JUDGED).write_text("{}\n")
+    shards, bad = find(tmp_path / "runs")
+    assert [os.path.basename(shard.file) for shard in shards] == [TRANSCRIPTS]
+    assert bad == []
+    (folder / TRANSCRIPTS).unlink()
+    assert len(find(folder)[1]) == 4  # another folder that happens to have files of these names
 
 
 def test_patterns_and_names(write: Write, tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 _SPACE = re.compile(r"\s+")
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
-_STEERING = frozenset(("Cc", "Cf", "Cs"))  # controls, invisible ones (direction, joiners, tags), halves of surrogates
+_STEERING = frozenset(("Cc", "Cf", "Cs"))  # controls, invisible ones (direction, tags), halves of surrogates
+_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji are spelt with them; they steer nothing
+_NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What ends or opens something in HTML, and what line readers cut at though JSON lets it stand.
 _JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
@@ -17,17 +19,18 @@ _JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 def visible(text: str, longest: int = 300) -> str:
     """Return the first ``longest`` characters of a text as one line in which nothing steers a terminal or a browser.
 
-    White space becomes one space, with a ⏎ where it has a line end; control characters become U+FFFD.
+    White space becomes one space, with a ⏎ where it has a line end. Control characters and marks of direction become
+    U+FFFD; joiners (U+200C, U+200D) and variation selectors, which belong to the words around them, stay.
     """
     cut = text[: longest + 1]
     line = _SPACE.sub(lambda space: " ⏎ " if _LINE_ENDS & set(space[0]) else " ", cut[:longest]).strip(" ")
-    shown = "".join("\ufffd" if unicodedata.category(c) in _STEERING else c for c in line)
+    shown = "".join("\ufffd" if unicodedata.category(c) in _STEERING and c not in _JOINERS else c for c in line)
     return shown + "…" if len(cut) > longest else shown
 
 
 def columns(text: str) -> int:
     """Return how many columns of a terminal a visible text takes: 2 for wide characters, 0 for combining ones."""
-    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me") else _wide(c) for c in text)
+    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in _NO_WIDTH else _wide(c) for c in text)
 
 
 def _wide(character: str) -> int:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 CONFIDENCE = 0.95
 ROUNDS = 10_000  # resamples of a bootstrap
 _SEED = 20131  # of the bootstrap; fixed, so that a report comes out the same again
+_AT_ONCE = 4_000_000  # numbers that a bootstrap draws at once, 32 MB
+_MANY_KINDS, _KINDS_COST = 100, 6  # drawing how often a kind comes takes about as long as drawing six clusters
 
 
 class Interval(NamedTuple):
@@ -78,8 +80,9 @@ def bootstrap_mean(
 ) -> Interval:
     """Return the percentile bootstrap interval (Efron 1979) of the mean of ``values``, float[n].
 
-    ``clusters``: whom each value belongs to, n of them; whole clusters are then drawn, since answers to one prompt are
-    not independent. The same values give the same interval. NaN, twice, for no values.
+    ``clusters``: which cluster each value belongs to, n of them; whole clusters are then drawn, since answers to one
+    prompt are not independent. The same values always give the same interval. (NaN, NaN) for no values. About 2 s for
+    20,000 clusters that all differ, milliseconds for any number of clusters of a few kinds.
     """
     array = np.asarray(values, np.float64)
     if array.ndim != 1:
@@ -94,17 +97,42 @@ def bootstrap_mean(
         numbers: dict[Hashable, int] = {}
         member = np.fromiter((numbers.setdefault(cluster, len(numbers)) for cluster in clusters), np.int64, array.size)
         sums, sizes = np.bincount(member, array).astype(np.float64), np.bincount(member).astype(np.float64)
-    # Clusters that are alike are drawn together: how often each kind comes is multinomial, and kinds are few.
     kinds, counts = np.unique(np.stack([sums, sizes]), axis=1, return_counts=True)
+    if counts.size > _MANY_KINDS and sums.size < _KINDS_COST * counts.size:
+        means = _means_of_clusters(sums, sizes, rounds)
+    else:
+        means = _means_of_kinds(kinds, counts, rounds)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
+
+
+def _means_of_kinds(
+    kinds: npt.NDArray[np.float64], counts: npt.NDArray[np.intp], rounds: int
+) -> npt.NDArray[np.float64]:
+    """Return the means of resamples, drawing clusters that are alike together: counts of the kinds are multinomial."""
     rng = np.random.default_rng(_SEED)
     chances = counts / counts.sum()
     means = np.empty(rounds)
-    step = max(1, 4_000_000 // counts.size)  # rounds at once, 32 MB of counts
+    step = max(1, _AT_ONCE // counts.size)
     for start in range(0, rounds, step):
         drawn = rng.multinomial(counts.sum(), chances, min(step, rounds - start)).astype(np.float64)
         means[start : start + len(drawn)] = (drawn @ kinds[0]) / (drawn @ kinds[1])
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(float(low), float(high))
+    return means
+
+
+def _means_of_clusters(
+    sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], rounds: int
+) -> npt.NDArray[np.float64]:
+    """Return the means of resamples, drawing each cluster by itself, which is faster where few are alike."""
+    rng = np.random.default_rng(_SEED)
+    alike = bool((sizes == sizes[0]).all())
+    means = np.empty(rounds)
+    step = max(1, _AT_ONCE // sums.size)
+    for start in range(0, rounds, step):
+        drawn = rng.integers(0, sums.size, (min(step, rounds - start), sums.size), dtype=np.uint32)
+        members = sums.size * sizes[0] if alike else sizes[drawn].sum(1)
+        means[start : start + len(drawn)] = sums[drawn].sum(1) / members
+    return means
 
 
 def _z(confidence: float) -> float:

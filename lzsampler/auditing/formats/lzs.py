@@ -13,8 +13,11 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the last message: those of the assistant before it are a part of the prompt."""
-    found = groups({**row["settings"], **row, "model": row["model"]["name"]}, source.by)
+    """Yield the last message: those of the assistant before it are a part of the prompt.
+
+    A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`.
+    """
+    found = groups({**row["settings"], **row, **row.get("eval", {}), "model": row["model"]["name"]}, source.by)
     made = written(row["messages"][-1], found, name(row))
     if made is not None:
         yield made

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from .format import Message, NoTextError
+from .path import Path, parse, values
 
 # Who the model is, in `role` or `from`.
 MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai"}
@@ -173,7 +175,8 @@ def name(row: Mapping[str, Any]) -> str | None:
 def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
     """Return the groups that a row names itself, at its top or, failing that, among its settings.
 
-    A key that is the group's own name goes before its other spellings.
+    A key that is the group's own name goes before its other spellings. ``by``: further keys that are wanted, or paths
+    to nested ones, such as "eval.kind".
     """
     found: dict[str, str] = {}
     deeper: list[dict[str, Any]] = []
@@ -195,7 +198,22 @@ def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
         for place in (row, *deeper):
             if key not in found and (told := scalar(place.get(key))) is not None:
                 found[key] = told
+        if key not in found and (path := _nested(key)) is not None:
+            for value in values(row, path):
+                if (told := scalar(value)) is not None:
+                    found[key] = told
+                    break
     return found
+
+
+@lru_cache(maxsize=64)
+def _nested(key: str) -> Path | None:
+    """Return the path to a nested key, None for a plain one and for what is not a path."""
+    try:
+        path = parse(key)
+    except ValueError:
+        return None
+    return path if len(path) > 1 else None
 
 
 def finished(reason: str) -> str:

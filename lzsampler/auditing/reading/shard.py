@@ -25,6 +25,8 @@ _TEXTS = (".txt", ".md")
 _DATA = (".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval")
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst")
+# What `lzs eval` keeps in its folder beside the transcripts.
+_EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl"))
 
 
 @dataclass(frozen=True)
@@ -185,9 +187,10 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
     if here in above:
         yield BadRecord(_printable(folder), 0, "the folder is inside itself, through a link: read once")
         return
+    left_out = _EVALUATION if {"run.json", "transcripts.jsonl"} <= set(names) else frozenset()
     for name in names:
         path = os.path.join(folder, name)
-        if name.startswith("."):
+        if name.startswith(".") or name in left_out:
             continue
         if os.path.isdir(path):
             yield from _folder(path, asked, (*above, here))
