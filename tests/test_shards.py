@@ -163,7 +163,10 @@ def test_arguments_are_checked(write: Write) -> None:
 
 
 def zstd(data: bytes) -> bytes:
-    packed: bytes = pytest.importorskip("zstandard").ZstdCompressor(write_checksum=True).compress(data)
+    library = decode.ZSTD
+    if library is None:
+        pytest.skip("no zstd")
+    packed: bytes = library.compress(data, options={library.CompressionParameter.checksum_flag: True})
     return packed
 
 
@@ -499,9 +502,9 @@ def test_what_is_not_installed_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(CHAT)
     code = """
 import sys
-for name in ("orjson", "pyarrow", "zstandard"):
+for name in ("orjson", "pyarrow", "backports.zstd", "compression.zstd"):
     sys.modules[name] = None
-from lzsampler import LzsError
+from lzsampler.errors import MissingExtra
 from lzsampler.auditing.formats import FORMATS
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.read import read
@@ -510,12 +513,12 @@ print(len([item for shard in find("a.jsonl")[0] for item in read(shard)]))
 for path in ("a.parquet", "a.jsonl.zst"):
     try:
         find(path)
-    except LzsError as error:
+    except MissingExtra as error:
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "10",
-        'pyarrow is needed for Parquet files: pip install "lzsampler[audit]"',
-        'zstandard is needed for what zstd has packed: pip install "lzsampler[audit]"',
+        'Parquet files need pyarrow: pip install "lzsampler[audit]"',
+        'files packed by zstd need backports.zstd: pip install "lzsampler[audit]"',
     ]

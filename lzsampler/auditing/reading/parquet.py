@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import LzsError
+from ...errors import MissingExtra
 
 _BATCH = 4 << 20  # bytes, unpacked, that are turned into rows at once
 _MAX_ROWS = 4096
@@ -16,7 +16,7 @@ def _opened(path: str) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise LzsError('pyarrow is needed for Parquet files: pip install "lzsampler[audit]"') from error
+        raise MissingExtra('Parquet files need pyarrow: pip install "lzsampler[audit]"') from error
     try:
         with pyarrow.parquet.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
             yield file
