@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from lzsampler import LzsError, audit_files
 from lzsampler.auditing import run as batch
 from lzsampler.auditing.pool import Work
 from lzsampler.auditing.run import Audit, Progress, check_output, is_audit, load
+from lzsampler.errors import MissingExtra
 
 OUTPUTS = ("report.html", "loops.csv", "loops.jsonl", "loops.parquet", "summary.json", "loops.sarif")
 RUN = """
@@ -260,6 +262,19 @@ def test_another_audit_in_the_folder_is_refused(tmp_path: Path) -> None:
         audit_files(folder, resume=work, workers=1)
 
 
+def test_a_file_that_was_changed_in_place_is_another(tmp_path: Path) -> None:
+    """Of the same size, but written later: its results must not be taken for those of the file as it is now."""
+    folder, work = corpus(tmp_path / "in", files=2), tmp_path / "work"
+    audit_files(folder, resume=work, workers=1)
+    changed = folder / "1.jsonl"
+    data, status = changed.read_bytes(), changed.stat()
+    changed.write_bytes(data.replace(b"Tell me more.", b"Tell us more.", 1))
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert changed.stat().st_size == status.st_size
+    with pytest.raises(LzsError, match=r"1\.jsonl has changed"):
+        audit_files(folder, resume=work, workers=1)
+
+
 # -- what goes wrong --
 
 
@@ -430,3 +445,42 @@ def test_a_json_summary_is_what_summary_json_holds(tmp_path: Path) -> None:
     with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
         audit.save(tmp_path / "s.json")
         assert json.loads((tmp_path / "s.json").read_text("utf-8")) == audit.summary.to_json()
+
+
+# -- as tables --
+
+
+def test_loops_as_a_table_of_arrow(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with audit_files(corpus(tmp_path / "in", files=2), workers=1) as audit:
+        audit.save(tmp_path / "l.parquet")
+        table = audit.to_arrow()
+        assert table.num_rows == sum(len(record.findings) for record in audit) > 0
+    assert table.to_pylist() == parquet.read_table(tmp_path / "l.parquet").to_pylist()
+    with pytest.raises(LzsError, match="this audit is closed"):
+        audit.to_arrow()
+
+
+def test_loops_as_a_data_frame(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    with audit_files(corpus(tmp_path / "in", files=2), workers=1) as audit:
+        frame = audit.to_pandas()
+        records = list(audit)
+    assert list(frame["id"]) == [record.id for record in records for _ in record.findings]
+    assert list(frame["rule"]) == [finding.rule for record in records for finding in record.findings]
+    assert frame["wasted_tokens"].sum() == sum(f.wasted_tokens for record in records for f in record.findings)
+    assert frame["groups"][0] == records[0].groups
+
+
+@pytest.mark.parametrize(
+    ("package", "what", "install"),
+    [("pandas", "to_pandas", "pip install pandas"), ("pyarrow", "to_arrow", 'pip install "lzsampler[audit]"')],
+)
+def test_a_table_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, what: str, install: str
+) -> None:
+    with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingExtra, match=re.escape(install)):
+            getattr(audit, what)()

@@ -355,3 +355,14 @@ def test_a_list_of_one_form_is_no_near_loop_but_a_long_one_is() -> None:
         assert audit(text).looping is looping
         assert audit(text, near_copies=3).looping
         assert not audit(text, near=False).looping
+
+
+@pytest.mark.parametrize(("size", "reported"), [(124, False), (125, False), (126, False), (127, True), (128, True)])
+def test_a_stretch_of_which_half_is_claimed_is_not_reported_again(size: int, reported: bool) -> None:
+    """20 copies that are exact claim 63 characters; as words, whatever is between them, ``size`` characters repeat."""
+    gaps = ["  ", "\n", " \n", "\t", "\n\n"] * 3 + ["   "] * 2
+    text = "ab " * 20 + "".join("ab" + gap for gap in gaps)
+    text += " " * (size - 2 - len(text)) + "ab\nend"
+    made = audit(text, levels=["char", "word"], near=False)
+    found = [(finding.rule, finding.start, finding.end) for finding in made.findings]
+    assert found == [("LZR002", 0, 63)] + [("LZR005", 0, size)] * reported

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from scipy.stats import binomtest
 
 import runs
 from lzsampler import LzsError, Params, Results
+from lzsampler.errors import MissingExtra
 from lzsampler.evaluation.counts import Outcome
 from lzsampler.evaluation.grid import Grid, Setting
-from lzsampler.evaluation.judged import Judged
+from lzsampler.evaluation.judged import Judged, read_judged
 from lzsampler.evaluation.samples import LOOPING_SAMPLES, OTHER_SAMPLES
-from lzsampler.evaluation.store import TIMINGS, TRANSCRIPTS
+from lzsampler.evaluation.store import JUDGED, TIMINGS, TRANSCRIPTS, RunFolder
 from lzsampler.reports.eval_markdown import more
 from lzsampler.util.stats import agreement
 
@@ -255,3 +257,33 @@ def test_samples_are_of_every_setting_and_bounded(tmp_path: Path) -> None:
     others = [s.record for s in samples if not s.record.looping]
     assert 3 < len(others) <= OTHER_SAMPLES
     assert all(record.texts for record in others)
+
+
+def test_a_judge_says_yes_above_one_half(tmp_path: Path) -> None:
+    """docs/evaluate.md: more than .5; a verdict of exactly .5 says neither, and counts as no."""
+    folder = RunFolder(tmp_path)
+    verdicts = {"p0": 0.5, "p1": 0.501, "p2": 0.59, "p3": 0.61, "p4": 0.49}
+    (tmp_path / JUDGED).write_text("".join(
+        json.dumps({"setting": "s", "prompt": prompt, "seed": 1, "degenerate": degenerate, "answered": 1.0,
+                    "text": "", "judge": {"file": "j.gguf"}}) + "\n"
+        for prompt, degenerate in verdicts.items()
+    ))  # fmt: skip
+    judged = read_judged(folder, {("s", prompt, 1): False for prompt in verdicts})
+    assert judged is not None
+    assert judged.agreement == (0, 3, 0, 2)
+
+
+def test_texts_as_a_data_frame(small: Results) -> None:
+    pytest.importorskip("pandas")
+    frame = small.to_pandas()
+    assert list(frame.columns)[:6] == ["kind", "strength", "temperature", "setting", "prompt", "seed"]
+    assert len(frame) == len(small.outcomes) == 24
+    rates = frame.groupby("strength")["looping"].mean()
+    assert {strength: rates[strength] for strength in (0.0, 0.1, 0.2)} == {0.0: 0.5, 0.1: 0.25, 0.2: 0.0}
+    assert frame["right"].isna().sum() == sum(outcome.right is None for outcome in small.outcomes)
+
+
+def test_a_data_frame_needs_pandas(small: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match="pip install pandas"):
+        small.to_pandas()
