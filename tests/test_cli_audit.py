@@ -179,8 +179,8 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
     for arguments, status, said in (
         ((), 2, "nothing to audit: lzs audit transcripts.jsonl"),
         (("nosuch.jsonl",), 2, "there is no file or folder nosuch.jsonl"),
-        ((clean, "--format", "nosuch"), 2, "there is no format 'nosuch': it is one of text,"),
-        ((clean, "--field", "a["), 2, "field 'a[' is no path (at character 1)"),
+        ((clean, "--format", "nosuch"), 2, "unknown format 'nosuch': choose one of text,"),
+        ((clean, "--field", "a["), 2, "field 'a[' is not a path (character 1)"),
         ((clean, "--copies", "1"), 2, "--copies must be from 2 to 2147483647, got 1"),
         ((clean, "--level", "chars"), 2, "--level must be one or more of char, word, line, token; got 'chars'"),
         ((clean, "--select", "LZR999"), 2, "--select must be one or more of LZR001,"),
@@ -191,7 +191,7 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
         ((clean, "--tokenizer", "nosuch.gguf"), 2, "nosuch.gguf does not exist"),
         (("-", "--resume", tmp_path / "w"), 2, "stdin cannot be read again by resume: save it to a file first"),
         ((clean, "--resume", clean), 1, f"cannot write to {clean}: File exists"),
-        ((clean, "--resume", folder), 1, f"{folder} is no folder of an audit, and not empty: name a new one"),
+        ((clean, "--resume", folder), 1, f"{folder} is not empty and does not hold an audit: name a new one"),
         ((tmp_path / "empty",), 1, f"no record was audited: {tmp_path}/empty: nothing in the folder"),
         ((tmp_path / "empty.jsonl",), 1, f"no record was audited: {tmp_path}/empty.jsonl: it is empty"),
         (("diff", clean), 2, "Missing argument 'B'"),
@@ -343,7 +343,7 @@ def test_diff_needs_pairs(sides: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(transcript(999, "alone"))
     done = audit("diff", sides[0], tmp_path / "x.jsonl")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert "no record is in both: ids are 'r0', 'r1', ... in A and 'r999' in B" in done.stderr
+    assert "A and B have no record in common: ids are 'r0', 'r1', ... in A and 'r999' in B" in done.stderr
 
 
 def test_a_file_named_diff(sides: tuple[Path, Path], tmp_path: Path) -> None:

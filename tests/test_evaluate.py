@@ -186,7 +186,7 @@ def test_the_block_of_the_docs(tmp_path: Path) -> None:
 
 
 def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is there already: --resume goes on with it"):
+    with pytest.raises(ValueError, match="already exists: use --resume to continue it"):
         evaluate(default_model(), whole, **SETTINGS)
     other_grid = Grid("small", GRID.settings[:2], GRID.seeds, GRID.n_predict)
     for change, name in (
@@ -204,7 +204,7 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "letter.txt").write_text("dear")
     for resume in (True, False):
-        with pytest.raises(ValueError, match="is no folder of an evaluation"):
+        with pytest.raises(ValueError, match="is not an evaluation folder"):
             evaluate(default_model(), tmp_path / "letters", **SETTINGS, resume=resume)
 
 

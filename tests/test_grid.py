@@ -124,7 +124,7 @@ def test_a_kind_and_a_family_of_kinds() -> None:
     none, other = grid.settings[:2]
     both = Grid("g", (replace(none, kind="a"), replace(other, kind="a-b")))
     assert [setting.kind for setting in both.of_kind("a")] == ["a"]
-    with pytest.raises(ValueError, match=r"the grid has no rate, only none, lz-rate,"):
+    with pytest.raises(ValueError, match=r"the grid has no kind rate, only none, lz-rate,"):
         grid.of_kind("rate")
 
 

@@ -62,18 +62,20 @@ def test_bad_records_say_where_and_why(write: Write) -> None:
     _, bad = everything(write("c.jsonl", CHAT))
     assert [(record.line, record.reason) for record in bad] == [
         (3, "not JSON: Expecting ':' delimiter at character 22 (it is cut off)"),
-        (4, "no message of the model"),
+        (4, "the conversation has no message of the model"),
     ]
     _, bad = everything(write("s.json", json.dumps(SHAREGPT).encode()))
     assert [(record.line, record.reason) for record in bad] == [
-        (0, "element 1: not as sharegpt has it: the conversation is a text")
+        (0, "element 1: not in the form of sharegpt: the conversation is a text")
     ]
     _, bad = everything(write("r.jsonl", RESPONSES))
     assert bad[0].reason == "the request failed: boom"
     _, bad = everything(write("v.json", json.dumps({"total_output_tokens": 1, "request_throughput": 2}).encode()))
     assert "--save-detailed" in bad[0].reason
     _, bad = everything(write("samples_x.jsonl", jsonl({"doc_id": 0, "doc": {}, "resps": [[[-1.5, True]]]})))
-    assert [record.reason for record in bad] == ["log-likelihoods of given answers: nothing was generated"]
+    assert [record.reason for record in bad] == [
+        "nothing was generated: the file holds log-likelihoods of given answers"
+    ]
 
 
 def test_by_adds_groups(write: Write) -> None:

@@ -64,7 +64,7 @@ def test_counts_and_rates(small: Results) -> None:
     assert (both.texts, both.looping, both.right) == (8, 1, 3)
     assert small.counts(kind="lz", temperature=0.5).texts == 0
     assert small.counts(kind="lz", temperature=0.5).accuracy is None
-    with pytest.raises(ValueError, match="the grid has no dry, only none, lz"):
+    with pytest.raises(ValueError, match="the grid has no kind dry, only none, lz"):
         small.counts(kind="dry")
 
 

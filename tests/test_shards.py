@@ -88,10 +88,10 @@ def test_a_folder(write: Write, tmp_path: Path) -> None:
     names = [os.path.relpath(shard.file, tmp_path) for shard in shards]
     assert names == ["a.JSONL", "b/1.jsonl", "b/2.jsonl", "b/link.jsonl", "c/answer.md"]
     assert {os.path.relpath(record.file, tmp_path): record.reason for record in bad} == {
-        "b/again": "the folder is inside itself, through a link: read once",
-        "b/gone.jsonl": "the link leads nowhere",
-        "c/config.json": "no known format (its keys: a): give --field PATH, such as choices[*].message.content, "
-        "or --format",
+        "b/again": "a link leads back to a folder that contains it; it is read once",
+        "b/gone.jsonl": "the link points to a file that does not exist",
+        "c/config.json": "the format is not known (its keys: a): give --field PATH, such as "
+        "choices[*].message.content, or --format",
         "c/empty.jsonl": "it is empty",
         "c/pipe.jsonl": "it is a pipe: give files, or - for standard input",
         "c/s.jsonl": "it is a socket: give files, or - for standard input",
@@ -119,11 +119,11 @@ def test_patterns_and_names(write: Write, tmp_path: Path) -> None:
     records, bad = everything([str(tmp_path / "a*"), str(tmp_path / "**" / "a?.jsonl"), tmp_path / "d" / "a[1].txt"])
     assert (texts(records), bad) == (["a", "any name, when it is given", "b"], [])
     _, bad = everything([str(tmp_path / "z*"), tmp_path / "none", tmp_path / "d" / "no"])
-    assert [record.reason for record in bad] == ["no file has such a name"] + [
+    assert [record.reason for record in bad] == ["no file matches"] + [
         "it cannot be read: No such file or directory"
     ] * 2
     (tmp_path / "nothing").mkdir()
-    assert "nothing in the folder" in everything(tmp_path / "nothing")[1][0].reason
+    assert "no supported files" in everything(tmp_path / "nothing")[1][0].reason
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -316,7 +316,7 @@ def test_lighteval(tmp_path: Path) -> None:
         ("7", 0, "r | a", {"task": "aime", "model": "org/m"}),
         ("7/2", 0, "t | b", {"task": "aime", "model": "org/m"}),
     ]
-    assert [record.reason for record in bad] == ["row 1: there is no text: log-likelihoods of given answers"]
+    assert [record.reason for record in bad] == ["row 1: there is no text, only log-likelihoods of given answers"]
 
 
 def test_damaged_parquet(tmp_path: Path) -> None:
@@ -397,9 +397,9 @@ def test_damaged_beginnings_and_ends(write: Write) -> None:
         records, bad = everything(write("a.jsonl", first + CHAT))
         assert (len(records), len(bad)) == (8, 2 + (first[0] != 0xEF))
     reasons = {
-        b" \n": "there is nothing in it",
-        b"[]": "there is no row in it",
-        b"5": "it is no JSON, Parquet or zip file",
+        b" \n": "it is blank",
+        b"[]": "it has no rows",
+        b"5": "it is not a JSON, Parquet or zip file",
     }
     for data, reason in reasons.items():
         assert [record.reason for record in everything(write("b.json", data))[1]] == [reason]

@@ -96,5 +96,5 @@ def test_closing_early_kills_the_workers(tmp_path: Path) -> None:
 def test_workers_that_do_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lzsampler.auditing.pool._SERVE", "import no_such_module")
     why = "the worker process ended with status 1; it last wrote: .*No module named 'no_such_module'"
-    with pytest.raises(LzsError, match=f"worker processes do not start: {why}"):
+    with pytest.raises(LzsError, match=f"worker processes cannot be started: {why}"):
         results(tmp_path, [1], [2])

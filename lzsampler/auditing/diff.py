@@ -96,7 +96,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     keyed = _keyed(right, names_b)
     pairs = [(key, one, keyed.pop(key)) for key, one in _keyed(left, names_a).items() if key in keyed]
     if not pairs:
-        raise LzsError(f"no record is in both: ids are {_some_ids(left)} in A and {_some_ids(right)} in B")
+        raise LzsError(f"A and B have no record in common: ids are {_some_ids(left)} in A and {_some_ids(right)} in B")
 
     def those(before: bool, after: bool) -> tuple[Pair, ...]:
         return tuple(
@@ -140,7 +140,7 @@ def _check_ids(outcomes: list[Outcome]) -> None:
         file = file_of.setdefault(outcome.id, outcome.file)
         if file != outcome.file:
             raise LzsError(
-                f"id {outcome.id!r} is in {file} and in {outcome.file}, and the other side has files of other names: "
+                f"id {outcome.id!r} is in {file} and in {outcome.file}, and the other side has files with other names: "
                 "compare them file by file"
             )
 

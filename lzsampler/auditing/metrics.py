@@ -44,7 +44,7 @@ def lines(data: bytes) -> Spans:
 
 def _split(data: bytes, kind: int, room: int) -> Spans:
     if len(data) > MAX_BYTES:
-        raise LzsError(f"a text of {len(data)} bytes is too long: words and lines are found in texts below 4 GiB")
+        raise LzsError(f"a text of {len(data)} bytes is too long: texts are limited to 4 GiB")
     spans, n = np.empty((room, 2), np.uint32), ffi.new("size_t *")
     check(lib.lzs_split(ffi.from_buffer(data), len(data), kind, ffi.from_buffer("lzs_span[]", spans), room, n))
     return spans[: n[0]]

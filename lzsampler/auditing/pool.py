@@ -141,7 +141,7 @@ class _Pool:
                         deaths[death.piece] += 1
                         if deaths[death.piece] == _ATTEMPTS:
                             if death.piece is None:
-                                raise LzsError(f"worker processes do not start: {death}") from death
+                                raise LzsError(f"worker processes cannot be started: {death}") from death
                             skipped[death.piece] = str(death)
         except BaseException as error:
             self.results.put(error)

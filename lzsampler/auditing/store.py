@@ -56,13 +56,13 @@ class WorkFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
             if any(path.name not in LOCKS for path in self.path.iterdir()):
-                raise LzsError(f"{self.path} is no folder of an audit, and not empty: name a new one")
+                raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
             with self._replacing(MANIFEST) as file:
                 file.write(json.dumps(wanted, indent=1).encode())
             return
         change = _difference(self.manifest(), wanted)
         if change:
-            raise LzsError(f"{self.path} holds another audit: {change}; name a new folder, or delete this one")
+            raise LzsError(f"{self.path} holds another audit ({change}): choose another folder, or delete this one")
         self.tidy()
 
     def tidy(self) -> None:
@@ -186,7 +186,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
         before, now = (settings["inputs"].get(file) for settings in (old, new))
         if before != now:
             return f"{file} " + ("is new" if before is None else "is gone" if now is None else "has changed")
-    return "" if old["cuts"] == new["cuts"] and old["tasks"] == new["tasks"] else "its files are read in another way"
+    return "" if old["cuts"] == new["cuts"] and old["tasks"] == new["tasks"] else "its files are cut in another way"
 
 
 # -- records and summaries as JSON --

@@ -66,7 +66,7 @@ class Grid:
         found = [setting for setting in self.settings if setting.kind == kind]
         found = found or [setting for setting in self.settings if setting.kind.startswith(f"{kind}-")]
         if not found:
-            raise ValueError(f"the grid has no {kind}, only {', '.join(self.kinds)}")
+            raise ValueError(f"the grid has no kind {kind}, only {', '.join(self.kinds)}")
         return found
 
     def to_json(self) -> dict[str, Any]:

@@ -142,14 +142,14 @@ class Judge:
                 whole += _END_THINK if whole.rstrip().endswith(_THINK) else _THINK + _END_THINK
         before, found, after = whole.partition(_MARK)
         if not found or _MARK in after:
-            raise LzsError(f"{self.model.path.name} cannot judge: its chat template does not keep a message as it is")
+            raise LzsError(f"{self.model.path.name} cannot judge: its chat template changes the text of a message")
         return before, after
 
     def _tokens_that_read(self, word: str) -> npt.NDArray[np.intp]:
         pieces = (self.model.piece(token).strip().lower() for token in range(self.model.n_vocab))
         tokens = [token for token, piece in enumerate(pieces) if piece == word.encode()]
         if not tokens:
-            raise LzsError(f"{self.model.path.name} cannot judge: none of its tokens reads {word}")
+            raise LzsError(f"{self.model.path.name} cannot judge: it has no token for {word!r}")
         return np.array(tokens)
 
 

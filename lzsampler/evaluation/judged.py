@@ -56,9 +56,9 @@ class Judged:
         a = self.agreement
         kappa = "" if a.kappa is None else f" (kappa {a.kappa:.2f})"
         return (
-            f"judge {self.file}: like the rule on {a.both + a.neither} of {a.n} texts{kappa}; loops by both {a.both}, "
-            f"by the judge alone {a.only_a}, by the rule alone {a.only_b}; it gives yes and no together "
-            f"{100 * self.answered:.1f} % of the probability"
+            f"judge {self.file}: agrees with the rule on {a.both + a.neither} of {a.n} texts{kappa}; "
+            f"both find a loop in {a.both}, the judge alone in {a.only_a}, the rule alone in {a.only_b}; "
+            f"yes and no together have {100 * self.answered:.1f} % of its probability"
         )
 
 
@@ -67,8 +67,8 @@ def refuse_another(judge: "Judge", folder: RunFolder) -> None:
     for line in folder.lines(JUDGED):
         if line.row is not None and line.row.get("judge") != judge.identity:
             raise ValueError(
-                f"{folder.path / JUDGED} is by another judge, context or version: "
-                "give that one, or move the file away to judge anew"
+                f"{folder.path / JUDGED} was written by another judge, context or version: "
+                "use that judge, or move the file away to judge again"
             )
 
 

@@ -51,7 +51,7 @@ class Results:
         try:
             grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
         except (KeyError, TypeError, ValueError) as error:
-            raise LzsError(f"{there.path / 'run.json'} is not of this version: {error}") from error
+            raise LzsError(f"{there.path / 'run.json'} was written by another version: {error}") from error
         names = {setting.name for setting in grid.settings}
         timings = {line.key: line.row for line in there.lines(TIMINGS) if line.key is not None}
         outcomes: dict[Key, Outcome] = {}

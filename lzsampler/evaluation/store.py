@@ -47,7 +47,8 @@ class RunFolder:
         there = self.manifest()
         changed = [_CHANGED[name] for name in manifest if there.get(name) != manifest[name]]
         if changed:
-            raise ValueError(f"{self.path} was begun with another {' and '.join(changed)}: results are never mixed")
+            what = " and ".join(changed)
+            raise ValueError(f"{self.path} was started with another {what}: choose another folder with -o")
         for name in (TRANSCRIPTS, TIMINGS, JUDGED):
             self._cut_rest(self.path / name)
 
@@ -55,11 +56,11 @@ class RunFolder:
         """Raise ValueError when the path is something else than a new folder, or a run's where it may be."""
         exists = (self.path / RUN).exists()
         if exists and not resume:
-            raise ValueError(f"{self.path} is there already: --resume goes on with it, another folder begins anew")
+            raise ValueError(f"{self.path} already exists: use --resume to continue it, or -o to choose another folder")
         if exists or not self.path.exists():
             return
         if not self.path.is_dir() or any(file.name not in LOCKS for file in self.path.iterdir()):
-            raise ValueError(f"{self.path} is there already and is no folder of an evaluation: give another one")
+            raise ValueError(f"{self.path} exists and is not an evaluation folder: choose another with -o")
 
     def manifest(self) -> dict[str, Any]:
         """Return run.json."""
@@ -71,7 +72,7 @@ class RunFolder:
         except ValueError as error:
             raise LzsError(f"cannot read {file}: {error}") from error
         if not isinstance(found, dict):
-            raise LzsError(f"cannot read {file}: it is no object")
+            raise LzsError(f"cannot read {file}: it is not a JSON object")
         return found
 
     def lines(self, name: str) -> Iterator[Line]:

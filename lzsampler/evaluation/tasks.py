@@ -132,7 +132,7 @@ def _messages(value: Any) -> list[dict[str, str]]:
         if not isinstance(message, Mapping) or not all(
             isinstance(message.get(key), str) for key in ("role", "content")
         ):
-            raise ValueError(f"a message has a role and a content, both texts, got {message!r}")
+            raise ValueError(f"a message must have a role and a content, both texts, got {message!r}")
     return [{"role": message["role"], "content": message["content"]} for message in value]
 
 

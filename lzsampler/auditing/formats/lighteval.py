@@ -34,7 +34,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     texts = response["text"] if isinstance(response["text"], list) else [response["text"]]
     reasonings = response.get("reasonings") or []
     if not any(isinstance(text, str) for text in texts):
-        raise NoTextError("there is no text: log-likelihoods of given answers")
+        raise NoTextError("there is no text, only log-likelihoods of given answers")
     for i, text in enumerate(texts):
         reasoning = reasonings[i] if i < len(reasonings) else None
         yield Message(text, reasoning, None if id is None else str(id), found)

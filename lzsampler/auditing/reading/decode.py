@@ -68,7 +68,7 @@ def loads(data: bytes) -> Any:
         cut = " (it is cut off)" if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated") else ""
         raise JsonError(f"not JSON: {error.msg} at character {error.pos}{cut}") from None
     except RecursionError:
-        raise JsonError("not read: nested too deeply") from None
+        raise JsonError("not read: it is nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits
         raise JsonError(f"not read: {error}") from None
 

@@ -160,7 +160,7 @@ def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Itera
             if made is not None:
                 yield made
     if silent:
-        raise NoTextError("no message of the model")
+        raise NoTextError("the conversation has no message of the model")
 
 
 def name(row: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,9 @@ def parse(text: str) -> Path:
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None or (at == 0 and text.startswith(".")) or (at and found["key"] and text[at] != "."):
-            raise ValueError(f"field {text!r} is no path (at character {at}): write it like choices[*].message.content")
+            raise ValueError(
+                f"field {text!r} is not a path (at character {at}): write it like choices[*].message.content"
+            )
         steps.append(None if found["all"] else int(found["index"]) if found["index"] else found["key"] or found["odd"])
         at = found.end()
     if not steps:

@@ -188,7 +188,7 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
     if shard.format == TEXT or (not shard.format and file.lower().endswith((".txt", ".md"))):
         return inner
     if kept not in ("lines", "document"):
-        raise UnknownFormatError("it is no JSON")
+        raise UnknownFormatError("it is not JSON")
     formats = (shard.row_format,) if shard.format or shard.field is not None else ROW_FORMATS
     return recognised(replace(inner, container=kept), first_rows(first, kept), formats)
 
@@ -209,7 +209,9 @@ def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard
 
 def _slot(shard: Shard) -> Iterator[Read]:
     if shard.tokenizer is None:
-        yield BadRecord(shard.file, 0, "a slot holds tokens only: give --tokenizer MODEL.gguf, the model that wrote it")
+        yield BadRecord(
+            shard.file, 0, "a slot holds tokens, not text: give the model that wrote it with --tokenizer MODEL.gguf"
+        )
         return
     try:
         tokens = slot.tokens(shard.path or shard.file)
@@ -242,7 +244,7 @@ def records_of(
         yield BadRecord(source.file, line, where + str(error))
     except _MALFORMED as error:
         what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-        yield BadRecord(source.file, line, f"{where}not as {format.name} has it: {what}")
+        yield BadRecord(source.file, line, f"{where}not in the form of {format.name}: {what}")
 
 
 def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:

@@ -108,11 +108,11 @@ class _Asked:
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
-            raise ValueError(f"there is no format {self.format!r}: it is one of {', '.join(FORMATS)}")
+            raise ValueError(f"unknown format {self.format!r}: choose one of {', '.join(FORMATS)}")
         if self.field is not None:
             format_of(self.field)
             if self.format is not None:
-                raise ValueError("give a format or a field, not both")
+                raise ValueError("give either a format or a field, not both")
         integer("shard_bytes", self.shard_bytes, 1, 1 << 62)
 
     @property
@@ -160,11 +160,11 @@ def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
     else:
         names = sorted(glob.glob(given, recursive=True))
         if not names:
-            yield BadRecord(given, 0, "no file has such a name")
+            yield BadRecord(given, 0, "no file matches")
     for name in names:
         if os.path.isdir(name):
             inside = list(_folder(name, asked, ()))
-            yield from inside or [BadRecord(_printable(name), 0, "nothing in the folder is read (docs/formats.md)")]
+            yield from inside or [BadRecord(_printable(name), 0, "no supported files in this folder (docs/formats.md)")]
         elif problem := _problem(name):
             yield BadRecord(_printable(name), 0, problem)
         else:
@@ -185,7 +185,7 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
         return
     here = (status.st_dev, status.st_ino)
     if here in above:
-        yield BadRecord(_printable(folder), 0, "the folder is inside itself, through a link: read once")
+        yield BadRecord(_printable(folder), 0, "a link leads back to a folder that contains it; it is read once")
         return
     left_out = _EVALUATION if {"run.json", "transcripts.jsonl"} <= set(names) else frozenset()
     for name in names:
@@ -222,11 +222,15 @@ def _problem(path: str) -> str:
     try:
         status = os.stat(path)
     except OSError as error:
-        return "the link leads nowhere" if os.path.islink(path) else f"it cannot be read: {error.strerror}"
+        return (
+            "the link points to a file that does not exist"
+            if os.path.islink(path)
+            else f"it cannot be read: {error.strerror}"
+        )
     kind = stat.S_IFMT(status.st_mode)
     if kind != stat.S_IFREG:
         kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-        return f"it is {kinds.get(kind, 'no regular file')}: give files, or - for standard input"
+        return f"it is {kinds.get(kind, 'not a regular file')}: give files, or - for standard input"
     if not os.access(path, os.R_OK):
         return "it cannot be read: Permission denied"
     return "" if status.st_size else "it is empty"
@@ -312,14 +316,14 @@ def _container(file: _File, head: bytes, asked: _Asked) -> Container:
         return "text"
     kept = container(head)
     if asked.format == SLOT and kept != "slot":
-        raise UnknownFormatError("it is no slot of llama-server: it does not begin with its magic number")
+        raise UnknownFormatError("it is not a slot of llama-server: it does not begin with ggsq")
     if kept is not None:
         return kept
     if b"\n{" in head and file.name.lower().endswith(_LINES):  # the first line is damaged
         return "lines"
     if asked.nothing and not file.name.lower().endswith(_DATA) and head.strip() and b"\0" not in head:
         return "text"
-    raise UnknownFormatError("it is no JSON, Parquet or zip file" if head.strip() else "there is nothing in it")
+    raise UnknownFormatError("it is not a JSON, Parquet or zip file" if head.strip() else "it is blank")
 
 
 def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Shard:
@@ -365,7 +369,9 @@ def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
     shard = recognised(shard, [row], asked.formats())
     columns = shard.row_format.columns
     if columns and isinstance(row, dict) and not {column.partition(".")[0] for column in columns} & row.keys():
-        raise UnknownFormatError(f"it has no column {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})")
+        raise UnknownFormatError(
+            f"it has no column called {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})"
+        )
     total = sum(rows for rows, _ in groups)
     start = first = rows = unpacked = 0
     for i, (n, n_bytes) in enumerate(groups):

@@ -23,7 +23,7 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
     with open(path, "rb") as file:
         header = file.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(SLOT_MAGIC):
-            raise ValueError("it is no slot of llama-server, or it ends inside its header")
+            raise ValueError("it is not a slot of llama-server, or it ends inside its header")
         _, _, n = _HEADER.unpack(header)
         data = file.read(4 * n)
     if len(data) < 4 * n:

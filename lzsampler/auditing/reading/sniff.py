@@ -70,7 +70,7 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
 
 
 def partial(text: str) -> Any:
-    """Return the value that a JSON text has up to where it is cut off; None when it is no JSON so far."""
+    """Return the value that a JSON text has up to where it is cut off; None when it is not JSON so far."""
     closing: list[str] = []
     at = end = 0
     before = ""
@@ -110,9 +110,9 @@ def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Any]:
             if format.matches(row):
                 return format, row
     if not rows:
-        raise UnknownFormatError("there is no row in it")
+        raise UnknownFormatError("it has no rows")
     keys = next((", ".join(map(str, list(row)[:8])) for row in rows if isinstance(row, dict) and row), "")
     seen = f" (its keys: {keys})" if keys else ""
     raise UnknownFormatError(
-        f"no known format{seen}: give --field PATH, such as choices[*].message.content, or --format"
+        f"the format is not known{seen}: give --field PATH, such as choices[*].message.content, or --format"
     )
