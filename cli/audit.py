@@ -307,7 +307,8 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 
 
 def _table(summary: "Summary") -> str:
-    from lzsampler.reports.audit_terminal import colored, terminal_table
+    from lzsampler.reports import terminal_table
+    from lzsampler.reports.audit_terminal import colored
     from lzsampler.util.stats import records_needed, wilson
 
     table = terminal_table(summary, shutil.get_terminal_size((110, 0)).columns, color=colored(sys.stdout))
