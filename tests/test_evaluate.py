@@ -136,7 +136,7 @@ def test_two_runs_give_the_same_files(whole: Path, tmp_path: Path) -> None:
 
 
 def test_two_at_once_do_not_write_the_same_texts(whole: Path, tmp_path: Path) -> None:
-    with locked(whole), pytest.raises(LzsError, match="another process is at work in"):
+    with locked(whole), pytest.raises(LzsError, match="another process is using"):
         evaluate(default_model(), whole, **SETTINGS, resume=True)
     with locked(tmp_path / "new"):  # a lock alone is not somebody's folder
         pass
@@ -195,11 +195,11 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
         ({"limit": 2}, "tasks or prompts"),
         ({"prompts": None}, "tasks or prompts"),
     ):
-        with pytest.raises(ValueError, match=f"begun with another {name}: results are never mixed"):
+        with pytest.raises(ValueError, match=f"was started with another {name}: choose another folder with -o"):
             evaluate(default_model(), whole, **{**SETTINGS, **change}, resume=True)
     other = tmp_path / "other.gguf"
     other.write_bytes(default_model().read_bytes() + b"\0")
-    with pytest.raises(ValueError, match="begun with another model"):
+    with pytest.raises(ValueError, match="was started with another model"):
         evaluate(other, whole, **SETTINGS, resume=True)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "letter.txt").write_text("dear")
