@@ -16,14 +16,16 @@ from .records import RULES, Level, Rule
 class Rules:
     """What counts as a loop.
 
-    Literal: any unit, ``literal_copies`` times in a row. Significant: a unit with at least two distinct characters that
-    are not white space, ``copies`` times in a row, or ``length_copies`` times where all of them together have at least
-    ``length`` characters. ``levels``: units that are compared: "char", "word", "line", and "token" where there are
-    tokens. ``near``: also loops that digits, case or white space keep from being exact, with ``near_copies`` in the
-    place of ``length_copies``, as a few lines of one form with other numbers are a list. ``rep4``: rep-4 from which a
-    field without loops is LZR010. ``select`` and ``ignore``: codes of `RULES` that are reported; all, but the ignored.
+    A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit with at least
+    two distinct characters that are not white space, which occurs ``copies`` times in a row, or ``length_copies`` times
+    if the copies have at least ``length`` characters together. ``levels``: the units that are compared: "char", "word",
+    "line", and "token" where there are tokens. ``near``: whether loops count that are not exact only because of digits,
+    case or white space; they need ``near_copies`` instead of ``length_copies``, since a few lines of one form with
+    different numbers are a list. ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
+    ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not.
 
-    Copies are 2 or more, ``length`` is 1 or more, ``rep4`` in (0, 1]; ValueError otherwise.
+    Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
+    code may be given without a sequence around it.
     """
 
     literal_copies: int = 20

@@ -1,7 +1,7 @@
-"""`audit_files`: the audit of files of any size, shared out to processes, in memory that does not grow with them.
+"""`audit_files`: the audit of files of any size by several processes, in memory that does not grow with the files.
 
-Shards of files are put together to tasks of about 4 MB. A task's result is a part in a work folder; the summary is
-merged from the parts in the order of the files, so that it does not depend on who did what, or when, or in which run.
+Shards of files are combined into tasks of about 4 MB. The result of a task is a part in a work folder, and the summary
+is merged from the parts in the order of the files, so that it does not depend on which process did what, or when.
 """
 
 import errno
@@ -45,9 +45,9 @@ _MAX_WORKERS = 1024
 
 
 class Progress(NamedTuple):
-    """How far an audit is: bytes of files (compressed ones as they are), records, and seconds since it began.
+    """How far an audit is: bytes of files (as compressed on the disk), records, and seconds since it began.
 
-    ``resumed``: bytes that an earlier run has done.
+    ``resumed``: bytes that an earlier run has already audited.
     """
 
     bytes: int
@@ -195,7 +195,7 @@ def load(folder: str | Path) -> Audit:
 
 
 def is_audit(folder: str | Path) -> bool:
-    """Return whether a folder is one of ``resume``, finished or not."""
+    """Return whether a folder holds an audit that ``resume`` continues, finished or not."""
     return WorkFolder(Path(folder), lasting=True).is_one()
 
 
@@ -229,13 +229,13 @@ class _Task(NamedTuple):
 
 
 def _identity(path: str | Path) -> list[int]:
-    """Return what changes with a file's content: size, and time of change in ns."""
+    """Return what identifies the content of a file: its size, and when it was last changed, in ns."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 
 
 def _is_in(file: str, left_out: list[str]) -> bool:
-    """Return whether a file is one of those left out, real paths, or in a folder of them."""
+    """Return whether a file is one of those left out (real paths), or in such a folder."""
     path = os.path.realpath(file) if left_out else ""
     return any(path == other or path.startswith(other + os.sep) for other in left_out)
 

@@ -1,8 +1,8 @@
-"""`WorkFolder`: what an audit has done so far, a part for each task, on the disk.
+"""`WorkFolder`: what an audit has done so far, on the disk, with a part for each task.
 
 A folder holds `audit.json` (what is audited, and under which rules) and, for task n, `n.jsonl.gz` (its records) and
-`n.json` (its summary). Each file appears whole, under its name, or not at all; `n.json` comes last, and so says
-that the task is done. Everything is JSON: a folder that somebody else made runs no code when it is read.
+`n.json` (its summary). Each file appears whole or not at all; `n.json` is written last, and so shows that the task is
+done. Everything is JSON, so that reading a folder that somebody else made runs no code.
 """
 
 import gzip
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 
 
 class WorkFolder:
-    """A folder of parts. ``lasting``: it is to survive a power cut, not only the end of a process."""
+    """A folder of parts. ``lasting``: it has to survive a power cut, and not only the end of a process."""
 
     def __init__(self, path: Path, *, lasting: bool) -> None:
         self.path, self.lasting = path, lasting
@@ -66,7 +66,7 @@ class WorkFolder:
         self.tidy()
 
     def tidy(self) -> None:
-        """Remove what processes that were killed left half written; none may be at work."""
+        """Remove files that killed processes left unfinished; no process may be using the folder."""
         for left in self.path.glob(f"*{UNFINISHED}"):
             left.unlink(missing_ok=True)
 
@@ -75,13 +75,13 @@ class WorkFolder:
         return (self.path / MANIFEST).is_file()
 
     def manifest(self) -> dict[str, Any]:
-        """Return what `begin` wrote. LzsError when there is none, or it is damaged."""
+        """Return what `begin` wrote. LzsError if it is damaged."""
         return self._json(MANIFEST)
 
     # -- parts --
 
     def is_done(self, task: int) -> bool:
-        """Return whether the task's part is there, with nothing left out for a worker that died."""
+        """Return whether the part of a task is there, and complete: nothing was left out because a worker died."""
         return (self.path / f"{task:06}.json").exists() and not self._json(f"{task:06}.json")["skipped"]
 
     def records(self, task: int) -> int:
@@ -174,7 +174,7 @@ class PartWriter:
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return the first thing in which two manifests differ, in words; "" when they do not."""
+    """Return the first difference between two manifests, in words; "" if there is none."""
     for name, made_by in (("lzsampler", "lzsampler"), ("version", "folder format")):
         if old.get(name) != new[name]:
             return f"it was made by {made_by} {old.get(name)}, this is {new[name]}"
@@ -257,7 +257,7 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
 
 
 def unpack_bad(rows: Iterable[Any]) -> list[BadRecord]:
-    """Return the bad records that `dataclasses.astuple` and JSON made rows of."""
+    """Return the bad records of rows that `dataclasses.astuple` and JSON made."""
     return [BadRecord(*row) for row in rows]
 
 

@@ -19,7 +19,7 @@ POINTS = 5_000  # of the scatter of periods and copies
 
 
 def loops(audited: Audited) -> list[Finding]:
-    """Return the findings that make a record a looping one, the largest waste first, without what overlaps those."""
+    """Return the findings that make a record loop, the most wasteful first, without those that overlap them."""
     taken: list[Finding] = []
     covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # starts and ends of those taken, in order
     for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
@@ -35,12 +35,12 @@ def loops(audited: Audited) -> list[Finding]:
 
 
 def wasted_tokens(audited: Audited) -> int:
-    """Return the tokens that all loops of a record waste together; each counts but what those before it did not."""
+    """Return the tokens that all loops of a record waste together; none is counted twice."""
     return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)
 
 
 def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values of `--by` that a record has, "" for one it does not have; "file" is always there."""
+    """Return the values of a record for the keys of `--by`, "" for a key it does not have; every record has "file"."""
     return tuple(audited.file if key == "file" else audited.groups.get(key, "") for key in by)
 
 
@@ -54,9 +54,10 @@ def _lengths() -> MutableSequence[int]:
 
 @dataclass
 class Group:
-    """Counts of the records that share a value of `--by`; ``starts`` and ``periods`` have an entry a looping record.
+    """Counts of the records that share a value of `--by`.
 
-    ``starts``: share of the text before its first loop, 0..1; ``periods``: that loop's, in characters.
+    ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop, 0..1,
+    and the period of that loop, in characters.
     """
 
     records: int = 0
@@ -78,7 +79,7 @@ class Group:
         self.periods.extend(other.periods)
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts, rates with their Wilson intervals, and medians (None when nothing loops)."""
+        """Return counts, rates with their Wilson intervals, and medians (None if nothing loops)."""
         return {
             "records": self.records,
             "looping": self.looping,
@@ -139,7 +140,7 @@ class Summary:
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
     def add(self, item: Audited | BadRecord) -> None:
-        """Count a record, or one that cannot be read."""
+        """Count a record, or a part of a file that could not be read."""
         if isinstance(item, BadRecord):
             self.bad_records += 1
             if len(self.bad) < LISTED:
@@ -231,6 +232,6 @@ def _median(numbers: MutableSequence[Any]) -> float | None:
 
 
 def _point_key(audited: Audited) -> int:
-    """Return a number by which a sample of records is drawn: as good as random, but the record's own."""
+    """Return a number by which a sample of records is drawn: as good as random, but always the same for a record."""
     name = f"{audited.file}\0{audited.number}\0{audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

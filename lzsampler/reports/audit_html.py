@@ -22,8 +22,8 @@ _STRIPES = 100  # lines of the picture of looping texts
 def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
     """Write the report of an audit as one HTML file that works offline.
 
-    ``audited``: the records with the texts of those that loop, in any number, read once; the `SAMPLES` that waste most
-    tokens are in the report, cut to `CHARACTERS` each. LzsError when the file cannot be written.
+    ``audited``: any number of records, with the texts of those that loop; they are read once. The report contains the
+    `SAMPLES` records that waste the most tokens, cut to `CHARACTERS` each. LzsError if the file cannot be written.
     """
     from .. import __version__
 

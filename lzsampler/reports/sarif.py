@@ -1,4 +1,4 @@
-"""`write_sarif`: findings in the form that code scanners hand to editors and forges (SARIF 2.1.0, OASIS 2020)."""
+"""`write_sarif`: findings in the form in which code scanners report to editors and forges (SARIF 2.1.0, OASIS 2020)."""
 
 import os
 import re
@@ -17,16 +17,16 @@ _PAPER = "https://arxiv.org/abs/2504.20131"
 _PLAIN = (".txt", ".md", ".text", ".log")  # formats in which a file is a text
 
 _HELP: dict[Rule, str] = {
-    "LZR001": "The text ends in copies of one unit: the model got stuck and did not come out. Decode with the LZ "
+    "LZR001": "The text ends in copies of one unit: the model got stuck and never recovered. Decode with the LZ "
     "penalty (lzs generate --lz-penalty 0.15) or stop on loops (--stop-on-loop).",
-    "LZR002": "Copies of one unit stand inside the text, and the model came out of them.",
-    "LZR003": "The same lines come again and again, white space at their ends aside.",
-    "LZR004": "Copies that differ in numbers, in case or in white space only: a counter that runs, for instance.",
-    "LZR005": "The same words come again and again, whatever white space is between them.",
-    "LZR006": "The same tokens come again and again.",
-    "LZR010": "Many 4-grams of words come again, without being a loop: the text goes in circles.",
-    "LZR020": "Any unit at least 20 times in a row, white space and rulers too (arXiv 2504.20131, footnote 7, read "
-    "literally). Ordinary source code and tables have such stretches; the other rules leave them out.",
+    "LZR002": "The text contains copies of one unit, from which the model recovered.",
+    "LZR003": "The same lines are repeated over and over, apart from white space at their ends.",
+    "LZR004": "Copies that differ only in digits, case or white space, such as a running counter.",
+    "LZR005": "The same words are repeated over and over, with any white space between them.",
+    "LZR006": "The same tokens are repeated over and over.",
+    "LZR010": "Many 4-grams of words are repeated without forming a loop: the text goes in circles.",
+    "LZR020": "Any unit that occurs at least 20 times in a row, even white space or a ruler (arXiv 2504.20131, "
+    "footnote 7, taken literally). Ordinary source code and tables have such stretches; the other rules leave them out.",
 }
 
 
@@ -139,7 +139,7 @@ def _message(record: Audited, finding: Finding) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a message in which nothing is a link, [text](address), or a place for an argument, {0}."""
+    """Return a message in which nothing is a link, [text](address), or a placeholder, {0}."""
     return re.sub(r"[\\\[\]]", r"\\\g<0>", scalar(text)).replace("{", "{{").replace("}", "}}")
 
 
@@ -152,7 +152,7 @@ def _region(text: str, finding: Finding) -> dict[str, int]:
 
 
 def _is_all_of(file: str, text: str) -> bool:
-    """Return whether a text is all of a file, byte by byte: with reasoning in it, or in UTF-16, it is only a part."""
+    """Return whether a text is the whole file: one with reasoning, or in UTF-16, has another number of bytes."""
     try:
         return os.path.getsize(file) == len(text.encode("utf-8", "surrogatepass"))
     except (OSError, ValueError):

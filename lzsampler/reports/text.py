@@ -1,4 +1,4 @@
-"""Text that somebody else wrote, made safe to show, and numbers in the form that people read."""
+"""Text from strangers, made safe to show, and numbers in the form that people read."""
 
 import json
 import re
@@ -49,12 +49,12 @@ def fit(text: str, width: int) -> str:
 
 
 def scalar(text: str) -> str:
-    """Return a text that UTF-8 can hold: lone surrogates become U+FFFD."""
+    """Return a text that UTF-8 can represent: lone surrogates become U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def json_html(value: Any) -> bytes:
-    """Return JSON in UTF-8 that a script element of an HTML page can hold, whatever text is in it."""
+    """Return JSON in UTF-8 that is safe inside a script element of an HTML page, whatever text it holds."""
     return _json(value, _JSON_HTML)
 
 
@@ -69,7 +69,7 @@ def _json(value: Any, escapes: dict[int, str]) -> bytes:
 
 
 def count(n: float) -> str:
-    """Return a whole number as people read it: 12,345; from a million on 1.23 M."""
+    """Return a whole number as people read it: 12,345, and from a million on 1.23 M."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if n >= size:
             return f"{n / size:.3g} {letter}"

@@ -1,4 +1,4 @@
-"""What a rate measured on some records says about all of them: intervals, tests, and how many records are needed."""
+"""What a rate measured on some records says about all of them: intervals, tests, and the number of records needed."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -23,9 +23,9 @@ class Interval(NamedTuple):
 
 
 def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return Wilson's score interval (1927) of the rate ``count / n``, in 0..1; all of it for n = 0.
+    """Return Wilson's score interval (1927) of the rate ``count / n``, in 0..1; (0, 1) for n = 0.
 
-    Unlike the normal one it holds for rare events: none in 100 still allows a rate of 0.037.
+    Unlike the normal interval it is valid for rare events: 0 of 100 still allows a rate of 0.037.
     """
     if not 0 <= count <= n:
         raise ValueError(f"count must be from 0 to n, got {count} of {n}")
@@ -40,10 +40,10 @@ def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
 
 
 def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) -> int | None:
-    """Return from how many records on the Wilson interval of an observed ``rate`` leaves ``limit`` out.
+    """Return the number of records from which on the Wilson interval of an observed ``rate`` excludes ``limit``.
 
-    Both in 0..1. With rate = 0 it is how many clean records show that at most ``limit`` of all loop: 381 for 0.01.
-    None when the two are equal, which no number of records tells apart.
+    Both are in 0..1. With rate = 0 it is the number of clean records that show that at most ``limit`` of all loop: 381
+    for 0.01. None if the two are equal, which no number of records can distinguish.
     """
     if rate == limit:
         return None
@@ -52,9 +52,9 @@ def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) ->
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
-    """Return the two-sided exact p of McNemar's test (1947): that of a fair coin among the pairs that differ.
+    """Return the two-sided exact p of McNemar's test (1947): a sign test on the pairs that differ.
 
-    ``only_a``, ``only_b``: pairs in which only the one or the other loops. 1.0 when there are none.
+    ``only_a``, ``only_b``: the number of pairs in which only the one or only the other loops. 1.0 if there are none.
     """
     if only_a < 0 or only_b < 0:
         raise ValueError(f"counts must be 0 or more, got {only_a} and {only_b}")
@@ -142,7 +142,7 @@ def _z(confidence: float) -> float:
 
 
 class Agreement(NamedTuple):
-    """How two raters, ``a`` and ``b``, agree on which texts are of a kind: counts of the texts, by who says so."""
+    """How two raters, ``a`` and ``b``, agree on which texts have a property: the number of texts, by who says yes."""
 
     both: int
     only_a: int
@@ -156,15 +156,15 @@ class Agreement(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the texts that they agree on, 0..1; 1 for no texts."""
+        """Share of the texts on which they agree, 0..1; 1 for no texts."""
         return (self.both + self.neither) / self.n if self.n else 1.0
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa: what of the agreement chance does not explain, -1..1; 1 is full agreement, 0 that of chance.
+        """Cohen's kappa: agreement beyond chance, -1..1; 1 is full agreement, 0 that of chance.
 
-        (share - chance) / (1 - chance), where chance is the share that raters with these rates would agree on if they
-        knew nothing of each other. None when each says the same of all texts and so chance explains everything.
+        (share - chance) / (1 - chance), where chance is the share on which independent raters with these rates would
+        agree. None if each of them says the same of all texts, so that chance explains everything.
         Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20 (1960).
         """
         n, a, b = self.n, self.both + self.only_a, self.both + self.only_b
@@ -173,7 +173,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(a: Sequence[bool], b: Sequence[bool]) -> Agreement:
-    """Return how two raters agree on the same texts, bool[n] each; ValueError when they are not as many."""
+    """Return how two raters agree on the same texts, bool[n] each; ValueError if the lengths differ."""
     if len(a) != len(b):
         raise ValueError(f"both must rate the same texts, got {len(a)} and {len(b)}")
     pairs = [(bool(x), bool(y)) for x, y in zip(a, b, strict=True)]

@@ -23,7 +23,7 @@ _REASONING = ("reasoning_content", "reasoning", "thinking")
 
 
 def matches(row: Any) -> bool:
-    """Tell a row by one of the keys that hold an answer."""
+    """Recognise a row by one of the keys that hold an answer."""
     return isinstance(row, dict) and any(isinstance(row.get(key), str | list) for key in _ANSWERS)
 
 

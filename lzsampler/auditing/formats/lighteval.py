@@ -12,7 +12,7 @@ _NAME = re.compile(r"details_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+\.parquet")
 
 
 def matches(row: Any) -> bool:
-    """Tell a row by `model_response`."""
+    """Recognise a row by `model_response`."""
     return isinstance(row, dict) and isinstance(row.get("model_response"), dict) and "text" in row["model_response"]
 
 

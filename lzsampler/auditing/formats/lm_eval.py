@@ -17,7 +17,7 @@ _NO_ANSWER = "nothing was generated: the file holds log-likelihoods of given ans
 
 
 def matches(row: Any) -> bool:
-    """Tell a sample by `resps` and `doc`."""
+    """Recognise a sample by `resps` and `doc`."""
     return isinstance(row, dict) and "resps" in row and ("doc" in row or "doc_id" in row)
 
 

@@ -8,7 +8,7 @@ from ..reading.messages import groups, name, written
 
 
 def matches(row: Any) -> bool:
-    """Tell a transcript by the version of the program that wrote it."""
+    """Recognise a transcript by the version of the program that wrote it."""
     return isinstance(row, dict) and "lzsampler" in row and "messages" in row
 
 

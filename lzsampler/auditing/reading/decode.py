@@ -45,14 +45,14 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class JsonError(ValueError):
-    """Bytes that are no JSON; the message says why."""
+    """The bytes are not JSON; the message says why."""
 
 
 def loads(data: bytes) -> Any:
-    """Return the value of a JSON text, by orjson where it is installed. `JsonError` when it is none.
+    """Return the value of a JSON text, parsed by orjson if it is installed. `JsonError` if it is not JSON.
 
-    What orjson refuses and the standard library reads is read: lone surrogates and invalid UTF-8 become U+FFFD,
-    control characters in strings, NaN and Infinity stand.
+    What orjson refuses is parsed by the standard library: lone surrogates and invalid UTF-8 become U+FFFD, and control
+    characters in strings, NaN and Infinity are accepted.
     """
     fast = _orjson()
     if fast is not None:
@@ -74,9 +74,9 @@ def loads(data: bytes) -> Any:
 
 
 def elements(data: bytes) -> tuple[list[Any], str]:
-    """Return the elements of a JSON array up to where it is damaged, and what is wrong there, "" for nothing.
+    """Return the elements of a JSON array up to where it is damaged, and what is wrong there ("" if nothing is).
 
-    A text that is no array is its only element. `JsonError` when there is none.
+    A text that is not an array is its own only element. `JsonError` if not even the first element can be parsed.
     """
     try:
         value = loads(data)
@@ -163,7 +163,7 @@ def buffered(stream: Any) -> Stream:
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream that gives what it has before it raises: a large read of gzip's own would lose it."""
+    """A stream that returns what it has read before it raises; a large read of gzip's own stream would lose that."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -249,7 +249,7 @@ def whole(stream: Stream) -> tuple[bytes, str]:
 
 
 def stream_reason(error: BaseException) -> str:
-    """Return in a few words what is wrong with a stream."""
+    """Return what is wrong with a stream, in a few words."""
     if isinstance(error, EOFError):
         return "the compressed stream is cut off here; what came before it was read"
     if isinstance(error, OSError) and error.strerror:

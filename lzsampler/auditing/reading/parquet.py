@@ -44,7 +44,7 @@ def _value(column: Any) -> Any:
 
 
 def rows(path: str, start: int, end: int, columns: list[str] | None) -> Iterator[Any]:
-    """Yield the rows of row groups start..end-1 as objects, of some columns; an exception instead of a bad one.
+    """Yield the rows of row groups start..end-1 as objects, with some of the columns; an exception for a bad row.
 
     OSError for a damaged file. Memory: a page of every column, and some megabytes of rows.
     """

@@ -11,7 +11,7 @@ _STEP = re.compile(
 
 
 def parse(text: str) -> Path:
-    """Return the steps of a path. ValueError, with the place, when it is none."""
+    """Return the steps of a path. ValueError, with the place, if it is not a path."""
     steps: list[str | int | None] = []
     at = 0
     while at < len(text):
@@ -28,7 +28,7 @@ def parse(text: str) -> Path:
 
 
 def values(row: Any, path: Path) -> list[Any]:
-    """Return all that a path reaches in a row, in order; nothing where a step leads nowhere."""
+    """Return all values at a path in a row, in order; none if a step leads nowhere."""
     found = [row]
     for step in path:
         if step is None:

@@ -33,10 +33,10 @@ _MALFORMED = (TypeError, KeyError, AttributeError, IndexError, ValueError, Recur
 
 
 def read(shard: Shard) -> Iterator[Read]:
-    """Yield the records of a shard, and a `BadRecord` for every piece of it that is none, in the order of the file.
+    """Yield the records of a shard, and a `BadRecord` for every part that cannot be read, in the order of the file.
 
-    A line, row or element with several messages of the model gives several records of the same number, the ids of which
-    differ. Only a library that is missing (LzsError) raises; a damaged file ends with a `BadRecord`.
+    A line, row or element with several messages of the model gives several records with the same number and different
+    ids. Only a library that is not installed raises (MissingExtra); a damaged file ends with a `BadRecord`.
     """
     try:
         if shard.container == "parquet":
@@ -161,7 +161,7 @@ def _is_member(name: str) -> bool:
 
 
 def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | None, number: int) -> Iterator[Read]:
-    """Yield the records of a file in a zip, or of a sample in a log, all samples of which count as one file."""
+    """Yield the records of a file in a zip, or of a sample of a log, whose samples count as one file."""
     file = f"{shard.file}/{name}"
     try:
         if head is not None:
@@ -194,7 +194,7 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
 
 
 def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard:
-    """Return the shard of an .eval with what its header tells, as far as it was written."""
+    """Return the shard of an .eval with what its header says, as far as that was written."""
     about: Any = {}
     for name in ("header.json", "_journal/start.json"):
         if name in names:

@@ -1,4 +1,4 @@
-"""`find`: paths to shards, the pieces of files that `read` reads one by one, in any process."""
+"""`find`: makes shards of paths; `read` reads these pieces of files one by one, in any process."""
 
 import atexit
 import glob
@@ -31,13 +31,13 @@ _EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jso
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of a file: plain data that pickles, with nothing open.
+    """A piece of a file: plain data that can be pickled.
 
-    ``start``, ``end``: bytes of a file of lines, row groups of a Parquet file, all bytes of other files. ``first``:
-    number of its first line or row, from 0. ``format``: "" is told for each file of a zip. ``field``: the path of
-    `--field`, or None. ``size``: bytes that it stands for, which add up to those of the files (for progress). ``by``:
-    further groups. ``head``: what the first row of the file told. ``path``: where the bytes are, when that is not
-    ``file``. ``packed``: "", "gz" or "zst".
+    ``start``, ``end``: bytes of a file of lines, row groups of a Parquet file, or all bytes of another file. ``first``:
+    the number of its first line or row, from 0. ``format``: "" if it is detected for each file of a zip. ``field``: the
+    path of `--field`, or None. ``size``: the bytes that it counts for in the progress; they add up to those of the
+    files. ``by``: further groups. ``head``: what the first row of the file says about all rows. ``path``: where the
+    bytes are, if not at ``file``. ``packed``: "", "gz", "zst" or "zip".
     """
 
     file: str
@@ -56,7 +56,7 @@ class Shard:
 
     @property
     def row_format(self) -> Format:
-        """What takes the rows apart."""
+        """The format that takes the rows apart."""
         return format_of(self.field) if self.field is not None else by_name(self.format)
 
 
@@ -71,14 +71,16 @@ def find(
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
-    The order is that of ``paths``, in a folder that of names; a file that comes twice is read once. In folders only
-    files with the endings .txt .md .jsonl .ndjson .json .parquet .zip .eval (and .gz, .zst after them) and llama-server
-    slots are read; hidden ones and README files are not. ``format``: one of `FORMATS`; None tells it from each file.
-    ``field``: path of the texts in files of any JSON, instead of a format. ``by``: keys of a row that become groups
-    beside model, temperature, task, finish_reason and seed. ``tokenizer``: GGUF file for formats that hold tokens.
-    ``shard_bytes``: where a file of lines, or of Parquet, is cut, at the end of a line or row group.
+    They come in the order of ``paths``, and in a folder in the order of names; a file that occurs twice is read once.
+    In folders, slots of llama-server and files ending in .txt .md .jsonl .ndjson .json .parquet .zip .eval (also with
+    .gz or .zst after that) are read, but not hidden files, README files and the tables of `lzs eval`. ``format``: one
+    of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead of a format.
+    ``by``: keys of a row that become groups beside model, temperature, task, finish_reason and seed. ``tokenizer``: a
+    GGUF file for formats that hold tokens. ``shard_bytes``: the size after which a file of lines or of Parquet is cut,
+    at the end of a line or row group.
 
-    Raises ValueError for a format or a path that is none, LzsError when a library that the files need is not installed.
+    Raises ValueError for an unknown format or a bad path, MissingExtra if a library that the files need is not
+    installed.
     """
     asked = _Asked(format, field, tuple(by), None if tokenizer is None else os.fspath(tokenizer), shard_bytes)
     shards: list[Shard] = []
@@ -117,7 +119,7 @@ class _Asked:
 
     @property
     def nothing(self) -> bool:
-        """Whether files are told apart by what they are."""
+        """Whether the format of each file has to be detected."""
         return self.format is None and self.field is None
 
     def formats(self) -> tuple[Format, ...]:
@@ -129,7 +131,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _File:
-    """A file to read. ``named``: the user gave its name, rather than that of a folder it is in."""
+    """A file to read. ``named``: the user gave its own name, and not that of a folder."""
 
     name: str
     path: str
@@ -237,7 +239,7 @@ def _problem(path: str) -> str:
 
 
 def _spooled() -> str:
-    """Return the path of a copy of standard input, which goes when this process ends: workers read it by its name."""
+    """Return the path of a copy of standard input, by which workers read it; it is removed when this process ends."""
     with tempfile.NamedTemporaryFile(prefix="lzs-stdin-", delete=False) as copy:
         atexit.register(_remove, copy.name, os.getpid())
         shutil.copyfileobj(sys.stdin.buffer, copy, decode.BUFFER)
