@@ -20,12 +20,12 @@ Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR0
 RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a looping one.
     "LZR001": "tail loop",  # characters, up to the end of the field
     "LZR002": "middle loop",  # characters, and the text goes on
-    "LZR003": "line loop",  # whole lines, white space at their ends aside
+    "LZR003": "line loop",  # whole lines, apart from white space at their ends
     "LZR004": "near loop",  # characters after digits are masked, case is folded and white space collapsed
-    "LZR005": "word loop",  # words, whatever white space is between them
+    "LZR005": "word loop",  # words, with any white space between them
     "LZR006": "token loop",  # tokens of --tokenizer
-    "LZR010": "high rep-4",  # many 4-grams of words come again, with no loop
-    "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), that is no significant loop
+    "LZR010": "high rep-4",  # many 4-grams of words are repeated, without a loop
+    "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), but not a significant loop
 }
 LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006")
 
