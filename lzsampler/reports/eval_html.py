@@ -121,7 +121,7 @@ def _kinds(results: "Results") -> str:
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="groups kinds")
     what = (
         "All temperatures together. Each kind is shown at the strength with the fewest loops among those that do not "
-        "lose accuracy compared with no penalty. It is chosen on these same texts, so its figures are somewhat too good."
+        "lose accuracy compared with no penalty. It is chosen on these same texts, so its figures are a little too good."
     )
     return tag("section", tag("h2", "Each kind at its best strength"), tag("p", what, class_="soft"),
                _scroll(table, "kinds of penalties"))  # fmt: skip
@@ -270,7 +270,7 @@ def _comparisons(results: "Results") -> str:
     what = (
         "Texts of the same prompt and seed with and without the penalty, drawn in the same way. Newly: they loop only "
         "with it; cured: only without. Gained: they are right only with it; lost: only without. p: McNemar's exact "
-        "test. Differences are in percentage points, with the 95 % bootstrap interval in which whole prompts are drawn. "
+        "test. Differences are in percentage points, with the 95 % bootstrap interval over whole prompts. "
         "Texts of one prompt are not independent, so where temperatures are taken together only the interval is valid."
     )
     notes = [what if n else "The grid has no setting without a penalty to compare with."]
@@ -445,7 +445,7 @@ def _notes(results: "Results") -> str:
     ]
     if timed:
         notes.append(
-            f"Time in the sampler: the share of picks in the time of prompt, decoding and picks, over {timed:,} texts"
+            f"Time in the sampler: picks / (prompt, decoding and picks), over {timed:,} texts with timings"
             + (f" ({whole(timed / len(results.outcomes))} of all)" if timed < len(results.outcomes) else "")
             + "; µs is the mean time of a pick."
         )
