@@ -121,7 +121,7 @@ def _kinds(results: "Results") -> str:
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="groups kinds")
     what = (
         "All temperatures together. Each kind is shown at the strength with the fewest loops among those that do not "
-        "lose accuracy compared with no penalty. It is chosen on these same texts, so its figures are a little too good."
+        "lose accuracy compared with no penalty. It is chosen on these texts, so its figures are a little too good."
     )
     return tag("section", tag("h2", "Each kind at its best strength"), tag("p", what, class_="soft"),
                _scroll(table, "kinds of penalties"))  # fmt: skip
