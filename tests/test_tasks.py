@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lzsampler import LzsError
 from lzsampler.evaluation.scoring import comparison, last_boxed
@@ -195,3 +197,13 @@ def test_boxes() -> None:
     assert last_boxed("\\boxed{1} then \\boxed{2") == "1"
     assert last_boxed("}{ no box } here {") is None
     assert last_boxed("\\boxed{" * 200_000) is None  # at once: looping texts look like this
+
+
+ALPHABET = "\\boxedfrac{}0123456789/.,-$%eE \n#ABCanswer is:"
+
+
+@given(st.text(alphabet=ALPHABET, max_size=80), st.sampled_from(["3/4", "7", "1e3"]))
+def test_any_text_has_a_number_or_a_letter_or_not(content: str, answer: str) -> None:
+    assert Task("t", "q", answer, "number").right(content) in (True, False)
+    assert Task("t", "q", "B", "choice").right(content) in (True, False)
+    assert Task("t", "q", answer, "number").right(f"{content} \\boxed{{{answer}}}")
