@@ -116,7 +116,7 @@ def test_a_folder_made_without_timings_goes_on(whole: Path, tmp_path: Path) -> N
     assert len((out / "timings.jsonl").read_bytes().splitlines()) == 10
     assert 0 < results.counts().timed_tokens < results.counts().tokens
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "of the 10 texts with timings (33 % of all)" in page
+    assert "over 10 texts with timings (33 % of all)" in page
     (out / "timings.jsonl").unlink()
     evaluate(default_model(), out, **SETTINGS, resume=True)
     assert not (out / "timings.jsonl").exists()
