@@ -54,11 +54,10 @@ def _block(generation: "Generation", width: int) -> list[str]:
     lines = textwrap.wrap(" ".join(generation.text.split()), width, max_lines=_LINES, placeholder=" ...")
     figures = generation.repetition
     run = figures.run
-    zlib = "" if figures.zlib_ratio is None else f", zlib ratio {figures.zlib_ratio:.2f}"
     repeats = "largest run: none" if run is None else f"largest run: {run.period} x {run.count}"
     return [
         *lines,
         *[""] * (_LINES - len(lines) + 1),
         repeats + (" characters: a LOOP" if figures.loops else ""),
-        f"rep-4 {figures.rep4:.3f}{zlib}",
+        f"rep-4 {figures.rep4:.3f}, zlib ratio {figures.zlib_ratio:.2f}",
     ]

@@ -67,9 +67,8 @@ def summary(generation: "Generation", params: "Params") -> str:
     figures = generation.repetition
     run = "none" if figures.run is None else f"{figures.run.period} x {figures.run.count}"
     seed = f"seed {params.seed}; " if params.temperature > 0 else ""
-    zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
         f"sampling {generation.sampling_microseconds:.1f} µs/token; largest run {run}{' (a loop)' * figures.loops}, "
-        f"rep-4 {figures.rep4:.3f}{zlib}"
+        f"rep-4 {figures.rep4:.3f}, zlib {figures.zlib_ratio:.2f}"
     )

@@ -1,7 +1,7 @@
 """How many CPU cores this process may use."""
 
+import ctypes
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,14 +15,11 @@ def usable_cores() -> int:
 
 
 def physical_cores() -> int:
-    """Return the number of physical cores that this process may use, at least 1; hyper-threads only slow a decode down.
-
-    On Apple silicon it is the number of performance cores, since the others hold every step back.
-    """
+    """Return the number of physical cores that this process may use; hyper-threads only slow a decode down."""
     if sys.platform == "darwin":
-        return _apple_cores() or max(1, (os.cpu_count() or 2) // 2)
+        return _mac_cores() or max(1, os.cpu_count() or 1)
     if not hasattr(os, "sched_getaffinity"):
-        return max(1, (os.cpu_count() or 2) // 2)
+        return max(1, (os.cpu_count() or 2) // 2)  # Windows: most of its processors have two threads for each core
     cores = set()
     for cpu in os.sched_getaffinity(0):
         try:
@@ -33,12 +30,14 @@ def physical_cores() -> int:
     return len(cores)
 
 
-def _apple_cores() -> int:
-    """Return the performance cores of an M-series, or else the physical cores of an Intel Mac; 0 if unknown."""
-    for name in ("hw.perflevel0.physicalcpu", "hw.physicalcpu"):
+def _mac_cores() -> int:
+    """Return the physical cores of a Mac, only the performance cores if it has two kinds; 0 if it does not say."""
+    for name in (b"hw.perflevel0.physicalcpu", b"hw.physicalcpu"):
+        number, size = ctypes.c_int32(), ctypes.c_size_t(4)
         try:
-            done = subprocess.run(["sysctl", "-n", name], capture_output=True, text=True, check=True, timeout=5)
-            return int(done.stdout)
-        except (OSError, ValueError, subprocess.SubprocessError):
-            continue
+            status = ctypes.CDLL(None).sysctlbyname(name, ctypes.byref(number), ctypes.byref(size), None, 0)
+        except (AttributeError, OSError):
+            return 0
+        if status == 0 and number.value > 0:
+            return number.value
     return 0
