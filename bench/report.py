@@ -24,7 +24,7 @@ from typing import Any
 
 from lzsampler.auditing.records import Audited, BadRecord, Field, FieldName, Finding, Rule
 from lzsampler.auditing.summary import WORST, Group, Summary, loops, wasted_tokens
-from lzsampler.reports import write_html
+from lzsampler.reports.audit_html import write_html
 from measure import machine
 
 CORPUS = Path(__file__).with_name("train_embedded") / "corpus"

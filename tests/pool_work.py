@@ -42,6 +42,9 @@ def work(shared: Path, task: tuple[int, list[Any]], skipped: Mapping[int, str], 
             raise LzsError("what to install")
         elif piece == "unpicklable":
             raise UnpicklableError(1, 2)
+        elif piece == "abort":
+            os.write(2, b"Loading.\n" * 1000 + b"Fatal Python error: Aborted\n\n  File 'x.py', line 3 in f\n")
+            os._exit(134)
         elif piece == "talk":
             os.write(1, b"a library that prints\n")
             print("and another")

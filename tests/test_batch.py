@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from lzsampler import LzsError, audit_files
 from lzsampler.auditing import run as batch
 from lzsampler.auditing.pool import Work
 from lzsampler.auditing.run import Audit, Progress, check_output, is_audit, load
+from lzsampler.errors import MissingExtra
 
 OUTPUTS = ("report.html", "loops.csv", "loops.jsonl", "loops.parquet", "summary.json", "loops.sarif")
 RUN = """
@@ -79,7 +81,7 @@ def test_it_is_public_and_takes_rules(tmp_path: Path) -> None:
         audit_files(file, copies=1)
     with pytest.raises(ValueError, match="workers must be from 1 to 1024, got 0"):
         audit_files(file, workers=0)
-    with pytest.raises(ValueError, match="stdin cannot be read again"):
+    with pytest.raises(ValueError, match="resume does not work with stdin"):
         audit_files("-", resume=tmp_path / "work")
 
 
@@ -240,7 +242,7 @@ def test_a_folder_is_for_one_run_at_a_time(tmp_path: Path) -> None:
     folder, work = corpus(tmp_path / "in", files=2), tmp_path / "work"
 
     def again(_: Progress) -> None:
-        with pytest.raises(LzsError, match="another process is at work in"):
+        with pytest.raises(LzsError, match="another process is using"):
             audit_files(folder, resume=work, workers=1)
 
     audit_files(folder, resume=work, workers=1, progress=again)
@@ -250,12 +252,25 @@ def test_a_folder_is_for_one_run_at_a_time(tmp_path: Path) -> None:
 def test_another_audit_in_the_folder_is_refused(tmp_path: Path) -> None:
     folder, work = corpus(tmp_path / "in", files=2), tmp_path / "work"
     audit_files(folder, resume=work, workers=1)
-    with pytest.raises(LzsError, match=r"holds another audit: rules was .*\"copies\": 20.*now .*\"copies\": 8"):
+    with pytest.raises(LzsError, match=r"holds another audit \(rules was .*\"copies\": 20.*now .*\"copies\": 8"):
         audit_files(folder, resume=work, workers=1, copies=8)
-    with pytest.raises(LzsError, match=r"holds another audit: by was \[\], now \[\"model\"\]"):
+    with pytest.raises(LzsError, match=r"holds another audit \(by was \[\], now \[\"model\"\]"):
         audit_files(folder, resume=work, workers=1, by=["model"])
     with (folder / "1.jsonl").open("a") as file:
         file.write("\n")
+    with pytest.raises(LzsError, match=r"1\.jsonl has changed"):
+        audit_files(folder, resume=work, workers=1)
+
+
+def test_a_file_that_was_changed_in_place_is_another(tmp_path: Path) -> None:
+    """Of the same size, but written later: its results must not be taken for those of the file as it is now."""
+    folder, work = corpus(tmp_path / "in", files=2), tmp_path / "work"
+    audit_files(folder, resume=work, workers=1)
+    changed = folder / "1.jsonl"
+    data, status = changed.read_bytes(), changed.stat()
+    changed.write_bytes(data.replace(b"Tell me more.", b"Tell us more.", 1))
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert changed.stat().st_size == status.st_size
     with pytest.raises(LzsError, match=r"1\.jsonl has changed"):
         audit_files(folder, resume=work, workers=1)
 
@@ -328,7 +343,9 @@ def test_a_full_disk_is_one_error(tmp_path: Path, workers: str) -> None:
     command = [sys.executable, "-c", limit + RUN, str(folder), str(tmp_path / "work"), workers]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("OSError: [Errno 27] File too large")
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"lzsampler.errors.LzsError: cannot write {tmp_path / 'work'}")
+    assert said.endswith("File too large")
     assert not list((tmp_path / "work").glob("*.tmp"))
 
 
@@ -337,19 +354,48 @@ def test_nothing_to_audit(tmp_path: Path) -> None:
         assert audit.summary.to_json()["records"] == 0
         assert list(audit) == []
         assert list(audit.outcomes()) == []
-    with audit_files(tmp_path / "none.jsonl") as audit:
+    with audit_files(tmp_path / "*.jsonl") as audit:
         assert (audit.summary.total.records, audit.summary.bad_records) == (0, 1)
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "there.txt").write_text("Fine.")
+    for paths in (tmp_path / "none.jsonl", [tmp_path / "there.txt", tmp_path / "none.jsonl"]):
+        with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
+            audit_files(paths)
+
+
+def test_one_name_need_not_be_a_list(tmp_path: Path) -> None:
+    """A string is one name, and not a sequence of letters."""
+    folder = corpus(tmp_path / "in", files=2)
+    with audit_files(folder, without=str(folder / "1.jsonl"), by="model", select="LZR001", workers=1) as audit:
+        assert audit.summary.total.records == 40
+        assert audit.summary.by == ("model",)
+        assert audit.summary.rules["select"] == ["LZR001"]
+    with audit_files(folder, without=folder / "1.jsonl", workers=1) as audit:
+        assert audit.summary.total.records == 40
+
+
+def test_a_closed_audit_says_so(tmp_path: Path) -> None:
+    with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
+        before = list(audit)
+    assert before
+    for use in (lambda: list(audit), lambda: list(audit.outcomes()), lambda: audit.save(tmp_path / "x.csv")):
+        with pytest.raises(LzsError, match=r"this audit is closed: use it inside its with block, or keep .* resume"):
+            use()
+    assert not (tmp_path / "x.csv").exists()
+    assert audit.summary.total.records == 40
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out", "out.jsonl.gz"])
 def test_an_output_of_no_known_kind(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=r"its ending must be one of \.html, \.parquet"):
+    with pytest.raises(ValueError, match=r"its name must end in one of \.html, \.parquet"):
         check_output(tmp_path / name)
 
 
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "x.json").mkdir()
-    for path, why in (("x.json", "it is a folder"), ("none/x.csv", "none is no folder")):
+    for path, why in (("x.json", "it is a folder"), ("none/x.csv", "there is no folder .*none")):
         with pytest.raises(LzsError, match=why):
             check_output(tmp_path / path)
 
@@ -399,3 +445,42 @@ def test_a_json_summary_is_what_summary_json_holds(tmp_path: Path) -> None:
     with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
         audit.save(tmp_path / "s.json")
         assert json.loads((tmp_path / "s.json").read_text("utf-8")) == audit.summary.to_json()
+
+
+# -- as tables --
+
+
+def test_loops_as_a_table_of_arrow(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with audit_files(corpus(tmp_path / "in", files=2), workers=1) as audit:
+        audit.save(tmp_path / "l.parquet")
+        table = audit.to_arrow()
+        assert table.num_rows == sum(len(record.findings) for record in audit) > 0
+    assert table.to_pylist() == parquet.read_table(tmp_path / "l.parquet").to_pylist()
+    with pytest.raises(LzsError, match="this audit is closed"):
+        audit.to_arrow()
+
+
+def test_loops_as_a_data_frame(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    with audit_files(corpus(tmp_path / "in", files=2), workers=1) as audit:
+        frame = audit.to_pandas()
+        records = list(audit)
+    assert list(frame["id"]) == [record.id for record in records for _ in record.findings]
+    assert list(frame["rule"]) == [finding.rule for record in records for finding in record.findings]
+    assert frame["wasted_tokens"].sum() == sum(f.wasted_tokens for record in records for f in record.findings)
+    assert frame["groups"][0] == records[0].groups
+
+
+@pytest.mark.parametrize(
+    ("package", "what", "install"),
+    [("pandas", "to_pandas", "pip install pandas"), ("pyarrow", "to_arrow", 'pip install "lzsampler[audit]"')],
+)
+def test_a_table_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, what: str, install: str
+) -> None:
+    with audit_files(corpus(tmp_path / "in", files=1), workers=1) as audit:
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingExtra, match=re.escape(install)):
+            getattr(audit, what)()

@@ -179,20 +179,20 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
     for arguments, status, said in (
         ((), 2, "nothing to audit: lzs audit transcripts.jsonl"),
         (("nosuch.jsonl",), 2, "there is no file or folder nosuch.jsonl"),
-        ((clean, "--format", "nosuch"), 2, "there is no format 'nosuch': it is one of text,"),
-        ((clean, "--field", "a["), 2, "field 'a[' is no path (at character 1)"),
+        ((clean, "--format", "nosuch"), 2, "unknown format 'nosuch': choose one of text,"),
+        ((clean, "--field", "a["), 2, "field 'a[' is not a path (at character 1)"),
         ((clean, "--copies", "1"), 2, "--copies must be from 2 to 2147483647, got 1"),
-        ((clean, "--level", "chars"), 2, "--level must be of char, word, line, token; got 'chars'"),
-        ((clean, "--select", "LZR999"), 2, "--select must be of LZR001,"),
-        ((clean, "-o", tmp_path / "x.txt"), 2, f"{tmp_path}/x.txt cannot be written: its ending must be one of .html"),
-        ((clean, "-o", tmp_path / "no" / "x.csv"), 1, f"{tmp_path}/no/x.csv cannot be written: {tmp_path}/no is no"),
+        ((clean, "--level", "chars"), 2, "--level must be one or more of char, word, line, token; got 'chars'"),
+        ((clean, "--select", "LZR999"), 2, "--select must be one or more of LZR001,"),
+        ((clean, "-o", tmp_path / "x.txt"), 2, f"cannot write {tmp_path}/x.txt: its name must end in one of .html"),
+        ((clean, "-o", tmp_path / "no" / "x.csv"), 1, f"cannot write {tmp_path}/no/x.csv: there is no folder"),
         ((clean, "-o", clean), 2, f"-o {clean} would write over what is audited"),
         ((clean, "--workers", "0"), 2, "Invalid value for '--workers'"),
         ((clean, "--tokenizer", "nosuch.gguf"), 2, "nosuch.gguf does not exist"),
-        (("-", "--resume", tmp_path / "w"), 2, "stdin cannot be read again by resume: save it to a file first"),
+        (("-", "--resume", tmp_path / "w"), 2, "resume does not work with stdin, which cannot be read twice: save it"),
         ((clean, "--resume", clean), 1, f"cannot write to {clean}: File exists"),
-        ((clean, "--resume", folder), 1, f"{folder} is no folder of an audit, and not empty: name a new one"),
-        ((tmp_path / "empty",), 1, f"no record was audited: {tmp_path}/empty: nothing in the folder"),
+        ((clean, "--resume", folder), 1, f"{folder} is not empty and does not hold an audit: choose another folder"),
+        ((tmp_path / "empty",), 1, f"no record was audited: {tmp_path}/empty: no supported files"),
         ((tmp_path / "empty.jsonl",), 1, f"no record was audited: {tmp_path}/empty.jsonl: it is empty"),
         (("diff", clean), 2, "Missing argument 'B'"),
         (("diff", clean, "nosuch"), 2, "there is no file or folder nosuch"),
@@ -343,7 +343,7 @@ def test_diff_needs_pairs(sides: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(transcript(999, "alone"))
     done = audit("diff", sides[0], tmp_path / "x.jsonl")
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert "no record is in both: ids are 'r0', 'r1', ... in A and 'r999' in B" in done.stderr
+    assert "A and B have no record in common: ids are 'r0', 'r1', ... in A and 'r999' in B" in done.stderr
 
 
 def test_a_file_named_diff(sides: tuple[Path, Path], tmp_path: Path) -> None:

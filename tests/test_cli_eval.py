@@ -84,7 +84,7 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
         (("-np", "300"), 2, "n_parallel must be"),
         (("--fail-if", "lz > 1"), 2, "--fail-if takes a condition like"),
         (("--fail-if", "lz.loop_rate > x"), 2, "--fail-if takes a condition like"),
-        (("-o", "grid.toml"), 2, "is no folder of an evaluation"),
+        (("-o", "grid.toml"), 2, "is not an evaluation folder"),
         (("-o", "/proc/lzs"), 1, "cannot write to /proc/lzs"),
         (("--so-far",), 1, "run.json: No such file or directory"),
         (("extra",), 2, "extra"),
@@ -106,7 +106,7 @@ def test_an_unknown_kind_is_told_with_those_there_are(folder: Path) -> None:
     arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q")
     done = lzs(*arguments, "--fail-if", "dry.loop_rate > 0.1", cwd=folder)
     assert done.returncode == 2
-    assert "the grid has no dry, only none, lz" in done.stderr
+    assert "the grid has no kind dry, only none, lz" in done.stderr
     done = lzs("eval", "--prompts", "tasks.jsonl", "--fail-if", "none.accuracy < 1", cwd=folder)
     assert done.returncode == 2
     assert "there are no tasks with answers" in done.stderr

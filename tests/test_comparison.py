@@ -77,7 +77,7 @@ def test_a_conversation_is_drawn_whole_but_not_a_task_with_a_slash() -> None:
 
 
 def test_nothing_in_common() -> None:
-    with pytest.raises(LzsError, match=r"no record is in both: ids are 'a', 'b', \.\.\. in A and 'x' in B"):
+    with pytest.raises(LzsError, match=r"A and B have no record in common: ids are 'a', 'b', \.\.\. in A and 'x' in B"):
         compare(side("a b c"), side("x"))
     with pytest.raises(LzsError, match="none in A"):
         compare([], side("x"))

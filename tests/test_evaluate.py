@@ -116,7 +116,7 @@ def test_a_folder_made_without_timings_goes_on(whole: Path, tmp_path: Path) -> N
     assert len((out / "timings.jsonl").read_bytes().splitlines()) == 10
     assert 0 < results.counts().timed_tokens < results.counts().tokens
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "of the 10 texts with timings (33 % of all)" in page
+    assert "over 10 texts with timings (33 % of all)" in page
     (out / "timings.jsonl").unlink()
     evaluate(default_model(), out, **SETTINGS, resume=True)
     assert not (out / "timings.jsonl").exists()
@@ -136,7 +136,7 @@ def test_two_runs_give_the_same_files(whole: Path, tmp_path: Path) -> None:
 
 
 def test_two_at_once_do_not_write_the_same_texts(whole: Path, tmp_path: Path) -> None:
-    with locked(whole), pytest.raises(LzsError, match="another process is at work in"):
+    with locked(whole), pytest.raises(LzsError, match="another process is using"):
         evaluate(default_model(), whole, **SETTINGS, resume=True)
     with locked(tmp_path / "new"):  # a lock alone is not somebody's folder
         pass
@@ -186,7 +186,7 @@ def test_the_block_of_the_docs(tmp_path: Path) -> None:
 
 
 def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is there already: --resume goes on with it"):
+    with pytest.raises(ValueError, match="already exists: use --resume to continue it"):
         evaluate(default_model(), whole, **SETTINGS)
     other_grid = Grid("small", GRID.settings[:2], GRID.seeds, GRID.n_predict)
     for change, name in (
@@ -195,16 +195,16 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
         ({"limit": 2}, "tasks or prompts"),
         ({"prompts": None}, "tasks or prompts"),
     ):
-        with pytest.raises(ValueError, match=f"begun with another {name}: results are never mixed"):
+        with pytest.raises(ValueError, match=f"was started with another {name}: choose another folder with -o"):
             evaluate(default_model(), whole, **{**SETTINGS, **change}, resume=True)
     other = tmp_path / "other.gguf"
     other.write_bytes(default_model().read_bytes() + b"\0")
-    with pytest.raises(ValueError, match="begun with another model"):
+    with pytest.raises(ValueError, match="was started with another model"):
         evaluate(other, whole, **SETTINGS, resume=True)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "letter.txt").write_text("dear")
     for resume in (True, False):
-        with pytest.raises(ValueError, match="is no folder of an evaluation"):
+        with pytest.raises(ValueError, match="is not an evaluation folder"):
             evaluate(default_model(), tmp_path / "letters", **SETTINGS, resume=resume)
 
 
@@ -235,7 +235,7 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
         evaluate(default_model(), tmp_path / "none", tasks=path, grid=GRID)
     with pytest.raises(ValueError, match="nothing to do"):
         evaluate(default_model(), tmp_path / "none", grid=GRID)
-    with pytest.raises(ValueError, match="in the tasks and in the prompts"):
+    with pytest.raises(ValueError, match="a task and a prompt have the same id, 'add-001'"):
         evaluate(default_model(), tmp_path / "none", tasks=FILES["tasks"], prompts=FILES["tasks"], grid=GRID)
     assert not (tmp_path / "none").exists()
 
@@ -357,3 +357,15 @@ def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
             sampler.accept(token)
             model.decode((token,))
         theirs.close()
+
+
+def test_tasks_and_prompts_need_no_ids(tmp_path: Path) -> None:
+    """The first command of docs/evaluate.md, with rows of GSM8K, which have no ids."""
+    tasks, prompts = tmp_path / "t.jsonl", tmp_path / "p.jsonl"
+    tasks.write_text('{"question":"1+1?","answer":"#### 2"}\n')
+    prompts.write_text('{"prompt":"Once"}\n')
+    grid = replace(GRID, settings=GRID.settings[:1], n_predict=4)
+    results = evaluate(
+        default_model(), tmp_path / "out", tasks=tasks, prompts=prompts, grid=grid, n_ctx=64, n_threads=1
+    )
+    assert [outcome.prompt for outcome in results.outcomes] == ["tasks:1", "prompts:1"]

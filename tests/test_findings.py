@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import lzsampler
 import reference_audit as twin
 from lzsampler.auditing.findings import MOST, audit, audit_record
-from lzsampler.auditing.records import Field, Finding, Record
+from lzsampler.auditing.records import Field, Finding, Level, Record
 from lzsampler.auditing.rules import Rules
 from planted import planted
 
@@ -160,7 +160,7 @@ def test_rulers_and_indentation_are_literal_loops_only(text: str) -> None:
     ("level", "gaps"), [("word", (" ", "   ", "\t \t ", "\n  ", "\u3000\u3000", "      ")), ("line", None)]
 )
 def test_white_space_between_units_makes_no_loop_long(
-    letters: int, looping: bool, level: str, gaps: tuple[str, ...] | None
+    letters: int, looping: bool, level: Level, gaps: tuple[str, ...] | None
 ) -> None:
     """Three copies of two units of 15 or 16 letters, one character between two: 95 or 101 characters."""
     units = ["é" * (letters - 2) + "xy", "\U0001f600" * (letters - 3) + "abc"] * 3
@@ -318,9 +318,9 @@ def test_hostile_texts() -> None:
         ({"literal_copies": 2.5}, "literal_copies must be an integer, got 2.5"),
         ({"length": 0}, "length must be from 1 to 2147483647, got 0"),
         ({"length_copies": True}, "length_copies must be an integer, got True"),
-        ({"levels": "page"}, "levels must be of char, word, line, token; got 'page'"),
-        ({"select": ["LZR999"]}, "select must be of LZR001, LZR002, .*; got 'LZR999'"),
-        ({"ignore": 5}, "ignore must be of LZR001, LZR002, .*; got 5"),
+        ({"levels": "page"}, "levels must be one or more of char, word, line, token; got 'page'"),
+        ({"select": ["LZR999"]}, "select must be one or more of LZR001, LZR002, .*; got 'LZR999'"),
+        ({"ignore": 5}, "ignore must be one or more of LZR001, LZR002, .*; got 5"),
         ({"near": 1}, "near must be True or False, got 1"),
         ({"rep4": 0}, "rep4 must be above 0 and at most 1, got 0"),
         ({"rep4": float("nan")}, "rep4 must be above 0 and at most 1, got nan"),
@@ -337,7 +337,7 @@ def test_other_data_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^tokens\[1\] = -1 is not a token"):
         audit([3, -1])
     with pytest.raises(TypeError, match="no_such_rule"):
-        audit("text", no_such_rule=1)
+        audit("text", no_such_rule=1)  # type: ignore[call-arg]
 
 
 def test_the_package_exports_it() -> None:
@@ -355,3 +355,14 @@ def test_a_list_of_one_form_is_no_near_loop_but_a_long_one_is() -> None:
         assert audit(text).looping is looping
         assert audit(text, near_copies=3).looping
         assert not audit(text, near=False).looping
+
+
+@pytest.mark.parametrize(("size", "reported"), [(124, False), (125, False), (126, False), (127, True), (128, True)])
+def test_a_stretch_of_which_half_is_claimed_is_not_reported_again(size: int, reported: bool) -> None:
+    """20 copies that are exact claim 63 characters; as words, whatever is between them, ``size`` characters repeat."""
+    gaps = ["  ", "\n", " \n", "\t", "\n\n"] * 3 + ["   "] * 2
+    text = "ab " * 20 + "".join("ab" + gap for gap in gaps)
+    text += " " * (size - 2 - len(text)) + "ab\nend"
+    made = audit(text, levels=["char", "word"], near=False)
+    found = [(finding.rule, finding.start, finding.end) for finding in made.findings]
+    assert found == [("LZR002", 0, 63)] + [("LZR005", 0, size)] * reported

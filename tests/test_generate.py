@@ -20,7 +20,8 @@ from reference import first_loop
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.generate import Generation, _first_copy, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
-from lzsampler.llama.model import Model, physical_cores  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
+from lzsampler.util.cores import physical_cores  # noqa: E402
 
 GREEDY = Params(temperature=0.0, lz_penalty=0.15)
 PLAIN = Params(temperature=0.0)

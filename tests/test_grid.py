@@ -1,7 +1,7 @@
 """Grids: the built-in ones, and TOML files that say what cannot be."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +74,10 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("[[setting]]\nkind = 3", "kind must be a text"),
         ("n_predict = -5\n[[setting]]", "n_predict must be"),
         ("seeds = []\n[[setting]]", "seeds must be a list"),
-        ("seeds = [-1]\n[[setting]]", "seeds must be"),
+        ("seeds = [-1]\n[[setting]]", r"grid\.toml: seeds must be"),
+        ("seeds = [1, 2, 1]\n[[setting]]", r"grid\.toml: seeds must differ from each other, got 1 twice"),
+        ("seeds = ['a']\n[[setting]]", r"grid\.toml: seeds must be an integer, got 'a'"),
+        ("n_predict = 'all'\n[[setting]]", r"grid\.toml: n_predict must be an integer, got 'all'"),
         ("tokens = 5\n[[setting]]", "unknown key 'tokens'"),
         ("setting = [1, 2]", r"\[\[setting\]\] 1 must be a table of names and values, got 1"),
         ("setting = ['lz']", "must be a table of names and values, got 'lz'"),
@@ -121,7 +124,7 @@ def test_a_kind_and_a_family_of_kinds() -> None:
     none, other = grid.settings[:2]
     both = Grid("g", (replace(none, kind="a"), replace(other, kind="a-b")))
     assert [setting.kind for setting in both.of_kind("a")] == ["a"]
-    with pytest.raises(ValueError, match=r"the grid has no rate, only none, lz-rate,"):
+    with pytest.raises(ValueError, match=r"the grid has no kind rate, only none, lz-rate,"):
         grid.of_kind("rate")
 
 
@@ -129,3 +132,26 @@ def test_json_and_back() -> None:
     biased = replace(paper().settings[0], params=Params(logit_bias={3: float("-inf")}), dry_breakers=("\n",))
     for grid in (quick(), paper(), Grid("g", (biased,), (1, 2**64 - 1), -1)):
         assert Grid.from_json(json.loads(json.dumps(grid.to_json(), allow_nan=False))) == grid
+
+
+VALUES = ("'x'", "true", "1e400", "-1", "nan", "2024-01-01", "{a = 1}", "[[1]]", "['x']", "9" * 30)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Params)] + ["dry_breakers", "kind"])
+def test_a_value_of_another_type_is_one_line(tmp_path: Path, name: str) -> None:
+    """Whatever a grid holds, it is a grid or a ValueError in one line that names the place."""
+    path = tmp_path / "grid.toml"
+    refused: list[str] = []
+    for value in VALUES:
+        path.write_text(f"[[setting]]\n{name} = {value}\n")
+        try:
+            read_grid(path)
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) >= 5
+    assert all(said.startswith(f"{path}: [[setting]] 1") and "\n" not in said for said in refused)
+
+
+def test_a_seed_is_there_once() -> None:
+    with pytest.raises(ValueError, match="seeds must differ from each other, got 7 twice"):
+        Grid("g", quick().settings, (7, 8, 7))

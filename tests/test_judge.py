@@ -122,7 +122,7 @@ def test_a_model_without_a_template_goes_on_from_the_question(tmp_path: Path) ->
 
 
 def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(LzsError, match="does not keep a message as it is"):
+    with pytest.raises(LzsError, match="its chat template changes the text of a message"):
         Judge(changed(tmp_path, b"{{ m['content'] }}{% elif", b"{{ m['CONTENT'] }}{% elif"))
     with pytest.raises(LzsError, match=r"cannot judge in a context of 100 tokens: it takes \d+"):
         Judge(default_model(), n_ctx=100)
@@ -132,7 +132,7 @@ def test_a_model_that_cannot_judge_is_refused(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(LzsError, match="not a GGUF file"):
         Judge(tmp_path / "text.gguf")
     monkeypatch.setattr(Model, "piece", lambda *_: b"maybe")
-    with pytest.raises(LzsError, match="none of its tokens reads yes"):
+    with pytest.raises(LzsError, match="it has no token for 'yes'"):
         Judge(default_model())
 
 
@@ -211,7 +211,7 @@ def test_another_judge_is_refused_before_any_work(run: Path, tmp_path: Path) -> 
     out = tmp_path / "out"
     shutil.copytree(run, out)
     (out / "transcripts.jsonl").write_text("")
-    with pytest.raises(ValueError, match="by another judge"):
+    with pytest.raises(ValueError, match="was written by another judge"):
         evaluate(default_model(), out, judge=default_draft(), resume=True,
                  on_text=lambda *_: pytest.fail("a text was written"), **SETTINGS)  # fmt: skip
     (out / "judge.jsonl").unlink()
@@ -227,7 +227,7 @@ def test_another_judge_is_refused_before_any_work(run: Path, tmp_path: Path) -> 
 def test_a_run_without_a_judge_has_none(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(run, out)
-    assert str(Results.read(out).judged).startswith("judge tale-7m-q8_0.gguf: like the rule on ")
+    assert str(Results.read(out).judged).startswith("judge tale-7m-q8_0.gguf: agrees with the rule on ")
     (out / "judge.jsonl").unlink()
     results = Results.read(out)
     assert results.judged is None
@@ -247,9 +247,9 @@ def test_the_command_tells_how_far_they_agree(tmp_path: Path) -> None:
     (tmp_path / "grid.toml").write_text("n_predict = 20\n[[setting]]\n")
     done = lzs(default_draft())
     assert done.returncode == 0, done.stderr
-    assert f"\n\njudge {default_draft().name}: like the rule on " in done.stdout
+    assert f"\n\njudge {default_draft().name}: agrees with the rule on " in done.stdout
     assert json.loads(lzs(default_draft(), "--resume", "--json").stdout)["judge"]["texts"] == 2
     refused = lzs(default_model(), "--resume")
     assert refused.returncode != 0
     assert refused.stderr.count("\n") == 1
-    assert "is by another judge" in refused.stderr
+    assert "was written by another judge" in refused.stderr

@@ -1,6 +1,8 @@
 """Words, lines and metrics: the C core against the twin on texts made to mislead it, and against datatrove's filter."""
 
 import random
+import subprocess
+import sys
 import warnings
 import zlib
 from collections.abc import Iterator
@@ -14,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference_audit as twin
+from lzsampler import audit
 from lzsampler._ffi import ffi, lib
 from lzsampler.auditing.metrics import MEMBERS, Metrics, intern, lines, words
 from lzsampler.auditing.normalized import to_bytes
 from lzsampler.auditing.prefilter import Prefilter
+from lzsampler.auditing.repetition import repetition
 
 PROSE = Path(__file__).parents[1] / "bench" / "train_embedded" / "corpus"
 SPACES = [chr(code) for code in range(0x110000) if chr(code).isspace()]
@@ -230,3 +234,22 @@ def reason(figures: dict[str, float]) -> str | None:
         if figures[f"gopher.{name}"] > limit:
             return f"duplicated_{name[4:-5]}_n_grams" if name.startswith("dup_") and name.endswith("gram") else name
     return None
+
+
+def test_what_was_not_measured_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros would look like figures: tokens have no words, and without libdeflate there is no ratio."""
+    assert audit([1, 2, 3] * 50).metrics == {}
+    assert audit("").metrics["rep4"] == 0.0
+    with_ratio = audit("I will not go. " * 20).metrics
+    monkeypatch.setattr("lzsampler.auditing.metrics.zlib_compress", None)
+    without = audit("I will not go. " * 20).metrics
+    assert with_ratio.keys() - without.keys() == {"zlib_ratio", "zlib_tail_ratio"}
+    assert repetition("I will not go. " * 20).zlib_ratio is None
+    assert all(with_ratio[name] == value for name, value in without.items())
+
+
+def test_without_deflate_no_other_library_takes_its_place() -> None:
+    code = "import sys; sys.modules['deflate'] = None; from lzsampler import audit; print(sorted(audit('a b').metrics))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "rep4" in done.stdout
+    assert "zlib" not in done.stdout

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import runs
 from lzsampler.auditing.formats import FORMATS, ROW_FORMATS, by_name
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.format import Format, Source
@@ -61,18 +62,20 @@ def test_bad_records_say_where_and_why(write: Write) -> None:
     _, bad = everything(write("c.jsonl", CHAT))
     assert [(record.line, record.reason) for record in bad] == [
         (3, "not JSON: Expecting ':' delimiter at character 22 (it is cut off)"),
-        (4, "no message of the model"),
+        (4, "the conversation has no message of the model"),
     ]
     _, bad = everything(write("s.json", json.dumps(SHAREGPT).encode()))
     assert [(record.line, record.reason) for record in bad] == [
-        (0, "element 1: not as sharegpt has it: the conversation is a text")
+        (0, "element 1: not in the form of sharegpt: the conversation is a text")
     ]
     _, bad = everything(write("r.jsonl", RESPONSES))
     assert bad[0].reason == "the request failed: boom"
     _, bad = everything(write("v.json", json.dumps({"total_output_tokens": 1, "request_throughput": 2}).encode()))
     assert "--save-detailed" in bad[0].reason
     _, bad = everything(write("samples_x.jsonl", jsonl({"doc_id": 0, "doc": {}, "resps": [[[-1.5, True]]]})))
-    assert [record.reason for record in bad] == ["log-likelihoods of given answers: nothing was generated"]
+    assert [record.reason for record in bad] == [
+        "nothing was generated: the file holds log-likelihoods of given answers"
+    ]
 
 
 def test_by_adds_groups(write: Write) -> None:
@@ -210,6 +213,25 @@ def test_any_value_of_a_record_may_be_another(case: tuple[str, str, bytes, list[
         for path in _paths(row):
             for new in (None, 5, "x", [], {}, [None], [5], {"a": None}, True):
                 changed = _replaced(row, path, new)
-                for source in (Source("f", {}, ()), Source("f", {}, (), {"asked": True})):
+                for source in (Source("f", {}, ()), Source("f", {}, (), state={"asked": True})):
                     for item in records_of(format, changed, source, 0, 1, "", False):
                         assert isinstance(item, Record | BadRecord)
+
+
+def test_groups_of_nested_keys(write: Write) -> None:
+    row = {"messages": [said("a")], "eval": {"kind": "lz", "n": 3}, "a.b": "plain", "runs": [{"host": "h1"}]}
+    by = ("eval.kind", "eval.n", "a.b", "runs[0].host", "eval.missing", "eval", "not a path[")
+    records, _ = everything(write("n.jsonl", jsonl(row)), by=by)
+    assert records[0].groups == {"eval.kind": "lz", "eval.n": "3", "a.b": "plain", "runs[0].host": "h1"}
+
+
+def test_groups_of_an_evaluation(write: Write) -> None:
+    """Those that docs/evaluate.md names, in the place of the settings' own seed."""
+    setting = runs.grid().settings[0]
+    made = {**runs.transcript(setting, "p7", 2, "Fine.", task="sort", right=True), "prompt": "Once upon"}
+    made["settings"]["seed"] = 12345
+    keys = ("kind", "setting", "task", "prompt", "seed", "right", "eval.kind")
+    records, bad = everything(write("t.jsonl", jsonl(made)), by=keys)
+    assert not bad
+    wanted = {"kind": "none", "setting": "T=0", "task": "sort", "prompt": "p7", "seed": "2", "right": "true"}
+    assert {key: records[0].groups[key] for key in keys} == {**wanted, "eval.kind": "none"}

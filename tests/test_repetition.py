@@ -93,6 +93,7 @@ def test_repetition_puts_them_together() -> None:
     assert looped.run is not None
     assert (looped.run.period, looped.run.count, looped.loops) == (14, 30, True)
     assert looped.rep4 == pytest.approx(1 - 4 / 88)  # of 91 words
+    assert looped.zlib_ratio is not None
     assert looped.zlib_ratio > 8
     plain = repetition("One two three.")
     assert (plain.run, plain.loops, plain.rep4) == (None, False, 0.0)

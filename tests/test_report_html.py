@@ -15,8 +15,8 @@ from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, s
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler.auditing.records import RULES, BadRecord, Finding, Level
 from lzsampler.auditing.summary import Group, Summary, wasted_tokens
-from lzsampler.reports import write_html
 from lzsampler.reports.audit_groups import ordered, selected
+from lzsampler.reports.audit_html import write_html
 from lzsampler.reports.charts import histogram, scatter, stripes
 from lzsampler.reports.samples import CHARACTERS, pieces, worst
 
@@ -128,7 +128,7 @@ def test_report_says_that_it_left_samples_out(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("lzsampler.reports.audit_html.worst", lambda audited, by: worst(audited, by, 3))
     write_html(tmp_path / "r.html", summary_of(records), records)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "The 3 of 5 looping records that waste most tokens" in page
+    assert "The 3 of 5 looping records that waste the most tokens" in page
     assert len(data_of(page)["samples"]) == 3
 
 

@@ -21,9 +21,10 @@ from audits import HOSTILE, clean, finding, hostile, hostile_summary, looping, s
 from lzsampler import LzsError
 from lzsampler.auditing.records import RULES, Audited, BadRecord
 from lzsampler.auditing.summary import Group, Summary
-from lzsampler.reports import terminal_table, write_html, write_loops, write_sarif
-from lzsampler.reports.audit_rows import KEYS
-from lzsampler.reports.audit_terminal import colored
+from lzsampler.reports.audit_html import write_html
+from lzsampler.reports.audit_rows import KEYS, write_loops
+from lzsampler.reports.audit_terminal import colored, terminal_table
+from lzsampler.reports.sarif import write_sarif
 from lzsampler.reports.text import columns, count, fit, percent, visible
 from lzsampler.util.files import replacing
 
@@ -65,7 +66,7 @@ def test_rows_come_back(tmp_path: Path, ending: str) -> None:
         pytest.importorskip("pyarrow")
     records = [*hostile(), looping(3, "等一下，"), clean(4), looping(5, groups={})]
     path = tmp_path / f"loops.{ending}"
-    write_loops(path, iter(records))
+    write_loops(path, Summary({}), iter(records))
     rows = rows_of(path)
     wanted = [
         {
@@ -87,7 +88,7 @@ def test_no_rows_are_a_file_with_its_columns(tmp_path: Path, ending: str) -> Non
     if ending == "parquet":
         parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / f"loops.{ending}"
-    write_loops(path, [])
+    write_loops(path, Summary({}), [])
     assert rows_of(path) == []
     if ending == "parquet":
         assert parquet.read_schema(path).names == list(KEYS)
@@ -98,26 +99,26 @@ def test_no_rows_are_a_file_with_its_columns(tmp_path: Path, ending: str) -> Non
 def test_parquet_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr("lzsampler.reports.audit_rows._ROWS", 8)
-    write_loops(tmp_path / "l.PARQUET", (looping(i) for i in range(10)))
+    write_loops(tmp_path / "l.PARQUET", Summary({}), (looping(i) for i in range(10)))
     assert parquet.ParquetFile(tmp_path / "l.PARQUET").num_row_groups == 3
 
 
 def test_jsonl_has_a_line_a_row_for_every_reader(tmp_path: Path) -> None:
-    write_loops(tmp_path / "l.jsonl", hostile())
+    write_loops(tmp_path / "l.jsonl", Summary({}), hostile())
     assert len((tmp_path / "l.jsonl").read_text(encoding="utf-8").splitlines()) == 2 * len(HOSTILE)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(LzsError, match=r'pip install "lzsampler\[audit\]"'):
-        write_loops(tmp_path / "l.parquet", [looping()])
+        write_loops(tmp_path / "l.parquet", Summary({}), [looping()])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_other_endings_are_refused(tmp_path: Path) -> None:
     for name in ("loops.xlsx", "loops", "jsonl"):
-        with pytest.raises(ValueError, match="parquet, csv, jsonl"):
-            write_loops(tmp_path / name, [])
+        with pytest.raises(ValueError, match=r"must end in one of \.parquet, \.csv, \.jsonl"):
+            write_loops(tmp_path / name, Summary({}), [])
 
 
 # SARIF
@@ -241,6 +242,14 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert not colored(Terminal())
 
 
+def test_joiners_and_variation_selectors_are_letters_of_their_words() -> None:
+    for word in ("می\u200cخواهم", "ශ්\u200dරී", "👩\u200d💻", "❤\ufe0f"):
+        assert visible(word) == word
+    assert columns("می\u200cخواهم") == 7
+    for steering in ("\u202e", "\u2066", "\u200e", "\U000e0041", "\x1b", "\x9b", "\ud800", "\ufeff"):
+        assert visible(f"a{steering}b") == "a\ufffdb"
+
+
 @given(st.text(max_size=50), st.integers(1, 60))
 def test_fit_fits(text: str, width: int) -> None:
     line = visible(text)
@@ -269,9 +278,9 @@ def test_numbers_as_people_read_them() -> None:
 WRITERS: dict[str, Callable[[Path, list[Audited]], None]] = {
     "r.html": lambda path, records: write_html(path, summary_of(records), records),
     "r.sarif": lambda path, records: write_sarif(path, summary_of(records), records),
-    "r.jsonl": write_loops,
-    "r.csv": write_loops,
-    "r.parquet": write_loops,
+    "r.jsonl": lambda path, records: write_loops(path, Summary({}), records),
+    "r.csv": lambda path, records: write_loops(path, Summary({}), records),
+    "r.parquet": lambda path, records: write_loops(path, Summary({}), records),
 }
 
 
@@ -302,7 +311,7 @@ def test_an_error_on_the_way_leaves_nothing(tmp_path: Path) -> None:
 
     for name in ("r.jsonl", "r.csv"):
         with pytest.raises(KeyboardInterrupt):
-            write_loops(tmp_path / name, broken())
+            write_loops(tmp_path / name, Summary({}), broken())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from scipy.stats import binomtest
 
 import runs
 from lzsampler import LzsError, Params, Results
+from lzsampler.errors import MissingExtra
 from lzsampler.evaluation.counts import Outcome
 from lzsampler.evaluation.grid import Grid, Setting
-from lzsampler.evaluation.judged import Judged
+from lzsampler.evaluation.judged import Judged, read_judged
 from lzsampler.evaluation.samples import LOOPING_SAMPLES, OTHER_SAMPLES
-from lzsampler.evaluation.store import TIMINGS, TRANSCRIPTS
+from lzsampler.evaluation.store import JUDGED, TIMINGS, TRANSCRIPTS, RunFolder
 from lzsampler.reports.eval_markdown import more
 from lzsampler.util.stats import agreement
 
@@ -62,7 +64,7 @@ def test_counts_and_rates(small: Results) -> None:
     assert (both.texts, both.looping, both.right) == (8, 1, 3)
     assert small.counts(kind="lz", temperature=0.5).texts == 0
     assert small.counts(kind="lz", temperature=0.5).accuracy is None
-    with pytest.raises(ValueError, match="the grid has no dry, only none, lz"):
+    with pytest.raises(ValueError, match="the grid has no kind dry, only none, lz"):
         small.counts(kind="dry")
 
 
@@ -101,6 +103,17 @@ def test_the_baseline_draws_as_the_setting_does() -> None:
     assert made.compare(kind="none") is None
 
 
+@pytest.mark.parametrize("other", [{"pick": "llama"}, {"ties": "keep"}, {"temperature_last": True}, {"min_p": 0.1}])
+def test_a_setting_that_draws_otherwise_is_not_a_baseline(other: dict[str, Any]) -> None:
+    draws: dict[str, Any] = {"temperature": 0.6, "top_k": 40}
+    none = Setting("none", "none", Params(**draws))
+    same = Setting("same", "lz", Params(**draws, lz_penalty=0.1), 0.1)
+    changed = Setting("changed", "lz", Params(**{**draws, **other}, lz_penalty=0.1), 0.1)
+    made = Results(Grid("g", (none, same, changed)), ())
+    assert made.against(same) is none
+    assert made.against(changed) is None
+
+
 def test_the_chosen_strength_cures_most_and_loses_nothing(small: Results) -> None:
     assert small.chosen == {"none": 0.0, "lz": 0.1}  # 0.2 has no loops and no right answer
     cured = Results(SMALL, [*outcomes(NONE, "11110000", "11111111"), *outcomes(WEAK, "11000000", "11111111"),
@@ -126,7 +139,7 @@ def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) ->
     assert written["kinds"]["lz"]["looping"] == 2
     assert [row["strength"] for row in written["chosen"]] == [0.0, 0.1]
     assert "seconds" not in json.dumps(written)
-    with pytest.raises(ValueError, match=r"saved as \.html or \.json"):
+    with pytest.raises(ValueError, match=r"its name must end in one of \.html, \.json"):
         small.save(tmp_path / "r.csv")
     with pytest.raises(LzsError, match="cannot write"):
         small.save(tmp_path / "missing" / "r.html")
@@ -244,3 +257,33 @@ def test_samples_are_of_every_setting_and_bounded(tmp_path: Path) -> None:
     others = [s.record for s in samples if not s.record.looping]
     assert 3 < len(others) <= OTHER_SAMPLES
     assert all(record.texts for record in others)
+
+
+def test_a_judge_says_yes_above_one_half(tmp_path: Path) -> None:
+    """docs/evaluate.md: more than .5; a verdict of exactly .5 says neither, and counts as no."""
+    folder = RunFolder(tmp_path)
+    verdicts = {"p0": 0.5, "p1": 0.501, "p2": 0.59, "p3": 0.61, "p4": 0.49}
+    (tmp_path / JUDGED).write_text("".join(
+        json.dumps({"setting": "s", "prompt": prompt, "seed": 1, "degenerate": degenerate, "answered": 1.0,
+                    "text": "", "judge": {"file": "j.gguf"}}) + "\n"
+        for prompt, degenerate in verdicts.items()
+    ))  # fmt: skip
+    judged = read_judged(folder, {("s", prompt, 1): False for prompt in verdicts})
+    assert judged is not None
+    assert judged.agreement == (0, 3, 0, 2)
+
+
+def test_texts_as_a_data_frame(small: Results) -> None:
+    pytest.importorskip("pandas")
+    frame = small.to_pandas()
+    assert list(frame.columns)[:6] == ["kind", "strength", "temperature", "setting", "prompt", "seed"]
+    assert len(frame) == len(small.outcomes) == 24
+    rates = frame.groupby("strength")["looping"].mean()
+    assert {strength: rates[strength] for strength in (0.0, 0.1, 0.2)} == {0.0: 0.5, 0.1: 0.25, 0.2: 0.0}
+    assert frame["right"].isna().sum() == sum(outcome.right is None for outcome in small.outcomes)
+
+
+def test_a_data_frame_needs_pandas(small: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match="pip install pandas"):
+        small.to_pandas()

@@ -76,5 +76,7 @@ def test_places_are_true_or_not_there(tmp_path: Path, monkeypatch: Any) -> None:
         ("bom.ndjson", "LZR001"),
         ("bom.ndjson", "LZR020"),
         ("one.jsonl", "LZR001"),
+        ("lines.json", "LZR001"),
+        ("lines.json", "LZR020"),
         ("plain.txt", "LZR002"),
     }

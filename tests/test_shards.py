@@ -19,11 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import runs
 from lzsampler.auditing.formats import FORMATS
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.read import read
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import BadRecord, Record
+from lzsampler.evaluation.store import JUDGED, TRANSCRIPTS
 from transcripts import CHAT, CHATGPT, INSPECT, INSPECT_SAMPLE, USER, WEBUI, Write, everything, jsonl, said, texts, told
 
 # -- shards --
@@ -86,14 +88,28 @@ def test_a_folder(write: Write, tmp_path: Path) -> None:
     names = [os.path.relpath(shard.file, tmp_path) for shard in shards]
     assert names == ["a.JSONL", "b/1.jsonl", "b/2.jsonl", "b/link.jsonl", "c/answer.md"]
     assert {os.path.relpath(record.file, tmp_path): record.reason for record in bad} == {
-        "b/again": "the folder is inside itself, through a link: read once",
-        "b/gone.jsonl": "the link leads nowhere",
-        "c/config.json": "no known format (its keys: a): give --field PATH, such as choices[*].message.content, "
-        "or --format",
+        "b/again": "a link leads back to a folder that contains it; it is read once",
+        "b/gone.jsonl": "the link points to a file that does not exist",
+        "c/config.json": "the format is not known (its keys: a): give --field PATH, such as "
+        "choices[*].message.content, or --format",
         "c/empty.jsonl": "it is empty",
         "c/pipe.jsonl": "it is a pipe: give files, or - for standard input",
         "c/s.jsonl": "it is a socket: give files, or - for standard input",
     }
+
+
+def test_the_folder_of_an_evaluation(tmp_path: Path) -> None:
+    """Its own tables are not transcripts; the names are those that an evaluation writes."""
+    grid = runs.grid()
+    made = runs.transcript(grid.settings[0], "p", 1, "Fine.")
+    folder = runs.write_run(tmp_path / "runs" / "x", grid, [made], [runs.timing(made, 1.0, 1.0)])
+    (folder / "results.json").write_text("{}")
+    (folder / JUDGED).write_text("{}\n")
+    shards, bad = find(tmp_path / "runs")
+    assert [os.path.basename(shard.file) for shard in shards] == [TRANSCRIPTS]
+    assert bad == []
+    (folder / TRANSCRIPTS).unlink()
+    assert len(find(folder)[1]) == 4  # another folder that happens to have files of these names
 
 
 def test_patterns_and_names(write: Write, tmp_path: Path) -> None:
@@ -103,11 +119,11 @@ def test_patterns_and_names(write: Write, tmp_path: Path) -> None:
     records, bad = everything([str(tmp_path / "a*"), str(tmp_path / "**" / "a?.jsonl"), tmp_path / "d" / "a[1].txt"])
     assert (texts(records), bad) == (["a", "any name, when it is given", "b"], [])
     _, bad = everything([str(tmp_path / "z*"), tmp_path / "none", tmp_path / "d" / "no"])
-    assert [record.reason for record in bad] == ["no file has such a name"] + [
+    assert [record.reason for record in bad] == ["no file matches"] + [
         "it cannot be read: No such file or directory"
     ] * 2
     (tmp_path / "nothing").mkdir()
-    assert "nothing in the folder" in everything(tmp_path / "nothing")[1][0].reason
+    assert "no supported files" in everything(tmp_path / "nothing")[1][0].reason
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -147,7 +163,10 @@ def test_arguments_are_checked(write: Write) -> None:
 
 
 def zstd(data: bytes) -> bytes:
-    packed: bytes = pytest.importorskip("zstandard").ZstdCompressor(write_checksum=True).compress(data)
+    library = decode.ZSTD
+    if library is None:
+        pytest.skip("no zstd")
+    packed: bytes = library.compress(data, options={library.CompressionParameter.checksum_flag: True})
     return packed
 
 
@@ -297,7 +316,7 @@ def test_lighteval(tmp_path: Path) -> None:
         ("7", 0, "r | a", {"task": "aime", "model": "org/m"}),
         ("7/2", 0, "t | b", {"task": "aime", "model": "org/m"}),
     ]
-    assert [record.reason for record in bad] == ["row 1: there is no text: log-likelihoods of given answers"]
+    assert [record.reason for record in bad] == ["row 1: there is no text, only log-likelihoods of given answers"]
 
 
 def test_damaged_parquet(tmp_path: Path) -> None:
@@ -378,9 +397,9 @@ def test_damaged_beginnings_and_ends(write: Write) -> None:
         records, bad = everything(write("a.jsonl", first + CHAT))
         assert (len(records), len(bad)) == (8, 2 + (first[0] != 0xEF))
     reasons = {
-        b" \n": "there is nothing in it",
-        b"[]": "there is no row in it",
-        b"5": "it is no JSON, Parquet or zip file",
+        b" \n": "it is blank",
+        b"[]": "it has no rows",
+        b"5": "it is not a JSON, Parquet or zip file",
     }
     for data, reason in reasons.items():
         assert [record.reason for record in everything(write("b.json", data))[1]] == [reason]
@@ -483,9 +502,9 @@ def test_what_is_not_installed_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(CHAT)
     code = """
 import sys
-for name in ("orjson", "pyarrow", "zstandard"):
+for name in ("orjson", "pyarrow", "backports.zstd", "compression.zstd"):
     sys.modules[name] = None
-from lzsampler import LzsError
+from lzsampler.errors import MissingExtra
 from lzsampler.auditing.formats import FORMATS
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.read import read
@@ -494,12 +513,12 @@ print(len([item for shard in find("a.jsonl")[0] for item in read(shard)]))
 for path in ("a.parquet", "a.jsonl.zst"):
     try:
         find(path)
-    except LzsError as error:
+    except MissingExtra as error:
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "10",
-        'pyarrow is needed for Parquet files: pip install "lzsampler[audit]"',
-        'zstandard is needed for what zstd has packed: pip install "lzsampler[audit]"',
+        'Parquet files need pyarrow: pip install "lzsampler[audit]"',
+        'files packed by zstd need backports.zstd: pip install "lzsampler[audit]"',
     ]

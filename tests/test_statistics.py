@@ -150,3 +150,22 @@ def test_kappa(table: tuple[int, int, int, int], share: float, kappa: float | No
 def test_agreement_is_about_the_same_texts() -> None:
     with pytest.raises(ValueError, match="got 2 and 1"):
         agreement([True, False], [True])
+
+
+def test_a_bootstrap_of_many_distinct_values_draws_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to draw give the same interval, and the slow one is not taken where no two clusters are alike."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=600)
+    clusters = [i // 2 if i < 300 else i for i in range(600)]
+    expected = bootstrap_mean(values, clusters)
+    monkeypatch.setattr("lzsampler.util.stats._MANY_KINDS", 10**9)
+    by_kinds = bootstrap_mean(values, clusters)
+    assert expected != by_kinds  # other random numbers
+    assert expected == pytest.approx(by_kinds, abs=0.003)
+    monkeypatch.undo()
+    monkeypatch.setattr("lzsampler.util.stats._means_of_kinds", None)
+    assert bootstrap_mean(values, clusters) == expected
+    few = rng.integers(0, 2, 5000)
+    monkeypatch.undo()
+    monkeypatch.setattr("lzsampler.util.stats._means_of_clusters", None)
+    assert bootstrap_mean(few).low < few.mean() < bootstrap_mean(few).high

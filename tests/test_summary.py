@@ -153,3 +153,13 @@ def test_every_key_is_documented() -> None:
     made = summary_of([audited(0, finding()), BadRecord("a", 1, "b")], by=("model",)).to_json()
     keys = {*made, *made["groups"][0], *made["bad"][0]}
     assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def test_means_are_those_of_the_records_that_were_measured() -> None:
+    made = Summary({})
+    for i, metrics in enumerate(({"rep4": 0.2, "zlib_ratio": 2.0}, {}, {"rep4": 0.4})):
+        made.add(audited(i, metrics=metrics))
+    whole = Summary({})
+    whole.merge(made)
+    for summary in (made, whole):
+        assert summary.to_json()["metrics"] == pytest.approx({"rep4": 0.3, "zlib_ratio": 2.0})

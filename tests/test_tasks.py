@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lzsampler import LzsError
-from lzsampler.evaluation.tasks import BadRow, Task, comparison, read_tasks, task_of
+from lzsampler.evaluation.scoring import comparison, last_boxed
+from lzsampler.evaluation.tasks import BadRow, Task, read_tasks, task_of
 from lzsampler.models import default_prompts, default_tasks
 
 
@@ -25,7 +28,23 @@ from lzsampler.models import default_prompts, default_tasks
         ("number", "7 at first, then 8", "7", False),
         ("number", "It costs $1,200.00", "1200", True),
         ("number", "\\boxed{42} is what 6 times 7 makes, not 43", "42", True),
-        ("number", "\\boxed{\\frac{1}{2}}", "2", True),
+        ("number", "\\boxed{\\frac{1}{2}}", "2", False),
+        ("number", "\\boxed{\\frac{1}{2}}", "1/2", True),
+        ("number", "\\boxed{\\frac{1}{4}}", "\\frac{3}{4}", False),
+        ("number", "\\boxed{\\dfrac{ 3 }{ 4 }}", "$\\frac34$", True),
+        ("number", "\\boxed{-\\frac{14}{3}}", "-14/3", True),
+        ("number", "\\frac{-14}{3}", "-14/3", True),
+        ("number", "It is 1/4.", "3/4", False),
+        ("number", "It is 3/4.", "0.75", True),
+        ("number", "10 / 4 = 2.5", "5/2", True),
+        ("number", "1/0", "0", False),
+        ("number", "I guess 3", "\\frac{14}{3}", False),
+        ("number", "\\boxed{2}", "\\left( 3, \\frac{\\pi}{2} \\right)", False),
+        ("number", "\\boxed{x = \\text{about } 5}", "5", True),
+        ("number", "\\boxed{5", "5", True),
+        ("number", "50 \\%", "50%", True),
+        ("number", "1e999999999", "7", False),
+        ("number", "9" * 5000, "9", False),
         ("number", "work 1 2 3 #### 18", "18", True),
         ("number", "-5", "5", False),
         ("number", "\u22125", "-5", True),
@@ -36,6 +55,16 @@ from lzsampler.models import default_prompts, default_tasks
         ("choice", "The answer is (C).", "C", True),
         ("choice", "A is wrong, B too. Answer: **D**", "D", True),
         ("choice", "\\boxed{b}", "B", True),
+        ("choice", "\\boxed{\\text{B}}", "(b)", True),
+        ("choice", "The answer is B, since option A is wrong.", "B", True),
+        ("choice", "The answer is B, since option A is wrong.", "A", False),
+        ("choice", "Answer: C. The best option is a mix", "C", True),
+        ("choice", "Answer: C. The best option is a mix", "A", False),
+        ("choice", "**Answer:** (C) it is", "C", True),
+        ("choice", "the correct answer is option D", "D", True),
+        ("choice", "I first thought the answer is A. But the answer is B.", "B", True),
+        ("choice", "Option A is wrong, so I take option C", "C", True),
+        ("choice", "the answer is not A but B", "B", True),
         ("choice", "Because of A, I choose\n(B)", "B", True),
         ("choice", "I don't know", "I", True),
         ("choice", "no idea", "A", False),
@@ -90,6 +119,15 @@ def test_rows() -> None:
         ({"prompt": "x", "answer": None, "compare": "exact"}, None),
         ({"prompt": "x", "answer": [1]}, "answer must be a text or a number"),
         ({"prompt": "x", "answer": "1", "compare": "fuzzy"}, "compare must be one of"),
+        (
+            {"prompt": "x", "answer": "[", "compare": "regex"},
+            r"the answer '\[' is not a regular expression: unterminated",
+        ),
+        ({"prompt": "x", "answer": "BC", "compare": "choice"}, "the answer 'BC' is not a letter from A to Z"),
+        ({"prompt": "x", "answer": "p - q", "compare": "number"}, "the answer 'p - q' is not a number"),
+        ({"problem": "x", "answer": "\\frac{\\pi}{2}"}, "is not a number: give a .compare. such as .exact."),
+        ({"problem": "x", "answer": "\\left( 3, \\frac{\\pi}{2} \\right)"}, "is not a number"),
+        ({"question": "x", "answer": "1 or 2"}, "the answer '1 or 2' is not a number"),
         ({"question": "x"}, "answer must be a text or a number, got None"),
         ({"Question": "x", "Correct Answer": "y"}, "Incorrect Answer 1"),
     ],
@@ -119,7 +157,7 @@ def test_a_file_names_its_bad_rows(tmp_path: Path) -> None:
     tasks, bad = read_tasks(path)
     assert [task.id for task in tasks] == ["a", "8"]
     assert [row.line for row in bad] == [2, 4, 5, 6, 7]
-    assert "there twice" in bad[1].reason
+    assert bad[1].reason == "another row has the id 'a', too"
     assert all(row == BadRow(row.line, row.reason.strip()) and "\n" not in row.reason for row in bad)
     with pytest.raises(LzsError, match=r"cannot read .*: No such file"):
         read_tasks(tmp_path / "missing.jsonl")
@@ -132,3 +170,40 @@ def test_the_projects_own_tasks_are_all_read() -> None:
     assert all(task.right(str(task.answer)) for task in tasks)
     prompts, bad = read_tasks(default_prompts())
     assert (len(prompts), bad) == (40, [])
+
+
+def test_a_row_of_math_is_a_number_or_says_how_it_is_compared() -> None:
+    fraction = task_of({"problem": "Find x.", "answer": "\\frac{14}{3}", "level": 5}, "1")
+    assert (fraction.answer, fraction.compare) == ("\\frac{14}{3}", "number")
+    assert fraction.right("so x = \\boxed{\\dfrac{14}{3}}.")
+    assert not fraction.right("I guess 3")
+    text = task_of({"problem": "Find x.", "answer": "p - q", "compare": "contains"}, "1")
+    assert text.right("\\boxed{p - q}")
+
+
+def test_ids_of_lines_have_the_role_of_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"question": "1+1?", "answer": "#### 2"}, {"id": "x", "prompt": "Once"}]
+    choices = {"Question": "Which?", "Correct Answer": "a", **{f"Incorrect Answer {i}": str(i) for i in (1, 2, 3)}}
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, choices]))
+    assert [task.id for task in read_tasks(path)[0]] == ["1", "x", "3"]
+    tasks, _ = read_tasks(path, "tasks")
+    assert [task.id for task in tasks] == ["tasks:1", "x", "tasks:3"]
+    assert tasks[2].prompt == read_tasks(path)[0][2].prompt  # the order of the choices does not depend on the role
+
+
+def test_boxes() -> None:
+    assert last_boxed("\\boxed{1} then \\boxed {\\frac{a}{b} \\{c\\}}.") == "\\frac{a}{b} \\{c\\}"
+    assert last_boxed("\\boxed{1} then \\boxed{2") == "1"
+    assert last_boxed("}{ no box } here {") is None
+    assert last_boxed("\\boxed{" * 200_000) is None  # at once: looping texts look like this
+
+
+ALPHABET = "\\boxedfrac{}0123456789/.,-$%eE \n#ABCanswer is:"
+
+
+@given(st.text(alphabet=ALPHABET, max_size=80), st.sampled_from(["3/4", "7", "1e3"]))
+def test_any_text_has_a_number_or_a_letter_or_not(content: str, answer: str) -> None:
+    assert Task("t", "q", answer, "number").right(content) in (True, False)
+    assert Task("t", "q", "B", "choice").right(content) in (True, False)
+    assert Task("t", "q", answer, "number").right(f"{content} \\boxed{{{answer}}}")

@@ -101,14 +101,14 @@ def test_numbers_of_numpy_are_refused_at_once(tmp_path: Path) -> None:
         ({"inputs": {"a.jsonl": [131, 1], "b.jsonl": [7, 2]}}, "a.jsonl has changed"),
         ({"inputs": {"a.jsonl": [130, 1]}}, "b.jsonl is gone"),
         ({"inputs": {**MANIFEST["inputs"], "c": [1, 1]}}, "c is new"),
-        ({"cuts": "deca"}, "its files are read in another way"),
+        ({"cuts": "deca"}, "its files are cut in another way"),
     ],
 )
 def test_another_audit_is_refused_by_name(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     folder(tmp_path)
     with pytest.raises(LzsError) as error:
         folder(tmp_path, **changes)
-    assert str(error.value) == f"{tmp_path} holds another audit: {said}; name a new folder, or delete this one"
+    assert str(error.value) == f"{tmp_path} holds another audit ({said}): choose another folder, or delete this one"
 
 
 def test_another_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_another_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(LzsError, match="is no folder of an audit, and not empty"):
+    with pytest.raises(LzsError, match="is not empty and does not hold an audit"):
         folder(tmp_path)
     assert os.listdir(tmp_path) == ["thesis.tex"]
     with pytest.raises(FileExistsError):
@@ -129,7 +129,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_lock_alone_is_an_empty_folder(tmp_path: Path) -> None:
     work = WorkFolder(tmp_path, lasting=False)
-    with locked(tmp_path), pytest.raises(LzsError, match="at work"), locked(tmp_path):
+    with locked(tmp_path), pytest.raises(LzsError, match="is using"), locked(tmp_path):
         pass
     with locked(tmp_path):
         work.begin(MANIFEST)

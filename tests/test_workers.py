@@ -56,8 +56,24 @@ def test_an_exception_ends_the_run(tmp_path: Path, workers: int) -> None:
 
 
 def test_an_exception_that_does_not_pickle_is_told_in_words(tmp_path: Path) -> None:
-    with pytest.raises(LzsError, match="UnpicklableError: cannot come back"):
+    with pytest.raises(LzsError, match=r"UnpicklableError: cannot come back \(pool_work\.py, line \d+\)"):
         results(tmp_path, ["unpicklable"], [1])
+
+
+def test_the_traceback_of_a_worker_is_the_cause(tmp_path: Path) -> None:
+    for piece in ("unpicklable", "full", "lzs"):
+        with pytest.raises((LzsError, OSError)) as error:
+            results(tmp_path, [piece], [1])
+        said = str(error.value.__cause__)
+        assert "Traceback (most recent call last):" in said
+        assert "pool_work.py" in said
+        assert "in work" in said
+
+
+def test_what_a_worker_says_before_it_dies_is_told(tmp_path: Path) -> None:
+    (aborted,) = results(tmp_path, ["abort"], [])[0]
+    words = "Loading. | Fatal Python error: Aborted | File 'x.py', line 3 in f"
+    assert aborted == f"the worker process ended with status 134; it last wrote: {words}"
 
 
 def test_what_libraries_print_is_not_taken_for_a_result(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -78,6 +94,7 @@ def test_closing_early_kills_the_workers(tmp_path: Path) -> None:
 
 
 def test_workers_that_do_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lzsampler.auditing.pool._SERVE", "raise SystemExit(5)")
-    with pytest.raises(LzsError, match="worker processes do not start: the worker process ended with status 5"):
+    monkeypatch.setattr("lzsampler.auditing.pool._SERVE", "import no_such_module")
+    why = "the worker process ended with status 1; it last wrote: .*No module named 'no_such_module'"
+    with pytest.raises(LzsError, match=f"worker processes cannot be started: {why}"):
         results(tmp_path, [1], [2])

@@ -1,4 +1,4 @@
-"""`compare`: two audits of answers to the same prompts, record by record: which loop now, and is it chance."""
+"""`compare`: two audits of answers to the same prompts, record by record: what changed, and whether by chance."""
 
 import os
 from collections import Counter
@@ -15,7 +15,7 @@ ALPHA = 0.05
 
 
 class Pair(NamedTuple):
-    """A record that is in both audits, by its name in each."""
+    """A record that is in both audits, with its file in each."""
 
     id: str
     file_a: str
@@ -26,9 +26,9 @@ class Pair(NamedTuple):
 class Comparison:
     """What changed from A to B among the records that are in both, ``records`` of them.
 
-    ``newly``: loop in B only; ``cured``: in A only; ``still``: in both. ``only_a``, ``only_b``: records without a
-    partner, which count nowhere else. ``difference``: loop rate of B minus that of A, -1..1, with its ``interval``
-    (bootstrap, whole conversations drawn); ``p``: McNemar's exact test, two-sided.
+    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``only_a``, ``only_b``: the number
+    of records without a partner, which count nowhere else. ``difference``: the loop rate of B minus that of A, -1..1,
+    with its ``interval`` (bootstrap in which whole conversations are drawn). ``p``: McNemar's exact test, two-sided.
     """
 
     records: int
@@ -81,11 +81,11 @@ class Comparison:
 def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     """Compare the outcomes of two audits (`Audit.outcomes`), paired by id.
 
-    Where both are of several files, records are partners in files of the same name (under the folder that holds all of
-    them); where no name is in both, or each is one file, ids alone decide. Of records with the same id, such as several
-    answers to a prompt, the first belongs to the first, and so on.
+    If both sides have several files, partners are in files of the same name (relative to the folder that holds all
+    files of a side). If no name is in both, or each side is one file, ids alone decide. Of records with the same id,
+    such as several answers to a prompt, the first is the partner of the first, and so on.
 
-    LzsError when no record is in both, or when ids say nothing without the names of files and those are different.
+    LzsError if no record is in both, or if the same id is in several files and the names of the files differ.
     """
     left, right = list(a), list(b)
     names_a, names_b = _names(left), _names(right)
@@ -96,7 +96,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     keyed = _keyed(right, names_b)
     pairs = [(key, one, keyed.pop(key)) for key, one in _keyed(left, names_a).items() if key in keyed]
     if not pairs:
-        raise LzsError(f"no record is in both: ids are {_some_ids(left)} in A and {_some_ids(right)} in B")
+        raise LzsError(f"A and B have no record in common: ids are {_some_ids(left)} in A and {_some_ids(right)} in B")
 
     def those(before: bool, after: bool) -> tuple[Pair, ...]:
         return tuple(
@@ -134,13 +134,13 @@ def _names(outcomes: list[Outcome]) -> dict[str, str]:
 
 
 def _check_ids(outcomes: list[Outcome]) -> None:
-    """Raise LzsError when an id is in two files: without their names nobody knows which is meant."""
+    """Raise LzsError if an id is in two files: without the names of the files it is not clear which one is meant."""
     file_of: dict[str, str] = {}
     for outcome in outcomes:
         file = file_of.setdefault(outcome.id, outcome.file)
         if file != outcome.file:
             raise LzsError(
-                f"id {outcome.id!r} is in {file} and in {outcome.file}, and the other side has files of other names: "
+                f"id {outcome.id!r} is in {file} and in {outcome.file}, and the other side has files with other names: "
                 "compare them file by file"
             )
 
@@ -156,7 +156,7 @@ def _keyed(outcomes: list[Outcome], names: dict[str, str]) -> dict[_Key, Outcome
 
 
 def _conversation(file: str, name: str, ids: set[tuple[str, str]]) -> tuple[str, str]:
-    """Return whom a record is not independent of: the first message of its conversation, being name/2, /3..."""
+    """Return the first message of the conversation of a record, which may be name/2, /3...: they are one cluster."""
     first, slash, number = name.rpartition("/")
     return (file, first) if slash and number.isdigit() and (file, first) in ids else (file, name)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,14 @@ from .metrics import Metrics, Spans, intern, lines, words
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
 from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
 from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record, Rule
-from .rules import Rules
+from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Tokenizer = Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]
-"""A text's tokens, int32[n], and the character at which each of them starts, int64[n], ascending."""
+"""A function of a text to its tokens, int32[n], and the character where each of them starts, int64[n], ascending."""
 
 UNIT = 200  # characters of a unit that a finding holds
 MOST = 1000  # loops of a field at one level that are listed, the longest ones
@@ -28,10 +31,10 @@ _PIECE = 4096  # characters of a unit that are looked at at once
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `audit` found; ``findings`` and ``metrics`` as in `lzsampler.auditing.records` and docs/audit.md.
+    """What `audit` found; ``findings`` and ``metrics`` are described in `lzsampler.auditing.records` and docs/audit.md.
 
-    ``looping``: there is a significant loop; ``literal``: any unit stands 20 times in a row, the words of arXiv
-    2504.20131 read literally, which most source code meets.
+    ``looping``: whether there is a significant loop. ``literal``: whether any unit occurs 20 times in a row, the
+    definition of arXiv 2504.20131 taken literally, which most source code meets.
     """
 
     looping: bool
@@ -40,19 +43,21 @@ class Report:
     metrics: Mapping[str, float]
 
 
+@takes_rules
 def audit(
     text_or_tokens: str | Sequence[int] | npt.NDArray[np.integer[Any]],
     *,
     tokenizer: Tokenizer | None = None,
-    **rules: Any,
+    **rules: "Unpack[RuleOptions]",
 ) -> Report:
-    """Return what repeats in a text, or in tokens (ids of 0 or more), by the given `Rules`.
+    """Return what repeats in a text, or in tokens (ids of 0 or more), by the given ``rules``, the fields of `Rules`.
 
     The offsets of findings are in characters of the text (code points), or in tokens. Every loop is found: nothing is
-    sampled, and nothing is counted by its hash alone. About 25 MB/s; the GIL is released in the scans. ValueError for
-    values out of range, TypeError for rules there are none of.
+    sampled, and nothing is counted by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for
+    wasted tokens. About 25 MB/s; the GIL is released in the scans. ValueError for values out of range, TypeError for
+    unknown rules.
     """
-    settings = Rules(**rules)
+    settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
     if isinstance(text_or_tokens, str):
         field = Field("answer", text_or_tokens)
     elif isinstance(text_or_tokens, bytes | bytearray | memoryview):
@@ -64,7 +69,7 @@ def audit(
 
 
 def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = None) -> Audited:
-    """Return what repeats in the fields of a record. Offsets as in `Finding`; of fields with tokens only, in tokens."""
+    """Return what repeats in the fields of a record. Offsets are those of `Finding`, in tokens for fields of tokens."""
     metrics, findings, literal = Metrics(), [], False
     for field in record.fields:
         if field.text or field.tokens is None:
@@ -86,6 +91,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         findings=reported,
         metrics=metrics.figures(),
         texts=tuple((field.name, field.text) for field in record.fields) if looping else (),
+        line=record.line,
     )
 
 
@@ -105,9 +111,9 @@ _NONE = _Stretches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.
 
 
 class _FieldAudit:
-    """Findings of one field, made level by level: what is exact comes before what is near.
+    """Findings of one field, made level by level: exact loops come before near ones.
 
-    A stretch belongs to the level that claimed it first. What is claimed by half or more is not reported again.
+    A stretch belongs to the level that claimed it first. A stretch of which half or more is claimed is not reported.
     """
 
     def __init__(self, name: FieldName, size: int, rules: Rules) -> None:
@@ -122,7 +128,7 @@ class _FieldAudit:
         raise NotImplementedError
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
-        """Return the tokens of a stretch with so many characters, or tokens, that nobody claimed."""
+        """Return the wasted tokens of a stretch of which so many characters, or tokens, are not claimed yet."""
         raise NotImplementedError
 
     def enough(
@@ -135,14 +141,14 @@ class _FieldAudit:
 
     @property
     def all_claimed(self) -> bool:
-        """Whether too little is left for another loop, which would have half of what is enough at least."""
+        """Whether too little is left for another loop, half of which at least would have to be free."""
         free = self.size - int(np.count_nonzero(self._claimed))
         return free < min(self.rules.copies, (self.rules.length + 1) // 2)
 
     def take(
         self, level: Level, rule: Rule, found: _Stretches, is_unit: Callable[[int], bool], most: int = MOST
     ) -> None:
-        """Report stretches, the longest first, that are not claimed yet and whose unit, by index, will do."""
+        """Report stretches that are not claimed yet, the longest first; ``is_unit`` says by index which units count."""
         if not found.start.size:
             return
         order = np.lexsort((found.start, found.period, found.start - found.end))
@@ -345,7 +351,7 @@ class _TextAudit(_FieldAudit):
 
 
 def _distinct(text: str, start: int, end: int, is_left_out: Callable[[str], bool]) -> int:
-    """Return how many distinct characters a stretch of a text has (2 stands for any more), but those left out."""
+    """Return how many distinct characters a stretch of a text has (2 means 2 or more), except those left out."""
     seen: set[str] = set()
     for at in range(start, end, _PIECE):
         seen.update(character for character in set(text[at : min(end, at + _PIECE)]) if not is_left_out(character))
@@ -355,7 +361,7 @@ def _distinct(text: str, start: int, end: int, is_left_out: Callable[[str], bool
 
 
 class _TokenAudit(_FieldAudit):
-    """Tokens without a text: any unit counts, and a token for four characters of ``Rules.length``."""
+    """Tokens without a text: any unit counts, and a token counts for four characters of ``Rules.length``."""
 
     def __init__(self, tokens: npt.NDArray[np.int32], field: Field, rules: Rules) -> None:
         super().__init__(field.name, len(tokens), rules)

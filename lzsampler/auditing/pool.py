@@ -2,8 +2,9 @@
 
 Why not `concurrent.futures`: there a worker that the kernel kills (out of memory) breaks the whole pool, and nobody
 knows what it was working on. Here each worker says what it starts on, and a task whose worker died is tried again
-without the piece that killed it twice. Workers are fresh interpreters, so that threads of the caller (pyarrow, torch)
-do no harm and a caller's script needs no `if __name__ == "__main__"`.
+without the piece that killed it twice. What a worker wrote to stderr is part of the error. Workers are fresh
+interpreters, so that threads of the caller (pyarrow, torch) do no harm and a caller's script needs no
+`if __name__ == "__main__"`.
 """
 
 import os
@@ -11,16 +12,19 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ..errors import LzsError
 
 _ATTEMPTS = 2  # at a piece, before it is left out
+_SAID_LINES, _SAID_BYTES = 3, 4096  # of the end of a worker's stderr that an error quotes, and that is looked at
 _SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.pool import serve; serve()"
 
 
@@ -38,8 +42,8 @@ class Work(NamedTuple):
 def run(work: Work, tasks: Sequence[Any], workers: int) -> Iterator[Any]:
     """Yield the results of the tasks as they come, in any order; in this process when ``workers`` is 1.
 
-    An exception of the function ends the run and is raised here. When the iterator is closed, or an exception comes in
-    between (Ctrl-C), the workers are killed.
+    An exception of the function ends the run and is raised here; the traceback of the worker is its ``__cause__``. When
+    the iterator is closed, or an exception comes in between (Ctrl-C), the workers are killed.
     """
     if workers == 1 or len(tasks) < 2:
         for task in tasks:
@@ -73,6 +77,24 @@ class _DeathError(Exception):
         self.piece = piece
 
 
+class _WorkerTraceback(Exception):  # noqa: N818 (it is shown as the cause of the error, never raised by itself)
+    """The traceback of an exception in a worker."""
+
+
+class _Worker(NamedTuple):
+    """A worker process, and the file that takes what it writes to stderr."""
+
+    process: "subprocess.Popen[bytes]"
+    said: IO[bytes]
+
+    def last_lines(self) -> str:
+        """Return the last lines of what it wrote to stderr, in one line, "" for nothing."""
+        end = self.said.seek(0, os.SEEK_END)
+        self.said.seek(max(0, end - _SAID_BYTES))
+        lines = self.said.read().decode("utf-8", "replace").splitlines()
+        return " | ".join([line.strip() for line in lines if line.strip()][-_SAID_LINES:])
+
+
 class _Pool:
     """Threads that each talk to one worker; they hold the lock only to start, take and stop."""
 
@@ -82,7 +104,7 @@ class _Pool:
         self._tasks = deque(tasks)
         self._lock = Lock()
         self._stopped = False
-        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._workers: set[_Worker] = set()
         self._threads: list[Thread] = []
 
     def start(self, workers: int) -> None:
@@ -94,72 +116,78 @@ class _Pool:
         """Kill the workers, and wait until they are gone."""
         with self._lock:
             self._stopped = True
-            for process in self._processes:
-                process.kill()
+            for worker in self._workers:
+                worker.process.kill()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
 
     def _drive(self) -> None:
-        process = None
+        worker = None
         try:
             while (task := self._next()) is not None:
                 deaths: Counter[int | None] = Counter()
                 skipped: dict[int, str] = {}
                 while True:
-                    process = process or self._worker()
+                    worker = worker or self._worker()
                     try:
-                        self.results.put(_Done(_ask(process, task, skipped)))
+                        self.results.put(_Done(_ask(worker, task, skipped)))
                         break
                     except _DeathError as death:
-                        self._bury(process)
-                        process = None
+                        self._bury(worker)
+                        worker = None
                         if self._stopped:
                             return
                         deaths[death.piece] += 1
                         if deaths[death.piece] == _ATTEMPTS:
                             if death.piece is None:
-                                raise LzsError(f"worker processes do not start: {death}") from death
+                                raise LzsError(f"worker processes cannot be started: {death}") from death
                             skipped[death.piece] = str(death)
         except BaseException as error:
             self.results.put(error)
         finally:
-            if process is not None:
-                self._bury(process)
+            if worker is not None:
+                self._bury(worker)
 
     def _next(self) -> Any:
         with self._lock:
             return self._tasks.popleft() if self._tasks and not self._stopped else None
 
-    def _worker(self) -> "subprocess.Popen[bytes]":
+    def _worker(self) -> _Worker:
         with self._lock:
             if self._stopped:
                 raise LzsError("stopped")
+            # A file, since nobody would read a pipe while a worker is busy. It keeps what workers write on Ctrl-C,
+            # which reaches them, too, off the terminal.
+            said = tempfile.TemporaryFile()  # noqa: SIM115 (`_bury` closes it)
             process = subprocess.Popen(
                 [sys.executable, "-c", _SERVE.format(path=sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # Ctrl-C reaches the workers too, and they say so at length
+                stderr=said,
             )
-            self._processes.add(process)
+            worker = _Worker(process, said)
+            self._workers.add(worker)
         with suppress(OSError):  # it died at once: the first task tells
             assert process.stdin is not None
             process.stdin.write(self._work)
             process.stdin.flush()
-        return process
+        return worker
 
-    def _bury(self, process: "subprocess.Popen[bytes]") -> None:
-        for pipe in (process.stdin, process.stdout):
+    def _bury(self, worker: _Worker) -> None:
+        for pipe in (worker.process.stdin, worker.process.stdout):
             with suppress(OSError):  # what it did not read any more
                 assert pipe is not None
                 pipe.close()
-        process.wait()  # its stdin is closed: it ends
+        worker.process.wait()  # its stdin is closed: it ends
+        worker.said.close()
         with self._lock:
-            self._processes.discard(process)
+            self._workers.discard(worker)
 
 
-def _ask(process: "subprocess.Popen[bytes]", task: Any, skipped: Mapping[int, str]) -> Any:
+def _ask(worker: _Worker, task: Any, skipped: Mapping[int, str]) -> Any:
     """Return a worker's result, or raise the exception that it sent, or `_DeathError`."""
+    process = worker.process
     assert process.stdin is not None
     assert process.stdout is not None
     piece: int | None = None
@@ -173,9 +201,11 @@ def _ask(process: "subprocess.Popen[bytes]", task: Any, skipped: Mapping[int, st
             elif kind == "done":
                 return value
             else:
-                raise value
+                error, text = value
+                raise error from _WorkerTraceback(f"\n{text}")
     except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
-        raise _DeathError(piece, _how(process.wait())) from error
+        how, said = _how(process.wait()), worker.last_lines()
+        raise _DeathError(piece, f"{how}; it last wrote: {said}" if said else how) from error
 
 
 def _how(status: int) -> str:
@@ -189,7 +219,7 @@ def _how(status: int) -> str:
 
 
 def serve() -> None:
-    """Be a worker: take tasks from stdin, send to stdout, until the caller closes the one or is gone."""
+    """Be a worker: take tasks from stdin and send results to stdout, until the caller closes them or is gone."""
     sender = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     receiver = os.fdopen(os.dup(0), "rb")
@@ -209,9 +239,11 @@ def serve() -> None:
             except BrokenPipeError:
                 raise
             except (OSError, ValueError, LzsError, MemoryError) as error:
-                send("error", error)
+                send("error", (error, traceback.format_exc()))
             except Exception as error:  # of whatever library: its class may not be one that pickles
-                send("error", LzsError(f"{type(error).__name__}: {error}"))
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                where = f"{os.path.basename(place.filename)}, line {place.lineno}"
+                send("error", (LzsError(f"{type(error).__name__}: {error} ({where})"), traceback.format_exc()))
             else:
                 send("done", result)
     except (EOFError, BrokenPipeError):

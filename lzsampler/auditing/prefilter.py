@@ -42,7 +42,7 @@ class Prefilter:
     def __call__(self, data: bytes) -> "Prefiltered":
         """Return the figures and the scans of a text of UTF-8. LzsError if it has 4 GiB or more."""
         if len(data) > MAX_BYTES:
-            raise LzsError(f"a text of {len(data)} bytes is too long: texts are audited up to 4 GiB")
+            raise LzsError(f"a text of {len(data)} bytes is too long: texts are limited to 4 GiB")
         fold, n_fold = fold_table(data)
         result = ffi.new("lzs_prefilter_result *")
         check(lib.lzs_prefilter(ffi.from_buffer(data), len(data), self._rules, fold, n_fold, result))

@@ -1,7 +1,7 @@
-"""What the parts of the audit hand to each other: a record read, what was found in it, what cannot be read.
+"""What the parts of the audit hand to each other: a record, what was found in it, and what could not be read.
 
-Readers make `Record`s, `findings` makes an `Audited` of each, reports and summaries are made of those. All of it is
-plain data that pickles quickly, since it crosses processes.
+Readers make `Record`s, `findings` makes an `Audited` of each, and reports and summaries are made of those. All of it is
+plain data that pickles quickly, since it is sent between processes.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..util.reasoning import split
+
 FieldName = Literal["reasoning", "answer"]
 Level = Literal["char", "word", "line", "token"]
 Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR020"]
@@ -18,34 +20,44 @@ Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR0
 RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a looping one.
     "LZR001": "tail loop",  # characters, up to the end of the field
     "LZR002": "middle loop",  # characters, and the text goes on
-    "LZR003": "line loop",  # whole lines, white space at their ends aside
+    "LZR003": "line loop",  # whole lines, apart from white space at their ends
     "LZR004": "near loop",  # characters after digits are masked, case is folded and white space collapsed
-    "LZR005": "word loop",  # words, whatever white space is between them
+    "LZR005": "word loop",  # words, with any white space between them
     "LZR006": "token loop",  # tokens of --tokenizer
-    "LZR010": "high rep-4",  # many 4-grams of words come again, with no loop
-    "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), that is no significant loop
+    "LZR010": "high rep-4",  # many 4-grams of words are repeated, without a loop
+    "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), but not a significant loop
 }
 LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006")
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One text that a model wrote, or its tokens, int32[n], where a format has only those."""
+    """One text that a model wrote, or its tokens, int32[n], where the format has no text."""
 
     name: FieldName
     text: str
     tokens: npt.NDArray[np.int32] | None = None
 
 
+def fields_of(answer: str | None, reasoning: str | None = None) -> tuple[Field, ...]:
+    """Return the fields of a message; reasoning that stands inside the answer, between its marks, is split off."""
+    if not reasoning and answer:
+        reasoning, answer = split(answer)
+    if not reasoning:
+        return (Field("answer", answer or ""),)
+    return (Field("reasoning", reasoning), Field("answer", answer)) if answer else (Field("reasoning", reasoning),)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One generated message: ``number`` counts lines, rows or elements of its file from 0, ``id`` is its own name.
+    """One message that a model wrote.
 
-    Where a conversation has several messages of the model each is a record of the same number, with ``/2`` and so on
-    after the id from the second on. The id is that of the row, which several rows may have, or else the number. So it
-    is the file, the number and the id together that identify a record. ``groups``: what `--by` may ask for, as strings:
-    model, temperature, task, finish_reason and the like. ``finish_reason`` is also there when the format has it
-    ("length" is what a loop usually ends by).
+    ``number`` counts the lines, rows or elements of the file from 0. ``id`` is the id of the row, or else the number;
+    where a conversation has several messages of the model, they share the number, and their ids end in ``/2``, ``/3``
+    and so on from the second on. Several rows may have the same id, so it takes the file, the number and the id to
+    identify a record. ``groups``: what `--by` may ask for, as strings: model, temperature, task, finish_reason (if the
+    format has it; most loops end with "length") and the like. ``line``: the line of the file that holds the record,
+    from 1; 0 if it is not on a line of its own, or if the file is compressed.
     """
 
     file: str
@@ -53,11 +65,15 @@ class Record:
     id: str
     fields: tuple[Field, ...]
     groups: Mapping[str, str] = field(default_factory=dict)
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A piece of a file that is no record: counted, listed, never fatal. ``line`` counts from 1; 0: there is none."""
+    """Part of a file that could not be read. It is counted and listed, and never ends the audit.
+
+    ``line`` counts from 1; 0 if the part is not a line.
+    """
 
     file: str
     line: int
@@ -66,14 +82,15 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One stretch that repeats: ``start``, ``end``, ``period`` in characters of the field's text; ``copies`` >= 2.0.
+    """One stretch that repeats.
 
-    For levels other than "char" the offsets are those of the characters that the units cover, and the period is the
-    length of the first copy. Of a field that has tokens only, offsets and period count tokens, and the unit is their
-    ids. LZR010 covers its field; its copies are the times that a 4-gram comes, on average. ``unit``: the first copy's
-    text, at most 200 characters. ``share``: start / length of the
-    field, 0..1. ``tail``: it reaches the end of the field, white space aside. ``wasted_tokens``: all copies but the
-    first, in tokens (of the tokenizer, or characters / 4).
+    ``start``, ``end`` and ``period`` are in characters of the field's text, ``copies`` is at least 2.0. For levels
+    other than "char" the offsets are those of the characters that the units cover, and the period is the length of the
+    first copy. Where a field has tokens only, offsets and period count tokens, and the unit is their ids. A finding of
+    LZR010 covers the whole field, and its copies are how often a 4-gram occurs on average. ``unit``: the text of the
+    first copy, at most 200 characters. ``share``: start / length of the field, 0..1. ``tail``: whether the stretch
+    reaches the end of the field, apart from white space. ``wasted_tokens``: the tokens of all copies but the first,
+    counted by the tokenizer, or else as characters / 4.
     """
 
     field: FieldName
@@ -93,10 +110,11 @@ class Finding:
 class Audited:
     """A record after the audit.
 
-    ``looping``: it has a finding of a rule in `LOOPING` that was asked for; ``literal``: some unit stands 20 times in a
-    row, whether that is reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: of all
-    fields. ``metrics``: figures of all fields together, by name (docs/audit.md). ``texts``: (name, text) of the
-    fields of looping records, for reports that show them; empty for others.
+    ``looping``: whether it has a finding of a selected rule of `LOOPING`. ``literal``: whether some unit occurs 20
+    times in a row, be it reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: the
+    number in all fields. ``metrics``: figures of all fields together, by name (docs/audit.md); those that were not
+    measured, as in fields with tokens only, are missing. ``texts``: (name, text) of the fields of looping records, for
+    reports that show them; empty for others. ``line`` as in `Record`.
     """
 
     file: str
@@ -109,3 +127,4 @@ class Audited:
     findings: tuple[Finding, ...]
     metrics: Mapping[str, float]
     texts: tuple[tuple[FieldName, str], ...] = ()
+    line: int = 0

@@ -1,4 +1,4 @@
-"""How much a text repeats itself, in a line: its largest run, and from `audit` whether it loops, rep-4, zlib's ratio.
+"""How much a text repeats itself: its largest run, and from `audit` whether it loops, rep-4 and the zlib ratio.
 
 A run is a stretch that repeats with a period: every character equals the one a period before it, over at least two
 periods, and it can be extended on neither side. Only runs whose unit has two distinct characters that are not white
@@ -19,7 +19,7 @@ _LONG = 64  # characters; runs as long as this are found faster than all
 class Run:
     """A stretch of text that repeats: ``start`` and ``period`` in characters, ``count`` whole copies of ``unit``.
 
-    ``length`` is all that repeats, in characters, the last copy being maybe cut: at least period * count.
+    ``length`` is all that repeats, in characters; the last copy may be incomplete, so it is at least period * count.
     """
 
     start: int
@@ -33,27 +33,27 @@ class Run:
 class Repetition:
     """Figures of one text. ``run``: its largest run, None when nothing repeats; ``loops``: `audit` finds a loop.
 
-    ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: UTF-8 bytes a compressed byte
-    (docs/audit.md).
+    ``rep4``: share of 4-grams of words that occurred before, 0..1. ``zlib_ratio``: bytes of UTF-8 for each compressed
+    byte (docs/audit.md); None if libdeflate, of the extra "audit", is not installed.
     """
 
     run: Run | None
     loops: bool
     rep4: float
-    zlib_ratio: float
+    zlib_ratio: float | None
 
 
 def repetition(text: str) -> Repetition:
     """Return all figures of a text."""
     found = audit(text)
-    return Repetition(largest_run(text), found.looping, found.metrics["rep4"], found.metrics["zlib_ratio"])
+    return Repetition(largest_run(text), found.looping, found.metrics["rep4"], found.metrics.get("zlib_ratio"))
 
 
 def largest_run(text: str, min_count: int = 2) -> Run | None:
     """Return the run that covers most characters among those with at least ``min_count`` (>= 2) copies.
 
-    Of equals the one with the shortest period, then the first. None when there is none. Milliseconds for 100,000
-    characters.
+    If several are equal, it is the one with the shortest period, then the first; None if there are none. Takes
+    milliseconds for 100,000 characters.
     """
     if min_count < 2:
         raise ValueError(f"min_count must be at least 2, got {min_count}")

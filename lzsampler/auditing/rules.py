@@ -1,8 +1,10 @@
 """`Rules`: what counts as a loop (docs/audit.md)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import get_args
+import inspect
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict, TypeVar, get_args
 
 import numpy as np
 
@@ -14,14 +16,16 @@ from .records import RULES, Level, Rule
 class Rules:
     """What counts as a loop.
 
-    Literal: any unit, ``literal_copies`` times in a row. Significant: a unit with at least two distinct characters that
-    are not white space, ``copies`` times in a row, or ``length_copies`` times where all of them together have at least
-    ``length`` characters. ``levels``: units that are compared: "char", "word", "line", and "token" where there are
-    tokens. ``near``: also loops that digits, case or white space keep from being exact, with ``near_copies`` in the
-    place of ``length_copies``, as a few lines of one form with other numbers are a list. ``rep4``: rep-4 from which a
-    field without loops is LZR010. ``select`` and ``ignore``: codes of `RULES` that are reported; all, but the ignored.
+    A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit with at least
+    two distinct characters that are not white space, which occurs ``copies`` times in a row, or ``length_copies`` times
+    if the copies have at least ``length`` characters together. ``levels``: the units that are compared: "char", "word",
+    "line", and "token" where there are tokens. ``near``: whether loops count that are not exact only because of digits,
+    case or white space; they need ``near_copies`` instead of ``length_copies``, since a few lines of one form with
+    different numbers are a list. ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
+    ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not.
 
-    Copies are 2 or more, ``length`` is 1 or more, ``rep4`` in (0, 1]; ValueError otherwise.
+    Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
+    code may be given without a sequence around it.
     """
 
     literal_copies: int = 20
@@ -58,9 +62,48 @@ class Rules:
         return frozenset(self.select) - frozenset(self.ignore)
 
 
-def _choices(name: str, values: object, choices: tuple[str, ...]) -> tuple[str, ...]:
-    listed = [values] if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset) else list(values)
+class RuleOptions(TypedDict, total=False):
+    """The fields of `Rules` as keyword arguments: one value may stand for a sequence of one."""
+
+    literal_copies: int
+    copies: int
+    length: int
+    length_copies: int
+    near_copies: int
+    levels: Level | Sequence[Level]
+    near: bool
+    rep4: float
+    select: Rule | Sequence[Rule]
+    ignore: Rule | Sequence[Rule]
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def takes_rules(function: _Function) -> _Function:
+    """Show the fields of `Rules` in the signature of a function with ``**rules``, where editors look for them."""
+    signature = inspect.signature(function)
+    parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    parameters += [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in fields(Rules)
+    ]
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
+
+
+def names(given: object) -> tuple[str, ...]:
+    """Return one name or path, or several, as strings: a string is one name and not a sequence of characters."""
+    if isinstance(given, str | os.PathLike):
+        return (os.fspath(given),)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"expected a name or a sequence of names, got {given!r}")
+    return tuple(os.fspath(name) for name in given)
+
+
+def _choices(name: str, given: object, choices: tuple[str, ...]) -> tuple[str, ...]:
+    listed = list(given) if isinstance(given, Sequence | set | frozenset) and not isinstance(given, str) else [given]
     for value in listed:
         if value not in choices:
-            raise ValueError(f"{name} must be of {', '.join(choices)}; got {value!r}")
+            raise ValueError(f"{name} must be one or more of {', '.join(choices)}; got {value!r}")
     return tuple(choice for choice in choices if choice in listed)

@@ -1,9 +1,11 @@
-"""`audit_files`: the audit of files of any size, shared out to processes, in memory that does not grow with them.
+"""`audit_files`: the audit of files of any size by several processes, in memory that does not grow with the files.
 
-Shards of files are put together to tasks of about 4 MB. A task's result is a part in a work folder; the summary is
-merged from the parts in the order of the files, so that it does not depend on who did what, or when, or in which run.
+Shards of files are combined into tasks of about 4 MB. The result of a task is a part in a work folder, and the summary
+is merged from the parts in the order of the files, so that it does not depend on which process did what, or when.
 """
 
+import errno
+import glob
 import hashlib
 import json
 import os
@@ -13,33 +15,39 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._check import integer
 from ..errors import LzsError
-from ..util.files import locked, replacing
+from ..util import writers
+from ..util.cores import usable_cores
+from ..util.files import locked
 from .findings import audit_record
 from .pool import Work, run
 from .reading.read import read
 from .reading.shard import Shard, find
 from .records import Audited, BadRecord
-from .rules import Rules
+from .rules import RuleOptions, Rules, names, takes_rules
 from .store import Outcome, WorkFolder, unpack_bad
 from .summary import Summary
 from .tokens import tokenizer_of
 
-ENDINGS = (".html", ".parquet", ".csv", ".jsonl", ".json", ".sarif")  # of reports
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from typing_extensions import Unpack
+
+STDIN = "-"
 SHARD_BYTES = TASK_BYTES = 4 << 20  # small enough for workers to end at about the same time
 _TASK_SHARDS = 1000  # small files in a task
 _MAX_WORKERS = 1024
 
 
 class Progress(NamedTuple):
-    """How far an audit is: bytes of files (compressed ones as they are), records, and seconds since it began.
+    """How far an audit is: bytes of files (as compressed on the disk), records, and seconds since it began.
 
-    ``resumed``: bytes that an earlier run has done.
+    ``resumed``: bytes that an earlier run has already audited.
     """
 
     bytes: int
@@ -52,8 +60,9 @@ class Progress(NamedTuple):
 class Audit:
     """The result of `audit_files`: its ``summary``, and by iteration the records that have findings.
 
-    The records are on the disk, in the order of their files; each iteration reads them anew. Without ``resume`` they
-    are in a temporary folder that goes with this object, or at the end of a ``with`` block.
+    The records are on the disk, in the order of their files, and each iteration reads them again. Without ``resume``
+    they are in a temporary folder, which is removed with this object or at the end of a ``with`` block; after that
+    only the summary is left, and everything else raises LzsError.
     """
 
     def __init__(self, summary: Summary, folder: WorkFolder, temporary: "weakref.finalize[Any, Any] | None") -> None:
@@ -61,30 +70,35 @@ class Audit:
         self._folder, self._temporary = folder, temporary
 
     def __iter__(self) -> Iterator[Audited]:
-        return self._folder.audited()
+        return self._open().audited()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield file, id, whether it loops and the metrics that are compared, of every record, in their order."""
-        return self._folder.outcomes()
+        """Yield the file, the id and whether it loops for every record, in the order of the files."""
+        return self._open().outcomes()
+
+    def _open(self) -> WorkFolder:
+        if self._temporary is not None and not self._temporary.alive:
+            raise LzsError("this audit is closed: use it inside its with block, or keep its records by resume=FOLDER")
+        return self._folder
 
     def save(self, path: str | Path) -> None:
-        """Write a report, by the ending of ``path``: .html, .parquet, .csv or .jsonl (a row a loop), .json, .sarif.
+        """Write a report, chosen by the ending of ``path`` (`lzsampler.util.writers.AUDIT`, docs/report.md).
 
-        ValueError for another ending, LzsError when it cannot be written.
+        .html is a page for the browser; .parquet, .csv and .jsonl have a row for each loop; .json is the summary;
+        .sarif is for code scanners. ValueError for another ending, LzsError if the file cannot be written.
         """
-        from .. import reports
+        self._open()
+        writers.save(path, writers.AUDIT, self.summary, self)
 
-        ending = check_output(path)
-        if ending == ".html":
-            reports.write_html(path, self.summary, self)
-        elif ending == ".sarif":
-            reports.write_sarif(path, self.summary, self)
-        elif ending == ".json":
-            with replacing(path) as file:
-                text = json.dumps(self.summary.to_json(), ensure_ascii=False, allow_nan=False, indent=1)
-                file.write(text.encode("utf-8", "backslashreplace") + b"\n")  # a lone surrogate as JSON escapes it
-        else:
-            reports.write_loops(path, self)
+    def to_arrow(self) -> "pyarrow.Table":
+        """Return a row for each loop, with the columns of docs/report.md. MissingExtra if pyarrow is not installed."""
+        table: pyarrow.Table = writers.function(writers.ARROW)(self)
+        return table
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a row for each loop, with the columns of docs/report.md. MissingExtra if pandas is not installed."""
+        frame: pandas.DataFrame = writers.function(writers.FRAME)(self)
+        return frame
 
     def close(self) -> None:
         """Remove the temporary folder."""
@@ -98,48 +112,53 @@ class Audit:
         self.close()
 
 
+@takes_rules
 def audit_files(
     paths: str | Path | Sequence[str | Path],
     *,
     format: str | None = None,
     field: str | None = None,
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     workers: int | None = None,
     tokenizer: str | Path | None = None,
     resume: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
-    without: Iterable[str | Path] = (),
-    **rules: Any,
+    without: str | Path | Iterable[str | Path] = (),
+    **rules: "Unpack[RuleOptions]",
 ) -> Audit:
-    """Audit transcripts in files, folders and globs ("-" is stdin), and return the figures and what was found.
+    """Audit transcripts in files, folders and glob patterns ("-" is stdin); return the figures and what was found.
 
-    ``format``: one of `lzsampler.auditing.formats.FORMATS`, None to see by the content. ``field``: where the text is in
-    JSON or Parquet of another form, as a path. ``by``: keys that group the summary: "file", and what the format has
-    ("model", "temperature", ...). ``workers``: processes, None for one a core. ``tokenizer``: a GGUF file (its
-    vocabulary is enough) for the level "token". ``resume``: a folder that keeps what is done; the same call goes on
-    from there. ``progress`` is called after each part, some 4 MB. ``without``: files and folders to leave out, such as
-    reports. ``rules``: settings, as those of `lzsampler.audit`.
+    ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
+    of the text in JSON or Parquet of another form. ``by``: one or more keys that group the summary: "file", and what
+    the rows have ("model", "temperature", "eval.kind", ...). ``workers``: number of processes; None is one for each
+    core. ``tokenizer``: a GGUF file (its vocabulary is enough), needed for the level "token". ``resume``: a folder that
+    keeps what has been done; the same call continues from there. ``progress`` is called after each part of about 4 MB.
+    ``without``: files and folders to leave out, such as reports. ``rules``: the fields of `Rules`.
 
-    What cannot be read is counted and listed in the summary. ValueError for bad arguments, LzsError for a ``resume``
-    folder of another audit, one that cannot be written to, and for an extra that is not installed; OSError for a disk
-    that is full.
+    Parts of files that cannot be read are counted and listed in the summary. Raises FileNotFoundError for a path that
+    does not exist; ValueError for bad arguments; LzsError for a ``resume`` folder of another audit, and for a folder
+    that cannot be written to or a disk that is full; MissingExtra for a package that is not installed.
     """
     begun = time.monotonic()
-    settings = _Settings(Rules(**rules), tuple(by), None if tokenizer is None else Path(tokenizer))
-    processes = integer("workers", _cores() if workers is None else workers, 1, _MAX_WORKERS)
-    names = [str(paths)] if isinstance(paths, str | Path) else [str(path) for path in paths]
-    if resume is not None and "-" in names:
-        raise ValueError("stdin cannot be read again by resume: save it to a file first")
+    chosen = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
+    settings = _Settings(chosen, names(by), None if tokenizer is None else Path(tokenizer))
+    processes = integer("workers", usable_cores() if workers is None else workers, 1, _MAX_WORKERS)
+    given = names(paths)
+    for name in given:
+        if name != STDIN and not os.path.lexists(name) and not glob.has_magic(name):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    if resume is not None and STDIN in given:
+        raise ValueError("resume does not work with stdin, which cannot be read twice: save it to a file first")
     tokenizer_of(settings.tokenizer)  # whether it loads, before the work begins
     shards, bad = find(
-        names,
+        given,
         format=format,
         field=field,
         by=settings.by,
         tokenizer=settings.tokenizer,
         shard_bytes=SHARD_BYTES,
     )
-    left_out = [os.path.realpath(path) for path in (*without, *([] if resume is None else [resume]))]
+    left_out = [os.path.realpath(path) for path in (*names(without), *([] if resume is None else [resume]))]
     shards = [shard for shard in shards if not _is_in(shard.file, left_out)]
     bad = [record for record in bad if not _is_in(record.file, left_out)]
     tasks = _tasks(shards)
@@ -168,39 +187,24 @@ def audit_files(
 
 
 def load(folder: str | Path) -> Audit:
-    """Return the audit that `audit_files(..., resume=folder)` left. LzsError when it is none, or not finished."""
+    """Return the audit that `audit_files(..., resume=folder)` left. LzsError if there is none, or not all of it."""
     work = WorkFolder(Path(folder), lasting=True)
     if not is_audit(folder):
-        raise LzsError(f"{folder} is no folder of an audit")
+        raise LzsError(f"{folder} does not hold an audit: give the folder that --resume (resume=) wrote")
     return Audit(_merged(work), work, None)
 
 
 def is_audit(folder: str | Path) -> bool:
-    """Return whether a folder is one of ``resume``, finished or not."""
+    """Return whether a folder holds an audit that ``resume`` continues, finished or not."""
     return WorkFolder(Path(folder), lasting=True).is_one()
 
 
-def check_output(path: str | Path) -> str:
-    """Return the ending by which `Audit.save` chooses what to write, in lower case.
+def check_output(path: str | Path) -> None:
+    """Check that `Audit.save` can write a report to ``path``, which is better known before an audit than after it.
 
-    ValueError when there is none such, LzsError when there is no folder for the file or pyarrow is not installed: what
-    is better known before an audit than after it.
+    Raises as `Audit.save`.
     """
-    path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise ValueError(f"{path} cannot be written: its ending must be one of {', '.join(ENDINGS)}")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise LzsError(f"{path} cannot be written: {_reason(path)}")
-    if ending == ".parquet" and find_spec("pyarrow") is None:
-        raise LzsError(f'{path} needs pyarrow: pip install "lzsampler[audit]"')
-    return ending
-
-
-def _reason(path: Path) -> str:
-    if path.is_dir():
-        return "it is a folder"
-    return f"{path.parent} is no folder" if not path.parent.is_dir() else "permission denied"
+    writers.check(path, writers.AUDIT)
 
 
 # -- what is to be done --
@@ -224,21 +228,14 @@ class _Task(NamedTuple):
     shards: tuple[tuple[int, Shard], ...]  # with their numbers among all
 
 
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        return os.cpu_count() or 1
-
-
 def _identity(path: str | Path) -> list[int]:
-    """Return what changes with a file's content: size, and time of change in ns."""
+    """Return what identifies the content of a file: its size, and when it was last changed, in ns."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 
 
 def _is_in(file: str, left_out: list[str]) -> bool:
-    """Return whether a file is one of those left out, real paths, or in a folder of them."""
+    """Return whether a file is one of those left out (real paths), or in such a folder."""
     path = os.path.realpath(file) if left_out else ""
     return any(path == other or path.startswith(other + os.sep) for other in left_out)
 

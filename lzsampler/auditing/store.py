@@ -1,17 +1,15 @@
-"""`WorkFolder`: what an audit has done so far, a part for each task, on the disk.
+"""`WorkFolder`: what an audit has done so far, on the disk, with a part for each task.
 
 A folder holds `audit.json` (what is audited, and under which rules) and, for task n, `n.jsonl.gz` (its records) and
-`n.json` (its summary). Each file appears whole, under its name, or not at all; `n.json` comes last, and so says
-that the task is done. Everything is JSON: a folder that somebody else made runs no code when it is read.
+`n.json` (its summary). Each file appears whole or not at all; `n.json` is written last, and so shows that the task is
+done. Everything is JSON, so that reading a folder that somebody else made runs no code.
 """
 
 import gzip
 import json
-import os
-import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields
 from operator import attrgetter
 from pathlib import Path
@@ -19,11 +17,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from .. import __version__
 from ..errors import LzsError
-from ..util.files import LOCK
+from ..util.files import LOCKS, UNFINISHED, replacing
 from .records import Audited, BadRecord, Finding
 from .summary import Group, Summary
 
-VERSION = 1  # of the folder's files
+VERSION = 2  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 
@@ -41,7 +39,7 @@ class Outcome(NamedTuple):
 
 
 class WorkFolder:
-    """A folder of parts. ``lasting``: it is to survive a power cut, not only the end of a process."""
+    """A folder of parts. ``lasting``: it has to survive a power cut, and not only the end of a process."""
 
     def __init__(self, path: Path, *, lasting: bool) -> None:
         self.path, self.lasting = path, lasting
@@ -57,19 +55,19 @@ class WorkFolder:
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
-            if any(path.name != LOCK for path in self.path.iterdir()):
-                raise LzsError(f"{self.path} is no folder of an audit, and not empty: name a new one")
+            if any(path.name not in LOCKS for path in self.path.iterdir()):
+                raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
             with self._replacing(MANIFEST) as file:
                 file.write(json.dumps(wanted, indent=1).encode())
             return
         change = _difference(self.manifest(), wanted)
         if change:
-            raise LzsError(f"{self.path} holds another audit: {change}; name a new folder, or delete this one")
+            raise LzsError(f"{self.path} holds another audit ({change}): choose another folder, or delete this one")
         self.tidy()
 
     def tidy(self) -> None:
-        """Remove what processes that were killed left half written; none may be at work."""
-        for left in self.path.glob("*.tmp"):
+        """Remove files that killed processes left unfinished; no process may be using the folder."""
+        for left in self.path.glob(f"*{UNFINISHED}"):
             left.unlink(missing_ok=True)
 
     def is_one(self) -> bool:
@@ -77,13 +75,13 @@ class WorkFolder:
         return (self.path / MANIFEST).is_file()
 
     def manifest(self) -> dict[str, Any]:
-        """Return what `begin` wrote. LzsError when there is none, or it is damaged."""
+        """Return what `begin` wrote. LzsError if it is damaged."""
         return self._json(MANIFEST)
 
     # -- parts --
 
     def is_done(self, task: int) -> bool:
-        """Return whether the task's part is there, with nothing left out for a worker that died."""
+        """Return whether the part of a task is there, and complete: nothing was left out because a worker died."""
         return (self.path / f"{task:06}.json").exists() and not self._json(f"{task:06}.json")["skipped"]
 
     def records(self, task: int) -> int:
@@ -142,20 +140,8 @@ class WorkFolder:
         assert isinstance(content, dict)
         return content
 
-    @contextmanager
-    def _replacing(self, name: str) -> Iterator[BinaryIO]:
-        temporary = self.path / f"{name}-{secrets.token_hex(4)}.tmp"
-        try:
-            with temporary.open("xb") as file:
-                yield file
-                file.flush()
-                if self.lasting:
-                    os.fsync(file.fileno())
-            temporary.replace(self.path / name)
-        except BaseException:  # Ctrl-C too
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+    def _replacing(self, name: str) -> AbstractContextManager[BinaryIO]:
+        return replacing(self.path / name, durable=self.lasting)
 
 
 class PartWriter:
@@ -188,7 +174,7 @@ class PartWriter:
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """Return the first thing in which two manifests differ, in words; "" when they do not."""
+    """Return the first difference between two manifests, in words; "" if there is none."""
     for name, made_by in (("lzsampler", "lzsampler"), ("version", "folder format")):
         if old.get(name) != new[name]:
             return f"it was made by {made_by} {old.get(name)}, this is {new[name]}"
@@ -200,7 +186,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
         before, now = (settings["inputs"].get(file) for settings in (old, new))
         if before != now:
             return f"{file} " + ("is new" if before is None else "is gone" if now is None else "has changed")
-    return "" if old["cuts"] == new["cuts"] and old["tasks"] == new["tasks"] else "its files are read in another way"
+    return "" if old["cuts"] == new["cuts"] and old["tasks"] == new["tasks"] else "its files are cut in another way"
 
 
 # -- records and summaries as JSON --
@@ -218,11 +204,12 @@ def _pack(audited: Audited) -> list[Any]:
         [_finding(finding) for finding in audited.findings],
         dict(audited.metrics),
         audited.texts,
+        audited.line,
     ]
 
 
 def _unpack(row: list[Any]) -> Audited:
-    file, number, name, groups, looping, literal, characters, findings, metrics, texts = row
+    file, number, name, groups, looping, literal, characters, findings, metrics, texts, line = row
     return Audited(
         file,
         number,
@@ -234,6 +221,7 @@ def _unpack(row: list[Any]) -> Audited:
         tuple(Finding(*values) for values in findings),
         metrics,
         tuple((field, text) for field, text in texts),
+        line,
     )
 
 
@@ -243,6 +231,7 @@ def _pack_summary(summary: Summary) -> dict[str, Any]:
         "groups": [[key, _pack_group(group)] for key, group in summary.groups.items()],
         "rule_counts": summary.rule_counts,
         "metrics": summary.metrics,
+        "measured": summary.measured,
         "points": summary.points,
         "point_keys": summary.point_keys,
         "worst": [_pack(audited) for audited in summary.worst],
@@ -258,6 +247,7 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
         groups={tuple(key): _unpack_group(group) for key, group in row["groups"]},
         rule_counts=row["rule_counts"],
         metrics=row["metrics"],
+        measured=row["measured"],
         points=[(period, copies) for period, copies in row["points"]],
         point_keys=row["point_keys"],
         worst=[_unpack(audited) for audited in row["worst"]],
@@ -267,7 +257,7 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
 
 
 def unpack_bad(rows: Iterable[Any]) -> list[BadRecord]:
-    """Return the bad records that `dataclasses.astuple` and JSON made rows of."""
+    """Return the bad records of rows that `dataclasses.astuple` and JSON made."""
     return [BadRecord(*row) for row in rows]
 
 

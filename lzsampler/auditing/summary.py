@@ -19,7 +19,7 @@ POINTS = 5_000  # of the scatter of periods and copies
 
 
 def loops(audited: Audited) -> list[Finding]:
-    """Return the findings that make a record a looping one, the largest waste first, without what overlaps those."""
+    """Return the findings that make a record loop, the most wasteful first, without those that overlap them."""
     taken: list[Finding] = []
     covered: dict[FieldName, tuple[list[int], list[int]]] = {}  # starts and ends of those taken, in order
     for finding in sorted(audited.findings, key=lambda f: (-f.wasted_tokens, f.rule, f.start)):
@@ -35,12 +35,12 @@ def loops(audited: Audited) -> list[Finding]:
 
 
 def wasted_tokens(audited: Audited) -> int:
-    """Return the tokens that all loops of a record waste together; each counts but what those before it did not."""
+    """Return the tokens that all loops of a record waste together; none is counted twice."""
     return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)
 
 
 def values(audited: Audited, by: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values of `--by` that a record has, "" for one it does not have; "file" is always there."""
+    """Return the values of a record for the keys of `--by`, "" for a key it does not have; every record has "file"."""
     return tuple(audited.file if key == "file" else audited.groups.get(key, "") for key in by)
 
 
@@ -54,9 +54,10 @@ def _lengths() -> MutableSequence[int]:
 
 @dataclass
 class Group:
-    """Counts of the records that share a value of `--by`; ``starts`` and ``periods`` have an entry a looping record.
+    """Counts of the records that share a value of `--by`.
 
-    ``starts``: share of the text before its first loop, 0..1; ``periods``: that loop's, in characters.
+    ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop, 0..1,
+    and the period of that loop, in characters.
     """
 
     records: int = 0
@@ -78,7 +79,7 @@ class Group:
         self.periods.extend(other.periods)
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts, rates with their Wilson intervals, and medians (None when nothing loops)."""
+        """Return counts, rates with their Wilson intervals, and medians (None if nothing loops)."""
         return {
             "records": self.records,
             "looping": self.looping,
@@ -96,15 +97,18 @@ class Group:
 
 @dataclass
 class Summary:
-    """All of it. ``rules``: the settings in force; ``by``: names of the groups' keys; ``groups``: by their values.
+    """The figures of an audit.
 
+    ``rules``: the settings in force; ``by``: the names of the keys that group the records; ``groups``: by their values.
     ``total`` is the group of all records. ``rule_counts``: records that have a finding of each rule. ``points``:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
-    order of the records. ``metrics``: sums over records. ``worst``: the records that waste most tokens, without texts.
-    ``bad``: the first bad records. The lists are cut to their size and ordered by `merge`.
+    order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
+    waste most tokens, without their texts. ``bad``: the first bad records. The lists are cut to their size and ordered
+    by `merge`.
 
-    Adding is the same in every order of the work: parts of the records are added up on their own, and the parts merged
-    in the order of the records, always cut at the same places, so that sums of floats round the same way too.
+    The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
+    merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
+    same way, too.
     """
 
     rules: Mapping[str, Any]
@@ -113,6 +117,7 @@ class Summary:
     groups: dict[tuple[str, ...], Group] = field(default_factory=dict)
     rule_counts: dict[Rule, int] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    measured: dict[str, int] = field(default_factory=dict)
     points: list[tuple[int, float]] = field(default_factory=list)
     worst: list[Audited] = field(default_factory=list)
     bad_records: int = 0
@@ -135,7 +140,7 @@ class Summary:
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
     def add(self, item: Audited | BadRecord) -> None:
-        """Count a record, or one that cannot be read."""
+        """Count a record, or a part of a file that could not be read."""
         if isinstance(item, BadRecord):
             self.bad_records += 1
             if len(self.bad) < LISTED:
@@ -160,6 +165,7 @@ class Summary:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
         for name, value in item.metrics.items():
             self.metrics[name] = self.metrics.get(name, 0.0) + value
+            self.measured[name] = self.measured.get(name, 0) + 1
         if first is not None:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
@@ -178,6 +184,8 @@ class Summary:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + count
         for name, value in other.metrics.items():
             self.metrics[name] = self.metrics.get(name, 0.0) + value
+        for name, count in other.measured.items():
+            self.measured[name] = self.measured.get(name, 0) + count
         self.points += other.points
         self.point_keys += other.point_keys
         self.worst += other.worst
@@ -197,14 +205,13 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         """Return summary.json as docs/audit_summary.md describes it, ready for json.dumps."""
-        n = self.total.records
         return {
             "version": VERSION,
             **self.total.to_json(),
             "confidence": CONFIDENCE,
             "rules": dict(self.rules),
             "rule_counts": dict(sorted(self.rule_counts.items())),
-            "metrics": {name: total / n for name, total in sorted(self.metrics.items())},
+            "metrics": {name: total / self.measured[name] for name, total in sorted(self.metrics.items())},
             "by": list(self.by),
             "groups": [
                 {"group": dict(zip(self.by, (value or None for value in key), strict=True)), **group.to_json()}
@@ -225,6 +232,6 @@ def _median(numbers: MutableSequence[Any]) -> float | None:
 
 
 def _point_key(audited: Audited) -> int:
-    """Return a number by which a sample of records is drawn: as good as random, but the record's own."""
+    """Return a number by which a sample of records is drawn: as good as random, but always the same for a record."""
     name = f"{audited.file}\0{audited.number}\0{audited.id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

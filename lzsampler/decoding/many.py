@@ -28,8 +28,9 @@ import numpy.typing as npt
 from .._check import integer
 from ..errors import LzsError
 from ..llama import llama_cpp
-from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt, physical_cores
+from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt
 from ..params import Params
+from ..util.cores import physical_cores
 from .generate import Generation, Text, TextSampler
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ

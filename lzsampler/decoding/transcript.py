@@ -94,7 +94,7 @@ def _repetition(generation: Generation) -> dict[str, Any]:
         "run": None if figures.run is None else asdict(figures.run),
         "loops": figures.loops,
         "rep4": round(figures.rep4, 6),
-        "zlib_ratio": round(figures.zlib_ratio, 6),
+        "zlib_ratio": None if figures.zlib_ratio is None else round(figures.zlib_ratio, 6),
     }
 
 

@@ -1,1 +1,1 @@
-"""The evaluation: a grid of settings over tasks and prompts, and what became of the texts."""
+"""The evaluation: a grid of settings over tasks and prompts, and its results."""

@@ -1,4 +1,4 @@
-"""`Outcome`, what became of one text of an evaluation, and `Counts`, sums over some of them with their rates."""
+"""`Outcome`, the result of one text of an evaluation, and `Counts`, sums over some of them with their rates."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -8,10 +8,10 @@ from ..util.stats import Interval, wilson
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one text.
+    """The result of one text.
 
-    ``task``: kind of task; ``right``: None where the row has no answer; ``wasted_tokens``: those of all copies of its
-    loops but the first. ``seconds`` and ``sampling_seconds``: all of its time and that of its picks, None where no
+    ``task``: the kind of task; ``right``: None if the row has no answer; ``wasted_tokens``: the tokens of all copies in
+    its loops but the first. ``seconds`` and ``sampling_seconds``: its whole time and that of its picks; None if no
     timing is known.
     """
 
@@ -29,9 +29,10 @@ class Outcome:
 
 @dataclass
 class Counts:
-    """Sums over some texts: ``answered`` of them belong to tasks, ``right`` of these; ``looping`` of all of them.
+    """Sums over some texts: ``answered`` of them are answers to tasks, of which ``right`` are right.
 
-    ``timed_tokens``, ``seconds``, ``sampling_seconds``: of the texts whose timings are known.
+    ``looping`` counts among all texts; ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts whose
+    timings are known.
     """
 
     texts: int = 0
@@ -76,7 +77,7 @@ class Counts:
 
     @property
     def sampling_microseconds(self) -> float | None:
-        """Microseconds a pick took; None where no timings are known."""
+        """Mean time of a pick in microseconds; None if no timings are known."""
         return 1e6 * self.sampling_seconds / self.timed_tokens if self.timed_tokens else None
 
     def add(self, outcome: Outcome) -> None:
@@ -98,7 +99,7 @@ class Counts:
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that two runs of one grid agree in: no timings."""
+        """Return everything that two runs of one grid have in common, which excludes timings."""
         return {
             "texts": self.texts,
             "looping": self.looping,

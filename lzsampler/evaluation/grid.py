@@ -1,4 +1,4 @@
-"""Grids: which settings an evaluation compares, built in (`quick`, `paper`) or from a TOML file."""
+"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`) or from a TOML file."""
 
 import itertools
 import sys
@@ -25,8 +25,9 @@ _LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a
 class Setting:
     """One way to sample: ``params``, and a name for it.
 
-    ``kind``: what results are grouped by; ``strength``: the number on its axis. ``dry_breakers``: the strings whose
-    tokens break DRY's repetitions where ``params`` have DRY, since a grid knows no token ids; None is llama.cpp's.
+    ``kind``: the group of the setting in results; ``strength``: its number in that group. ``dry_breakers``: strings
+    whose tokens break DRY's repetitions if ``params`` have DRY, since a grid does not know token ids; None stands for
+    those of llama.cpp.
     """
 
     name: str
@@ -38,12 +39,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full)."""
+    """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full).
+
+    ValueError if a seed is there twice.
+    """
 
     name: str
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...] = (1,)
     n_predict: int = 512
+
+    def __post_init__(self) -> None:
+        twice = [seed for i, seed in enumerate(self.seeds) if seed in self.seeds[:i]]
+        if twice:
+            raise ValueError(f"seeds must differ from each other, got {twice[0]} twice: it would draw the same texts")
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -51,14 +60,14 @@ class Grid:
         return tuple(dict.fromkeys(setting.kind for setting in self.settings))
 
     def of_kind(self, kind: str) -> list[Setting]:
-        """Return the settings of a kind, or of a family of kinds: "lz" is "lz-rate" and all that begin with "lz-".
+        """Return the settings of a kind, or of a family: "lz" stands for all kinds that begin with "lz-".
 
-        ValueError when there is none.
+        ValueError if there are none.
         """
         found = [setting for setting in self.settings if setting.kind == kind]
         found = found or [setting for setting in self.settings if setting.kind.startswith(f"{kind}-")]
         if not found:
-            raise ValueError(f"the grid has no {kind}, only {', '.join(self.kinds)}")
+            raise ValueError(f"the grid has no kind {kind}, only {', '.join(self.kinds)}")
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -86,7 +95,7 @@ class Grid:
 
 
 def quick() -> Grid:
-    """Return the grid of a first look: nothing, LZ at two strengths and a repetition penalty, greedy and at 0.6."""
+    """Return a small grid: no penalty, LZ at two strengths and a repetition penalty, greedy and at 0.6."""
     greedy = {"temperature": 0.0}
     return Grid(
         "quick",
@@ -103,9 +112,9 @@ def quick() -> Grid:
 
 
 def paper() -> Grid:
-    """Return the grid of arXiv 2504.20131, section 5, with each of the three formulas, presence and DRY beside it.
+    """Return the grid of arXiv 2504.20131, section 5, with all three formulas, and with presence and DRY added.
 
-    top-p 0.95 and top-k 40 wherever a token is drawn, as there.
+    As in the paper, top-p is 0.95 and top-k 40 at temperatures above 0.
     """
     kinds: list[tuple[str, str, Sequence[float], dict[str, Any]]] = [
         ("none", "lz_penalty", (0.0,), {}),
@@ -134,10 +143,10 @@ BUILT_IN = {"quick": quick, "paper": paper}
 def read_grid(source: str | Path) -> Grid:
     """Return a built-in grid by its name, or that of a TOML file.
 
-    A file has ``n_predict``, ``seeds`` and tables ``[[setting]]``: ``kind`` (its name in results) and fields of
-    `Params`. A list of values stands for each of them, and several lists for all combinations; ``exempt`` (token ids),
-    ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists themselves. LzsError when
-    it cannot be read, ValueError, with the place, when it says what cannot be.
+    A file has ``n_predict``, ``seeds`` and tables ``[[setting]]``: ``kind`` (the name in results) and fields of
+    `Params`. A list stands for each of its values, and several lists for all combinations; ``exempt`` (token ids),
+    ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists themselves. LzsError if
+    the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if str(source) in BUILT_IN:
         return BUILT_IN[str(source)]()
@@ -162,12 +171,15 @@ def read_grid(source: str | Path) -> Grid:
     seeds = data.get("seeds", [1])
     if not isinstance(seeds, list) or not seeds:
         raise ValueError(f"{path}: seeds must be a list of numbers, got {seeds!r}")
-    return Grid(
-        path.stem,
-        tuple(settings.values()),
-        tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
-        integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
-    )
+    try:
+        return Grid(
+            path.stem,
+            tuple(settings.values()),
+            tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
+            integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _expanded(row: Any, place: str) -> list[Setting]:
@@ -195,7 +207,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
         chosen = dict(zip(axes, values, strict=True))
         try:
             settings.append(_setting(kind, _strength(chosen), {**chosen, **same}, breakers))
-        except ValueError as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{place}: {error}") from error
     return settings
 
@@ -215,7 +227,7 @@ def _strength(chosen: Mapping[str, Any]) -> float:
 def _setting(
     kind: str, strength: float, chosen: Mapping[str, Any], dry_breakers: tuple[str, ...] | None = None
 ) -> Setting:
-    """Return a setting named after all that it sets, so that two of one name are the same."""
+    """Return a setting whose name has everything that it sets, so that settings with one name are the same."""
     params = Params(**{"temperature": 0.0, **chosen})
     default = Params(temperature=params.temperature)
     parts = [f"{n}={getattr(params, n)}" for n in _PARAMS if getattr(params, n) != getattr(default, n)]

@@ -1,7 +1,7 @@
 """`Judge`: a model that is asked whether a text is degenerate.
 
-The paper counts a text as degenerate that a rule finds and that a judge, GPT-4o there, confirms (arXiv 2504.20131,
-section 4.1). Here the judge is any GGUF, and what it says is reported beside the rule, never in its place.
+The paper counts a text as degenerate if a rule finds a loop and a judge, GPT-4o, confirms it (arXiv 2504.20131, section
+4.1). Here the judge can be any GGUF model, and its verdict is reported beside that of the rule, never in its place.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,16 +39,16 @@ _THINK, _END_THINK = "<think>", "\n\n</think>\n\n"
 
 
 class Judge:
-    """A GGUF model as a judge. ``n_ctx``: tokens of a question with its text, None is 1024, or what the model has.
+    """A GGUF model as a judge. ``n_ctx``: tokens of a question with its text; None is 1024, or what the model has.
 
-    Of a text the model gets the end, as many tokens as there is room for; what is more than 16 characters for each of
-    them from the end is cut before, so that a huge text costs no more. It is tokenized by itself, so that names of
-    control tokens in it are plain text. The question is put by the model's chat template, with an empty thought if that
-    knows of thoughts, or where there is none as a text to go on with. The answer is in the probabilities of the next
-    token: all tokens that read yes, or no, whatever their case and the white space around. Nothing is drawn.
+    The model gets the end of a text, as many tokens as fit. The text is cut to 16 characters for each of these tokens
+    before, so that a huge text costs no more. It is tokenized separately, so that names of control tokens in it are
+    plain text. The question is asked through the model's chat template, with an empty thought if the template has
+    thoughts, or as a text to be continued if there is no template. The answer is in the probabilities of the next
+    token: those of all tokens that read yes or no, in any case and with any white space around. Nothing is drawn.
 
-    Raises as `Model`, and LzsError when it has no such tokens, its template does not keep the text as it is, or there
-    is no room for 64 tokens of one. Use it with ``with``, or `close` it.
+    Raises as `Model`, and LzsError if the model has no such tokens, if its template changes the text, or if there is
+    no room for 64 tokens of a text. Use it in a ``with`` block, or `close` it.
     """
 
     def __init__(self, path: str | Path, *, n_ctx: int | None = None, n_threads: int | None = None) -> None:
@@ -84,21 +84,21 @@ class Judge:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What verdicts depend on besides the text, ready for JSON."""
+        """Everything besides the text that a verdict depends on, ready for JSON."""
         question = blake2b((_QUESTION + _PLAIN).encode("utf-8"), digest_size=8).hexdigest()
         model = self.model
         return {"file": model.path.name, "sha256": sha256(model.path), "n_ctx": model.n_ctx, "question": question}
 
     def degenerate(self, texts: Iterable[str]) -> list[float]:
-        """Return of each text the probability, 0..1, that the judge calls it degenerate rather than not."""
+        """Return for each text the probability, 0..1, that the judge calls it degenerate."""
         return [verdict.degenerate for verdict in self.verdicts(texts)]
 
     def verdicts(self, texts: Iterable[str]) -> Iterator[Verdict]:
         """Yield the verdicts on texts, in their order; texts are taken as they are needed.
 
-        A text with nothing but white space is not asked about: (0, 1). Several are judged side by side where a model
-        has fewer threads than there are cores; verdicts are those of one at a time wherever texts would be
-        (`generate_many`). LzsError when llama.cpp fails.
+        A text of white space is not shown to the judge, its verdict is (0, 1). Several texts are judged side by side if
+        the model has fewer threads than there are cores; verdicts are the same as one at a time wherever texts would be
+        (`generate_many`). LzsError if llama.cpp fails.
         """
         from ..decoding.many import generate_many, side_by_side
 
@@ -142,19 +142,19 @@ class Judge:
                 whole += _END_THINK if whole.rstrip().endswith(_THINK) else _THINK + _END_THINK
         before, found, after = whole.partition(_MARK)
         if not found or _MARK in after:
-            raise LzsError(f"{self.model.path.name} cannot judge: its chat template does not keep a message as it is")
+            raise LzsError(f"{self.model.path.name} cannot judge: its chat template changes the text of a message")
         return before, after
 
     def _tokens_that_read(self, word: str) -> npt.NDArray[np.intp]:
         pieces = (self.model.piece(token).strip().lower() for token in range(self.model.n_vocab))
         tokens = [token for token, piece in enumerate(pieces) if piece == word.encode()]
         if not tokens:
-            raise LzsError(f"{self.model.path.name} cannot judge: none of its tokens reads {word}")
+            raise LzsError(f"{self.model.path.name} cannot judge: it has no token for {word!r}")
         return np.array(tokens)
 
 
 class _Answer:
-    """Stands where a sampler does, and takes the verdict out of the logits after the question."""
+    """Takes the place of a sampler, and reads the verdict from the logits after the question."""
 
     loop = None
 

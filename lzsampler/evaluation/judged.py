@@ -1,6 +1,6 @@
-"""judge.jsonl: the verdicts on an evaluation's texts in its folder, and how far they agree with the exact rule.
+"""judge.jsonl: the verdicts on the texts of an evaluation, and how far they agree with the exact rule.
 
-Importing this loads no llama_cpp: results are read where there is none.
+Importing this module does not load llama_cpp, so that results can be read without it.
 """
 
 from collections import deque
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Verdict(NamedTuple):
-    """What a judge says of a text: P(yes) / (P(yes) + P(no)) of its first token, 0..1, and P(yes) + P(no), 0..1.
+    """A judge's verdict on a text: P(yes) / (P(yes) + P(no)) of its first token, 0..1, and P(yes) + P(no), 0..1.
 
-    Where ``answered`` is small the judge does not answer the question, and ``degenerate`` means little.
+    If ``answered`` is small, the judge does not answer the question, and ``degenerate`` means little.
     """
 
     degenerate: float
@@ -28,9 +28,9 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """What a judge said of a run's texts, next to the exact rule.
+    """The verdicts of a judge on the texts of a run, compared with the exact rule.
 
-    ``agreement``: a is the judge, b the rule; ``answered``: mean of `Verdict.answered`.
+    ``agreement``: a is the judge and b the rule; ``answered``: the mean of `Verdict.answered`.
     """
 
     file: str
@@ -56,26 +56,26 @@ class Judged:
         a = self.agreement
         kappa = "" if a.kappa is None else f" (kappa {a.kappa:.2f})"
         return (
-            f"judge {self.file}: like the rule on {a.both + a.neither} of {a.n} texts{kappa}; loops by both {a.both}, "
-            f"by the judge alone {a.only_a}, by the rule alone {a.only_b}; it gives yes and no together "
-            f"{100 * self.answered:.1f} % of the probability"
+            f"judge {self.file}: agrees with the rule on {a.both + a.neither} of {a.n} texts{kappa}; "
+            f"both find a loop in {a.both}, the judge alone in {a.only_a}, the rule alone in {a.only_b}; "
+            f"yes and no together have {100 * self.answered:.1f} % of its probability"
         )
 
 
 def refuse_another(judge: "Judge", folder: RunFolder) -> None:
-    """Raise ValueError when another judge was at work in a folder."""
+    """Raise ValueError if a folder has verdicts of another judge."""
     for line in folder.lines(JUDGED):
         if line.row is not None and line.row.get("judge") != judge.identity:
             raise ValueError(
-                f"{folder.path / JUDGED} is by another judge, context or version: "
-                "give that one, or move the file away to judge anew"
+                f"{folder.path / JUDGED} was written by another judge, context or version: "
+                "use that judge, or move the file away to judge again"
             )
 
 
 def judge_folder(judge: "Judge", folder: RunFolder, *, on_text: Callable[[int, int], object] | None = None) -> None:
-    """Judge the texts of a folder that were not judged yet, a line of judge.jsonl as each verdict is there.
+    """Judge the texts of a folder that have no verdict yet; each verdict is a line of judge.jsonl at once.
 
-    ``on_text`` is called with (done, all) after each. ValueError as of `refuse_another`; LzsError for files and the
+    ``on_text`` is called with (done, all) after each. Raises as `refuse_another`, and LzsError for files and the
     model.
     """
     from ..decoding.transcript import TranscriptFile
@@ -104,7 +104,7 @@ def judge_folder(judge: "Judge", folder: RunFolder, *, on_text: Callable[[int, i
 
 
 def read_judged(folder: RunFolder, looping: Mapping[Key, bool]) -> Judged | None:
-    """Return how the verdicts in a folder agree with the rule's, by the text's key; None where there are none."""
+    """Return how the verdicts in a folder agree with the rule, by the key of the text; None if there are none."""
     name, verdicts = "", {}
     for line in folder.lines(JUDGED):
         if line.key is not None and line.key in looping and line.row and (verdict := _verdict(line.row)):
@@ -117,7 +117,7 @@ def read_judged(folder: RunFolder, looping: Mapping[Key, bool]) -> Judged | None
 
 
 def _verdict(row: Mapping[str, Any]) -> Verdict | None:
-    """Return the verdict of a line, None when it is damaged."""
+    """Return the verdict of a line; None if it is damaged."""
     try:
         _ = row["text"], row["judge"]["file"]
         return Verdict(float(row["degenerate"]), float(row["answered"]))

@@ -1,4 +1,4 @@
-"""`Paired`: texts of a setting next to those of the same prompt and seed without a penalty."""
+"""`Paired`: texts of a setting compared with those of the same prompt and seed without a penalty."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,13 @@ from .counts import Outcome
 
 @dataclass(frozen=True)
 class Paired:
-    """Texts next to those of the same prompt and seed without a penalty, at the same temperature and truncation.
+    """Texts compared with those of the same prompt and seed without a penalty, drawn in the same way.
 
-    ``newly``: loop only with the penalty, ``cured``: only without; ``loop_p``: McNemar's exact test, two-sided.
-    ``loop_difference``: loop rate with it minus that without, -1..1. ``gained``, ``lost``: right only with it, only
-    without, among ``answered`` pairs; ``accuracy_p`` and ``accuracy_difference`` likewise, the latter None without
-    tasks. Intervals: 95 %, bootstrap, whole prompts drawn.
+    ``newly``: texts that loop only with the penalty; ``cured``: only without it; ``loop_p``: McNemar's exact test,
+    two-sided. ``loop_difference``: the loop rate with the penalty minus that without, -1..1. ``gained``, ``lost``:
+    texts that are right only with the penalty, and only without it, among the ``answered`` pairs; ``accuracy_p`` and
+    ``accuracy_difference`` are analogous, and the latter is None without tasks. Intervals are 95 % bootstrap intervals
+    in which whole prompts are drawn.
     """
 
     pairs: int
@@ -37,7 +38,7 @@ class Paired:
 
 
 def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
-    """Return how texts differ from their partners without a penalty, which come second in each pair."""
+    """Return how texts differ from their partners without a penalty, which are second in each pair."""
     prompts = [text.prompt for text, _ in pairs]
     loops = [int(text.looping) - int(none.looping) for text, none in pairs]
     tasks = [(text, none) for text, none in pairs if text.right is not None and none.right is not None]

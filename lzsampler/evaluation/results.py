@@ -1,13 +1,14 @@
-"""`Results`: what became of the texts of an evaluation: rates with intervals, comparisons with no penalty, waste."""
+"""`Results` of an evaluation: rates with intervals, comparisons with no penalty, and wasted tokens."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import LzsError
+from ..errors import LzsError, MissingExtra
+from ..util import writers
 from .counts import Counts, Outcome
 from .grid import Grid, Setting
 from .judged import Judged, read_judged
@@ -17,16 +18,20 @@ from .store import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
 from .tasks import BadRow
 from .transcripts import audited_text, outcome_of
 
+if TYPE_CHECKING:
+    import pandas
+
 NONE = "none"  # the kind that others are compared with
 
 
 @dataclass(frozen=True)
 class Results:
-    """What became of a run's texts. ``bad``: by file, rows that were no tasks, and transcripts that were damaged.
+    """The results of a run.
 
-    ``outcomes``: one for each text, in the order of the file; ``model``: its file's name. ``samples``: at most
-    `LOOPING_SAMPLES` looping texts, of each setting those that waste most, and `OTHER_SAMPLES` others. ``judged``: how
-    a judge agrees with the rule, None where none was asked.
+    ``outcomes``: one for each text, in the order of the file. ``model``: the name of its file. ``bad``: by file, rows
+    that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
+    those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
+    rule; None without a judge.
     """
 
     grid: Grid
@@ -38,16 +43,16 @@ class Results:
 
     @classmethod
     def read(cls, folder: str | Path, bad: Mapping[str, Sequence[BadRow]] | None = None) -> "Results":
-        """Return what a work folder of `evaluate` has by now, even while a run goes on in it.
+        """Return the results of a work folder of `evaluate` so far, even while a run is using it.
 
-        ``bad``: of the tasks and prompts, which the folder does not keep. LzsError when it is no such folder.
+        ``bad``: bad rows of the tasks and prompts, which the folder does not keep. LzsError if it is not such a folder.
         """
         there = RunFolder(folder)
         manifest = there.manifest()
         try:
             grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
         except (KeyError, TypeError, ValueError) as error:
-            raise LzsError(f"{there.path / 'run.json'} is not of this version: {error}") from error
+            raise LzsError(f"{there.path / 'run.json'} was written by another version: {error}") from error
         names = {setting.name for setting in grid.settings}
         timings = {line.key: line.row for line in there.lines(TIMINGS) if line.key is not None}
         outcomes: dict[Key, Outcome] = {}
@@ -99,7 +104,7 @@ class Results:
         strength: float | None = None,
         temperature: float | None = None,
     ) -> list[Setting]:
-        """Return the settings of the grid that are of all that is given, maybe none; ``kind`` as of `Grid.of_kind`."""
+        """Return the settings of the grid that meet all given conditions; ``kind`` works as in `Grid.of_kind`."""
         return [
             setting
             for setting in (self.grid.settings if kind is None else self.grid.of_kind(kind))
@@ -109,7 +114,7 @@ class Results:
         ]
 
     def counts(self, *, task: str | None = None, **which: Any) -> Counts:
-        """Return the counts of all texts of some settings, chosen as by `settings`, and maybe of one kind of task."""
+        """Return the counts of all texts of some settings, selected as by `settings`, or of one kind of ``task``."""
         total = Counts()
         names = {setting.name for setting in self.settings(**which)}
         for (setting, kind_of_task), counts in self._cells.items():
@@ -120,17 +125,17 @@ class Results:
     # ---- comparisons ----
 
     def against(self, setting: Setting) -> Setting | None:
-        """Return the setting of kind "none" that draws as this one does; None when there is none, or it is one."""
+        """Return the setting of kind "none" that draws in the same way; None if there is none."""
         if setting.kind == NONE:
             return None
         same = (name for name in self.grid.settings if name.kind == NONE and _draws(name) == _draws(setting))
         return next(same, None)
 
     def compare(self, **which: Any) -> Paired | None:
-        """Compare the texts of some settings, chosen as by `settings`, with those of no penalty.
+        """Compare the texts of some settings, selected as by `settings`, with those without a penalty.
 
-        None where a grid has nothing to compare with. Several seeds of a prompt are no independent pairs: the intervals
-        know it, McNemar's p does not.
+        None if the grid has nothing to compare with. Several seeds of a prompt are not independent pairs: the intervals
+        take that into account, McNemar's p does not.
         """
         before = {setting.name: self.against(setting) for setting in self.settings(**which)}
         pairs = [
@@ -155,17 +160,17 @@ class Results:
 
     @cached_property
     def comparisons(self) -> dict[str, Paired]:
-        """Each setting next to no penalty, by its name; those that have nothing to be compared with are not there."""
+        """By its name, each setting compared with no penalty; settings without a partner are missing."""
         made = ((setting.name, self.compare(name=setting.name)) for setting in self.grid.settings)
         return {name: paired for name, paired in made if paired is not None}
 
     @cached_property
     def chosen(self) -> dict[str, float]:
-        """For each kind the strength with fewest loops among those that do not lose accuracy, over all temperatures.
+        """For each kind, the strength with the fewest loops of those that do not lose accuracy, over all temperatures.
 
-        To lose is that the whole interval of the paired difference is below 0; where all do, it is the strength with
-        the highest accuracy. Of equals it is the more accurate, then the weaker. It is chosen on the texts that it is
-        then described by, which flatters it.
+        A strength loses accuracy if the whole interval of the paired difference is below 0; if all do, the strength
+        with the highest accuracy is chosen. Of equal strengths it is the more accurate, then the weaker. It is chosen
+        and described on the same texts, so its figures are somewhat too good.
         """
         return {kind: self._choose(kind) for kind in self.kinds}
 
@@ -186,28 +191,36 @@ class Results:
     # ---- what is made of it ----
 
     def table(self) -> str:
-        """Return a Markdown table, a row a setting, as lm-eval prints one; ± is half of Wilson's 95 % interval."""
-        from ..reports.eval_markdown import markdown_table
-
-        return markdown_table(self)
+        """Return a Markdown table like lm-eval's, with a row for each setting; ± is half of the 95 % interval."""
+        table: str = writers.function(writers.TABLE)(self)
+        return table
 
     def save(self, path: str | Path) -> None:
-        """Write ``path``, by its ending: .html is the report, .json results.json (docs/evaluate.md).
+        """Write ``path``, chosen by its ending: .html is the report, .json is results.json (docs/evaluate.md).
 
-        ValueError for another ending, LzsError when it cannot be written.
+        ValueError for another ending, LzsError if the file cannot be written.
         """
-        ending = Path(path).suffix.lower()
-        if ending == ".html":
-            from ..reports.eval_html import write_evaluation
+        writers.save(path, writers.EVALUATION, self)
 
-            write_evaluation(path, self)
-        elif ending == ".json":
-            RunFolder(Path(path).parent).write(Path(path).name, self.to_json())
-        else:
-            raise ValueError(f"results are saved as .html or .json, by the ending of the file, got {str(path)!r}")
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a row for each text: the fields of `Outcome` after ``kind``, ``strength`` and ``temperature``.
+
+        ``right`` is None where there is no answer, ``seconds`` where no timing is known. MissingExtra if pandas is not
+        installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtra("a data frame needs pandas: pip install pandas") from error
+        named = {setting.name: setting for setting in self.grid.settings}
+        of_setting = [(named[o.setting].kind, named[o.setting].strength, named[o.setting].params.temperature)
+                      for o in self.outcomes]  # fmt: skip
+        rows = [(*about, *astuple(outcome)) for about, outcome in zip(of_setting, self.outcomes, strict=True)]
+        columns = ["kind", "strength", "temperature", *(column.name for column in fields(Outcome))]
+        return pandas.DataFrame.from_records(rows, columns=columns)
 
     def to_json(self) -> dict[str, Any]:
-        """Return results.json, ready for json.dumps; two runs of one grid agree in all of it."""
+        """Return results.json, ready for json.dumps; it is the same for two runs of one grid."""
         return {
             "version": VERSION,
             "lzsampler": __version__,
@@ -244,6 +257,7 @@ def _json(compared: Paired | None) -> dict[str, Any] | None:
     return None if compared is None else compared.to_json()
 
 
-def _draws(setting: Setting) -> tuple[float, ...]:
-    params = setting.params
-    return params.temperature, params.top_k, params.top_p, params.min_p
+def _draws(setting: Setting) -> tuple[object, ...]:
+    """Return how a setting draws from what its penalties leave, in which a baseline must be the same."""
+    p = setting.params
+    return p.temperature, p.temperature_last, p.top_k, p.top_p, p.min_p, p.ties, p.pick

@@ -1,7 +1,7 @@
-"""`evaluate`: a grid of settings over tasks and prompts, one transcript each, and the figures of it all.
+"""`evaluate`: a grid of settings over tasks and prompts, with a transcript of each text, and the figures.
 
-Every text is kept in a work folder (`RunFolder`) as it ends, and `Results` are made of that folder. Going on with one
-does what is missing, no more; two runs of one grid give the same files, but for `timings.jsonl`.
+Every text is kept in a work folder (`RunFolder`) when it ends, and `Results` are made of that folder. Resuming a run
+generates only what is missing; two runs of one grid give the same files, except for `timings.jsonl`.
 """
 
 import hashlib
@@ -46,19 +46,20 @@ def evaluate(
     on_text: Callable[[int, int], object] | None = None,
     on_judged: Callable[[int, int], object] | None = None,
 ) -> Results:
-    """Write a text for every setting, prompt and seed of a grid, and return what became of them.
+    """Generate a text for every setting, prompt and seed of a grid, and return the results.
 
     ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
-    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines (`read_tasks`); the first ``limit`` rows of each.
-    ``n_parallel``: texts decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after each.
-    Settings that draw have a text a seed, greedy ones one text. A text is drawn with `sequence_seed` of that seed and
-    the number of its prompt (from 0, tasks first): each prompt has noise of its own, and it is the same for all
-    settings, which are thus compared under common random numbers. Every text is on the disk when it ends; a damaged
-    line of a folder that is resumed is named in the results, and its text generated again. ``judge``: a GGUF model that
-    is then asked whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. In the end
-    results.json and report.html are in the folder.
+    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which the first ``limit`` rows are
+    used. ``n_parallel``: how many texts are decoded at a time (`generate_many`); ``on_text`` is called with (done, all)
+    after each. Settings that draw have a text for each seed, greedy ones have one. A text is drawn with `sequence_seed`
+    of the seed and the number of its prompt (from 0, tasks first): each prompt has its own noise, which is the same for
+    all settings, so that they are compared under common random numbers. Every text is on the disk when it ends. If a
+    line of a resumed folder is damaged, the results name it, and its text is generated again. ``judge``: a GGUF model
+    that is asked at the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the
+    end results.json and report.html are written to the folder.
 
-    Raises ValueError for arguments, a grid or a folder that do not fit, LzsError for files, the model and the disk.
+    Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
+    disk.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
@@ -123,13 +124,13 @@ def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[di
     for name, path in files.items():
         if path is None:
             continue
-        found, bad[name] = read_tasks(path)
+        found, bad[name] = read_tasks(path, name)
         if not found:
             reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
             raise ValueError(f"{path} has no {name}: {reason}")
         for task in found[:limit]:
             if task.id in rows:
-                raise ValueError(f"the id {task.id!r} is in the tasks and in the prompts")
+                raise ValueError(f"a task and a prompt have the same id, {task.id!r}: give one of them another id")
             rows[task.id] = task
     if not rows:
         raise ValueError("nothing to do: give tasks, prompts or both")

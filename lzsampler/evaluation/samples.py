@@ -16,7 +16,7 @@ _OF_A_SETTING = 25  # of each
 
 @dataclass(frozen=True)
 class Sample:
-    """A text to show: ``record`` with its texts and, of a looping one, what was found in it; ``prompt`` before it."""
+    """A text to show: ``record`` with its text and, if it loops, what was found in it; ``prompt`` comes before it."""
 
     record: Audited
     prompt: str
@@ -26,14 +26,14 @@ _Heap = list[tuple[int, int, Sample]]  # rank, -number of the line, text; the nu
 
 
 class Samples:
-    """The texts of a run that are shown, chosen as they come, in memory that does not grow with their number."""
+    """The texts of a run that are shown, chosen one by one, in memory that does not grow with their number."""
 
     def __init__(self) -> None:
         self._looping: dict[str, _Heap] = {}  # by setting
         self._others: dict[str, _Heap] = {}
 
     def add(self, key: Key, audited: Audited, row: Mapping[str, Any]) -> None:
-        """Keep a text if it is among those to show."""
+        """Keep a text if it is one of those to show so far."""
         if audited.looping:
             heap, rank = self._looping.setdefault(key[0], []), wasted_tokens(audited)
         elif row["repetition"]["loops"]:

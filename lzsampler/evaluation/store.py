@@ -1,8 +1,7 @@
-"""`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to go on with and `Results` to read.
+"""`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to continue and `Results` to read.
 
-`run.json`: what was asked for; `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`: a
-line as each text ends; `judge.jsonl`: a line as each is judged, if they are. Timings are apart from the rest because no
-two runs agree in them.
+`run.json` says what was asked for. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`
+get a line when a text ends, `judge.jsonl` when one is judged. Timings are kept apart because they differ in every run.
 """
 
 import hashlib
@@ -13,18 +12,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import LzsError
-from ..util.files import LOCK, replacing
+from ..util.files import LOCKS, replacing
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 _CHANGED = {"model": "model", "n_ctx": "context", "grid": "grid", "rows": "tasks or prompts", "version": "format"}
 
 Key = tuple[str, str, int]
-"""What tells texts of a run apart: name of the setting, id of the prompt or task, seed."""
+"""What identifies a text of a run: the name of the setting, the id of the prompt or task, and the seed."""
 
 
 class Line(NamedTuple):
-    """A line of a folder's file: its ``number``, from 1, its ``key`` and ``row``, both None where it is damaged."""
+    """A line of a file: its ``number``, from 1, its ``key`` and its ``row``; both are None if the line is damaged."""
 
     number: int
     data: bytes
@@ -33,13 +32,13 @@ class Line(NamedTuple):
 
 
 class RunFolder:
-    """A work folder; it is one run's alone."""
+    """A work folder, which belongs to one run."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     def claim(self, manifest: Mapping[str, Any], *, resume: bool) -> None:
-        """Make a locked folder a run's, or with ``resume`` see that it is that run's; ValueError says what changed."""
+        """Claim a locked folder for a run; with ``resume`` it may be its own. ValueError says what has changed."""
         self.check(resume=resume)
         if not (self.path / RUN).exists():
             self.write(RUN, manifest)
@@ -47,19 +46,20 @@ class RunFolder:
         there = self.manifest()
         changed = [_CHANGED[name] for name in manifest if there.get(name) != manifest[name]]
         if changed:
-            raise ValueError(f"{self.path} was begun with another {' and '.join(changed)}: results are never mixed")
+            what = " and ".join(changed)
+            raise ValueError(f"{self.path} was started with another {what}: choose another folder with -o")
         for name in (TRANSCRIPTS, TIMINGS, JUDGED):
             self._cut_rest(self.path / name)
 
     def check(self, *, resume: bool) -> None:
-        """Raise ValueError when the path is something else than a new folder, or a run's where it may be."""
+        """Raise ValueError unless the path can be a new folder, or, with ``resume``, is the folder of a run."""
         exists = (self.path / RUN).exists()
         if exists and not resume:
-            raise ValueError(f"{self.path} is there already: --resume goes on with it, another folder begins anew")
+            raise ValueError(f"{self.path} already exists: use --resume to continue it, or -o to choose another folder")
         if exists or not self.path.exists():
             return
-        if not self.path.is_dir() or any(file.name != LOCK for file in self.path.iterdir()):
-            raise ValueError(f"{self.path} is there already and is no folder of an evaluation: give another one")
+        if not self.path.is_dir() or any(file.name not in LOCKS for file in self.path.iterdir()):
+            raise ValueError(f"{self.path} exists and is not an evaluation folder: choose another with -o")
 
     def manifest(self) -> dict[str, Any]:
         """Return run.json."""
@@ -71,13 +71,13 @@ class RunFolder:
         except ValueError as error:
             raise LzsError(f"cannot read {file}: {error}") from error
         if not isinstance(found, dict):
-            raise LzsError(f"cannot read {file}: it is no object")
+            raise LzsError(f"cannot read {file}: it is not a JSON object")
         return found
 
     def lines(self, name: str) -> Iterator[Line]:
-        """Yield the whole lines of a file, in the order they were written; none when there is no file.
+        """Yield the complete lines of a file, in the order they were written; none if there is no file.
 
-        A last line without its end is what a run has in hand, or what a kill left of one.
+        A last line without its end is being written, or was left by a process that was killed.
         """
         file = self.path / name
         if not file.exists():
@@ -91,7 +91,7 @@ class RunFolder:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
 
     def sort(self, name: str, keys: Iterable[Key]) -> None:
-        """Put a file's lines into an order, so that two runs give the same file; of two with a key the last stays."""
+        """Sort the lines of a file, so that two runs give the same file; of two lines with one key the last is kept."""
         places: dict[Key, tuple[int, int]] = {}
         at = 0
         for line in self.lines(name):
@@ -111,7 +111,7 @@ class RunFolder:
             out.write((json.dumps(value, indent=1) + "\n").encode("utf-8"))
 
     def _cut_rest(self, file: Path) -> None:
-        """Take away a last line that was cut off, or the next one would go on with it."""
+        """Remove a last line that was cut off, or the next one would be appended to it."""
         if not file.exists():
             return
         try:

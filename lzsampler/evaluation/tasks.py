@@ -1,38 +1,30 @@
-"""Tasks: questions with answers that a program can check, and prompts without, from JSON Lines.
+"""Tasks: questions with answers that a program can check, and prompts without answers, from JSON Lines.
 
-Rows are our own (`messages` or `prompt`, `answer`, `compare`), or look like those of GSM8K (`question`, and `answer`
-that ends in ``#### 42``), AIME (`problem`, `answer`) or GPQA (`Question`, `Correct Answer`, `Incorrect Answer 1` to 3).
+Rows are our own (`messages` or `prompt`, `answer`, `compare`), or have the form of GSM8K (`question`, and `answer` that
+ends in ``#### 42``), AIME and MATH (`problem`, `answer`) or GPQA (`Question`, `Correct Answer`, `Incorrect Answer 1` to
+3). `scoring` has the comparisons.
 """
 
-import importlib
 import json
 import random
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LzsError
+from .scoring import check_answer, comparison
 
 if TYPE_CHECKING:
     from ..llama.model import Messages
-
-Compare = Callable[[str, str], bool]
-
-_NUMBER = re.compile(r"[-+−]?\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|[-+−]?\.\d+")
-_BOXED = re.compile(r"\\boxed\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
-_CHOICE = re.compile(r"(?:answer|choice|option)\s*(?:is|:)?\s*[*(\[]*([A-Z])\b", re.IGNORECASE)
-_LETTER = re.compile(r"(?<![A-Za-z'])([A-Z])(?![A-Za-z'])")
 
 
 @dataclass(frozen=True)
 class Task:
     """One question.
 
-    ``kind``: what results are grouped by; ``answer``: None for a prompt that has none; ``compare``: the name that the
-    row gave, of `COMPARISONS` or ``module:function``.
+    ``kind``: what results are grouped by; ``answer``: None for a prompt without an answer; ``compare``: how the answer
+    is compared, one of `COMPARISONS` or ``module:function``.
     """
 
     id: str
@@ -42,7 +34,7 @@ class Task:
     kind: str = ""
 
     def right(self, content: str) -> bool:
-        """Return whether a text without its reasoning has the answer. LzsError when a function of the user fails."""
+        """Return whether a text, without its reasoning, has the answer. LzsError if a function of the user fails."""
         if self.answer is None:
             raise ValueError(f"{self.id} has no answer to compare with")
         return comparison(self.compare)(content, self.answer)
@@ -50,102 +42,18 @@ class Task:
 
 @dataclass(frozen=True)
 class BadRow:
-    """A line that is no task: ``line`` counts from 1."""
+    """A line that could not be read as a task: ``line`` counts from 1."""
 
     line: int
     reason: str
 
 
-# ---- comparisons ----
+def read_tasks(path: str | Path, role: str = "") -> tuple[list[Task], list[BadRow]]:
+    """Return the tasks of a JSON Lines file, and the lines that could not be read as tasks; empty lines are skipped.
 
-
-def exact(content: str, answer: str) -> bool:
-    """The same text, white space around it aside."""
-    return content.strip() == answer.strip()
-
-
-def contains(content: str, answer: str) -> bool:
-    """The answer is in the text, whatever its case."""
-    return answer.strip().casefold() in content.casefold()
-
-
-def regex(content: str, answer: str) -> bool:
-    """The answer is a pattern of Python's `re` that is found in the text."""
-    return re.search(answer, content) is not None
-
-
-def number(content: str, answer: str) -> bool:
-    r"""The same number: that in the last ``\boxed{}`` of the text, else the last one after ``####`` or in all of it.
-
-    Commas between thousands, a dollar sign before and zeros after do not matter: 1,200 is 1200.0.
-    """
-    found, wanted = _last_number(content), _last_number(answer)
-    return found is not None and found == wanted
-
-
-def choice(content: str, answer: str) -> bool:
-    r"""The same letter: that in the last ``\boxed{}``, else the last after "answer", else the last capital alone."""
-    boxed = _BOXED.findall(content)
-    letters = _LETTER.findall(boxed[-1].upper()) if boxed else _CHOICE.findall(content) or _LETTER.findall(content)
-    return bool(letters) and letters[-1].upper() == answer.strip().strip("()").upper()
-
-
-def _last_number(text: str) -> Decimal | None:
-    boxed = _BOXED.findall(text)
-    if boxed:
-        text = boxed[-1]
-    elif "####" in text:
-        text = text.rsplit("####", 1)[1]
-    numbers = _NUMBER.findall(text)
-    if not numbers:
-        return None
-    try:
-        return Decimal(numbers[-1].replace(",", "").replace("$", "").replace("−", "-"))
-    except InvalidOperation:
-        return None
-
-
-COMPARISONS: dict[str, Compare] = {
-    "exact": exact,
-    "number": number,
-    "regex": regex,
-    "choice": choice,
-    "contains": contains,
-}
-
-
-def comparison(name: str) -> Compare:
-    """Return a comparison by its name or as ``module:function``, a function of (content, answer) to bool.
-
-    ValueError for an unknown name, LzsError for a function that cannot be imported; one that fails raises LzsError too.
-    """
-    if name in COMPARISONS:
-        return COMPARISONS[name]
-    module, colon, function = name.partition(":")
-    if not colon:
-        raise ValueError(f"compare must be one of {', '.join(COMPARISONS)} or module:function, got {name!r}")
-    try:
-        found = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise LzsError(f"compare={name!r} cannot be imported: {error}") from error
-
-    def checked(content: str, answer: str) -> bool:
-        try:
-            return bool(found(content, answer))
-        except Exception as error:  # the user's code: anything may come out of it
-            raise LzsError(f"{name} failed: {type(error).__name__}: {error}") from error
-
-    return checked
-
-
-# ---- rows ----
-
-
-def read_tasks(path: str | Path) -> tuple[list[Task], list[BadRow]]:
-    """Return the tasks of a JSON Lines file, and the lines that are none; an empty line is neither.
-
-    A row without an id has its line number for one; a second one with the same id is a bad row. LzsError when the file
-    cannot be read.
+    The id of a row without one is the number of its line, from 1, after ``role`` and a colon if there is a role, such
+    as "tasks:1". A second row with the same id is a bad row, as is a row whose answer cannot be compared as it asks.
+    LzsError if the file cannot be read.
     """
     try:
         data = Path(path).read_bytes()
@@ -157,9 +65,9 @@ def read_tasks(path: str | Path) -> tuple[list[Task], list[BadRow]]:
         if not raw.strip():
             continue
         try:
-            task = task_of(_object(raw), str(line))
+            task = task_of(_object(raw), str(line), role)
             if task.id in tasks:
-                raise ValueError(f"the id {task.id!r} is there twice")
+                raise ValueError(f"another row has the id {task.id!r}, too")
             tasks[task.id] = task
         except ValueError as error:
             bad.append(BadRow(line, " ".join(str(error).split())))
@@ -175,28 +83,32 @@ def _object(raw: bytes) -> Any:
         raise ValueError(f"not JSON: {error}") from error
 
 
-def task_of(row: Any, number_of_row: str) -> Task:
-    """Return the task of a row; ValueError, in one line, when it is none."""
+def task_of(row: Any, number_of_row: str, role: str = "") -> Task:
+    """Return the task of a row; ``role`` as in `read_tasks`. ValueError, in one line, if it is not a task."""
     if not isinstance(row, Mapping):
         raise ValueError(f"a row must be an object, got {type(row).__name__}")
-    name = str(row.get("id", number_of_row))
+    name = str(row["id"]) if "id" in row else f"{role}:{number_of_row}" if role else number_of_row
     kind = str(row.get("task", row.get("kind", "")))
     if "Correct Answer" in row:
-        return _multiple_choice(row, name)
+        return _multiple_choice(row, name, str(row.get("id", number_of_row)))
     if "messages" in row or "prompt" in row:
         prompt = _messages(row["messages"]) if "messages" in row else row["prompt"]
-        answer = row.get("answer")
-        compare = str(row.get("compare", "exact"))
-        if answer is not None:
-            comparison(compare)
-        return Task(name, _text("prompt", prompt), None if answer is None else _answer(answer), compare, kind)
+        answer = None if row.get("answer") is None else _answer(row["answer"])
+        return _checked(Task(name, _text("prompt", prompt), answer, str(row.get("compare", "exact")), kind))
     for question in ("question", "problem", "Problem"):
         if question in row:
             answer = _answer(row.get("answer", row.get("Answer")))
-            gsm8k = "####" in answer
+            answer = answer.rsplit("####", 1)[1].strip() if "####" in answer else answer  # GSM8K
             prompt = [{"role": "user", "content": _text(question, row[question])}]
-            return Task(name, prompt, answer.rsplit("####", 1)[1].strip() if gsm8k else answer, "number", kind)
+            return _checked(Task(name, prompt, answer, str(row.get("compare", "number")), kind))
     raise ValueError("no prompt: a row has messages, prompt, question, problem or Question")
+
+
+def _checked(task: Task) -> Task:
+    """Return a task whose answer can be compared as it asks, so that a mistake shows before the model runs."""
+    if task.answer is not None:
+        check_answer(task.compare, task.answer)
+    return task
 
 
 def _text(name: str, value: Any) -> Any:
@@ -220,20 +132,20 @@ def _messages(value: Any) -> list[dict[str, str]]:
         if not isinstance(message, Mapping) or not all(
             isinstance(message.get(key), str) for key in ("role", "content")
         ):
-            raise ValueError(f"a message has a role and a content, both texts, got {message!r}")
+            raise ValueError(f"a message must have a role and a content, both texts, got {message!r}")
     return [{"role": message["role"], "content": message["content"]} for message in value]
 
 
-def _multiple_choice(row: Mapping[str, Any], name: str) -> Task:
-    """A row like GPQA's, its choices in an order that depends on its id alone."""
+def _multiple_choice(row: Mapping[str, Any], name: str, seed: str) -> Task:
+    """Return the task of a row like GPQA's; the order of its choices depends on ``seed`` alone."""
     question = _text("Question", row.get("Question"))
     keys = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
     missing = [key for key in keys if key not in row]
     if missing:
-        raise ValueError(f"no {missing[0]}: a row with a Correct Answer has three that are not")
+        raise ValueError(f"no {missing[0]}: a row with a Correct Answer needs three incorrect ones")
     choices = [row[key] for key in keys]
     order = list(range(len(choices)))
-    random.Random(name).shuffle(order)
+    random.Random(seed).shuffle(order)
     lines = [f"({letter}) {_answer(choices[i]).strip()}" for letter, i in zip("ABCD", order, strict=True)]
     prompt = "\n".join([question.strip(), "", *lines, "", "Answer with the letter of the right choice."])
     letter = "ABCD"[order.index(0)]

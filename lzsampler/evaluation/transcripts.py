@@ -17,7 +17,7 @@ _RULES = Rules(levels=("char", "word", "line"))
 
 
 def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mapping[str, Any] | None) -> Outcome:
-    """Return what became of the text of a transcript, ``timing`` being its row of timings.jsonl."""
+    """Return the outcome of the text of a transcript; ``timing``: its row of timings.jsonl."""
     times = [] if timing is None else [timing.get(f"{part}_seconds") for part in ("sampling", "prompt", "decode")]
     seconds = [float(time) for time in times if isinstance(time, int | float)]
     known = len(seconds) == 3
@@ -34,7 +34,7 @@ def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mappi
 
 
 def audited_text(row: Mapping[str, Any], number: int) -> Audited:
-    """Return a text with what `audit` finds in it; `generate` has told already whether it loops."""
+    """Return a text with what `audit` finds in it; its transcript says already whether it loops."""
     ours, answer = row["eval"], row["messages"][-1]
     texts = (("reasoning", answer.get("reasoning_content") or ""), ("answer", answer["content"]))
     groups = {
@@ -57,7 +57,7 @@ def audited_text(row: Mapping[str, Any], number: int) -> Audited:
 
 
 def _even(tokens_per_character: float) -> Tokenizer:
-    """Return tokens spread evenly over the text: only how many there are is known, and waste is counted in them."""
+    """Return a tokenizer that spreads tokens evenly: only their number is known, and waste is counted in tokens."""
 
     def tokenize(text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         n = max(1, round(len(text) * tokens_per_character))

@@ -1,7 +1,6 @@
 """`Model`: a GGUF model with one llama.cpp context, ready to decode one sequence of tokens."""
 
 import ctypes
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, integer, token_array
 from ..errors import LzsError
+from ..util.cores import physical_cores
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
@@ -209,20 +209,6 @@ class Model:
         self.n_past = 0
         if n:
             raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: start again")
-
-
-def physical_cores() -> int:
-    """Return the number of physical cores that this process may use; hyper-threads only slow a decode down."""
-    if not hasattr(os, "sched_getaffinity"):
-        return max(1, (os.cpu_count() or 2) // 2)
-    cores = set()
-    for cpu in os.sched_getaffinity(0):
-        try:
-            siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text()
-        except OSError:
-            siblings = str(cpu)
-        cores.add(siblings)
-    return len(cores)
 
 
 def _refuse_without_weights(header: gguf.Header) -> None:

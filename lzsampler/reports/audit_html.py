@@ -22,8 +22,8 @@ _STRIPES = 100  # lines of the picture of looping texts
 def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
     """Write the report of an audit as one HTML file that works offline.
 
-    ``audited``: the records with the texts of those that loop, in any number, read once; the `SAMPLES` that waste most
-    tokens are in the report, cut to `CHARACTERS` each. LzsError when the file cannot be written.
+    ``audited``: any number of records, with the texts of those that loop; they are read once. The report contains the
+    `SAMPLES` records that waste the most tokens, cut to `CHARACTERS` each. LzsError if the file cannot be written.
     """
     from .. import __version__
 
@@ -105,7 +105,7 @@ def _figures(summary: Summary, samples: list[Sample]) -> str:
         some = [bands[int(i * step)] for i in range(min(_STRIPES, len(bands)))]
         what = f"{len(some)} texts from their beginning to their end, the loop in colour"
         made.append(figure("Where texts get stuck", what, stripes(some)))
-    # A stretch that another rule reports is no finding of LZR020 as well: its records are counted apart.
+    # A stretch that another rule reports has no finding of LZR020, so literal records are counted separately.
     counts = {code: summary.rule_counts.get(code, 0) for code in RULES} | {"LZR020": total.literal}
     most = max([*counts.values(), 1])
     rows = [
@@ -148,7 +148,7 @@ def _groups(summary: Summary) -> str:
         ]  # fmt: skip
         rows.append(tag("tr", *cells))
     rest = len(summary.groups) - len(shown)
-    note = f"The {GROUPS} groups that waste most tokens; {rest:,} more are in summary.json." if rest else ""
+    note = f"The {GROUPS} groups that waste the most tokens; {rest:,} more are in summary.json." if rest else ""
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="groups")
     title = "Rate by " + " and ".join(escape(visible(key)) for key in summary.by)
     return tag("section", tag("h2", title), tag("p", note, class_="soft") if note else "", table)
@@ -158,7 +158,7 @@ def _about_samples(summary: Summary, samples: list[Sample]) -> str:
     if not samples:
         return "No record loops."
     if len(samples) == SAMPLES and summary.total.looping > SAMPLES:
-        some = f"The {SAMPLES:,} of {summary.total.looping:,} looping records that waste most tokens"
+        some = f"The {SAMPLES:,} of {summary.total.looping:,} looping records that waste the most tokens"
     else:
         some = f"All {len(samples):,} looping records" if len(samples) > 1 else "The one looping record"
     return f"{some}; texts of more than {CHARACTERS:,} characters are cut around their loops."

@@ -1,4 +1,4 @@
-"""`write_loops`: a row for each stretch that was found, as Parquet, CSV or JSON lines, in bounded memory."""
+"""A row for each finding of an audit: as Parquet, CSV or JSON Lines in bounded memory, as an Arrow table, in pandas."""
 
 import csv
 import io
@@ -6,12 +6,17 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..auditing.records import Audited
-from ..errors import LzsError
+from ..auditing.summary import Summary
+from ..errors import MissingExtra
 from ..util.files import replacing
 from .text import json_line, scalar
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 FORMATS = ("parquet", "csv", "jsonl")
 KEYS = (
@@ -21,16 +26,16 @@ KEYS = (
 _ROWS = 65_536  # of a row group of Parquet
 
 
-def write_loops(path: str | Path, audited: Iterable[Audited]) -> None:
-    """Write a row for each finding of each record, in their order; the ending of ``path`` says how.
+def write_loops(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
+    """Write a row for each finding of each record, in their order; the ending of ``path`` says in which format.
 
     The columns are `KEYS` (docs/report.md): ``record`` counts from 0 in its file; offsets are in characters of the
-    field's text. The file is there whole or, after an error, as it was. ValueError for another ending, LzsError when
-    it cannot be written.
+    field's text. ``summary``, which all writers of an audit take, is not read. ValueError for another ending, LzsError
+    if the file cannot be written; it is then as it was before.
     """
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
-        raise ValueError(f"loops are written as {', '.join(FORMATS)}, by the ending of the file, got {str(path)!r}")
+        raise ValueError(f"cannot write {path}: the name of a table must end in one of .{', .'.join(FORMATS)}")
     write = {"parquet": _write_parquet, "csv": _write_csv, "jsonl": _write_jsonl}[ending]
     with replacing(path) as file:
         write(file, _rows(audited))
@@ -67,23 +72,50 @@ def _write_csv(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_parquet(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
+    arrow = _pyarrow()
+    with arrow.parquet.ParquetWriter(file, _schema(arrow), compression="zstd") as table:
+        for batch in _batches(arrow, rows):
+            table.write_batch(batch)
+
+
+def arrow_table(audited: Iterable[Audited]) -> "pyarrow.Table":
+    """Return the rows of `write_loops` as a table of Arrow. MissingExtra if pyarrow is not installed."""
+    arrow = _pyarrow()
+    return arrow.Table.from_batches(_batches(arrow, _rows(audited)), _schema(arrow))
+
+
+def data_frame(audited: Iterable[Audited]) -> "pandas.DataFrame":
+    """Return the rows of `write_loops` as a data frame; ``groups`` are dicts. MissingExtra if pandas is not there."""
     try:
-        import pyarrow as pa
-        from pyarrow import parquet
+        import pandas
     except ImportError as error:
-        raise LzsError('Parquet needs pyarrow: pip install "lzsampler[audit]"') from error
+        raise MissingExtra("a data frame needs pandas: pip install pandas") from error
+    return pandas.DataFrame.from_records(list(_rows(audited)), columns=list(KEYS))
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra('Parquet and Arrow need pyarrow: pip install "lzsampler[audit]"') from error
+    return pyarrow
+
+
+def _schema(pa: Any) -> Any:
     names = pa.dictionary(pa.int32(), pa.string())
     types = (
         names, pa.int64(), pa.string(), names, names, names, pa.int64(), pa.int64(), pa.int64(), pa.float64(),
         pa.string(), pa.float64(), pa.bool_(), pa.int64(), pa.map_(pa.string(), pa.string()),
     )  # fmt: skip
-    schema = pa.schema(list(zip(KEYS, types, strict=True)))
-    with parquet.ParquetWriter(file, schema, compression="zstd") as table:
-        while batch := list(islice(rows, _ROWS)):
-            arrays = [
-                pa.array(_column(values), kind) for values, kind in zip(zip(*batch, strict=True), types, strict=True)
-            ]
-            table.write_batch(pa.record_batch(arrays, schema=schema))
+    return pa.schema(list(zip(KEYS, types, strict=True)))
+
+
+def _batches(pa: Any, rows: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
+    schema = _schema(pa)
+    while batch := list(islice(rows, _ROWS)):
+        columns = zip(zip(*batch, strict=True), schema.types, strict=True)
+        yield pa.record_batch([pa.array(_column(values), kind) for values, kind in columns], schema=schema)
 
 
 def _column(values: tuple[Any, ...]) -> list[Any]:

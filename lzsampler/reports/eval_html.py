@@ -120,8 +120,8 @@ def _kinds(results: "Results") -> str:
         body.append(tag("tr", *cells))
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="groups kinds")
     what = (
-        "All temperatures together. Of each kind the strength with fewest loops among those that do not lose accuracy "
-        "next to no penalty; it is chosen on these same texts, which flatters it."
+        "All temperatures together. Each kind is shown at the strength with the fewest loops among those that do not "
+        "lose accuracy compared with no penalty. It is chosen on these texts, so its figures are a little too good."
     )
     return tag("section", tag("h2", "Each kind at its best strength"), tag("p", what, class_="soft"),
                _scroll(table, "kinds of penalties"))  # fmt: skip
@@ -234,8 +234,8 @@ def _tasks(results: "Results") -> str:
         return ""
     rows = [(_name(results, kind), _task_cells(results, kind, strength)) for kind, strength in results.chosen.items()]
     what = (
-        "Accuracy in percent, all temperatures together, and the difference to no penalty in points: "
-        "warm where the penalty loses, cold where it gains."
+        "Accuracy in percent, all temperatures together, and the difference from no penalty in points: "
+        "warm colours where the penalty loses, cold ones where it gains."
     )
     table = heat([("", [visible(task) or "–" for task in results.tasks])], "kind, strength", rows)
     return tag("section", tag("h2", "Which tasks a penalty loses"), tag("p", what, class_="soft"), table)
@@ -268,20 +268,20 @@ def _comparisons(results: "Results") -> str:
     kinds = [tag("details", tag("summary", *_summary(results, kind)), _settings(results, kind, extra, least))
              for kind in results.kinds]  # fmt: skip
     what = (
-        "Texts of the same prompt and seed, with the penalty and without, at the same temperature and truncation. "
-        "Newly: loop only with it; cured: only without. Gained: right only with it; lost: only without. p: McNemar's "
-        "exact test. Differences in points of percent, with the 95 % bootstrap interval in which whole prompts are "
-        "drawn: texts of one prompt are not independent, and where temperatures are together only the interval holds."
+        "Texts of the same prompt and seed with and without the penalty, drawn in the same way. Newly: they loop only "
+        "with it; cured: only without. Gained: they are right only with it; lost: only without. p: McNemar's exact "
+        "test. Differences are in percentage points, with the 95 % bootstrap interval over whole prompts. "
+        "Texts of one prompt are not independent, so where temperatures are taken together only the interval is valid."
     )
     notes = [what if n else "The grid has no setting without a penalty to compare with."]
     if n > 1:
         chance = max(1, round(_ALPHA * n))
         notes.append(
-            f"{n:,} settings are compared: even if no penalty did anything, about {chance:,} of these p would be below "
-            f"{_ALPHA:g}. Below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) they are in bold."
+            f"{n:,} settings are compared: even if no penalty had any effect, about {chance:,} of these p would be "
+            f"below {_ALPHA:g}. Those below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) are in bold."
         )
     said = "".join(tag("p", note, class_="soft") for note in notes)
-    return tag("section", tag("h2", "Setting by setting, next to no penalty"), said, *kinds, id="settings")
+    return tag("section", tag("h2", "Setting by setting, compared with no penalty"), said, *kinds, id="settings")
 
 
 def _summary(results: "Results", kind: str) -> list[str]:
@@ -394,9 +394,9 @@ def _about_samples(results: "Results") -> str:
             "No text loops" if not total else "The one text that loops" if total == 1 else f"All {total:,} that loop"
         )
     else:
-        first = f"{looping:,} of {total:,} texts that loop, of every setting those that waste most"
+        first = f"{looping:,} of {total:,} texts that loop, those of every setting that waste the most"
     return (
-        f"{first}; {others:,} of {len(results.outcomes) - total:,} that do not, drawn by chance. "
+        f"{first}; {others:,} of {len(results.outcomes) - total:,} that do not, chosen at random. "
         f"Texts of more than {CHARACTERS:,} characters are cut around their loops."
     )
 
@@ -405,11 +405,11 @@ def _judge(results: "Results") -> str:
     if results.judged is None:
         return ""
     agreement = results.judged.agreement
-    kappa = "not defined: one of them says the same of all" if agreement.kappa is None else f"{agreement.kappa:.2f}"
+    kappa = "not defined, as one says the same of all" if agreement.kappa is None else f"{agreement.kappa:.2f}"
     lead = (
         f"{visible(results.judged.file)} was asked whether each text is degenerate. It agrees with the rule on "
-        f"{percent(agreement.share)} of {agreement.n:,} texts; Cohen's kappa, without what is chance: {kappa}. "
-        f"Yes and no have {percent(results.judged.answered)} of its probability together; where that is little, it "
+        f"{percent(agreement.share)} of {agreement.n:,} texts; Cohen's kappa, the agreement beyond chance: {kappa}. "
+        f"Yes and no together have {percent(results.judged.answered)} of its probability; if that is little, it "
         "does not answer the question."
     )
     names = ("judge: degenerate", "judge: not")
@@ -439,15 +439,15 @@ def _bad(results: "Results") -> str:
 def _notes(results: "Results") -> str:
     timed = sum(outcome.seconds is not None for outcome in results.outcomes)
     notes = [
-        "A text loops when the audit finds a significant loop in it; a task is right when its answer is, loop or not.",
-        "Wilson intervals take texts for independent; several seeds of one prompt are not, and the bootstrap knows.",
-        "A bootstrap interval of few prompts is too narrow, and one of 0 to 0 says only that no pair differed.",
+        "A text loops if the audit finds a significant loop in it; a task is right if its answer is, loop or not.",
+        "Wilson intervals treat texts as independent, but several seeds of one prompt are not; the bootstrap does not.",
+        "A bootstrap interval from few prompts is too narrow, and one from 0 to 0 only says that no pair differed.",
     ]
     if timed:
         notes.append(
-            f"Time in the sampler: picks over prompt, decoding and picks, of the {timed:,} texts with timings"
+            f"Time in the sampler: picks / (prompt, decoding and picks), over {timed:,} texts with timings"
             + (f" ({whole(timed / len(results.outcomes))} of all)" if timed < len(results.outcomes) else "")
-            + "; µs are those of a pick."
+            + "; µs is the mean time of a pick."
         )
     made: Sequence[str] = [tag("li", escape(note)) for note in notes]
     return tag("section", tag("h2", "How to read it"), tag("ul", *made, class_="notes soft"))

@@ -1,8 +1,8 @@
-"""`write_page`: one page for the browser that holds everything it shows and fetches nothing.
+"""`write_page`: one page for the browser that contains everything it shows and loads nothing.
 
 Figures and charts are markup made in Python; the table of samples and their texts are JSON that report.js shows as text
-(textContent), never as markup. The Content-Security-Policy lets that one script and that one style sheet run, by their
-hashes, and forbids everything else.
+(textContent), never as markup. The Content-Security-Policy allows that script and that style sheet, by their hashes,
+and forbids everything else.
 """
 
 import base64
@@ -36,8 +36,8 @@ def write_page(
 ) -> None:
     """Write a report as one HTML file that works offline.
 
-    ``command``: whose report it is; ``title``: text; ``header``, ``main``, ``footer``: markup. ``by``: names of the
-    columns of each sample's ``row["by"]``. LzsError when the file cannot be written.
+    ``command``: the command that made the report; ``title``: text; ``header``, ``main``, ``footer``: markup. ``by``:
+    names of the columns of each sample's ``row["by"]``. LzsError if the file cannot be written.
     """
     style, script = _resource("report.css"), _resource("report.js")
     data = {"by": [visible(key) for key in by], "rules": RULES, "samples": [sample.row for sample in samples]}
@@ -62,20 +62,20 @@ def write_page(
 
 
 def samples_section(about: str) -> str:
-    """Return the section that the table of samples goes to, with a sentence about them."""
-    missing = tag("p", "The table of samples needs JavaScript; all figures above do without.")
+    """Return the section for the table of samples, with a sentence about them."""
+    missing = tag("p", "The table of samples needs JavaScript; the figures above do not.")
     parts = [tag("h2", "Samples"), tag("p", escape(about), class_="soft"), tag("noscript", missing)]
     return tag("section", *parts, tag("div", id="table"), id="samples")
 
 
 def figure(title: str, what: str, content: str) -> str:
-    """Return a chart with its heading and a line about it."""
+    """Return a chart with its heading and a line of explanation."""
     caption = tag("figcaption", tag("h2", escape(title)), tag("p", escape(what), class_="soft"))
     return tag("figure", caption, content)
 
 
 def tiles(figures: Iterable[tuple[str, str]]) -> str:
-    """Return figures, (value, what it is) each, side by side."""
+    """Return figures side by side, given as (value, what it is)."""
     return tag("dl", *(tag("div", tag("dt", what), tag("dd", value)) for value, what in figures), class_="tiles")
 
 
@@ -85,7 +85,7 @@ def scale(values: Iterable[float]) -> float:
 
 
 def bad_rows(title: str, heads: Sequence[str], rows: Iterable[tuple[str, int, str]], rest: int) -> str:
-    """Return a section about what could not be read: (file, line or 0, reason) each, and how many more there are."""
+    """Return a section about what could not be read: rows of (file, line or 0, reason), and how many more there are."""
     made = [
         tag("tr", tag("td", escape(visible(file))), tag("td", str(line or "–"), class_="number"),
             tag("td", escape(visible(reason))))

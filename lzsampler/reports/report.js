@@ -165,7 +165,7 @@
       draw("svg", { width: "100%", height, role: "img", "aria-label": "how much of the text is new along it, loops shaded" },
         draw("rect", { width: "100%", height, class: "text" }), ...shade,
         draw("svg", { viewBox: `0 0 100 ${height}`, preserveAspectRatio: "none", width: "100%", height }, area)),
-      make("p", { class: "soft" }, "How much of the text is new to zlib, which looks 32 KiB back; loops are shaded"));
+      make("p", { class: "soft" }, "How much of the text is new to zlib, given the 32 KiB before it; loops are shaded"));
   }
 
   function piece([kind, text]) {
@@ -183,7 +183,7 @@
   }
 
   function findings(page) {
-    if (!page.findings.length) return make("p", { class: "soft" }, "Nothing in it counts as a loop.");
+    if (!page.findings.length) return make("p", { class: "soft" }, "Nothing in this text counts as a loop.");
     const head = ["rule", "field", "level", "characters", "period", "copies", "wasted"].map((title) => make("th", { scope: "col" }, title));
     const lines = page.findings.map((f) => make("tr", {},
       make("td", {}, ...named(f.rule)), make("td", {}, f.field), make("td", {}, f.level),

@@ -1,4 +1,4 @@
-"""Samples for HTML reports, of an audit the worst that loop, each cut around its loops to a bounded size."""
+"""Samples for HTML reports, such as the worst looping records of an audit, cut around their loops to a bounded size."""
 
 import heapq
 import zlib
@@ -32,9 +32,9 @@ class Sample:
 
 
 def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) -> list[Sample]:
-    """Return the ``most`` looping records that waste most tokens, the worst first, of equals the earlier.
+    """Return the ``most`` looping records that waste the most tokens, the worst first; of equal ones the earlier.
 
-    Memory does not grow with the records or their texts: each is cut as it comes.
+    Memory does not grow with the records or their texts, since each is cut at once.
     """
     heap: list[tuple[int, int, Sample]] = []
     for order, record in enumerate(audited):
@@ -49,7 +49,7 @@ def worst(audited: Iterable[Audited], by: tuple[str, ...], most: int = SAMPLES) 
 
 
 def sample(record: Audited, tokens: int, by: tuple[str, ...], prompt: str = "") -> Sample:
-    """Return the sample of a record that wastes so many ``tokens``, looping or not; ``prompt`` stands before it."""
+    """Return the sample of a record, looping or not, that wastes so many ``tokens``; ``prompt`` is shown before it."""
     found = loops(record)
     # Where a format has tokens only there is no text, and offsets count tokens.
     lengths = {f.field: max(g.end for g in found if g.field == f.field) for f in found}
@@ -168,7 +168,7 @@ def _shown(text: str, found: list[Finding], room: int) -> list[tuple[int, int]]:
 
 
 def _news(text: str) -> list[float]:
-    """Return for slices of a text how much of each is new to zlib, compressed bytes / bytes, knowing 32 KiB before it.
+    """Return how much of each slice of a text is new to zlib, compressed bytes / bytes, given the 32 KiB before it.
 
     About 0.4 to 0.7 in prose, near 0 in a loop.
     """

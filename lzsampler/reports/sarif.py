@@ -1,14 +1,12 @@
-"""`write_sarif`: findings in the form that code scanners hand to editors and forges (SARIF 2.1.0, OASIS 2020)."""
+"""`write_sarif`: findings in the form in which code scanners report to editors and forges (SARIF 2.1.0, OASIS 2020)."""
 
 import os
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ..auditing.reading.sniff import WINDOW, container
 from ..auditing.records import LOOPING, RULES, Audited, Finding, Rule
 from ..auditing.summary import Summary
 from ..util.files import replacing
@@ -16,29 +14,28 @@ from .text import count, json_html, scalar, visible, whole
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PAPER = "https://arxiv.org/abs/2504.20131"
-_LINES = (".jsonl", ".ndjson")  # formats in which a record is a line
 _PLAIN = (".txt", ".md", ".text", ".log")  # formats in which a file is a text
 
 _HELP: dict[Rule, str] = {
-    "LZR001": "The text ends in copies of one unit: the model got stuck and did not come out. Decode with the LZ "
+    "LZR001": "The text ends in copies of one unit: the model got stuck and never recovered. Decode with the LZ "
     "penalty (lzs generate --lz-penalty 0.15) or stop on loops (--stop-on-loop).",
-    "LZR002": "Copies of one unit stand inside the text, and the model came out of them.",
-    "LZR003": "The same lines come again and again, white space at their ends aside.",
-    "LZR004": "Copies that differ in numbers, in case or in white space only: a counter that runs, for instance.",
-    "LZR005": "The same words come again and again, whatever white space is between them.",
-    "LZR006": "The same tokens come again and again.",
-    "LZR010": "Many 4-grams of words come again, without being a loop: the text goes in circles.",
-    "LZR020": "Any unit at least 20 times in a row, white space and rulers too (arXiv 2504.20131, footnote 7, read "
-    "literally). Ordinary source code and tables have such stretches; the other rules leave them out.",
+    "LZR002": "The text contains copies of one unit, from which the model recovered.",
+    "LZR003": "The same lines are repeated over and over, apart from white space at their ends.",
+    "LZR004": "Copies that differ only in digits, case or white space, such as a running counter.",
+    "LZR005": "The same words are repeated over and over, with any white space between them.",
+    "LZR006": "The same tokens are repeated over and over.",
+    "LZR010": "Many 4-grams of words are repeated without forming a loop: the text goes in circles.",
+    "LZR020": "Any unit that occurs at least 20 times in a row, even white space or a ruler (arXiv 2504.20131, "
+    "footnote 7, taken literally). Ordinary source code and tables have such stretches; other rules leave them out.",
 }
 
 
 def write_sarif(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
     """Write a log with a result for each finding, in the order of the records; bad records are its notifications.
 
-    Where a record is a line of a file the region is that line; in a plain text it is the loop itself. There is none
-    where that is not certain: in files of other kinds, or which are no longer there. Memory does not grow with the
-    number of findings. LzsError when it cannot be written.
+    Where a record is a line of its file, the region is that line; in a plain text it is the loop itself. There is no
+    region where neither is certain. Memory does not grow with the number of findings. LzsError if the file cannot be
+    written.
     """
     # The list of results is the last thing in the log, so that it can be written as it comes.
     head = json_html(_log(summary))
@@ -102,8 +99,8 @@ def _level(code: Rule) -> str:
 
 
 def _result(record: Audited, finding: Finding) -> dict[str, Any]:
-    where = _place(record.file, record.number + 1 if _of(record.file, _LINES) and _has_lines(record.file) else 0)
-    if _of(record.file, _PLAIN) and len(record.texts) == 1 and _is_all_of(record.file, record.texts[0][1]):
+    where = _place(record.file, record.line)
+    if record.file.lower().endswith(_PLAIN) and len(record.texts) == 1 and _is_all_of(record.file, record.texts[0][1]):
         where["region"] = _region(record.texts[0][1], finding)
     return {
         "ruleId": finding.rule,
@@ -142,7 +139,7 @@ def _message(record: Audited, finding: Finding) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a message in which nothing is a link, [text](address), or a place for an argument, {0}."""
+    """Return a message in which nothing is a link, [text](address), or a placeholder, {0}."""
     return re.sub(r"[\\\[\]]", r"\\\g<0>", scalar(text)).replace("{", "{{").replace("}", "}}")
 
 
@@ -154,20 +151,8 @@ def _region(text: str, finding: Finding) -> dict[str, int]:
     return region
 
 
-@lru_cache(maxsize=1)
-def _has_lines(file: str) -> bool:
-    """Return whether a record is a line of it: it may be one JSON text, whatever its name, or part of a zip."""
-    try:
-        if not os.path.isfile(file):
-            return False
-        with open(file, "rb") as opened:
-            return container(opened.read(WINDOW)) == "lines"
-    except (OSError, ValueError):
-        return False
-
-
 def _is_all_of(file: str, text: str) -> bool:
-    """Return whether a text is all of a file, byte by byte: with reasoning in it, or in UTF-16, it is only a part."""
+    """Return whether a text is the whole file: one with reasoning, or in UTF-16, has another number of bytes."""
     try:
         return os.path.getsize(file) == len(text.encode("utf-8", "surrogatepass"))
     except (OSError, ValueError):
@@ -183,7 +168,3 @@ def _place(file: str, line: int) -> dict[str, Any]:
     if line:
         place["region"] = {"startLine": line}
     return place
-
-
-def _of(file: str, endings: tuple[str, ...]) -> bool:
-    return file.lower().endswith(endings)

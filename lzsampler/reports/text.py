@@ -1,4 +1,4 @@
-"""Text that somebody else wrote, made safe to show, and numbers in the form that people read."""
+"""Text from strangers, made safe to show, and numbers in the form that people read."""
 
 import json
 import re
@@ -7,7 +7,9 @@ from typing import Any
 
 _SPACE = re.compile(r"\s+")
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
-_STEERING = frozenset(("Cc", "Cf", "Cs"))  # controls, invisible ones (direction, joiners, tags), halves of surrogates
+_STEERING = frozenset(("Cc", "Cf", "Cs"))  # controls, invisible ones (direction, tags), halves of surrogates
+_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji are spelt with them; they steer nothing
+_NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What ends or opens something in HTML, and what line readers cut at though JSON lets it stand.
 _JSON_HTML = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\x7f\x85\u2028\u2029"}
@@ -17,17 +19,18 @@ _JSON_LINE = {ord(c): f"\\u{ord(c):04x}" for c in "\x7f\x85\u2028\u2029"}
 def visible(text: str, longest: int = 300) -> str:
     """Return the first ``longest`` characters of a text as one line in which nothing steers a terminal or a browser.
 
-    White space becomes one space, with a ⏎ where it has a line end; control characters become U+FFFD.
+    White space becomes one space, with a ⏎ where it has a line end. Control characters and marks of direction become
+    U+FFFD; joiners (U+200C, U+200D) and variation selectors, which belong to the words around them, stay.
     """
     cut = text[: longest + 1]
     line = _SPACE.sub(lambda space: " ⏎ " if _LINE_ENDS & set(space[0]) else " ", cut[:longest]).strip(" ")
-    shown = "".join("\ufffd" if unicodedata.category(c) in _STEERING else c for c in line)
+    shown = "".join("\ufffd" if unicodedata.category(c) in _STEERING and c not in _JOINERS else c for c in line)
     return shown + "…" if len(cut) > longest else shown
 
 
 def columns(text: str) -> int:
     """Return how many columns of a terminal a visible text takes: 2 for wide characters, 0 for combining ones."""
-    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me") else _wide(c) for c in text)
+    return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in _NO_WIDTH else _wide(c) for c in text)
 
 
 def _wide(character: str) -> int:
@@ -46,12 +49,12 @@ def fit(text: str, width: int) -> str:
 
 
 def scalar(text: str) -> str:
-    """Return a text that UTF-8 can hold: lone surrogates become U+FFFD."""
+    """Return a text that UTF-8 can represent: lone surrogates become U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def json_html(value: Any) -> bytes:
-    """Return JSON in UTF-8 that a script element of an HTML page can hold, whatever text is in it."""
+    """Return JSON in UTF-8 that is safe inside a script element of an HTML page, whatever text it holds."""
     return _json(value, _JSON_HTML)
 
 
@@ -66,7 +69,7 @@ def _json(value: Any, escapes: dict[int, str]) -> bytes:
 
 
 def count(n: float) -> str:
-    """Return a whole number as people read it: 12,345; from a million on 1.23 M."""
+    """Return a whole number as people read it: 12,345, and from a million on 1.23 M."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if n >= size:
             return f"{n / size:.3g} {letter}"

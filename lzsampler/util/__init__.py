@@ -1,1 +1,1 @@
-"""What several rooms need and that knows none of them: files, statistics, the marks of reasoning."""
+"""What several packages need: files and locks, statistics, cores, the marks of reasoning, the table of reports."""

@@ -1,30 +1,32 @@
-"""Files that are there whole or not at all, and folders that one process has for itself."""
+"""Files that appear whole or not at all, and folders that one process has to itself."""
 
 import os
 import secrets
 import stat
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..errors import LzsError
 
-LOCK = "lock"
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+UNFINISHED = ".tmp"  # how the names of files end that are still being written
+_LOCK, _SOFT_LOCK = "lock", "lock-soft"
+LOCKS = frozenset((_LOCK, _SOFT_LOCK))  # names of the files that `locked` leaves in a folder
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for bytes that takes the place of ``path`` when the block ends, and leaves it alone when it raises.
+def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Open a new file that replaces ``path`` when the block ends; if the block raises, ``path`` stays as it was.
 
-    A device or a pipe is written to directly. LzsError, in one line, when it cannot be written.
+    A device or a pipe is written to directly. ``durable``: the content is on the disk before the file is replaced, so
+    that it survives a power cut, too. LzsError, in one line, if the file cannot be written.
     """
-    # A link stays a link, and the file it names is replaced.
+    # A symbolic link stays one, and the file that it names is replaced.
     target = Path(os.path.realpath(path))
     try:
         mode = target.stat().st_mode if target.exists() else None
@@ -34,22 +36,23 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             with target.open("wb") as device:
                 yield device
             return
-        with _beside(target, 0o666 if mode is None else stat.S_IMODE(mode)) as file:
+        with _beside(target, 0o666 if mode is None else stat.S_IMODE(mode), durable) as file:
             yield file
     except OSError as error:
         raise LzsError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 @contextmanager
-def _beside(target: Path, mode: int) -> Iterator[BinaryIO]:
-    """Open a new file in the folder of ``target``, and rename it to that in the end."""
-    part = target.with_name(f".lzs-{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+def _beside(target: Path, mode: int, durable: bool) -> Iterator[BinaryIO]:
+    """Open a new file in the folder of ``target``, and rename it to ``target`` at the end."""
+    part = target.with_name(f".lzs-{secrets.token_hex(8)}{UNFINISHED}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(descriptor)  # or a full disk may show only after the old file is gone
+            if durable:  # or a full disk may show only after the old file is gone
+                os.fsync(descriptor)
         part.replace(target)
     except BaseException:  # Ctrl-C too
         with suppress(OSError):
@@ -59,19 +62,39 @@ def _beside(target: Path, mode: int) -> Iterator[BinaryIO]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make a folder and keep others from it, where the system can, by a file `LOCK` that stays there, empty.
+    """Make a folder if there is none, and keep other processes out of it until the block ends.
 
-    LzsError when another process is at work there, or the folder cannot be written to.
+    Where the file system has no locks (Lustre and some NFS mounts), a file with the process's number stands for one.
+    LzsError if another process holds the lock, or if the folder cannot be written to.
     """
+    from filelock import Timeout
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK).open("w")
+        lock = _lock(folder)
+    except Timeout as error:
+        raise LzsError(f"another process is using {folder}: wait until it ends, or stop it") from error
     except OSError as error:
-        raise LzsError(f"cannot write to {folder}: {error.strerror}") from error
-    with file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kernel lets go of it when the process ends
-            except OSError as error:
-                raise LzsError(f"another process is at work in {folder}: wait for it, or stop it") from error
+        raise LzsError(f"cannot write to {folder}: {error.strerror or error}") from error
+    try:
         yield
+    finally:
+        lock.release()
+
+
+def _lock(folder: Path) -> "BaseFileLock":
+    """Return a lock of the folder that this process holds. Timeout if another one holds it."""
+    from filelock import FileLock, SoftFileLock, Timeout
+
+    lock: BaseFileLock = FileLock(folder / _LOCK)
+    try:
+        with warnings.catch_warnings():
+            # filelock's own way out would take a lock file that was left by a file system with locks for a held one.
+            warnings.filterwarnings("error", message="flock not supported")
+            lock.acquire(timeout=0)
+    except Timeout:
+        raise
+    except (OSError, NotImplementedError, UserWarning):  # no locks on this file system, or no permission to write
+        lock = SoftFileLock(folder / _SOFT_LOCK)
+        lock.acquire(timeout=0)
+    return lock

@@ -1,4 +1,4 @@
-"""All formats, in the order in which a file is tried: those that tell themselves surely come first."""
+"""All formats, in the order in which they are tried on a file: the most distinctive come first."""
 
 from ..reading import slot
 from ..reading.format import Format

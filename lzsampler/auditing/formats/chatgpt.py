@@ -8,7 +8,7 @@ from ..reading.messages import groups, name, text_of
 
 
 def matches(row: Any) -> bool:
-    """Tell a conversation by its mapping."""
+    """Recognise a conversation by its mapping."""
     return isinstance(row, dict) and isinstance(row.get("mapping"), dict)
 
 

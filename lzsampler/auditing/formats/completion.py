@@ -23,7 +23,7 @@ _REASONING = ("reasoning_content", "reasoning", "thinking")
 
 
 def matches(row: Any) -> bool:
-    """Tell a row by one of the keys that hold an answer."""
+    """Recognise a row by one of the keys that hold an answer."""
     return isinstance(row, dict) and any(isinstance(row.get(key), str | list) for key in _ANSWERS)
 
 
@@ -31,7 +31,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield the answer, or each of several; a list of messages is a conversation."""
     key = next((key for key in _ANSWERS if row.get(key) is not None), None)
     if key is None:
-        raise NoTextError(f"there is none of {', '.join(_ANSWERS)}")
+        raise NoTextError(f"the row has none of {', '.join(_ANSWERS)}")
     found, id = groups(row, source.by), name(row)
     reasoning = next((row[key] for key in _REASONING if isinstance(row.get(key), str)), None)
     answers = row[key]

@@ -8,7 +8,7 @@ from ..reading.messages import groups, is_model, scalar, turns
 
 
 def matches(row: Any) -> bool:
-    """Tell a log by its `eval` and samples, a sample by its epoch and output."""
+    """Recognise a log by its `eval` and samples, a sample by its epoch and output."""
     if not isinstance(row, dict):
         return False
     return ({"eval", "samples"} <= row.keys() and isinstance(row["eval"], dict)) or {

@@ -12,7 +12,7 @@ _NAME = re.compile(r"details_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+\.parquet")
 
 
 def matches(row: Any) -> bool:
-    """Tell a row by `model_response`."""
+    """Recognise a row by `model_response`."""
     return isinstance(row, dict) and isinstance(row.get("model_response"), dict) and "text" in row["model_response"]
 
 
@@ -34,7 +34,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     texts = response["text"] if isinstance(response["text"], list) else [response["text"]]
     reasonings = response.get("reasonings") or []
     if not any(isinstance(text, str) for text in texts):
-        raise NoTextError("there is no text: log-likelihoods of given answers")
+        raise NoTextError("there is no text, only log-likelihoods of given answers")
     for i, text in enumerate(texts):
         reasoning = reasonings[i] if i < len(reasonings) else None
         yield Message(text, reasoning, None if id is None else str(id), found)

@@ -10,7 +10,7 @@ _KEYS = {"stop_type", "tokens_predicted", "generation_settings", "stopped_limit"
 
 
 def matches(row: Any) -> bool:
-    """Tell an answer by `content` and one of the keys that only this server has."""
+    """Recognise an answer by `content` and one of the keys that only this server has."""
     return isinstance(row, dict) and "content" in row and bool(_KEYS & row.keys())
 
 

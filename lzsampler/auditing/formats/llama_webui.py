@@ -19,7 +19,7 @@ _ENDS = {
 
 
 def matches(row: Any) -> bool:
-    """Tell a session by the type of its first line, the older form by `conv`."""
+    """Recognise a session by the type of its first line, the older form by `conv`."""
     if not isinstance(row, dict):
         return False
     if row.get("type") == "session":

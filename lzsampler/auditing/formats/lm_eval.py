@@ -13,11 +13,11 @@ from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
-_NO_ANSWER = "log-likelihoods of given answers: nothing was generated"
+_NO_ANSWER = "nothing was generated: the file holds log-likelihoods of given answers"
 
 
 def matches(row: Any) -> bool:
-    """Tell a sample by `resps` and `doc`."""
+    """Recognise a sample by `resps` and `doc`."""
     return isinstance(row, dict) and "resps" in row and ("doc" in row or "doc_id" in row)
 
 
@@ -63,7 +63,7 @@ def _settings(arguments: Any) -> dict[str, Any]:
 def _texts(responses: Any) -> Iterator[str]:
     """Yield the texts of [[text, ...], ...]; log-likelihoods are pairs, one level below."""
     if not isinstance(responses, list):
-        raise TypeError("resps is no list")
+        raise TypeError("resps is not a list")
     for response in responses:
         for text in response if isinstance(response, list) else [response]:
             if isinstance(text, str):

@@ -8,7 +8,7 @@ from ..reading.messages import MODEL, content, finished, groups, scalar
 
 
 def matches(row: Any) -> bool:
-    """Tell a conversation by messages that have versions."""
+    """Recognise a conversation by messages that have versions."""
     messages = row.get("messages") if isinstance(row, dict) else None
     if not isinstance(messages, list):
         return False

@@ -8,13 +8,16 @@ from ..reading.messages import groups, name, written
 
 
 def matches(row: Any) -> bool:
-    """Tell a transcript by the version of the program that wrote it."""
+    """Recognise a transcript by the version of the program that wrote it."""
     return isinstance(row, dict) and "lzsampler" in row and "messages" in row
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the last message: those of the assistant before it are a part of the prompt."""
-    found = groups({**row["settings"], **row, "model": row["model"]["name"]}, source.by)
+    """Yield the last message: those of the assistant before it are a part of the prompt.
+
+    A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`.
+    """
+    found = groups({**row["settings"], **row, **row.get("eval", {}), "model": row["model"]["name"]}, source.by)
     made = written(row["messages"][-1], found, name(row))
     if made is not None:
         yield made

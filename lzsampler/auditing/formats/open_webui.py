@@ -25,7 +25,7 @@ def _history(row: Any) -> Any:
 
 
 def matches(row: Any) -> bool:
-    """Tell a chat by its history, under `chat` or, in old exports, at the top."""
+    """Recognise a chat by its history, under `chat` or, in old exports, at the top."""
     if not isinstance(row, dict):
         return False
     history = _history(row)

@@ -8,7 +8,7 @@ from ..reading.messages import groups, name, turn, turns
 
 
 def matches(row: Any) -> bool:
-    """Tell a conversation by `messages`, a single message by its role and content."""
+    """Recognise a conversation by `messages`, a single message by its role and content."""
     if not isinstance(row, dict):
         return False
     messages = row.get("messages")

@@ -18,7 +18,7 @@ def _body(row: dict[str, Any]) -> Any:
 
 
 def matches(row: Any) -> bool:
-    """Tell an answer by `choices`, Responses' `output` or ollama's `message`; a failed one by its `custom_id`."""
+    """Recognise an answer by `choices`, Responses' `output` or ollama's `message`; a failed one by its `custom_id`."""
     if not isinstance(row, dict):
         return False
     body = _body(row)

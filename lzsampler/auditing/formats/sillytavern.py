@@ -8,7 +8,7 @@ from ..reading.messages import groups
 
 
 def matches(row: Any) -> bool:
-    """Tell a chat by its header, or by a message where the header is damaged."""
+    """Recognise a chat by its header, or by a message where the header is damaged."""
     if not isinstance(row, dict):
         return False
     return {"user_name", "character_name"} <= row.keys() or {"is_user", "mes"} <= row.keys()

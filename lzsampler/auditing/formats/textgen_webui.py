@@ -9,7 +9,7 @@ _GREETING = "<|BEGIN-VISIBLE-CHAT|>"  # in the user's place, before what the cha
 
 
 def matches(row: Any) -> bool:
-    """Tell a chat by its two histories, in either spelling."""
+    """Recognise a chat by its two histories, in either spelling."""
     return isinstance(row, dict) and ({"internal", "visible"} <= row.keys() or {"data", "data_visible"} <= row.keys())
 
 

@@ -1,5 +1,5 @@
-"""Transcripts of every kind to records: shard.py finds files and cuts them, read.py reads a shard (docs/formats.md).
+"""From transcripts to records: shard.py finds files and cuts them, read.py reads a shard (docs/formats.md).
 
-A format is a file of ../formats behind the interface of format.py; messages.py has what they share. sniff.py recognises
-formats, decode.py and parquet.py unpack.
+A format is a module of ../formats with the interface of format.py; messages.py has what the formats share. sniff.py
+recognises formats; decode.py and parquet.py unpack files.
 """

@@ -7,12 +7,27 @@ import io
 import json
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from ...errors import LzsError
+from ...errors import MissingExtra
+
+
+def _library_of_zstd() -> Any:
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError:
+        return None
+    return zstd
+
+
+ZSTD = _library_of_zstd()
 
 MAX_LINE = 512 << 20  # bytes; a longer one is skipped, so that memory stays bounded
 MAX_DOCUMENT = 2 << 30  # bytes of a file that can only be read whole
@@ -21,23 +36,23 @@ BUFFER = 1 << 20
 Stream = Any  # an io.BufferedReader, which is generic in some versions of typeshed only
 
 # What reading a damaged stream raises.
-STREAM_ERRORS = (OSError, EOFError, zlib.error)
+STREAM_ERRORS = (OSError, EOFError, zlib.error, *(() if ZSTD is None else (ZSTD.ZstdError,)))
 
 _ZIP_ZSTD, _ZIP_HEADER, _ENCRYPTED = 93, 30, 1  # APPNOTE of PKWARE 6.3.10: 4.4.5, 4.3.7, 4.4.4
-_CHUNK = 4096  # compressed bytes: a text that loops becomes thousands of times as long
+_WINDOW_LOG = 31  # the largest there is: files of `zstd --ultra --long=31` are read, too
 _BETWEEN = re.compile(r"[\s,]*")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class JsonError(ValueError):
-    """Bytes that are no JSON; the message says why."""
+    """The bytes are not JSON; the message says why."""
 
 
 def loads(data: bytes) -> Any:
-    """Return the value of a JSON text, by orjson where it is installed. `JsonError` when it is none.
+    """Return the value of a JSON text, parsed by orjson if it is installed. `JsonError` if it is not JSON.
 
-    What orjson refuses and the standard library reads is read: lone surrogates and invalid UTF-8 become U+FFFD,
-    control characters in strings, NaN and Infinity stand.
+    What orjson refuses is parsed by the standard library: lone surrogates and invalid UTF-8 become U+FFFD, and control
+    characters in strings, NaN and Infinity are accepted.
     """
     fast = _orjson()
     if fast is not None:
@@ -53,15 +68,15 @@ def loads(data: bytes) -> Any:
         cut = " (it is cut off)" if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated") else ""
         raise JsonError(f"not JSON: {error.msg} at character {error.pos}{cut}") from None
     except RecursionError:
-        raise JsonError("not read: nested too deeply") from None
+        raise JsonError("not read: it is nested too deeply") from None
     except ValueError as error:  # an integer of thousands of digits
         raise JsonError(f"not read: {error}") from None
 
 
 def elements(data: bytes) -> tuple[list[Any], str]:
-    """Return the elements of a JSON array up to where it is damaged, and what is wrong there, "" for nothing.
+    """Return the elements of a JSON array up to where it is damaged, and what is wrong there ("" if nothing is).
 
-    A text that is no array is its only element. `JsonError` when there is none.
+    A text that is not an array is its own only element. `JsonError` if not even the first element can be parsed.
     """
     try:
         value = loads(data)
@@ -107,15 +122,13 @@ def compression(data: bytes) -> str:
 
 @contextlib.contextmanager
 def opened(path: str, packed: str) -> Iterator[Stream]:
-    """Open a file that is packed as `compression` says. LzsError when what unpacks it is not installed."""
+    """Open a file that is packed as `compression` says. MissingExtra if what unpacks it is not installed."""
     with open(path, "rb", BUFFER) as file:
         if not packed:
             yield file
-        elif packed == "gz":
-            with gzip.GzipFile(fileobj=file) as unpacked, buffered(unpacked) as stream:
-                yield stream
         else:
-            with io.BufferedReader(_Zstd(file), BUFFER) as stream:
+            unpack = _gzip if packed == "gz" else _zstd
+            with unpack(file) as unpacked, buffered(unpacked) as stream:
                 yield stream
 
 
@@ -123,7 +136,8 @@ def opened(path: str, packed: str) -> Iterator[Stream]:
 def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
     """Open a file of a zip; raises as zipfile does.
 
-    In logs of inspect-ai they are packed by zstd, which zipfile knows from Python 3.14 on, and in several frames.
+    In logs of inspect-ai they are packed by zstd in several frames. Python's zipfile knows zstd from 3.14 on, and reads
+    the first frame only.
     """
     info = archive.getinfo(name)
     if info.compress_type != _ZIP_ZSTD:
@@ -138,7 +152,8 @@ def member(archive: zipfile.ZipFile, name: str) -> Iterator[Stream]:
             if len(header) < _ZIP_HEADER or not header.startswith(b"PK\x03\x04"):
                 raise zipfile.BadZipFile(f"Bad magic number for file header of {name!r}")
             file.seek(sum(struct.unpack("<HH", header[-4:])), io.SEEK_CUR)  # name and extra field
-            with io.BufferedReader(_ZstdMember(_Part(file, info.compress_size), info), BUFFER) as stream:
+            unpacked = _zstd(_Part(file, info.compress_size))
+            with unpacked, io.BufferedReader(_Checked(unpacked, info), BUFFER) as stream:
                 yield stream
 
 
@@ -148,7 +163,7 @@ def buffered(stream: Any) -> Stream:
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream that gives what it has before it raises: a large read of gzip's own would lose it."""
+    """A stream that returns what it has read before it raises; a large read of gzip's own stream would lose that."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -162,46 +177,15 @@ class _Piecewise(io.RawIOBase):
         return len(piece)
 
 
-class _Zstd(io.RawIOBase):
-    """The bytes of zstd frames. Unlike zstandard's own reader it raises EOFError where the last one is cut off."""
+def _gzip(file: Any) -> Any:
+    return gzip.GzipFile(fileobj=file)
 
-    def __init__(self, file: Any) -> None:
-        try:
-            import zstandard
-        except ImportError as error:
-            raise LzsError('zstandard is needed for what zstd has packed: pip install "lzsampler[audit]"') from error
-        self._file, self._error = file, zstandard.ZstdError
-        self._unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
-        self._frame: Any = None
-        self._packed, self._out, self._at = b"", b"", 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while self._at == len(self._out):
-            packed = self._packed or self._file.read(_CHUNK)
-            self._packed = b""
-            if not packed:
-                if self._frame is not None:
-                    raise EOFError("the zstd stream ends inside a frame")
-                return 0
-            self._unpack(packed)
-        view = memoryview(buffer).cast("B")
-        n = min(len(view), len(self._out) - self._at)
-        view[:n] = self._out[self._at : self._at + n]
-        self._at += n
-        return n
-
-    def _unpack(self, packed: bytes) -> None:
-        if self._frame is None:
-            self._frame = self._unpacker.decompressobj()
-        try:
-            self._out, self._at = self._frame.decompress(packed), 0
-        except self._error as error:
-            raise OSError(f"damaged zstd stream: {error}") from None
-        if self._frame.eof:
-            self._packed, self._frame = self._frame.unused_data, None
+def _zstd(file: Any) -> Any:
+    """Return the bytes of zstd frames as a stream. MissingExtra if the library is not installed."""
+    if ZSTD is None:
+        raise MissingExtra('files packed by zstd need backports.zstd: pip install "lzsampler[audit]"')
+    return ZSTD.ZstdFile(file, options={ZSTD.DecompressionParameter.window_log_max: _WINDOW_LOG})
 
 
 class _Part:
@@ -216,11 +200,11 @@ class _Part:
         return piece
 
 
-class _ZstdMember(_Zstd):
-    """The same of a file in a zip, which has a checksum of its own."""
+class _Checked(_Piecewise):
+    """The stream of a file in a zip, which has a checksum of its own."""
 
-    def __init__(self, file: Any, info: zipfile.ZipInfo) -> None:
-        super().__init__(file)
+    def __init__(self, stream: Any, info: zipfile.ZipInfo) -> None:
+        super().__init__(stream)
         self._info, self._crc = info, 0
 
     def readinto(self, buffer: Any) -> int:
@@ -265,7 +249,7 @@ def whole(stream: Stream) -> tuple[bytes, str]:
 
 
 def stream_reason(error: BaseException) -> str:
-    """Return in a few words what is wrong with a stream."""
+    """Return what is wrong with a stream, in a few words."""
     if isinstance(error, EOFError):
         return "the compressed stream is cut off here; what came before it was read"
     if isinstance(error, OSError) and error.strerror:

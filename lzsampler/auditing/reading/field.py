@@ -1,4 +1,4 @@
-"""Any JSON, JSONL or Parquet: the texts that a path of the user's reaches (`--field`)."""
+"""Any JSON, JSONL or Parquet: the texts at a path that the user gives (`--field`)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from .path import parse, values
 
 
 def format_of(field: str) -> Format:
-    """Return the format that reads what stands at a path in every row. ValueError when it is no path."""
+    """Return the format that reads the texts at a path in every row. ValueError if it is not a path."""
     path = parse(field)
     if path[0] is None and len(path) > 1:  # [*].text of an array: its elements are the rows
         path = path[1:]

@@ -1,8 +1,8 @@
 """The interface between a format and the machinery that reads files: rows in, messages out.
 
-A row is one JSON value: a line of JSONL, an element of a JSON array, the whole of another JSON file, or a row of a
-Parquet file. A format says whether a row is one of its own, and which messages of the model are in it. It may take a
-row apart as if it were well formed: what that raises becomes a `BadRecord`.
+A row is one JSON value: a line of JSONL, an element of a JSON array, the whole of any other JSON file, or a row of a
+Parquet file. A format says whether a row is in this format, and which messages of the model are in it. It may take a
+row apart as if it were well formed: an exception makes it a `BadRecord`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,10 +13,10 @@ _NO_GROUPS: Mapping[str, str] = {}
 
 
 class Message(NamedTuple):
-    """One message that a model wrote, as a format finds it; None is a text that is not there.
+    """One message that a model wrote, as a format finds it; None stands for a text that is not there.
 
-    ``reasoning`` None: it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` None: the row has
-    none. ``number`` replaces that of the row where the row is a whole file.
+    If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
+    row has none. ``number`` replaces the number of the row if the row is a whole file.
     """
 
     answer: str | None
@@ -28,14 +28,16 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """The file that rows come from. ``head``: what its first row told (`Format.head`).
+    """The file that rows come from. ``head``: what its first row says of all (`Format.head`).
 
-    ``by``: names of further groups that are wanted of a row. ``state``: a format's own, for as long as the file lasts.
+    ``by``: keys of a row that are wanted as groups, too. ``packed``: the file is compressed or inside a zip, so that no
+    line of it is a row. ``state``: the format's own, kept until the end of the file.
     """
 
     file: str
     head: Mapping[str, str]
     by: tuple[str, ...]
+    packed: bool = False
     state: dict[str, Any] = field(default_factory=dict)
 
 
@@ -47,10 +49,10 @@ def _no_head(file: str, row: Any) -> dict[str, str]:
 class Format:
     """One format. ``name``: for `--format`. ``help``: one line.
 
-    ``matches``: whether a row is of this format, from its keys. ``messages``: what the model wrote in a row.
-    ``head``: what every shard must know of the file's name and first row; it raises `NoTextError` when nothing in
-    the file was generated. ``columns``: those of a Parquet file that are read, dots into structs. ``cut``: rows do not
-    depend on those before them, so that a file of lines may be cut into shards.
+    ``matches``: whether a row is in this format, judged by its keys. ``messages``: what the model wrote in a row.
+    ``head``: what every shard has to know from the file's name and first row; it raises `NoTextError` if nothing in the
+    file was generated. ``columns``: the columns of a Parquet file that are read, with dots for fields of structs.
+    ``cut``: whether rows do not depend on those before them, so that a file of lines may be cut into shards.
     """
 
     name: str
@@ -63,4 +65,4 @@ class Format:
 
 
 class NoTextError(ValueError):
-    """Nothing in this row or file was written by a model; the message says what it is instead."""
+    """A model wrote nothing in this row or file; the message says what it holds instead."""

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from .format import Message, NoTextError
+from .path import Path, parse, values
 
 # Who the model is, in `role` or `from`.
 MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai"}
@@ -51,14 +53,14 @@ _FINISHED = {
 
 
 def text_of(value: Any) -> str | None:
-    """Return a text that may be a list of texts or of parts; None when there is none. TypeError for another thing."""
+    """Return a text, which may be given as a list of texts or of parts; None if there is none. TypeError for others."""
     return content(value)[1]
 
 
 def content(value: Any) -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of a message's content: a text, or parts of several kinds, as all the APIs have them.
 
-    Images, tool calls and other parts that are no text are left out. TypeError for what is neither.
+    Images, tool calls and other parts without text are left out. TypeError for any other type.
     """
     if value is None or isinstance(value, str):
         return None, value
@@ -85,7 +87,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
 
 
 def items(output: Any) -> tuple[list[str], list[str]]:
-    """Return (reasonings, answers) of the items that Responses have for an output; calls of tools are left out."""
+    """Return (reasonings, answers) of the items in the output of a Response; calls of tools are left out."""
     reasoning: list[str] = []
     answer: list[str] = []
     for item in output:
@@ -99,9 +101,9 @@ def items(output: Any) -> tuple[list[str], list[str]]:
 
 
 def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str]]) -> tuple[str, dict[str, list[str]]]:
-    """Return a text without its blocks, and those by kind: from a match of ``begin`` to one of its kind in ``ends``.
+    """Return a text without its blocks, and the blocks by kind: from a match of ``begin`` to one of ``ends[kind]``.
 
-    The kind is the first group of the match. A block without an end goes on to the end of the text.
+    The kind is the first group of the match. A block without an end reaches to the end of the text.
     """
     left: list[str] = []
     blocks: dict[str, list[str]] = {kind: [] for kind in ends}
@@ -122,12 +124,12 @@ def is_model(message: Any) -> bool:
 
 
 def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
-    """Return what the model wrote in one message; None when it is another's, or a call of tools without a word."""
+    """Return what the model wrote in a message; None if somebody else wrote it, or if it only calls tools."""
     return written(message, groups, id) if is_model(message) else None
 
 
 def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
-    """Return what stands in a message of the model, whatever role it names; None for a call of tools without a word."""
+    """Return the text of a message, whatever its role; None if it only calls tools."""
     value = message["content"] if "content" in message else message.get("value")
     inside, answer = (None, value) if isinstance(value, str) else content(value)
     reasoning = None
@@ -147,7 +149,7 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> M
 
 
 def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Iterator[Message]:
-    """Return the messages of the model in a conversation. TypeError when it is none, NoTextError without any."""
+    """Yield the messages of the model in a conversation. TypeError if it is not a list, NoTextError without any."""
     if not isinstance(conversation, list):
         raise TypeError(f"the conversation is {_kind(conversation)}")
     silent = True
@@ -158,11 +160,11 @@ def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Itera
             if made is not None:
                 yield made
     if silent:
-        raise NoTextError("no message of the model")
+        raise NoTextError("the conversation has no message of the model")
 
 
 def name(row: Mapping[str, Any]) -> str | None:
-    """Return the id that a row has of its own."""
+    """Return the id of a row, None if it has none."""
     for key in NAME_KEYS:
         value = row.get(key)
         if value is not None and isinstance(value, _ID) and value != "":
@@ -171,9 +173,10 @@ def name(row: Mapping[str, Any]) -> str | None:
 
 
 def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the groups that a row names itself, at its top or, failing that, among its settings.
+    """Return the groups of a row, from its own keys or else from its settings.
 
-    A key that is the group's own name goes before its other spellings.
+    A key that is the name of the group has precedence over other spellings. ``by``: further keys that are wanted, or
+    paths to nested ones, such as "eval.kind".
     """
     found: dict[str, str] = {}
     deeper: list[dict[str, Any]] = []
@@ -195,16 +198,31 @@ def groups(row: Mapping[str, Any], by: tuple[str, ...] = ()) -> dict[str, str]:
         for place in (row, *deeper):
             if key not in found and (told := scalar(place.get(key))) is not None:
                 found[key] = told
+        if key not in found and (path := _nested(key)) is not None:
+            for value in values(row, path):
+                if (told := scalar(value)) is not None:
+                    found[key] = told
+                    break
     return found
 
 
+@lru_cache(maxsize=64)
+def _nested(key: str) -> Path | None:
+    """Return the path to a nested key, None for a plain one and for what is not a path."""
+    try:
+        path = parse(key)
+    except ValueError:
+        return None
+    return path if len(path) > 1 else None
+
+
 def finished(reason: str) -> str:
-    """Return a finish reason in the words of OpenAI's interface where it has one."""
+    """Return a finish reason under the name that OpenAI's interface has for it, if any."""
     return _FINISHED.get(reason, reason)
 
 
 def scalar(value: Any) -> str | None:
-    """Return a value as a group's name; None for what is no scalar."""
+    """Return a value as the name of a group; None if it is not a scalar."""
     if type(value) is str:  # before all else: this is called for every key of every row
         return value or None
     if isinstance(value, bool):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import LzsError
+from ...errors import MissingExtra
 
 _BATCH = 4 << 20  # bytes, unpacked, that are turned into rows at once
 _MAX_ROWS = 4096
@@ -16,7 +16,7 @@ def _opened(path: str) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise LzsError('pyarrow is needed for Parquet files: pip install "lzsampler[audit]"') from error
+        raise MissingExtra('Parquet files need pyarrow: pip install "lzsampler[audit]"') from error
     try:
         with pyarrow.parquet.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
             yield file
@@ -44,7 +44,7 @@ def _value(column: Any) -> Any:
 
 
 def rows(path: str, start: int, end: int, columns: list[str] | None) -> Iterator[Any]:
-    """Yield the rows of row groups start..end-1 as objects, of some columns; an exception instead of a bad one.
+    """Yield the rows of row groups start..end-1 as objects, with some of the columns; an exception for a bad row.
 
     OSError for a damaged file. Memory: a page of every column, and some megabytes of rows.
     """

@@ -11,13 +11,15 @@ _STEP = re.compile(
 
 
 def parse(text: str) -> Path:
-    """Return the steps of a path. ValueError, with the place, when it is none."""
+    """Return the steps of a path. ValueError, with the place, if it is not a path."""
     steps: list[str | int | None] = []
     at = 0
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None or (at == 0 and text.startswith(".")) or (at and found["key"] and text[at] != "."):
-            raise ValueError(f"field {text!r} is no path (at character {at}): write it like choices[*].message.content")
+            raise ValueError(
+                f"field {text!r} is not a path (at character {at}): write it like choices[*].message.content"
+            )
         steps.append(None if found["all"] else int(found["index"]) if found["index"] else found["key"] or found["odd"])
         at = found.end()
     if not steps:
@@ -26,7 +28,7 @@ def parse(text: str) -> Path:
 
 
 def values(row: Any, path: Path) -> list[Any]:
-    """Return all that a path reaches in a row, in order; nothing where a step leads nowhere."""
+    """Return all values at a path in a row, in order; none if a step leads nowhere."""
     found = [row]
     for step in path:
         if step is None:

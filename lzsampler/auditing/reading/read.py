@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ...util.reasoning import split
 from ..formats import ROW_FORMATS, TEXT, by_name, text
-from ..records import BadRecord, Field, Record
+from ..records import BadRecord, Field, Record, fields_of
 from . import decode, parquet, slot
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
@@ -34,10 +33,10 @@ _MALFORMED = (TypeError, KeyError, AttributeError, IndexError, ValueError, Recur
 
 
 def read(shard: Shard) -> Iterator[Read]:
-    """Yield the records of a shard, and a `BadRecord` for every piece of it that is none, in the order of the file.
+    """Yield the records of a shard, and a `BadRecord` for every part that cannot be read, in the order of the file.
 
-    A line, row or element with several messages of the model gives several records of the same number, the ids of which
-    differ. Only a library that is missing (LzsError) raises; a damaged file ends with a `BadRecord`.
+    A line, row or element with several messages of the model gives several records with the same number and different
+    ids. Only a library that is not installed raises (MissingExtra); a damaged file ends with a `BadRecord`.
     """
     try:
         if shard.container == "parquet":
@@ -162,7 +161,7 @@ def _is_member(name: str) -> bool:
 
 
 def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | None, number: int) -> Iterator[Read]:
-    """Yield the records of a file in a zip, or of a sample in a log, all samples of which count as one file."""
+    """Yield the records of a file in a zip, or of a sample of a log, whose samples count as one file."""
     file = f"{shard.file}/{name}"
     try:
         if head is not None:
@@ -189,13 +188,13 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
     if shard.format == TEXT or (not shard.format and file.lower().endswith((".txt", ".md"))):
         return inner
     if kept not in ("lines", "document"):
-        raise UnknownFormatError("it is no JSON")
+        raise UnknownFormatError("it is not JSON")
     formats = (shard.row_format,) if shard.format or shard.field is not None else ROW_FORMATS
     return recognised(replace(inner, container=kept), first_rows(first, kept), formats)
 
 
 def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard:
-    """Return the shard of an .eval with what its header tells, as far as it was written."""
+    """Return the shard of an .eval with what its header says, as far as that was written."""
     about: Any = {}
     for name in ("header.json", "_journal/start.json"):
         if name in names:
@@ -210,7 +209,9 @@ def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard
 
 def _slot(shard: Shard) -> Iterator[Read]:
     if shard.tokenizer is None:
-        yield BadRecord(shard.file, 0, "a slot holds tokens only: give --tokenizer MODEL.gguf, the model that wrote it")
+        yield BadRecord(
+            shard.file, 0, "a slot holds tokens, not text: give the model that wrote it with --tokenizer MODEL.gguf"
+        )
         return
     try:
         tokens = slot.tokens(shard.path or shard.file)
@@ -225,36 +226,26 @@ def _slot(shard: Shard) -> Iterator[Read]:
 
 
 def _source(shard: Shard) -> Source:
-    return Source(shard.file, dict(shard.head), shard.by)
+    return Source(shard.file, dict(shard.head), shard.by, bool(shard.packed))
 
 
 def records_of(
     format: Format, row: Any, source: Source, number: int, line: int, where: str, is_file: bool
 ) -> Iterator[Read]:
-    """Yield the records of a row; ``is_file``: it is all of the file, so that its messages are numbered."""
+    """Yield the records of a row. ``line`` counts from 1, 0: none; ``is_file``: the row is all of its file."""
     seen: dict[str, int] = {}
     try:
         for message in format.messages(row, source):
             n = number if message.number is None or not is_file else message.number
             id = str(n) if message.id is None else message.id
             count = seen[id] = seen.get(id, 0) + 1
-            yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message)
+            yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message, 0 if source.packed else line)
     except NoTextError as error:
         yield BadRecord(source.file, line, where + str(error))
     except _MALFORMED as error:
         what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-        yield BadRecord(source.file, line, f"{where}not as {format.name} has it: {what}")
+        yield BadRecord(source.file, line, f"{where}not in the form of {format.name}: {what}")
 
 
-def _record(file: str, number: int, id: str, message: Message) -> Record:
-    reasoning, answer = message.reasoning, message.answer
-    if not reasoning and answer:
-        reasoning, answer = split(answer)
-    fields: tuple[Field, ...]
-    if reasoning:
-        fields = (
-            (Field("reasoning", reasoning), Field("answer", answer)) if answer else (Field("reasoning", reasoning),)
-        )
-    else:
-        fields = (Field("answer", answer or ""),)
-    return Record(file, number, id, fields, message.groups)
+def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:
+    return Record(file, number, id, fields_of(message.answer, message.reasoning), message.groups, line)

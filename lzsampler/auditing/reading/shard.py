@@ -1,4 +1,4 @@
-"""`find`: paths to shards, the pieces of files that `read` reads one by one, in any process."""
+"""`find`: makes shards of paths; `read` reads these pieces of files one by one, in any process."""
 
 import atexit
 import glob
@@ -25,17 +25,19 @@ _TEXTS = (".txt", ".md")
 _DATA = (".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval")
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst")
+# What `lzs eval` keeps in its folder beside the transcripts.
+_EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl"))
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of a file: plain data that pickles, with nothing open.
+    """A piece of a file: plain data that can be pickled.
 
-    ``start``, ``end``: bytes of a file of lines, row groups of a Parquet file, all bytes of other files. ``first``:
-    number of its first line or row, from 0. ``format``: "" is told for each file of a zip. ``field``: the path of
-    `--field`, or None. ``size``: bytes that it stands for, which add up to those of the files (for progress). ``by``:
-    further groups. ``head``: what the first row of the file told. ``path``: where the bytes are, when that is not
-    ``file``. ``packed``: "", "gz" or "zst".
+    ``start``, ``end``: bytes of a file of lines, row groups of a Parquet file, or all bytes of another file. ``first``:
+    the number of its first line or row, from 0. ``format``: "" if it is detected for each file of a zip. ``field``: the
+    path of `--field`, or None. ``size``: the bytes that it counts for in the progress; they add up to those of the
+    files. ``by``: further groups. ``head``: what the first row of the file says about all rows. ``path``: where the
+    bytes are, if not at ``file``. ``packed``: "", "gz", "zst" or "zip".
     """
 
     file: str
@@ -54,7 +56,7 @@ class Shard:
 
     @property
     def row_format(self) -> Format:
-        """What takes the rows apart."""
+        """The format that takes the rows apart."""
         return format_of(self.field) if self.field is not None else by_name(self.format)
 
 
@@ -69,14 +71,16 @@ def find(
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
-    The order is that of ``paths``, in a folder that of names; a file that comes twice is read once. In folders only
-    files with the endings .txt .md .jsonl .ndjson .json .parquet .zip .eval (and .gz, .zst after them) and llama-server
-    slots are read; hidden ones and README files are not. ``format``: one of `FORMATS`; None tells it from each file.
-    ``field``: path of the texts in files of any JSON, instead of a format. ``by``: keys of a row that become groups
-    beside model, temperature, task, finish_reason and seed. ``tokenizer``: GGUF file for formats that hold tokens.
-    ``shard_bytes``: where a file of lines, or of Parquet, is cut, at the end of a line or row group.
+    They come in the order of ``paths``, and in a folder in the order of names; a file that occurs twice is read once.
+    In folders, slots of llama-server and files ending in .txt .md .jsonl .ndjson .json .parquet .zip .eval (also with
+    .gz or .zst after that) are read, but not hidden files, README files and the tables of `lzs eval`. ``format``: one
+    of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead of a format.
+    ``by``: keys of a row that become groups beside model, temperature, task, finish_reason and seed. ``tokenizer``: a
+    GGUF file for formats that hold tokens. ``shard_bytes``: the size after which a file of lines or of Parquet is cut,
+    at the end of a line or row group.
 
-    Raises ValueError for a format or a path that is none, LzsError when a library that the files need is not installed.
+    Raises ValueError for an unknown format or a bad path, MissingExtra if a library that the files need is not
+    installed.
     """
     asked = _Asked(format, field, tuple(by), None if tokenizer is None else os.fspath(tokenizer), shard_bytes)
     shards: list[Shard] = []
@@ -106,16 +110,16 @@ class _Asked:
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
-            raise ValueError(f"there is no format {self.format!r}: it is one of {', '.join(FORMATS)}")
+            raise ValueError(f"unknown format {self.format!r}: choose one of {', '.join(FORMATS)}")
         if self.field is not None:
             format_of(self.field)
             if self.format is not None:
-                raise ValueError("give a format or a field, not both")
+                raise ValueError("give either a format or a field, not both")
         integer("shard_bytes", self.shard_bytes, 1, 1 << 62)
 
     @property
     def nothing(self) -> bool:
-        """Whether files are told apart by what they are."""
+        """Whether the format of each file has to be detected."""
         return self.format is None and self.field is None
 
     def formats(self) -> tuple[Format, ...]:
@@ -127,7 +131,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _File:
-    """A file to read. ``named``: the user gave its name, rather than that of a folder it is in."""
+    """A file to read. ``named``: the user gave its own name, and not that of a folder."""
 
     name: str
     path: str
@@ -158,11 +162,11 @@ def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
     else:
         names = sorted(glob.glob(given, recursive=True))
         if not names:
-            yield BadRecord(given, 0, "no file has such a name")
+            yield BadRecord(given, 0, "no file matches")
     for name in names:
         if os.path.isdir(name):
             inside = list(_folder(name, asked, ()))
-            yield from inside or [BadRecord(_printable(name), 0, "nothing in the folder is read (docs/formats.md)")]
+            yield from inside or [BadRecord(_printable(name), 0, "no supported files in this folder (docs/formats.md)")]
         elif problem := _problem(name):
             yield BadRecord(_printable(name), 0, problem)
         else:
@@ -183,11 +187,12 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
         return
     here = (status.st_dev, status.st_ino)
     if here in above:
-        yield BadRecord(_printable(folder), 0, "the folder is inside itself, through a link: read once")
+        yield BadRecord(_printable(folder), 0, "a link leads back to a folder that contains it; it is read once")
         return
+    left_out = _EVALUATION if {"run.json", "transcripts.jsonl"} <= set(names) else frozenset()
     for name in names:
         path = os.path.join(folder, name)
-        if name.startswith("."):
+        if name.startswith(".") or name in left_out:
             continue
         if os.path.isdir(path):
             yield from _folder(path, asked, (*above, here))
@@ -219,18 +224,22 @@ def _problem(path: str) -> str:
     try:
         status = os.stat(path)
     except OSError as error:
-        return "the link leads nowhere" if os.path.islink(path) else f"it cannot be read: {error.strerror}"
+        return (
+            "the link points to a file that does not exist"
+            if os.path.islink(path)
+            else f"it cannot be read: {error.strerror}"
+        )
     kind = stat.S_IFMT(status.st_mode)
     if kind != stat.S_IFREG:
         kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-        return f"it is {kinds.get(kind, 'no regular file')}: give files, or - for standard input"
+        return f"it is {kinds.get(kind, 'not a regular file')}: give files, or - for standard input"
     if not os.access(path, os.R_OK):
         return "it cannot be read: Permission denied"
     return "" if status.st_size else "it is empty"
 
 
 def _spooled() -> str:
-    """Return the path of a copy of standard input, which goes when this process ends: workers read it by its name."""
+    """Return the path of a copy of standard input, by which workers read it; it is removed when this process ends."""
     with tempfile.NamedTemporaryFile(prefix="lzs-stdin-", delete=False) as copy:
         atexit.register(_remove, copy.name, os.getpid())
         shutil.copyfileobj(sys.stdin.buffer, copy, decode.BUFFER)
@@ -309,14 +318,14 @@ def _container(file: _File, head: bytes, asked: _Asked) -> Container:
         return "text"
     kept = container(head)
     if asked.format == SLOT and kept != "slot":
-        raise UnknownFormatError("it is no slot of llama-server: it does not begin with its magic number")
+        raise UnknownFormatError("it is not a slot of llama-server: it does not begin with ggsq")
     if kept is not None:
         return kept
     if b"\n{" in head and file.name.lower().endswith(_LINES):  # the first line is damaged
         return "lines"
     if asked.nothing and not file.name.lower().endswith(_DATA) and head.strip() and b"\0" not in head:
         return "text"
-    raise UnknownFormatError("it is no JSON, Parquet or zip file" if head.strip() else "there is nothing in it")
+    raise UnknownFormatError("it is not a JSON, Parquet or zip file" if head.strip() else "it is blank")
 
 
 def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Shard:
@@ -362,7 +371,9 @@ def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
     shard = recognised(shard, [row], asked.formats())
     columns = shard.row_format.columns
     if columns and isinstance(row, dict) and not {column.partition(".")[0] for column in columns} & row.keys():
-        raise UnknownFormatError(f"it has no column {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})")
+        raise UnknownFormatError(
+            f"it has no column called {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})"
+        )
     total = sum(rows for rows, _ in groups)
     start = first = rows = unpacked = 0
     for i, (n, n_bytes) in enumerate(groups):

@@ -1,7 +1,7 @@
 """Slots that llama-server saved (`--slot-save-path`): the tokens of a conversation, its prompt included.
 
 Layout (little-endian): u32 magic 0x67677371, u32 version, u32 number of tokens, int32 tokens, then the KV cache, which
-is not read (`llama_state_seq_save_file` of llama.cpp). What of it is the prompt the file does not say.
+is not read (`llama_state_seq_save_file` of llama.cpp). The file does not say which of the tokens are the prompt.
 """
 
 import struct
@@ -23,7 +23,7 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
     with open(path, "rb") as file:
         header = file.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(SLOT_MAGIC):
-            raise ValueError("it is no slot of llama-server, or it ends inside its header")
+            raise ValueError("it is not a slot of llama-server, or it ends inside its header")
         _, _, n = _HEADER.unpack(header)
         data = file.read(4 * n)
     if len(data) < 4 * n:

@@ -19,11 +19,11 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # one that is cut off
 
 
 class UnknownFormatError(ValueError):
-    """A file that cannot be read as any format; the message says why and what to do."""
+    """A file is not in any known format; the message says why and what to do."""
 
 
 def container(head: bytes) -> Container | None:
-    """Return how a file keeps its rows, None where it may be text or nothing at all."""
+    """Return how a file keeps its rows; None if it may be plain text, or blank."""
     if head.startswith(SLOT_MAGIC):
         return "slot"
     if head.startswith(b"PAR1"):
@@ -37,7 +37,7 @@ def container(head: bytes) -> Container | None:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Return whether every line is a row of its own, rather than all of them one JSON text."""
+    """Return whether every line is a row of its own, and not all of them together one JSON text."""
     rows = [line.rstrip() for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()][: _ROWS + 1]
     if rows[0].lstrip().startswith(b"["):
         return len(rows) > 1 and _parses(rows[0]) and rows[1].startswith((b"[", b"{"))
@@ -55,7 +55,7 @@ def _parses(line: bytes) -> bool:
 
 
 def first_rows(head: bytes, kept: Container) -> list[Any]:
-    """Return the first rows of a file of JSON, as much of them as there is in its first bytes."""
+    """Return the first rows of a JSON file, as far as they are in its first bytes."""
     if kept == "document":
         value = partial(head.decode("utf-8", "ignore").removeprefix("\ufeff"))
         return value[:_ROWS] if isinstance(value, list) else [value]
@@ -70,7 +70,7 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
 
 
 def partial(text: str) -> Any:
-    """Return the value that a JSON text has up to where it is cut off; None when it is no JSON so far."""
+    """Return the value that a JSON text has up to where it is cut off; None if that part is not JSON."""
     closing: list[str] = []
     at = end = 0
     before = ""
@@ -104,15 +104,15 @@ def partial(text: str) -> Any:
 
 
 def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Any]:
-    """Return the first format that knows one of the first rows, and that row. `UnknownFormatError` when none does."""
+    """Return the first format that matches one of the first rows, and that row. `UnknownFormatError` if none does."""
     for row in rows:
         for format in formats:
             if format.matches(row):
                 return format, row
     if not rows:
-        raise UnknownFormatError("there is no row in it")
+        raise UnknownFormatError("it has no rows")
     keys = next((", ".join(map(str, list(row)[:8])) for row in rows if isinstance(row, dict) and row), "")
     seen = f" (its keys: {keys})" if keys else ""
     raise UnknownFormatError(
-        f"no known format{seen}: give --field PATH, such as choices[*].message.content, or --format"
+        f"the format is not known{seen}: give --field PATH, such as choices[*].message.content, or --format"
     )

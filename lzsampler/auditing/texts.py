@@ -1,0 +1,53 @@
+"""`audit_texts`: loop rates with their intervals of texts in memory, without files."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from .findings import Tokenizer, audit_record
+from .reading.messages import scalar
+from .records import Record, fields_of
+from .rules import RuleOptions, Rules, names, takes_rules
+from .summary import Summary
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+@takes_rules
+def audit_texts(
+    texts: Iterable[str | tuple[str, Mapping[str, object]]],
+    *,
+    by: str | Sequence[str] = (),
+    tokenizer: Tokenizer | None = None,
+    **rules: "Unpack[RuleOptions]",
+) -> Summary:
+    """Audit texts, in this process and one after another, and return the figures: `audit_files` without files.
+
+    ``texts``: strings, or pairs of a string and what is known about it, such as ``(text, {"model": "a", "seed": 1})``;
+    they are taken one by one and not kept. Reasoning between the marks of a model, such as ``<think>``, is a field of
+    its own, as in files. ``by``: one or more of the names in those mappings, by which the summary is grouped; a text
+    that lacks one is in the group "". ``tokenizer`` as for `lzsampler.audit`. ``rules``: the fields of `Rules`.
+
+        summary = audit_texts((row.text, {"model": row.model}) for row in rows, by="model")
+        summary.loop_rate, wilson(summary.total.looping, summary.total.records)   # of lzsampler.util.stats
+
+    ``summary.worst`` names texts by their number, from 0. TypeError for anything that is not a text or such a pair,
+    ValueError for settings out of range.
+    """
+    if isinstance(texts, str):
+        raise TypeError("texts must be several texts, got one: use lzsampler.audit, or a list")
+    settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
+    keys = names(by)
+    found = Summary({}, keys)
+    for number, item in enumerate(texts):
+        text, about = item if isinstance(item, tuple) and len(item) == 2 else (item, {})
+        if not isinstance(text, str) or not isinstance(about, Mapping):
+            raise TypeError(f"texts[{number}] must be a text or a pair of a text and a mapping, got {item!r:.100}")
+        groups = {name: told for name, value in about.items() if (told := scalar(value)) is not None}
+        record = Record("", number, str(number), fields_of(text), groups)
+        found.add(audit_record(record, settings, tokenizer))
+    whole = Summary(json.loads(json.dumps(asdict(settings))), keys)
+    whole.merge(found)
+    return whole

@@ -1,0 +1,178 @@
+"""Comparisons: whether a text has the answer of a task.
+
+A comparison is a function of (content, answer) to bool, ``content`` being a text without its reasoning.
+"""
+
+import importlib
+import re
+from collections import deque
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from ..errors import LzsError
+
+Compare = Callable[[str, str], bool]
+
+_LONGEST = 400  # characters of a number, and decimal places of its exponent; no answer is that long
+_DECIMAL = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+"
+_OVER, _UNDER = rf"\{{\s*(?P<over>[-+−]?(?:{_DECIMAL}))\s*\}}", rf"\{{\s*(?P<under>{_DECIMAL})\s*\}}"
+_FRACTION = rf"\\[dt]?frac\s*(?:{_OVER}\s*{_UNDER}|(?P<digits>\d\d))"
+_NUMBER = re.compile(
+    rf"(?P<sign>[-+−]?)\\?\$?(?:{_FRACTION}|(?P<left>{_DECIMAL})(?:\s?/\s?(?P<right>{_DECIMAL}))?)\s?(?:\\?%)?"
+)
+_AROUND = re.compile(r"\s*(?:\\\(|\\\[|\$)?\s*(.*?)\s*(?:\\\)|\\\]|\$)?\s*\.?\s*", re.S)  # the marks of a formula
+_BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
+_BEFORE_LETTER = r"[\s*_(\[\"'$\\]*"
+# The strongest first: "the answer is B" counts before "option A", wherever they stand.
+_CHOICES = (
+    re.compile(rf"(?i:answer)[\s*_]*(?i:is|:|=)[\s:]*{_BEFORE_LETTER}(?:(?i:choice|option){_BEFORE_LETTER})?([A-Z])\b"),
+    re.compile(rf"(?i:answer|choice|option)[\s*_]*(?i:is|:)?{_BEFORE_LETTER}([A-Z])\b"),
+    re.compile(r"(?<![A-Za-z'])([A-Z])(?![A-Za-z'])"),
+)
+
+
+def exact(content: str, answer: str) -> bool:
+    """The text is the answer, apart from white space around it."""
+    return content.strip() == answer.strip()
+
+
+def contains(content: str, answer: str) -> bool:
+    """The answer is in the text, in upper or lower case."""
+    return answer.strip().casefold() in content.casefold()
+
+
+def regex(content: str, answer: str) -> bool:
+    """The answer is a pattern of Python's `re` that is found in the text."""
+    return re.search(answer, content) is not None
+
+
+def number(content: str, answer: str) -> bool:
+    r"""The last number of the text is the answer: that in its last ``\boxed{}``, after its last ``####``, or anywhere.
+
+    Numbers are decimals or fractions (3/4, ``\frac{3}{4}``), and are compared by their value: 1,200 is 1200.0, and 0.5
+    is 1/2. A dollar or percent sign does not matter.
+    """
+    found, wanted = _last_number(content), _whole_number(answer)
+    return found is not None and found == wanted
+
+
+def choice(content: str, answer: str) -> bool:
+    r"""The letter that the text chooses is the answer.
+
+    It is that in the last ``\boxed{}``; else the last one after "answer is" or "answer:"; else the last one after
+    "answer", "choice" or "option"; else the last capital letter that stands alone. Letters outside a box are capitals.
+    """
+    boxed = last_boxed(content)
+    if boxed is not None:
+        letters = _CHOICES[-1].findall(boxed.upper())
+    else:
+        letters = next((found for pattern in _CHOICES if (found := pattern.findall(content))), [])
+    return bool(letters) and letters[-1] == _letter(answer)
+
+
+COMPARISONS: dict[str, Compare] = {
+    "exact": exact,
+    "number": number,
+    "regex": regex,
+    "choice": choice,
+    "contains": contains,
+}
+
+
+def comparison(name: str) -> Compare:
+    """Return a comparison by its name or as ``module:function``, a function of (content, answer) to bool.
+
+    ValueError for an unknown name; LzsError for a function that cannot be imported, and from one that fails.
+    """
+    if name in COMPARISONS:
+        return COMPARISONS[name]
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise ValueError(f"compare must be one of {', '.join(COMPARISONS)} or module:function, got {name!r}")
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise LzsError(f"compare={name!r} cannot be imported: {error}") from error
+
+    def checked(content: str, answer: str) -> bool:
+        try:
+            return bool(found(content, answer))
+        except Exception as error:  # the user's code: anything may come out of it
+            raise LzsError(f"{name} failed: {type(error).__name__}: {error}") from error
+
+    return checked
+
+
+def check_answer(name: str, answer: str) -> None:
+    """Raise ValueError, with the reason, if no text could ever be compared with this answer. Else as `comparison`."""
+    comparison(name)
+    if name == "number" and _whole_number(answer) is None:
+        raise ValueError(f'the answer {answer!r} is not a number: give a "compare" such as "exact" or "contains"')
+    if name == "choice" and _letter(answer) is None:
+        raise ValueError(f"the answer {answer!r} is not a letter from A to Z")
+    if name == "regex":
+        try:
+            re.compile(answer)
+        except re.error as error:
+            raise ValueError(f"the answer {answer!r} is not a regular expression: {error}") from error
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Return what is inside the last ``\boxed{}`` of a text whose braces close; None if there is none."""
+    start = end = -1
+    opened: list[int] = []  # where each group that is open begins; -1 where it is not a box
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "}" and opened:
+            begin = opened.pop()
+            if begin > start:
+                start, end = begin, brace.start()
+        elif brace[0].endswith("{") and brace[0] != "\\{":
+            opened.append(-1 if brace[0] == "{" else brace.end())
+    return None if start < 0 else text[start:end]
+
+
+def _letter(answer: str) -> str | None:
+    letter = answer.strip().strip("()").upper()
+    return letter if len(letter) == 1 and "A" <= letter <= "Z" else None
+
+
+def _whole_number(answer: str) -> Fraction | None:
+    """Return the number that an answer is, None if it is anything else, or has anything beside the number."""
+    boxed = last_boxed(answer)
+    around = _AROUND.fullmatch(answer if boxed is None else boxed)
+    found = None if around is None else _NUMBER.fullmatch(around[1])
+    return None if found is None else _value(found)
+
+
+def _last_number(text: str) -> Fraction | None:
+    boxed = last_boxed(text)
+    if boxed is not None:
+        text = boxed
+    elif "####" in text:
+        text = text.rsplit("####", 1)[1]
+    found = deque(_NUMBER.finditer(text), maxlen=1)
+    return _value(found[0]) if found else None
+
+
+def _value(found: re.Match[str]) -> Fraction | None:
+    """Return the value of a match of `_NUMBER`; None if it divides by 0, or is longer than any answer."""
+    if found["digits"]:  # \frac34
+        over, under = found["digits"][0], found["digits"][1]
+    else:
+        over, under = found["over"] or found["left"], found["under"] or found["right"] or "1"
+    above, below = _decimal(over), _decimal(under)
+    if above is None or not below:
+        return None
+    value = above / below
+    return -value if found["sign"] in ("-", "−") else value
+
+
+def _decimal(text: str) -> Fraction | None:
+    if len(text) > _LONGEST:
+        return None
+    try:
+        value = Decimal(text.replace(",", "").replace("−", "-"))
+    except InvalidOperation:
+        return None
+    return Fraction(value) if not value or abs(value.adjusted()) <= _LONGEST else None

@@ -1,0 +1,86 @@
+"""Files that appear whole or not at all, and locks of folders, also where the file system has none."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lzsampler import LzsError
+from lzsampler.util.cores import physical_cores, usable_cores
+from lzsampler.util.files import LOCKS, locked, replacing
+
+HOLD = """
+import sys
+from pathlib import Path
+from lzsampler.util.files import locked
+with locked(Path(sys.argv[1])):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    path.chmod(0o640)
+
+    def fail() -> None:
+        with replacing(path, durable=durable) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert (path.read_text(), os.listdir(tmp_path)) == ("old", ["f"])
+    with replacing(path, durable=durable) as file:
+        file.write(b"new")
+        assert path.read_text() == "old"
+    assert (path.read_text(), path.stat().st_mode & 0o777, os.listdir(tmp_path)) == ("new", 0o640, ["f"])
+    with pytest.raises(LzsError, match=r"cannot write .*: it is a folder"), replacing(tmp_path):
+        pass
+
+
+def test_another_process_that_holds_the_folder_is_named_as_the_reason(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        message = f"another process is using {tmp_path}: wait until it ends, or stop it"
+        with pytest.raises(LzsError) as error, locked(tmp_path):
+            pass
+        assert str(error.value) == message
+        holder.kill()
+    with locked(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """As Lustre and some NFS mounts: the folder can be used, by one process at a time, and nothing stays locked."""
+    fcntl = pytest.importorskip("fcntl")
+    with locked(tmp_path):  # from a time when it had locks
+        pass
+
+    def no_locks(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    for _ in range(2):
+        with locked(tmp_path):
+            assert set(os.listdir(tmp_path)) == LOCKS
+            with pytest.raises(LzsError, match="another process is using"), locked(tmp_path):
+                pass
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LzsError, match=r"cannot write to .*: (Not a directory|File exists)"), locked(tmp_path / "file"):
+        pass
+
+
+def test_cores() -> None:
+    assert 1 <= physical_cores() <= usable_cores() <= (os.cpu_count() or 1)

@@ -1,0 +1,97 @@
+"""The audit of texts in memory: the same figures as of a file that holds them."""
+
+import inspect
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import numpy as np
+import pytest
+
+from lzsampler import Rules, audit, audit_files
+from lzsampler.auditing.rules import RuleOptions, names
+from lzsampler.auditing.texts import audit_texts
+from lzsampler.util.stats import wilson
+
+LOOP = "Wait, let me think. " * 30
+TEXTS = ["Fine.", LOOP, "<think>hm</think>so", f"<think>{LOOP}", "", "- " * 60]
+
+
+def test_figures_are_those_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    rows = [{"completion": text, "model": f"m{i % 2}", "temperature": i / 2} for i, text in enumerate(TEXTS)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs = [(str(row["completion"]), row) for row in rows]
+    for by in (("model", "temperature"), ("model",), ()):
+        with audit_files(file, by=by, copies=10) as expected:
+            made = audit_texts(pairs, by=by, copies=10)
+            assert made.to_json() == expected.summary.to_json()
+    assert made.total.looping == 2
+    assert made.loop_rate == 2 / 6
+    assert made.to_json()["interval"] == list(wilson(2, 6))
+    assert [record.id for record in made.worst] == ["1", "3"]
+
+
+def test_texts_are_taken_one_by_one_and_pairs_may_say_anything() -> None:
+    taken: list[int] = []
+
+    def texts() -> Iterator[Any]:
+        for i in range(4):
+            taken.append(i)
+            yield (LOOP, {"seed": i, "model": "m", "nothing": None, "list": [1]}) if i % 2 else "Fine."
+
+    made = audit_texts(texts(), by="seed")
+    assert taken == [0, 1, 2, 3]
+    assert {key: (group.records, group.looping) for key, group in made.groups.items()} == {
+        ("",): (2, 0), ("1",): (1, 1), ("3",): (1, 1)
+    }  # fmt: skip
+    assert audit_texts([]).to_json()["records"] == 0
+
+
+def test_a_tokenizer_counts_tokens() -> None:
+    def letters(text: str) -> Any:
+        return np.frombuffer(text.encode("utf-32-le"), np.int32), np.arange(len(text))
+
+    assert audit_texts([LOOP], tokenizer=letters).total.wasted_tokens == 580
+    assert audit_texts([LOOP]).total.wasted_tokens == 145
+
+
+@pytest.mark.parametrize("item", [5, None, b"bytes", ("text", "model"), ("text",), ["text", {}]])
+def test_what_is_not_a_text_is_refused_by_its_number(item: Any) -> None:
+    with pytest.raises(TypeError, match=r"texts\[1\] must be a text or a pair of a text and a mapping, got "):
+        audit_texts(["Fine.", item])
+
+
+def test_one_text_is_not_a_list_of_letters() -> None:
+    with pytest.raises(TypeError, match="texts must be several texts, got one"):
+        audit_texts(LOOP)
+    with pytest.raises(ValueError, match="copies must be from 2"):
+        audit_texts([LOOP], copies=1)
+
+
+# -- rules as keywords --
+
+
+@pytest.mark.parametrize("function", [audit, audit_files, audit_texts])
+def test_the_rules_are_in_the_signature(function: Any) -> None:
+    """Editors complete what `inspect.signature` shows."""
+    parameters = inspect.signature(function).parameters
+    assert not any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values())
+    assert {field.name: field.default for field in fields(Rules)} == {
+        name: p.default for name, p in parameters.items() if name in {field.name for field in fields(Rules)}
+    }
+
+
+def test_the_typed_options_are_the_rules() -> None:
+    assert set(get_type_hints(RuleOptions)) == {field.name for field in fields(Rules)}
+
+
+def test_one_name_or_several() -> None:
+    assert names("model") == ("model",)
+    assert names(Path("a")) == ("a",)
+    assert names(["a", Path("b")]) == ("a", "b")
+    assert names(iter("ab")) == ("a", "b")
+    with pytest.raises(TypeError, match="expected a name or a sequence of names, got 5"):
+        names(5)
