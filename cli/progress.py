@@ -1,0 +1,64 @@
+"""A progress bar on stderr for whoever watches: audit, eval and generate --prompts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from .console import console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+class Bar:
+    """A bar with share and time left, drawn from the first `update` on; nothing where nobody watches."""
+
+    def __init__(self, progress: "Progress | None", unit: str) -> None:
+        self._progress = progress
+        self._unit = unit
+        self._task = None if progress is None else progress.add_task("starting", total=None, detail="")
+
+    def update(self, done: float, total: float, detail: str | None = None) -> None:
+        """Show that ``done`` of ``total`` is done; ``detail``: what stands beside it instead of the two numbers."""
+        if self._progress is None or self._task is None:
+            return
+        shown = f"{done:,.0f}/{total:,.0f} {self._unit}" if detail is None else detail
+        self._progress.update(self._task, completed=done, total=max(total, 1), description="", detail=shown)
+        self._progress.refresh()
+
+    def say(self, what: str) -> None:
+        """Show what is being done when there is no share of it to show, such as loading a model."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, total=None, description="", detail=what)
+            self._progress.refresh()
+
+
+@contextmanager
+def progress(unit: str) -> Iterator[Bar]:
+    """Yield a bar for a number of things, which are called ``unit``; it is cleared at the end.
+
+    It is drawn on a terminal only, and not with -q. No thread refreshes it, as workers and llama.cpp are at work.
+    """
+    if not console.shows_progress:
+        yield Bar(None, unit)
+        return
+    import sys
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        BarColumn(bar_width=30),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[detail]}"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(file=sys.stderr, no_color=not console.colored(sys.stderr)),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as drawn:
+        bar = Bar(drawn, unit)
+        drawn.refresh()
+        yield bar
