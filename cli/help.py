@@ -68,12 +68,17 @@ def with_flags(message: str, command: click.Command) -> str | None:
     The message begins with the parameter. Further on, a word is taken for one only if it has an underscore, since
     "history" or "seed" may be a word like any other.
     """
-    flags = {p.name: max(p.opts, key=len) for p in command.params if isinstance(p, click.Option)}
+    flags = {p.name: flag_of(p) for p in command.params if isinstance(p, click.Option)}
     first = _FIELD.match(message)
     if first is None or first[0] not in flags:
         return None
     rest = re.sub(r"[a-z]+(?:_[a-z]+)+", lambda word: flags.get(word[0], word[0]), message[first.end() :])
     return flags[first[0]] + rest
+
+
+def flag_of(param: click.Parameter) -> str:
+    """Return the name that errors use for an option: the first long one."""
+    return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
 class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
@@ -84,7 +89,7 @@ class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gen
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number. A usage error when it is none, or too small."""
-        flag = "the number" if param is None else max(param.opts, key=len)
+        flag = "the number" if param is None else flag_of(param)
         try:
             number = self.number(value)
         except ValueError:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import click
 
+from .help import flag_of
+
 RATES = ("loop_rate", "literal_rate", "bad_rate", "accuracy")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "=": operator.gt,  # a limit: loop_rate=1% is exceeded above 1 %
@@ -39,7 +41,7 @@ def limits(rates: Sequence[str]) -> Callable[[click.Context, click.Parameter, Se
     """Return the callback of an option whose values are limits of some rates."""
 
     def parse(_: click.Context, param: click.Parameter, given: Sequence[str]) -> list[Limit]:
-        return [_limit(text, rates, max(param.opts, key=len)) for text in given]
+        return [_limit(text, rates, flag_of(param)) for text in given]
 
     return parse
 

@@ -109,7 +109,8 @@ def main() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed by whoever started us: nothing is read, and nobody reads
             setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
-    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    buffer = getattr(sys.stdout, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)  # where Python runs unbuffered, there is no buffer around it
     if type(raw) is io.FileIO:  # not a console of Windows
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(_Stdout(raw.fileno(), "w", closefd=False)),

@@ -50,8 +50,8 @@ def test_generate_prints_the_text_and_a_summary() -> None:
     assert done.stdout.endswith("\n")
     assert len(done.stdout.split()) > 8
     model, summary = done.stderr.splitlines()
-    assert "embedded model tale-7m-q8_0.gguf" in model
-    for part in ("lzs: 20 tokens, ", " tokens/s, sampling ", " µs/token; largest run ", ", rep-4 0.", ", zlib "):
+    assert "built-in demo model tale-7m-q8_0.gguf" in model
+    for part in ("lzs: 20 tokens, ", " tokens/s, sampling ", " µs/token; no loop", ", rep-4 0.", ", zlib "):
         assert part in summary
     own = generate("-n", "20", "-m", str(default_model()), PROMPT)
     assert own.stdout == done.stdout
@@ -157,8 +157,8 @@ def test_dry_breakers_and_logit_bias_reach_the_sampler() -> None:
 
 
 def test_dry_ends_a_loop_and_a_bias_forbids_a_token() -> None:
-    assert "(a loop)" in generate("-n", "200", *LOOPING).stderr
-    assert "(a loop)" not in generate("-n", "200", "--dry-multiplier", "0.8", *LOOPING).stderr
+    assert "; LOOP: 15 copies of 28 characters, rep-4" in generate("-n", "200", *LOOPING).stderr
+    assert "LOOP" not in generate("-n", "200", "--dry-multiplier", "0.8", *LOOPING).stderr
     tokens = json.loads(generate("--json", "-n", "30", PROMPT).stdout)["tokens"]
     forbidden = [word for token in set(tokens) for word in ("--logit-bias", f"{token}-inf")]
     others = json.loads(generate("--json", "-n", "30", *forbidden, PROMPT).stdout)["tokens"]
@@ -173,7 +173,7 @@ def test_stop_on_loop() -> None:
     done = generate("--stop-on-loop", *LOOPING)
     assert done.returncode == 0
     assert done.stdout.count(" I am a man, and") == 8
-    assert "lzs: stopped: 8 copies of 11 tokens from token 29\nlzs: 117 tokens, " in done.stderr
+    assert "lzs: stopped in a loop: 8 copies of 11 tokens from token 29\nlzs: 117 tokens, " in done.stderr
     assert generate("--loop-min-count", "3", "--stop-on-loop", *LOOPING).stdout.count(" I am a man, and") == 3
     assert "stopped" not in generate("-n", "150", *LOOPING).stderr
     assert "stopped" not in generate("-n", "300", "--stop-on-loop", *LOOPING[2:]).stderr  # with LZ there is no loop
@@ -183,7 +183,7 @@ def test_trim_loop_prints_and_saves_the_first_copy(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     done = generate("--stop-on-loop", "--trim-loop", "--save", str(path), *LOOPING)
     assert done.stdout.count(" I am a man, and") == 1
-    assert "from token 29, cut to the first\nlzs: 117 tokens, " in done.stderr
+    assert "from token 29; only the first copy is kept\nlzs: 117 tokens, " in done.stderr
     (record,) = lines(path)
     assert done.stdout.strip() == record["messages"][0]["content"]
     assert (record["finish_reason"], record["loop"]) == ("repetition", {"start": 29, "period": 11, "count": 8})
@@ -224,9 +224,23 @@ def test_demo() -> None:
     assert done.returncode == 0
     rows = done.stdout.splitlines()
     assert max(map(len, rows)) <= 100
-    figures = [row.partition(" | ") for row in rows if row.startswith("largest run")]
+    figures = [row.partition(" | ") for row in rows if row.startswith("LOOP: ")]
     assert len(figures) == 3
-    assert all("LOOP" in without and "LOOP" not in with_lz for without, _, with_lz in figures)
+    assert all(with_lz.startswith("no loop") for _, _, with_lz in figures)
+
+
+@pytest.mark.parametrize("columns", [80, 66, 50, 24])
+def test_demo_fits_any_terminal(columns: int) -> None:
+    """At 80 columns the line of figures was one character too long for its column, and all to the right moved."""
+    done = lzs("demo", "-n", "60", env={**os.environ, "COLUMNS": str(columns)})
+    rows = done.stdout.splitlines()
+    assert max(map(len, rows)) <= columns
+    if columns >= 66:
+        assert {row.index(" | ") for row in rows if " | " in row} == {(columns - 3) // 2}
+    else:
+        assert rows.count("-" * columns) == 6
+    figures = lzs("demo", "-q", "-n", "60", env={**os.environ, "COLUMNS": str(columns)}).stdout
+    assert len(figures) < len(done.stdout) / 2
 
 
 def test_help_is_complete_and_light() -> None:
@@ -239,8 +253,8 @@ def test_help_is_complete_and_light() -> None:
         "Sampling:",
         "LZ penalty:",
         "Stop on loop (",
-        "[default: 0.15]",
-        "[default: 512",
+        "(default: 0.15)",
+        "(default: 512)",
     ):
         assert part in done.stdout
     for command in ("generate", "info", "demo"):
