@@ -26,8 +26,14 @@ def completion(shell: str) -> None:
     click.echo(made(lzs, {}, "lzs", "_LZS_COMPLETE").source(), nl=False)
 
 
+def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from .main import COMMANDS
+
+    return [name for name in COMMANDS if name.startswith(incomplete)]
+
+
 @click.command("help", cls=GroupedCommand)
-@click.argument("command", nargs=-1)
+@click.argument("command", nargs=-1, shell_complete=_names)
 @click.pass_context
 def help_command(ctx: click.Context, command: tuple[str, ...]) -> None:
     """Show the help of COMMAND, the same as `lzs COMMAND --help`; without COMMAND, that of lzs."""

@@ -125,6 +125,7 @@ class Number(_Checked):
 
 def option(group: str, *names: str, **settings: Any) -> Callable[[F], F]:
     """Return a decorator that adds an option under the title ``group``; the help ends with its default."""
+    settings["help"] = settings["help"].replace("(default: ", f"(default:{_NO_BREAK}")
     default = settings.get("default")
     if not isinstance(default, bool | type(None)):
         shown = f"{default:g}" if isinstance(default, float) else f"{default}".replace(" ", _NO_BREAK)

@@ -180,7 +180,7 @@ def _discard_output() -> None:
 def _complain(error: BaseException, message: str, hint: str = "") -> int:
     from .console import console
 
-    if console.verbose:
+    if console.verbose and not isinstance(error, click.ClickException):
         import traceback
 
         traceback.print_exception(error)

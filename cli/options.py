@@ -184,7 +184,7 @@ sampling_options = options(
     ),
     option(
         _PENALTIES, "--sign-aware/--no-sign-aware", default=True,
-        help="multiply negative logits by R instead of dividing them (default:\xa0yes)",
+        help="multiply negative logits by R instead of dividing them (default: yes)",
     ),
     option(
         _DRY, "--dry-multiplier", **number("A"), default=0.0,
@@ -214,10 +214,10 @@ loop_options = options(
         help="end a text when its last tokens repeat one pattern over and over",
     ),
     option(
-        _STOP, "--loop-max-pattern", "max_pattern_size", **whole(), help="longest pattern, tokens (default:\xa0512)"
+        _STOP, "--loop-max-pattern", "max_pattern_size", **whole(), help="longest pattern, tokens (default: 512)"
     ),
-    option(_STOP, "--loop-min-pattern", "min_pattern_size", **whole(), help="shortest pattern, tokens (default:\xa08)"),
-    option(_STOP, "--loop-min-count", "min_count", **whole(), help="copies that make a loop (default:\xa08)"),
+    option(_STOP, "--loop-min-pattern", "min_pattern_size", **whole(), help="shortest pattern, tokens (default: 8)"),
+    option(_STOP, "--loop-min-count", "min_count", **whole(), help="copies that make a loop (default: 8)"),
     option(
         _STOP, "--trim-loop", is_flag=True,
         help="keep only the first copy; the text is printed when it is complete",
