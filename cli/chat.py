@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .console import console
-from .options import dry_breakers, open_model, with_tokens
-from .output import Output, loop_line, summary
+from .options import dry_breakers, limits_from, open_model, with_tokens
+from .output import Output, figures_of, loop_line, summary, transcript_of
 
 if TYPE_CHECKING:
     from lzsampler.llama.model import Model
@@ -24,9 +25,10 @@ _HELP = (
 def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None:
     """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
     from lzsampler import LzsError
-    from lzsampler.decoding.transcript import TranscriptFile, record
+    from lzsampler.decoding.transcript import TranscriptFile
+    from lzsampler.sampler import sequence_seed
 
-    limits: dict[str, Any] = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
+    limits = limits_from(flags)
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
         breakers = dry_breakers(params, flags)
@@ -54,14 +56,17 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
             output.finish(generation.text)
             if output.error is not None:
                 raise output.error
+            figures = figures_of(generation)
+            asked = chat.messages[:-1]
+            turn = sum(message["role"] == "assistant" for message in asked)
+            settings = replace(params, seed=sequence_seed(params.seed, turn)) if turn else params  # as `Chat` draws
             if file is not None:
-                asked = list(chat.messages)[:-1]
-                file.append(record(model, asked, params, generation, **limits, dry_breakers=breakers))
+                file.append(transcript_of(model, asked, settings, generation, figures, limits, breakers))
             if generation.loop is not None:
                 console.note(loop_line(generation.loop, trimmed=flags["trim_loop"]))
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
-            console.detail(summary(generation, params))
+            console.detail(summary(generation, settings, figures))
 
 
 def _chat(model: "Model", params: "Params", **settings: Any) -> Any:

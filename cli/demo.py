@@ -11,7 +11,7 @@ import click
 from .console import console, general_options
 from .help import GroupedCommand, option
 from .options import whole
-from .output import repeats
+from .output import figures_of, repeats
 
 if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
@@ -65,7 +65,7 @@ def demo(n_predict: int) -> None:
 
 def _block(generation: "Generation", width: int) -> list[str]:
     """Return the beginning of a text and its figures as lines of at most ``width`` characters."""
-    figures = generation.repetition
+    figures = figures_of(generation)
     last = [repeats(figures), f"rep-4 {figures.rep4:.3f}, zlib ratio {figures.zlib_ratio:.2f}"]
     shown = [line for text in last for line in textwrap.wrap(text, width)]
     if console.quiet:

@@ -11,6 +11,7 @@ from .console import console, general_options
 from .help import GroupedCommand, option, options
 from .options import (
     dry_breakers,
+    limits_from,
     loop_options,
     model_options,
     open_model,
@@ -21,7 +22,7 @@ from .options import (
     whole,
     with_tokens,
 )
-from .output import Output, loop_line, summary
+from .output import Output, figures_of, loop_line, summary, transcript_of
 
 if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
@@ -59,6 +60,8 @@ _options = options(
         _OUTPUT, "-r", "--reverse-prompt", "--stop", "stop", multiple=True, metavar="TEXT",
         help="end the text before TEXT; repeatable",
     ),
+    option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
+    option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
     option(_OUTPUT, "--no-stream", is_flag=True, help="print the text when it is complete"),
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print a JSON object (docs/transcript.md) instead of text"),
     option(_OUTPUT, "--save", type=_FILE, metavar="FILE", help="append the transcript to a JSON Lines file"),
@@ -104,30 +107,40 @@ def generate(prompt: str | None, **flags: Any) -> None:
     asked = [*system, {"role": "user", "content": text}] if chat else text
 
     from lzsampler.decoding.generate import generate as run
-    from lzsampler.decoding.transcript import TranscriptFile, record, to_line
+    from lzsampler.decoding.transcript import TranscriptFile, to_line
 
-    output = Output(live=not (flags["as_json"] or flags["no_stream"] or flags["trim_loop"]))
-    limits: dict[str, Any] = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
+    output = Output(live=not any(flags[name] for name in ("as_json", "no_stream", "trim_loop", "explain")))
+    limits = limits_from(flags)
+    hooks: dict[str, Any] = {"on_explanation": explain} if flags["explain"] else {}
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
         console.detail(f"{params}")
-        generation = run(model, asked, params, on_text=output.write, **limits)
-        breakers = dry_breakers(params, flags)
-        transcript = record(model, asked, params, generation, **limits, dry_breakers=breakers)
+        generation = run(model, asked, params, on_text=output.write, **hooks, **limits)
+        figures = figures_of(generation)
+        transcript = transcript_of(model, asked, params, generation, figures, limits, dry_breakers(params, flags))
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)
     _say_what_happened(model, generation, flags, chat=chat)
-    console.note(summary(generation, params))
+    console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
     if generation.finish_reason == "interrupted":
         raise KeyboardInterrupt
 
 
+def explain(step: Any) -> None:
+    """Print why a penalty changed a token, to stderr: a callback of `lzsampler.decoding.generate.generate`."""
+    seen = (step.token, *step.others)
+    if any(one.lz_change or one.dry_change or one.count_change or one.count_factor != 1 for one in seen):
+        click.echo(str(step), err=True)
+
+
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
     """Raise a usage error for flags that do not go together."""
     if flags["prompts"] is None:
+        if flags["conversation"] and flags["explain"]:
+            raise click.UsageError("--explain is for one text, not for -cnv: leave one of them out")
         if flags["conversation"] and flags["as_json"]:
             raise click.UsageError("--json prints one answer, but -cnv is a conversation: use --save FILE with it")
         if flags["conversation"] and flags["prompt_file"] is not None:
@@ -138,6 +151,7 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
         "-p": flags["prompt_option"],
         "-f": flags["prompt_file"],
         "-cnv": flags["conversation"] or None,
+        "--explain": flags["explain"] or None,
     }
     for name, value in given.items():
         if value is not None:

@@ -78,6 +78,10 @@ def refused(*names: str, message: str, is_flag: bool = False) -> Callable[[Any],
     return click.option(*names, hidden=True, expose_value=False, is_flag=is_flag, callback=refuse)
 
 
+def _is_on(_: click.Context, __: click.Parameter, given: str) -> bool:
+    return given == "on"
+
+
 refused_download = refused(
     "-hf",
     "-hfr",
@@ -105,6 +109,11 @@ model_options = options(
         _MODEL, "-ngl", "--n-gpu-layers", **whole(-1), default=-1,
         help="layers on the GPU, if llama-cpp-python supports one; -1\xa0is\xa0all",
     ),
+    option(
+        _MODEL, "-fa", "--flash-attn", type=click.Choice(["on", "off"]), default="off", callback=_is_on,
+        help="flash attention, which saves memory and rounds differently",
+    ),
+    option(_MODEL, "--mlock", "use_mlock", is_flag=True, help="keep the model in RAM, so that it is never swapped out"),
     refused_download,
 )  # fmt: skip
 
@@ -242,12 +251,19 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
 
     start = perf_counter()
     settings = {name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers")}
+    settings |= {name: True for name in ("flash_attn", "use_mlock") if flags[name]}
     model = Model(flags["model"] or default_model(), **settings)
     console.detail(
         f"{model.path} loaded in {perf_counter() - start:.2f} s: vocabulary {model.n_vocab:,}, context {model.n_ctx:,} "
         f"tokens, batches of {model.n_batch}, {model.n_threads} CPU thread{'s' * (model.n_threads > 1)}"
     )
     return model
+
+
+def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `generate` that are no part of `Params`."""
+    limits = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
+    return {**limits, "ignore_eos": True} if flags["ignore_eos"] else limits
 
 
 def params_from(flags: dict[str, Any]) -> "Params":

@@ -2,13 +2,14 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.generate import Generation
+    from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
     from lzsampler.sampler import Loop
 
@@ -72,9 +73,30 @@ def repeats(figures: "Repetition") -> str:
     return "no loop" if run is None else f"no loop ({run.count} copies of {run.period} characters)"
 
 
-def summary(generation: "Generation", params: "Params") -> str:
+def figures_of(generation: "Generation") -> "Repetition":
+    """Return how much a text repeats itself."""
+    from lzsampler.auditing.repetition import repetition
+
+    return repetition(generation.text)
+
+
+def transcript_of(
+    model: "Model",
+    asked: "str | Messages",
+    params: "Params",
+    generation: "Generation",
+    figures: "Repetition",
+    limits: Mapping[str, Any],
+    dry_breakers: tuple[str, ...],
+) -> dict[str, Any]:
+    """Return the transcript of a generation; ``limits``: the arguments of `generate` that it has besides."""
+    from lzsampler.decoding.transcript import record
+
+    return record(model, asked, params, generation, **limits, dry_breakers=dry_breakers)
+
+
+def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
-    figures = generation.repetition
     seed = f"seed {params.seed}; " if params.temperature > 0 else ""
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .options import dry_breakers, open_model, unescaped, with_tokens
+from .options import dry_breakers, limits_from, open_model, unescaped, with_tokens
+from .output import figures_of, transcript_of
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def write_all(params: "Params", flags: dict[str, Any]) -> None:
     that are complete are kept.
     """
     from lzsampler.decoding.many import Request, generate_many
-    from lzsampler.decoding.transcript import TranscriptFile, record, to_line
+    from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
 
     rows = _rows(flags)
-    limits: dict[str, Any] = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
+    limits = limits_from(flags)
     waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
     with ExitStack() as stack:
         file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
@@ -64,7 +65,8 @@ def write_all(params: "Params", flags: dict[str, Any]) -> None:
         try:
             for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"]):
                 row, settings = request.id, request.params
-                transcript = record(model, row.prompt, settings, generation, **limits, dry_breakers=breakers)
+                figures = figures_of(generation)
+                transcript = transcript_of(model, row.prompt, settings, generation, figures, limits, breakers)
                 waiting[row.number] = {**transcript, "id": row.id}
                 tokens += generation.completion_tokens
                 while written in waiting:

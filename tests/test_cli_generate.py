@@ -1,6 +1,8 @@
 """`lzs generate` in its other modes: flags of llama.cpp, many prompts, a conversation, what it hints at."""
 
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +92,45 @@ def test_what_lzs_does_not_do_is_said_in_one_line(arguments: tuple[str, ...], me
     line, hint = done.stderr.splitlines()
     assert (done.returncode, done.stdout, hint) == (2, "", "Try 'lzs generate --help' for help.")
     assert message in line
+
+
+def takes(function: str, name: str) -> bool:
+    """Whether a function of the library has a keyword yet."""
+    from lzsampler.decoding.generate import generate as of_generate
+    from lzsampler.llama.model import Model
+
+    return name in inspect.signature({"generate": of_generate, "Model": Model}[function]).parameters
+
+
+def test_flash_attention_and_mlock_reach_the_model() -> None:
+    if not takes("Model", "flash_attn"):
+        pytest.skip("Model takes no flash_attn")
+    used = [settings(*flags)["flash_attn"] for flags in ((), ("-fa", "on"), ("--flash-attn", "off"))]
+    assert used == [False, True, False]
+    assert generate("-n", "1", "--mlock", PROMPT).returncode == 0
+    done = generate("-fa", PROMPT, "x")
+    assert (done.returncode, "is not one of 'on', 'off'" in done.stderr) == (2, True)
+
+
+def test_ignore_eos_goes_on() -> None:
+    if not takes("generate", "ignore_eos"):
+        pytest.skip("generate takes no ignore_eos")
+    asked = ("--chat", "-n", "150", "What is 70 + 479?")
+    assert json.loads(generate("--json", *asked).stdout)["finish_reason"] == "stop"
+    record = json.loads(generate("--json", "--ignore-eos", *asked).stdout)
+    assert (record["finish_reason"], record["settings"]["ignore_eos"]) == ("length", True)
+
+
+def test_explain_says_why_on_stderr() -> None:
+    if not takes("generate", "on_explanation"):
+        pytest.skip("generate takes no on_explanation")
+    asked = ("-n", "60", "Still Sunday said nothing, but only")
+    plain, told, off = (generate(*flags, *asked) for flags in ((), ("--explain",), ("--explain", "--lz-penalty", "0")))
+    assert told.stdout == plain.stdout
+    assert re.search(r"^token \d+: .*LZ -\d", told.stderr, re.MULTILINE)
+    assert "LZ -" not in off.stderr
+    done = generate("--explain", "-cnv")
+    assert (done.returncode, "--explain is for one text" in done.stderr) == (2, True)
 
 
 # -- what it hints at --
