@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,10 +131,14 @@ def generate(prompt: str | None, **flags: Any) -> None:
 
 
 def explain(step: Any) -> None:
-    """Print why a penalty changed a token, to stderr: a callback of `lzsampler.decoding.generate.generate`."""
-    seen = (step.token, *step.others)
-    if any(one.lz_change or one.dry_change or one.count_change or one.count_factor != 1 for one in seen):
-        click.echo(str(step), err=True)
+    """Print to stderr what the penalties did to the token of an `Explanation`, and to others that the model liked."""
+    others = tuple(filter(_penalised, step.others))
+    if others or _penalised(step.token):
+        click.echo(str(replace(step, others=others)), err=True)
+
+
+def _penalised(token: Any) -> bool:
+    return bool(token.lz_change or token.dry_change or token.count_change or token.count_factor != 1)
 
 
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:

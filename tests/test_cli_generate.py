@@ -94,16 +94,16 @@ def test_what_lzs_does_not_do_is_said_in_one_line(arguments: tuple[str, ...], me
     assert message in line
 
 
-def takes(function: str, name: str) -> bool:
-    """Whether a function of the library has a keyword yet."""
+def takes(name: str) -> bool:
+    """Whether the library has a keyword that a flag is for."""
     from lzsampler.decoding.generate import generate as of_generate
     from lzsampler.llama.model import Model
 
-    return name in inspect.signature({"generate": of_generate, "Model": Model}[function]).parameters
+    return name in {*inspect.signature(of_generate).parameters, *inspect.signature(Model).parameters}
 
 
 def test_flash_attention_and_mlock_reach_the_model() -> None:
-    if not takes("Model", "flash_attn"):
+    if not takes("flash_attn"):
         pytest.skip("Model takes no flash_attn")
     used = [settings(*flags)["flash_attn"] for flags in ((), ("-fa", "on"), ("--flash-attn", "off"))]
     assert used == [False, True, False]
@@ -113,7 +113,7 @@ def test_flash_attention_and_mlock_reach_the_model() -> None:
 
 
 def test_ignore_eos_goes_on() -> None:
-    if not takes("generate", "ignore_eos"):
+    if not takes("ignore_eos"):
         pytest.skip("generate takes no ignore_eos")
     asked = ("--chat", "-n", "150", "What is 70 + 479?")
     assert json.loads(generate("--json", *asked).stdout)["finish_reason"] == "stop"
@@ -122,7 +122,7 @@ def test_ignore_eos_goes_on() -> None:
 
 
 def test_explain_says_why_on_stderr() -> None:
-    if not takes("generate", "on_explanation"):
+    if not takes("on_explanation"):
         pytest.skip("generate takes no on_explanation")
     asked = ("-n", "60", "Still Sunday said nothing, but only")
     plain, told, off = (generate(*flags, *asked) for flags in ((), ("--explain",), ("--explain", "--lz-penalty", "0")))

@@ -157,6 +157,12 @@ def test_colours_where_they_are_asked_for(
     assert ("\x1b[" in done.stdout) == colored
 
 
+def test_the_demo_obeys_no_color() -> None:
+    pytest.importorskip("llama_cpp")
+    for env, bold in (({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ({}, False)):
+        assert ("\x1b[1m" in lzs("demo", "-q", "-n", "2", env=env).stdout) == bold, env
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 @pytest.mark.parametrize(
     ("env", "colored"),
