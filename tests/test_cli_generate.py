@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -300,3 +301,29 @@ def test_a_conversation_survives_an_error() -> None:
     assert "lzs: the context is full (/reset begins a new conversation)" in done.stderr
     done = chatting(stdin="/help\n", double=True)
     assert "/reset begins anew" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_a_conversation_on_a_terminal() -> None:
+    pty = pytest.importorskip("pty")
+    pytest.importorskip("lzsampler.decoding.chat")
+    ours, theirs = pty.openpty()
+    command = [LZS, "generate", "-cnv", "-n", "200"]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        assert b"/exit or Ctrl-D ends" in until(ours, b"> ")
+        os.write(ours, b"What is 70 + 479?\n")
+        assert b"549\r\n" in until(ours, b"\r\n> ")
+        os.write(ours, b"\x04")  # Ctrl-D
+        assert process.wait(timeout=60) == 0
+    os.close(ours)
+
+
+def until(descriptor: int, end: bytes) -> bytes:
+    """What a terminal shows up to something, which must come."""
+    shown = b""
+    while end not in shown:
+        piece = os.read(descriptor, 4096)
+        assert piece, shown
+        shown += piece
+    return shown

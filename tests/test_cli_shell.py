@@ -96,7 +96,7 @@ def test_a_script_for_each_shell(shell: str) -> None:
     done = lzs("completion", shell)
     assert done.returncode == 0
     assert f"_LZS_COMPLETE={shell}_complete" in done.stdout
-    assert done.stdout == lzs(env={"_LZS_COMPLETE": f"{shell}_source"}).stdout
+    assert done.stdout.strip() == lzs(env={"_LZS_COMPLETE": f"{shell}_source"}).stdout.strip()
     assert f"lzs completion {shell}" in lzs("completion", "--help").stdout
 
 
