@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -142,6 +143,7 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
     """Yield the audit of some paths, made with the flags of `read_options`, `count_options` and `work_options`."""
     from lzsampler.auditing.run import audit_files
 
+    start = monotonic()
     rules = {name: flags[name] for name in RULES if flags[name] not in (None, ())}
     read = {name: flags[name] for name in ("format", "field", "workers", "tokenizer")}
     try:
@@ -162,6 +164,9 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
         if more.get("resume") is not None:
             console.error("interrupted; run the same command again to continue")
         raise
+    console.detail(
+        f"audited {result.summary.total.records:,} records in {monotonic() - start:.2f} s; rules: {rules or 'default'}"
+    )
     with result:
         yield result
 

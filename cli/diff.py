@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
     if flags["as_json"]:
         click.echo(json.dumps(made.to_json(flags["alpha"]), ensure_ascii=False))
     elif not console.quiet:
-        click.echo("\n".join(_comparison(made, a, b, flags["alpha"])))
+        console.print("\n".join(_comparison(made, a, b, flags["alpha"])))
     if made.verdict(flags["alpha"]) == "worse" and not flags["exit_zero"]:
         raise click.exceptions.Exit(1)
 
@@ -119,9 +120,12 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     if made.only_a or made.only_b:
         yield f"not compared: {made.only_a:,} records only in A, {made.only_b:,} only in B"
     low, high = made.interval
+    verdict = made.verdict(alpha)
+    if console.colored(sys.stdout):
+        verdict = click.style(verdict, fg={"worse": "red", "better": "green"}.get(verdict), bold=True)
     yield (
         f"B - A: {100 * made.difference:+.3g} % (95 % interval {100 * low:+.3g} to {100 * high:+.3g}, bootstrap); "
-        f"McNemar exact p = {made.p:.2g}: {made.verdict(alpha)}"
+        f"McNemar exact p = {made.p:.2g}: {verdict}"
     )
     for title, pairs in (("newly looping", made.newly), ("cured", made.cured), ("still looping", made.still)):
         yield f"\n{title}: {len(pairs):,}"

@@ -9,7 +9,7 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NO_BREAK = "\xa0"  # a space at which help is not broken; printed as a plain one
-_FIELD = re.compile(r"(\w+)(?= (?:must|takes|cannot|has|is)\b)")
+_FIELD = re.compile(r"(\w+)(?= (?:must|takes)\b)")
 
 
 class GroupedOption(click.Option):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from .console import console
@@ -10,26 +11,31 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+_PAUSE = 0.05  # seconds between two drawings, each of which takes about a millisecond
+
+
 class Bar:
     """A bar with share and time left, drawn from the first `update` on; nothing where nobody watches."""
 
     def __init__(self, progress: "Progress | None", unit: str) -> None:
         self._progress = progress
         self._unit = unit
-        self._task = None if progress is None else progress.add_task("starting", total=None, detail="")
+        self._task = None if progress is None else progress.add_task("", total=None, detail="")
+        self._drawn = 0.0  # when, on the clock of `monotonic`
 
     def update(self, done: float, total: float, detail: str | None = None) -> None:
         """Show that ``done`` of ``total`` is done; ``detail``: what stands beside it instead of the two numbers."""
-        if self._progress is None or self._task is None:
+        if self._progress is None or self._task is None or (monotonic() < self._drawn + _PAUSE and done < total):
             return
+        self._drawn = monotonic()
         shown = f"{done:,.0f}/{total:,.0f} {self._unit}" if detail is None else detail
-        self._progress.update(self._task, completed=done, total=max(total, 1), description="", detail=shown)
+        self._progress.update(self._task, completed=done, total=max(total, 1), detail=shown)
         self._progress.refresh()
 
     def say(self, what: str) -> None:
         """Show what is being done when there is no share of it to show, such as loading a model."""
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, total=None, description="", detail=what)
+            self._progress.update(self._task, total=None, detail=what)
             self._progress.refresh()
 
 

@@ -338,7 +338,7 @@ def test_progress_is_for_a_terminal(tmp_path: Path) -> None:
             shown += piece
     os.close(ours)
     assert process.returncode == 0
-    assert shown.count(b" MB/s, ") >= 5
+    assert shown.count(b" MB/s, ") >= 2
     assert b"looking at the files" in shown
     assert b"100%" in shown
     assert b"of 78 MB, " in shown

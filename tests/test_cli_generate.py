@@ -6,10 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from lzsampler.auditing.repetition import repetition
 
 pytest.importorskip("llama_cpp")
 
@@ -145,6 +149,19 @@ def test_an_empty_answer_of_a_chat_model_hints_at_chat() -> None:
     assert hint not in generate("-n", "0", PROMPT).stderr
     assert hint not in generate("-n", "5", PROMPT).stderr
     assert generate("-q", *at_once, PROMPT).stderr == ""
+
+
+def test_a_near_loop_is_no_contradiction() -> None:
+    """A near loop without an exact repeat was once "largest run none (a loop)"."""
+    output = import_module("lzsampler.cli.output")
+    lines = "".join(f"{i}. The animal is a cat, which is a very good cat.\n" for i in range(60))
+    near = repetition(lines)
+    assert near.loops
+    if near.run is None:
+        assert output.repeats(near) == "near loop"
+    assert output.repeats(replace(near, run=None)) == "near loop"
+    assert output.repeats(repetition("ab " * 200)) == "LOOP: 200 copies of 3 characters"
+    assert output.repeats(repetition("nothing here")) == "no loop"
 
 
 def test_quiet_prints_the_text_only() -> None:

@@ -192,6 +192,14 @@ def test_colours_on_a_terminal(tmp_path: Path, env: dict[str, str], colored: boo
     assert (b"31m" in shown) == colored
 
 
+def test_the_verdict_of_a_comparison_is_coloured(tmp_path: Path) -> None:
+    file = looping_file(tmp_path)
+    plain, colored = (lzs("diff", file, file, "--workers", "1", "--color", when).stdout for when in ("never", "always"))
+    assert "no significant difference" in plain
+    assert "\x1b[" not in plain
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain != colored
+
+
 # -- -q, -v and the exit status --
 
 
