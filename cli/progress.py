@@ -20,7 +20,7 @@ class Bar:
     def __init__(self, progress: "Progress | None", unit: str) -> None:
         self._progress = progress
         self._unit = unit
-        self._task = None if progress is None else progress.add_task("", total=None, detail="")
+        self._task = None if progress is None else progress.add_task("", total=None, detail="", left="")
         self._drawn = 0.0  # when, on the clock of `monotonic`
 
     def update(self, done: float, total: float, detail: str | None = None) -> None:
@@ -29,13 +29,13 @@ class Bar:
             return
         self._drawn = monotonic()
         shown = f"{done:,.0f}/{total:,.0f} {self._unit}" if detail is None else detail
-        self._progress.update(self._task, completed=done, total=max(total, 1), detail=shown)
+        self._progress.update(self._task, completed=done, total=max(total, 1), detail=shown, left="left")
         self._progress.refresh()
 
     def say(self, what: str) -> None:
         """Show what is being done when there is no share of it to show, such as loading a model."""
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, total=None, detail=what)
+            self._progress.update(self._task, total=None, detail=what, left="")
             self._progress.refresh()
 
 
@@ -58,13 +58,11 @@ def progress(unit: str) -> Iterator[Bar]:
         TaskProgressColumn(),
         TextColumn("{task.fields[detail]}"),
         TimeRemainingColumn(),
-        TextColumn("left"),
+        TextColumn("{task.fields[left]}"),
         console=Console(file=sys.stderr, no_color=not console.colored(sys.stderr)),
         auto_refresh=False,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
     ) as drawn:
-        bar = Bar(drawn, unit)
-        drawn.refresh()
-        yield bar
+        yield Bar(drawn, unit)
