@@ -66,7 +66,8 @@ def demo(n_predict: int) -> None:
 def _block(generation: "Generation", width: int) -> list[str]:
     """Return the beginning of a text and its figures as lines of at most ``width`` characters."""
     figures = figures_of(generation)
-    last = [repeats(figures), f"rep-4 {figures.rep4:.3f}, zlib ratio {figures.zlib_ratio:.2f}"]
+    zlib = "" if figures.zlib_ratio is None else f", zlib ratio {figures.zlib_ratio:.2f}"
+    last = [repeats(figures), f"rep-4 {figures.rep4:.3f}{zlib}"]
     shown = [line for text in last for line in textwrap.wrap(text, width)]
     if console.quiet:
         return shown

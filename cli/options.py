@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,36 +19,8 @@ if TYPE_CHECKING:
 _MODEL, _SAMPLING, _LOOPS, _PENALTIES = "Model", "Sampling", "LZ penalty", "Other penalties (off by default)"
 _STOP, _DRY = "Stop on loop (off by default)", "DRY penalty (off by default)"
 
-# Fields of Params that are options of the same name, most with a flag of another name.
-FIELDS = (
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-    "ties",
-    "pick",
-    "temperature_last",
-    "seed",
-    "lz_penalty",
-    "lz_window",
-    "lz_buffer",
-    "lz_formula",
-    "history",
-    "repetition_penalty",
-    "frequency_penalty",
-    "presence_penalty",
-    "penalty_window",
-    "repetition_method",
-    "frequency_method",
-    "presence_method",
-    "sign_aware",
-    "dry_multiplier",
-    "dry_base",
-    "dry_allowed_length",
-    "dry_penalty_last_n",
-    "logit_bias",
-)
-# Those of RepetitionDetection and their flags.
+_STRINGS = ("exempt", "dry_breakers")  # fields of Params that are token ids, and strings on the command line
+# Fields of RepetitionDetection and their flags.
 LOOP_FLAGS = {
     "max_pattern_size": "--loop-max-pattern",
     "min_pattern_size": "--loop-min-pattern",
@@ -150,7 +123,7 @@ sampling_options = options(
         help="strength, logits per bit; 0 is off; no effect on the first --lz-buffer tokens",
     ),
     option(_LOOPS, "--lz-window", **whole(), default=512, help="how far back it looks, 2 to 131072 tokens"),
-    option(_LOOPS, "--lz-buffer", **whole(), default=32, help="longest match it looks for, 1 to 4096 tokens"),
+    option(_LOOPS, "--lz-buffer", **whole(), help="longest match it looks for, 1 to 4096 tokens (default: 32)"),
     option(
         _LOOPS, "--lz-formula", type=click.Choice(["rate", "distance", "codelength"]), default="rate", metavar="NAME",
         help="what a match costs: rate, distance or codelength (docs/penalties.md)",
@@ -164,8 +137,8 @@ sampling_options = options(
         help="apply no penalty to the tokens of TEXT; repeatable",
     ),
     option(
-        _PENALTIES, "--repeat-penalty", "repetition_penalty", **number("R"), default=1.0,
-        help="divide the logits of tokens seen before by R, above 0; 1 is off",
+        _PENALTIES, "--repeat-penalty", "repetition_penalty", **number("R"),
+        help="divide the logits of tokens seen before by R, above 0; 1 is off (default: off)",
     ),
     option(
         _PENALTIES, "--frequency-penalty", **number("F"), default=0.0,
@@ -269,11 +242,13 @@ def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
 def params_from(flags: dict[str, Any]) -> "Params":
     """Take the fields of `Params` out of ``flags`` and return them; a seed of -1 becomes a random one.
 
-    Stopping on loops is one of them where a command has `loop_options`. Raises ValueError for a value out of range.
+    An option with the name of a field sets it, and one that was not given leaves the default of `Params`. Stopping on
+    loops is part of it where a command has `loop_options`. Raises ValueError for a value out of range.
     """
     from lzsampler.params import Params
 
-    fields = {field: flags.pop(field) for field in FIELDS}
+    names = [field.name for field in fields_of(Params) if field.name in flags and field.name not in _STRINGS]
+    fields = {name: value for name in names if (value := flags.pop(name)) is not None}
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
     if "" in flags["exempt"]:
         raise click.UsageError("--exempt must not be empty")

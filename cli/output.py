@@ -97,9 +97,10 @@ def transcript_of(
 
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
+    zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
     seed = f"seed {params.seed}; " if params.temperature > 0 else ""
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
         f"sampling {generation.sampling_microseconds:.1f} µs/token; {repeats(figures)}, "
-        f"rep-4 {figures.rep4:.3f}, zlib {figures.zlib_ratio:.2f}"
+        f"rep-4 {figures.rep4:.3f}{zlib}"
     )
