@@ -319,7 +319,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["--lz-penalty", "nan", "x"], "--lz-penalty must be finite, got nan"),
         (["--lz-penalty", "much", "x"], "--lz-penalty must be a number, got 'much'"),
         (["--lz-window", "1", "x"], "--lz-window must be from 2 to 131072, got 1"),
-        (["--lz-window", "32", "x"], "--lz-buffer must be below --lz-window (32), got 32"),
+        (["--lz-window", "32", "--lz-buffer", "32", "x"], "--lz-buffer must be below --lz-window (32), got 32"),
         (["--lz-buffer", "600", "x"], "--lz-buffer must be below --lz-window (512), got 600"),
         (["--lz-penalty", "1e40", "x"], "--lz-penalty must be from 0 to 3.4e+38, got 1e+40"),
         (["--exempt", "", "x"], "lzs: --exempt must not be empty"),
