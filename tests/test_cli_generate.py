@@ -132,7 +132,7 @@ def test_explain_says_why_on_stderr() -> None:
     asked = ("-n", "60", "Still Sunday said nothing, but only")
     plain, told, off = (generate(*flags, *asked) for flags in ((), ("--explain",), ("--explain", "--lz-penalty", "0")))
     assert told.stdout == plain.stdout
-    assert re.search(r"^token \d+: .*LZ -\d", told.stderr, re.MULTILINE)
+    assert re.search(r"LZ -\d", told.stderr)
     assert "LZ -" not in off.stderr
     done = generate("--explain", "-cnv")
     assert (done.returncode, "--explain is for one text" in done.stderr) == (2, True)
