@@ -1,68 +1,80 @@
 """`lzs eval`: loop rate and accuracy of a model over a grid of settings."""
 
 import json
-import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .console import console, general_options
 from .help import GroupedCommand, option, options
-from .options import count
+from .limits import Limit, limits
+from .options import refused_download, whole
+from .progress import progress
 
 if TYPE_CHECKING:
     from lzsampler import Results
 
-_WHAT, _HOW = "What to run", "How to run it"
-_FIGURES = ("loop_rate", "accuracy")
-_CONDITION = re.compile(r"\s*([\w.=-]+)\.(loop_rate|accuracy)\s*(<=|>=|<|>)\s*([0-9.eE+-]+)\s*")
+_WHAT, _HOW, _OUTPUT = "What to run", "How to run it", "Output"
+_FILE = click.Path(path_type=Path)
+_BAD_ROWS = 5  # of a file that are named
 
 _options = options(
-    option(_WHAT, "-m", "--model", type=click.Path(path_type=Path), metavar="FILE", help="GGUF; default: the embedded"),
-    option(_WHAT, "--tasks", type=click.Path(path_type=Path), metavar="FILE", help="JSON Lines with answers"),
-    option(_WHAT, "--prompts", type=click.Path(path_type=Path), metavar="FILE", help="JSON Lines without"),
-    option(_WHAT, "--grid", default="quick", metavar="GRID", help="quick, paper, or a TOML file"),
-    option(_WHAT, "--limit", **count(1), default=None, help="only the first rows of each file"),
-    option(_WHAT, "--judge", type=click.Path(path_type=Path), metavar="FILE",
-           help="GGUF that is asked in the end whether each text is degenerate"),
-    option(_HOW, "-o", "--out", type=click.Path(path_type=Path), default=Path("lzs-eval"), metavar="FOLDER",
-           help="where transcripts and results go"),
-    option(_HOW, "--resume", is_flag=True, help="go on with that folder"),
-    option(_HOW, "--so-far", is_flag=True, help="no new text: print and report what that folder has by now"),
-    option(_HOW, "-c", "--ctx-size", "n_ctx", **count(0), default=None, help="context of a text, as of lzs generate"),
-    option(_HOW, "-np", "--parallel", "n_parallel", **count(1), default=16, help="texts at a time"),
-    option(_HOW, "-t", "--threads", "n_threads", **count(1), default=None, help="default: as of lzs generate"),
-    option(_HOW, "--fail-if", "conditions", multiple=True, metavar="CONDITION",
-           help='exit 1 if it holds, e.g. "lz.loop_rate > 0.01", over all settings of a kind'),
-    option(_HOW, "-q", "--quiet", is_flag=True, help="only the table and what went wrong"),
-    option(_HOW, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
+    option(_WHAT, "-m", "--model", type=_FILE, metavar="FILE",
+           help="GGUF model (default: a built-in demo model, 8\xa0MB)"),
+    refused_download,
+    option(_WHAT, "--tasks", type=_FILE, metavar="FILE", help="JSON Lines: questions with answers"),
+    option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
+    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, or a TOML file"),
+    option(_WHAT, "--limit", **whole(1), default=None, help="use only the first N rows of each file"),
+    option(_WHAT, "--judge", type=_FILE, metavar="FILE",
+           help="GGUF model that is asked at the end whether each text is degenerate"),
+    option(_HOW, "-o", "--out", type=_FILE, default=Path("lzs-eval"), metavar="FOLDER",
+           help="folder for transcripts and results"),
+    option(_HOW, "--resume", is_flag=True, help="continue the evaluation in that folder"),
+    option(_HOW, "--so-far", is_flag=True, help="write no new text; print and report what the folder has now"),
+    option(_HOW, "-c", "--ctx-size", "n_ctx", **whole(0), default=None,
+           help="context of each text, tokens; 0 is all that the model was trained with (default: up to 4096)"),
+    option(_HOW, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts decoded at a time"),
+    option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None,
+           help="CPU threads (default: physical cores, fewer for a small model)"),
+    option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, callback=limits(("loop_rate", "accuracy")),
+           metavar="LIMIT",
+           help='exit with status 1 if it holds: loop_rate=1%, "lz.loop_rate > 0.01" (settings of kind lz only), '
+           '"accuracy < 50%"; repeatable'),
+    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
 )  # fmt: skip
 
 
-@click.command("eval", cls=GroupedCommand, short_help="Loop rate and accuracy over a grid of settings.")
-@_options
-def evaluate_command(**flags: Any) -> None:
-    """Write a text for every setting of a grid and every task and prompt; print how many loop, how many are right.
+_EPILOG = """\b
+Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error;
+130 Ctrl-C. docs/evaluate.md describes grids, tasks and the folder."""
 
-    Without --tasks and --prompts those of the embedded model. Every text is kept in FOLDER as it ends; --resume goes on
-    after whatever happened. In the end FOLDER/report.html shows all of it.
+
+@click.command("eval", cls=GroupedCommand, epilog=_EPILOG)
+@_options
+@general_options(quiet="print the table and errors only")
+def evaluate_command(**flags: Any) -> None:
+    """Write a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.
+
+    Without --tasks and --prompts, those made for the built-in model are used. Every text is saved in FOLDER when it
+    ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
     """
-    conditions = [_condition(text) for text in flags["conditions"]]
-    results = _so_far(flags["out"]) if flags["so_far"] else _run(flags, conditions)
+    results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
     click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
     if results.judged is not None and not flags["as_json"]:
         click.echo(f"\n{results.judged}")
     for name, rows in results.bad.items():
-        for row in rows[:5]:
-            click.echo(f"lzs: {name}, line {row.line}: {row.reason}", err=True)
-        if len(rows) > 5:
-            click.echo(f"lzs: {name}: {len(rows) - 5} more bad rows, all in {flags['out'] / 'results.json'}", err=True)
-    if not flags["quiet"]:
-        click.echo(f"report: {flags['out'] / 'report.html'}", err=True)
-    held = [text for text, holds in ((c[0], _holds(results, c)) for c in conditions) if holds]
+        for row in rows[:_BAD_ROWS]:
+            console.error(f"{name}, line {row.line}: {row.reason}")
+        if len(rows) > _BAD_ROWS:
+            more = len(rows) - _BAD_ROWS
+            console.error(f"{name}: {more} more bad rows, all listed in {flags['out'] / 'results.json'}")
+    console.note(f"report: {flags['out'] / 'report.html'}")
+    held = [limit.text for limit in flags["limits"] if _holds(results, limit)]
     if held:
-        raise click.exceptions.Exit(_failed(held))
+        console.error(f"--fail-if {'; '.join(held)}")
+        raise click.exceptions.Exit(1)
 
 
 def _so_far(folder: Path) -> "Results":
@@ -73,7 +85,7 @@ def _so_far(folder: Path) -> "Results":
     return results
 
 
-def _run(flags: dict[str, Any], conditions: "list[_Condition]") -> "Results":
+def _run(flags: dict[str, Any]) -> "Results":
     from lzsampler import evaluate
     from lzsampler.evaluation.grid import read_grid
     from lzsampler.models import default_model, default_prompts, default_tasks
@@ -82,83 +94,37 @@ def _run(flags: dict[str, Any], conditions: "list[_Condition]") -> "Results":
     if tasks is None and prompts is None:
         tasks, prompts = default_tasks(), default_prompts()
     grid = read_grid(flags["grid"])
-    for text, kind, figure, *_ in conditions:  # what can never be answered shows before all the work
-        try:
-            grid.of_kind(kind)
-        except ValueError as error:
-            raise click.UsageError(f"--fail-if {text}: {error}") from error
-        if figure == "accuracy" and tasks is None:
-            raise click.UsageError(f"--fail-if {text}: there are no tasks with answers")
+    for limit in flags["limits"]:  # what can never be answered shows before all the work
+        if limit.group is not None:
+            try:
+                grid.of_kind(limit.group)
+            except ValueError as error:
+                raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
+        if limit.rate == "accuracy" and tasks is None:
+            raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
-    silent = flags["quiet"] or not sys.stderr.isatty()
-    shown, judged = (None, None) if silent else (_Progress("texts"), _Progress("judged"))
-    try:
+    model = flags["model"] or default_model()
+    console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings, seeds {grid.seeds}, to {flags['out']}")
+    with progress("texts") as bar:
+        bar.say("loading the model")
         return evaluate(
-            flags["model"] or default_model(),
+            model,
             flags["out"],
             tasks=tasks,
             prompts=prompts,
             grid=grid,
-            on_text=shown,
-            on_judged=judged,
+            on_text=bar.update,
+            on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
             **{name: flags[name] for name in names},
         )
-    finally:
-        if shown is not None:
-            shown.end()
 
 
-def _failed(held: list[str]) -> int:
-    click.echo(f"lzs: --fail-if {'; '.join(held)}", err=True)
-    return 1
-
-
-class _Progress:
-    """One line on stderr: texts done, all of them, time left."""
-
-    def __init__(self, what: str) -> None:
-        from time import monotonic
-
-        self._what = what
-        self._now = monotonic
-        self._first: tuple[int, float] | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        before, start = self._first = self._first or (done, self._now())
-        left = (self._now() - start) / max(done - before, 1) * (total - done)
-        sys.stderr.write(f"\r{done}/{total} {self._what}, {left:.0f} s left\x1b[K")
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        """Clear the line."""
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
-
-
-_Condition = tuple[str, str, str, str, float]
-
-
-def _condition(text: str) -> _Condition:
-    """Return (text, kind, figure, comparison, number) of a condition; a usage error when it is none."""
-    match = _CONDITION.fullmatch(text)
+def _holds(results: "Results", limit: Limit) -> bool:
     try:
-        if match is None:
-            raise ValueError
-        kind, figure, sign, number = match.groups()
-        return text, kind, figure, sign, float(number)
-    except ValueError:
-        raise click.UsageError(
-            f'--fail-if takes a condition like "lz.loop_rate > 0.01" ({" or ".join(_FIGURES)}), got {text!r}'
-        ) from None
-
-
-def _holds(results: "Results", condition: _Condition) -> bool:
-    text, kind, figure, sign, number = condition
-    try:
-        counts = results.counts(kind=kind)
+        counts = results.counts() if limit.group is None else results.counts(kind=limit.group)
     except ValueError as error:
-        raise click.UsageError(f"--fail-if {text}: {error}") from error
-    rate = counts.loop_rate if figure == "loop_rate" else counts.accuracy
+        raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
+    rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None:
-        raise click.UsageError(f"--fail-if {text}: there are no tasks with answers")
-    return {"<": rate < number, ">": rate > number, "<=": rate <= number, ">=": rate >= number}[sign]
+        raise click.UsageError(f"--fail-if {limit.text}: there are no tasks with answers")
+    return limit.is_exceeded(rate)

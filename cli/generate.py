@@ -1,79 +1,179 @@
-"""`lzs generate`: continue a prompt with a local GGUF model."""
+"""`lzs generate`: continue a prompt with a local GGUF model, answer a question, chat, or write many texts."""
 
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .console import console, general_options
 from .help import GroupedCommand, option, options
-from .options import count, dry_breakers, loop_options, model_options, params_from, sampling_options, with_tokens
-from .output import Output, loop_line, summary
+from .options import (
+    dry_breakers,
+    limits_from,
+    loop_options,
+    model_options,
+    open_model,
+    params_from,
+    sampling_options,
+    unescaped,
+    unsupported_options,
+    whole,
+    with_tokens,
+)
+from .output import Output, figures_of, loop_line, summary, transcript_of
+
+if TYPE_CHECKING:
+    from lzsampler.decoding.generate import Generation
+    from lzsampler.llama.model import Model
 
 _PROMPT, _OUTPUT = "Prompt", "Output"
+_FILE = click.Path(path_type=Path)
 
 _options = options(
     option(_PROMPT, "-p", "--prompt", "prompt_option", metavar="TEXT", help="the same as PROMPT"),
-    option(_PROMPT, "-f", "--file", "prompt_file", metavar="FILE", help="read it from a UTF-8 file; - is stdin"),
-    option(_PROMPT, "--chat", is_flag=True, help="a question to the model's chat template"),
-    option(_PROMPT, "--system", metavar="TEXT", help="system message of the chat"),
-    option(_OUTPUT, "-n", "--n-predict", **count(-1), default=512, help="most new tokens; -1 is no limit"),
-    option(_OUTPUT, "--stop", multiple=True, metavar="TEXT", help="end before TEXT; may be repeated"),
+    option(_PROMPT, "-f", "--file", "prompt_file", metavar="FILE", help="read the prompt from a text file; - is stdin"),
+    option(
+        _PROMPT, "--chat", "-st", "--single-turn", "chat", is_flag=True,
+        help="wrap the prompt in the model's chat template and print one answer",
+    ),
+    option(
+        _PROMPT, "-cnv/-no-cnv", "--conversation/--no-conversation", "conversation", default=False,
+        help="chat on the terminal: a line is a message, an empty prompt waits for the first",
+    ),
+    option(
+        _PROMPT, "-sys", "--system-prompt", "--system", "system", metavar="TEXT",
+        help="system message; implies --chat unless -cnv is given",
+    ),
+    option(
+        _PROMPT, "-e", "--escape/--no-escape", "escape", default=False,
+        help=r"replace \n, \t, \r, \", \', \\ and \xHH in prompt, system message and -r",
+    ),
+    option(
+        _PROMPT, "--prompts", type=_FILE, metavar="FILE",
+        help='continue many prompts together: JSON Lines with "prompt" or "messages"; needs --save or --json',
+    ),
+    option(_PROMPT, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts at a time with --prompts"),
+    option(_OUTPUT, "-n", "--n-predict", **whole(-1), default=512, help="most new tokens; -1 is no limit"),
+    option(
+        _OUTPUT, "-r", "--reverse-prompt", "--stop", "stop", multiple=True, metavar="TEXT",
+        help="end the text before TEXT; repeatable",
+    ),
+    option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
+    option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
     option(_OUTPUT, "--no-stream", is_flag=True, help="print the text when it is complete"),
-    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object (docs/transcript.md) instead"),
-    option(_OUTPUT, "--save", type=click.Path(path_type=Path), metavar="FILE", help="append a transcript (JSONL)"),
-)
+    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print a JSON object (docs/transcript.md) instead of text"),
+    option(_OUTPUT, "--save", type=_FILE, metavar="FILE", help="append the transcript to a JSON Lines file"),
+    click.option("--jinja", "--no-display-prompt", hidden=True, is_flag=True, expose_value=False),  # always so here
+)  # fmt: skip
 
 
-@click.command(cls=GroupedCommand, short_help="Continue a prompt without loops.")
+@click.command(cls=GroupedCommand)
 @click.argument("prompt", required=False)
 @model_options
 @_options
 @sampling_options
 @loop_options
+@unsupported_options
+@general_options(quiet="print the text only, and errors")
 def generate(prompt: str | None, **flags: Any) -> None:
-    """Continue PROMPT (or -p, -f, stdin) greedily, with the LZ penalty against loops.
+    """Continue PROMPT (or -p, -f, stdin), by default greedily and with the LZ penalty against loops.
 
-    The text goes to stdout as it comes, a summary with repetition figures to stderr. Ctrl-C keeps what was written.
+    The text goes to stdout as it comes, a line of figures to stderr. Ctrl-C ends it and keeps what was written.
     """
     params = params_from(flags)
     if flags["trim_loop"] and params.repetition_detection is None:
-        raise click.UsageError("--trim-loop cuts a text that was ended for its loop: add --stop-on-loop")
-    text = _prompt(prompt, flags.pop("prompt_option"), flags.pop("prompt_file"))
-    if flags["system"] is not None and not flags["chat"]:
-        raise click.UsageError("--system is part of a chat: add --chat")
+        raise click.UsageError("--trim-loop has no effect without --stop-on-loop: add it")
+    _check_modes(prompt, flags)
+    if flags["escape"]:
+        flags["stop"] = tuple(map(unescaped, flags["stop"]))
+        flags["system"] = None if flags["system"] is None else unescaped(flags["system"])
+    if flags["prompts"] is not None:
+        from .prompts import write_all
+
+        write_all(params, flags)
+        return
+    if flags["conversation"]:
+        from .chat import converse
+
+        first = prompt if prompt is not None else flags["prompt_option"]
+        converse(params, flags, first and unescaped(first) if flags["escape"] else first)
+        return
+    text = _prompt(prompt, flags["prompt_option"], flags["prompt_file"])
+    text = unescaped(text) if flags["escape"] else text
+    chat = flags["chat"] or flags["system"] is not None
     system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
-    asked = [*system, {"role": "user", "content": text}] if flags["chat"] else text
+    asked = [*system, {"role": "user", "content": text}] if chat else text
 
     from lzsampler.decoding.generate import generate as run
-    from lzsampler.decoding.transcript import TranscriptFile, record, to_line
-    from lzsampler.llama.model import Model
-    from lzsampler.models import default_model
+    from lzsampler.decoding.transcript import TranscriptFile, to_line
 
-    path = flags["model"] or default_model()
-    output = Output(live=not (flags["as_json"] or flags["no_stream"] or flags["trim_loop"]))
-    settings = {name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers")}
-    limits: dict[str, Any] = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
-    with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, Model(path, **settings) as model:
+    output = Output(live=not any(flags[name] for name in ("as_json", "no_stream", "trim_loop", "explain")))
+    limits = limits_from(flags)
+    hooks: dict[str, Any] = {"on_explanation": explain} if flags["explain"] else {}
+    with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
-        generation = run(model, asked, params, on_text=output.write, **limits)
-        breakers = dry_breakers(params, flags)
-        transcript = record(model, asked, params, generation, **limits, dry_breakers=breakers)
+        console.detail(f"{params}")
+        generation = run(model, asked, params, on_text=output.write, **hooks, **limits)
+        figures = figures_of(generation)
+        transcript = transcript_of(model, asked, params, generation, figures, limits, dry_breakers(params, flags))
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)
-    if flags["model"] is None:
-        click.echo(f"lzs: embedded model {path.name} (-m FILE for yours)", err=True)
-    if generation.finish_reason == "context":
-        click.echo(f"lzs: the context of {model.n_ctx} tokens is full (-c N for more)", err=True)
-    if generation.loop is not None:
-        click.echo(f"lzs: {loop_line(generation.loop, trimmed=flags['trim_loop'])}", err=True)
-    click.echo(f"lzs: {summary(generation, params)}", err=True)
+    _say_what_happened(model, generation, flags, chat=chat)
+    console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
     if generation.finish_reason == "interrupted":
         raise KeyboardInterrupt
+
+
+def explain(step: Any) -> None:
+    """Print to stderr what the penalties did to the token of an `Explanation`, and to others that the model liked."""
+    others = tuple(filter(_penalised, step.others))
+    if others or _penalised(step.token):
+        click.echo(str(replace(step, others=others)), err=True)
+
+
+def _penalised(token: Any) -> bool:
+    return bool(token.lz_change or token.dry_change or token.count_change or token.count_factor != 1)
+
+
+def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
+    """Raise a usage error for flags that do not go together."""
+    if flags["prompts"] is None:
+        if flags["conversation"] and flags["explain"]:
+            raise click.UsageError("--explain is for one text, not for -cnv: leave one of them out")
+        if flags["conversation"] and flags["as_json"]:
+            raise click.UsageError("--json prints one answer, but -cnv is a conversation: use --save FILE with it")
+        if flags["conversation"] and flags["prompt_file"] is not None:
+            raise click.UsageError("-cnv reads messages from stdin: give the first one as PROMPT instead of with -f")
+        return
+    given = {
+        "PROMPT": prompt,
+        "-p": flags["prompt_option"],
+        "-f": flags["prompt_file"],
+        "-cnv": flags["conversation"] or None,
+        "--explain": flags["explain"] or None,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(f"--prompts and {name} exclude each other: give one of them")
+    if flags["save"] is None and not flags["as_json"]:
+        raise click.UsageError("--prompts needs a place for the texts: --save FILE, or --json to print them")
+
+
+def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str, Any], *, chat: bool) -> None:
+    if flags["model"] is None:
+        console.note(f"built-in demo model {model.path.name}; use -m FILE for another")
+    if generation.finish_reason == "context":
+        console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")
+    if generation.loop is not None:
+        console.note(loop_line(generation.loop, trimmed=flags["trim_loop"]))
+    if not chat and not generation.text.strip() and generation.finish_reason == "stop" and model.header.chat_template:
+        console.note("the model ended without an answer; it is made for chat: add --chat to ask it a question")
 
 
 def _prompt(*sources: str | None) -> str:
@@ -85,14 +185,14 @@ def _prompt(*sources: str | None) -> str:
     text = argument if argument is not None else option_text
     if text is None:
         if file is None and sys.stdin.isatty():
-            raise click.UsageError('no prompt: lzs generate "Once upon a time", or -p, -f, or pipe it in')
+            raise click.UsageError('there is no prompt: lzs generate "Once upon a time", or use -p, -f, a pipe or -cnv')
         from_stdin = file in (None, "-")
         data = sys.stdin.buffer.read() if from_stdin else Path(str(file)).read_bytes()
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             where = "stdin" if from_stdin else file
-            raise click.UsageError(f"{where} is not UTF-8 text (byte {error.start}): convert it first") from error
+            raise click.ClickException(f"{where} is not UTF-8 text (byte {error.start}): convert it first") from error
         text = text.removesuffix("\n").removesuffix("\r")  # the end of a text file's last line; llama.cpp drops it too
     if not text:
         raise click.UsageError("the prompt is empty: give the beginning of a text")

@@ -1,11 +1,15 @@
-"""Commands whose `--help` lists options in named groups, the way a reader looks for them."""
+"""Commands whose help lists options in named groups, numbers that are checked in plain words, and `lzs help`."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_NO_BREAK = "\xa0"  # a space at which help is not broken; printed as a plain one
+_FIELD = re.compile(r"(\w+)(?= (?:must|takes)\b)")
 
 
 class GroupedOption(click.Option):
@@ -17,23 +21,115 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its grouped options under their titles, the others last."""
+    """A command that lists its options under their titles and names them in the errors of the library."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of each group in the order of their definition."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            row = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if row is not None:
-                groups.setdefault(getattr(parameter, "group", "Other"), []).append(row)
-        for title, rows in groups.items():
+        for title, rows in self.option_groups(ctx).items():
             with formatter.section(title):
                 formatter.write_dl(rows)
 
+    def option_groups(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Return the rows (names, help) of the options by title; --help belongs to the last one."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        title = "Options"
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if row is not None:
+                title = getattr(parameter, "group", title)
+                groups.setdefault(title, []).append(row)
+        return groups
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return --help, described in the style of the others."""
+        found = super().get_help_option(ctx)
+        if found is not None:
+            found.help = "show this help"
+        return found
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help with plain spaces."""
+        return super().get_help(ctx).replace(_NO_BREAK, " ")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. A ValueError about one of its parameters becomes a usage error that names the flag."""
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            message = with_flags(str(error), self)
+            if message is None:
+                raise
+            raise click.UsageError(message, ctx) from error
+
+
+def with_flags(message: str, command: click.Command) -> str | None:
+    """Return an error of the library with flags in place of parameters; None when it is not about one of them.
+
+    The message begins with the parameter. Further on, a word is taken for one only if it has an underscore, since
+    "history" or "seed" may be a word like any other.
+    """
+    flags = {p.name: flag_of(p) for p in command.params if isinstance(p, click.Option)}
+    first = _FIELD.match(message)
+    if first is None or first[0] not in flags:
+        return None
+    rest = re.sub(r"[a-z]+(?:_[a-z]+)+", lambda word: flags.get(word[0], word[0]), message[first.end() :])
+    return flags[first[0]] + rest
+
+
+def flag_of(param: click.Parameter) -> str:
+    """Return the name that errors use for an option: the first long one."""
+    return next((name for name in param.opts if name.startswith("--")), param.opts[0])
+
+
+class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
+    """A number that is checked, with an error that names the flag."""
+
+    def __init__(self, low: int | None = None) -> None:
+        self.low = low
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number. A usage error when it is none, or too small."""
+        flag = "the number" if param is None else flag_of(param)
+        try:
+            number = self.number(value)
+        except ValueError:
+            raise click.UsageError(f"{flag} must be {self.name}, got {value!r}", ctx) from None
+        if self.low is not None and number < self.low:
+            raise click.UsageError(f"{flag} must be at least {self.low}, got {number}", ctx)
+        return number
+
+    def number(self, value: Any) -> int | float:
+        """Return a value as a number, or raise ValueError."""
+        raise NotImplementedError
+
+
+class Whole(_Checked):
+    """A whole number, maybe of at least ``low``."""
+
+    name = "a whole number"
+
+    def number(self, value: Any) -> int:
+        """Return the number that a text says."""
+        return int(value)
+
+
+class Number(_Checked):
+    """Any number; the library says what its range is."""
+
+    name = "a number"
+
+    def number(self, value: Any) -> float:
+        """Return the number that a text says."""
+        return float(value)
+
 
 def option(group: str, *names: str, **settings: Any) -> Callable[[F], F]:
-    """Return a decorator that adds an option under the title ``group``; its default is shown."""
-    settings.setdefault("show_default", not isinstance(settings.get("default"), bool | type(None)))
+    """Return a decorator that adds an option under the title ``group``; the help ends with its default."""
+    settings["help"] = settings["help"].replace("(default: ", f"(default:{_NO_BREAK}")
+    default = settings.get("default")
+    if not isinstance(default, bool | type(None)):
+        shown = f"{default:g}" if isinstance(default, float) else f"{default}".replace(" ", _NO_BREAK)
+        settings["help"] += f" (default:{_NO_BREAK}{shown})"
     return click.option(*names, cls=GroupedOption, group=group, **settings)
 
 

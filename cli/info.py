@@ -6,21 +6,29 @@ from typing import Any
 
 import click
 
+from .console import console, general_options
+from .help import GroupedCommand, option
+
 _TEMPLATE_SHOWN = 100  # characters
 
 
-@click.command(short_help="Show what a GGUF file says about itself.")
+@click.command(cls=GroupedCommand)
 @click.argument("model", type=click.Path(path_type=Path), required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, with the whole chat template.")
+@option("Output", "--json", "as_json", is_flag=True, help="print one JSON object, with the whole chat template")
+@general_options(quiet="print nothing; the exit status says whether the file can be read")
 def info(model: Path | None, as_json: bool) -> None:
     """Show architecture, size, vocabulary, special tokens and chat template of a GGUF file.
 
-    MODEL is the embedded model when it is not given. A vocabulary without weights, or a truncated file, is shown too.
+    Without MODEL, the built-in demo model is shown. A vocabulary without weights and a truncated file are shown, too.
     """
     from lzsampler.llama.gguf import describe, read
     from lzsampler.models import default_model
 
-    facts = describe(read(model or default_model()))
+    path = model or default_model()
+    facts = describe(read(path))
+    console.detail(f"read the header of {path}")
+    if console.quiet:
+        return
     if as_json:
         click.echo(json.dumps(facts, ensure_ascii=False))
         return
@@ -33,12 +41,12 @@ def info(model: Path | None, as_json: bool) -> None:
         "layers": facts["layers"] and f"{facts['layers']} of width {facts['embedding_length']}",
         "vocabulary": facts["vocabulary"] and f"{facts['vocabulary']:,} tokens ({_tokenizer(facts)})",
         "special tokens": ", ".join(f"{role} {t['id']} {t['text']}" for role, t in facts["special_tokens"].items()),
-        "BOS added": {True: "yes", False: "no"}.get(facts["add_bos"], "as the tokenizer model does by default"),
+        "BOS added": {True: "yes", False: "no"}.get(facts["add_bos"], "the default of its tokenizer"),
         "chat template": _template(facts["chat_template"]),
         "license": facts["license"],
     }
     for title, value in rows.items():
-        click.echo(f"{title:15} {value or 'not said'}")
+        click.echo(f"{title:15} {value or 'not given'}")
 
 
 def _parameters(facts: dict[str, Any]) -> str:

@@ -4,36 +4,119 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 import click
 
 from lzsampler import LzsError, __version__
 
-from .audit import audit
-from .bench import bench
-from .demo import demo
-from .eval import evaluate_command
-from .generate import generate
-from .info import info
+_DONE, _TROUBLE, _INTERRUPTED = 0, 2, 130  # 1 is what a command has found: a limit exceeded, more loops than before
+_COMPLETE = "_LZS_COMPLETE"  # the environment variable by which a shell asks for completions
 
-_DONE, _FAILURE, _USAGE, _INTERRUPTED = 0, 1, 2, 130
+# Name: module, function, one line of help. A command's module is loaded when the command is used, no sooner.
+COMMANDS = {
+    "generate": ("generate", "generate", "Continue a prompt, or chat, without repetition loops."),
+    "audit": ("audit", "audit", "Find loops in saved model output: how many, where, how bad."),
+    "diff": ("diff", "diff", "Compare two audits: does B loop more than A on the same prompts?"),
+    "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
+    "info": ("info", "info", "Show what a GGUF file says about itself."),
+    "bench": ("bench", "bench", "Measure the time that sampling and the LZ penalty take."),
+    "demo": ("demo", "demo", "Show three texts without and with the LZ penalty, side by side."),
+    "completion": ("complete", "completion", "Print a script that completes lzs commands in your shell."),
+    "help": ("complete", "help_command", "Show the help of a command."),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class Commands(click.Group):
+    """The group `lzs`, which loads the module of a command only when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table above."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, name, _ = COMMANDS[cmd_name]
+        command = getattr(import_module(f".{module}", __package__), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return name, command and its arguments; `lzs audit diff` is another spelling of `lzs diff`."""
+        if args[:2] == ["audit", "diff"]:
+            return "audit diff", self.get_command(ctx, "diff"), args[2:]
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" The commands are {', '.join(COMMANDS)}."
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their lines of help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+_EPILOG = """\b
+Start with:
+  lzs demo
+  lzs generate -m model.gguf --chat "Why is the sky blue?"
+  lzs audit transcripts.jsonl -o report.html
+\b
+Exit status: 0 success; 1 something was found (a limit of --fail-over or
+--fail-if is exceeded, or B loops more than A); 2 an error; 130 Ctrl-C."""
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=_EPILOG,
+    invoke_without_command=True,
+)
 @click.version_option(__version__, prog_name="lzs")
-def lzs() -> None:
-    """Run local GGUF models without loops: a sampler with the LZ penalty (arXiv 2504.20131)."""
+@click.pass_context
+def lzs(ctx: click.Context) -> None:
+    """Run local GGUF models without repetition loops, and find loops in what models wrote.
+
+    The LZ penalty is that of arXiv 2504.20131.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(_TROUBLE)
 
 
-for command in (generate, audit, evaluate_command, info, bench, demo):
-    lzs.add_command(command)
+class _Stdout(io.FileIO):
+    """Standard output, whose errors say that they are its own."""
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = "stdout"
+            raise
 
 
 def main() -> None:
-    """Run `lzs` with the arguments of the process and exit: 0 done, 1 failure, 2 usage, 130 Ctrl-C."""
+    """Run `lzs` with the arguments of the process and exit: 0 done, 1 found, 2 trouble, 130 Ctrl-C."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # closed by whoever started us: nothing is read, and nobody reads
             setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
+    buffer = getattr(sys.stdout, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)  # where Python runs unbuffered, there is no buffer around it
+    if type(raw) is io.FileIO:  # not a console of Windows
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(_Stdout(raw.fileno(), "w", closefd=False)),
+            encoding=sys.stdout.encoding,
+            line_buffering=raw.isatty(),
+        )
     for stream in (sys.stdout, sys.stderr):  # a model writes any character, whatever the locale; a program reads UTF-8
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
@@ -41,6 +124,10 @@ def main() -> None:
 
 
 def _run(arguments: list[str]) -> None:
+    if _COMPLETE in os.environ:
+        from click.shell_completion import shell_complete
+
+        raise click.exceptions.Exit(shell_complete(lzs, {}, "lzs", _COMPLETE, os.environ[_COMPLETE]))
     # Not lzs.main(): click's own handling of a closed pipe and of Ctrl-C would come before that of status_of.
     with lzs.make_context("lzs", arguments) as context:
         lzs.invoke(context)
@@ -48,7 +135,7 @@ def _run(arguments: list[str]) -> None:
 
 
 def status_of(run: Callable[[], None]) -> int:
-    """Run a command; print one line to stderr if it fails, and return the exit status of the process."""
+    """Run a command; say in one line on stderr why it fails, if it does, and return the exit status of the process."""
     try:
         run()
     except click.exceptions.Exit as done:
@@ -58,17 +145,31 @@ def status_of(run: Callable[[], None]) -> int:
     except BrokenPipeError:  # the reader has what it wanted
         _discard_output()
         return _DONE
+    except click.UsageError as error:
+        hint = "" if error.ctx is None else f"Try '{error.ctx.command_path} --help' for help."
+        return _complain(error, error.format_message(), hint)
     except click.ClickException as error:
-        return _complain(error.format_message(), error.exit_code)
-    except ValueError as error:
-        return _complain(str(error), _USAGE)
+        return _complain(error, error.format_message())
     except OSError as error:
-        if error.filename is None:
+        if error.filename == "stdout":
             _discard_output()
-        return _complain(f"{error.filename or 'stdout'}: {error.strerror or error}", _FAILURE)
-    except (LzsError, MemoryError) as error:
-        return _complain(str(error) or "out of memory", _FAILURE)
+        return _complain(error, _reason(error))
+    except (LzsError, ValueError, MemoryError) as error:
+        return _complain(error, str(error) or "out of memory")
     return _DONE
+
+
+def _reason(error: OSError) -> str:
+    """Return what failed and why; an error without a file is one of a temporary file, whose folder may be full."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}"
+    import errno
+    from tempfile import gettempdir
+
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        folder = gettempdir()
+        return f"cannot write a temporary file in {folder}: {error.strerror}; set TMPDIR to a folder with more room"
+    return error.strerror or str(error)
 
 
 def _discard_output() -> None:
@@ -76,6 +177,18 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(message: str, status: int) -> int:
-    click.echo(f"lzs: {' '.join(message.split())}", err=True)
-    return status
+def _complain(error: BaseException, message: str, hint: str = "") -> int:
+    from .console import console
+
+    if console.verbose and not isinstance(error, click.ClickException):
+        import traceback
+
+        traceback.print_exception(error)
+    console.error(" ".join(message.split()))
+    if hint:
+        click.echo(hint, err=True)
+    return _TROUBLE
+
+
+if __name__ == "__main__":
+    main()

@@ -1,239 +1,277 @@
-"""The flags that commands share, with llama.cpp's names where it has them, and `Params` out of those for sampling."""
+"""The options that commands share, with llama.cpp's names where it has them, and `Params` out of those for sampling."""
 
+import os
 import re
-import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .help import option, options
+from .help import Number, Whole, option, options
 
 if TYPE_CHECKING:
+    from lzsampler.llama.model import Model
     from lzsampler.params import Params, RepetitionDetection
 
 _MODEL, _SAMPLING, _LOOPS, _PENALTIES = "Model", "Sampling", "LZ penalty", "Other penalties (off by default)"
 _STOP, _DRY = "Stop on loop (off by default)", "DRY penalty (off by default)"
 
-# Field of Params -> the flag that sets it. A field that is not listed has no flag.
-FLAGS = {
-    "temperature": "--temp",
-    "top_k": "--top-k",
-    "top_p": "--top-p",
-    "min_p": "--min-p",
-    "ties": "--ties",
-    "pick": "--pick",
-    "temperature_last": "--temp-last",
-    "seed": "--seed",
-    "lz_penalty": "--lz-penalty",
-    "lz_window": "--lz-window",
-    "lz_buffer": "--lz-buffer",
-    "lz_formula": "--lz-formula",
-    "history": "--history",
-    "repetition_penalty": "--repeat-penalty",
-    "frequency_penalty": "--frequency-penalty",
-    "presence_penalty": "--presence-penalty",
-    "penalty_window": "--repeat-last-n",
-    "repetition_method": "--repeat-method",
-    "frequency_method": "--frequency-method",
-    "presence_method": "--presence-method",
-    "sign_aware": "--sign-aware",
-    "dry_multiplier": "--dry-multiplier",
-    "dry_base": "--dry-base",
-    "dry_allowed_length": "--dry-allowed-length",
-    "dry_penalty_last_n": "--dry-penalty-last-n",
-    "logit_bias": "--logit-bias",
-}
-# The same for RepetitionDetection.
+_STRINGS = ("exempt", "dry_breakers")  # fields of Params that are token ids, and strings on the command line
+# Fields of RepetitionDetection and their flags.
 LOOP_FLAGS = {
     "max_pattern_size": "--loop-max-pattern",
     "min_pattern_size": "--loop-min-pattern",
     "min_count": "--loop-min-count",
 }
 _METHODS = click.Choice(["multiplicative", "subtractive"])
+_FILE = click.Path(path_type=Path)
+_DROP_IN = "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it (docs/llama-cpp-python.md)"
 
 
-def count(low: int) -> dict[str, Any]:
-    """Return the settings of an option for a whole number of at least ``low``."""
-    return {"type": click.IntRange(low), "metavar": "N"}
+def whole(low: int | None = None) -> dict[str, Any]:
+    """Return the settings of an option for a whole number, maybe of at least ``low``."""
+    return {"type": Whole(low), "metavar": "N"}
 
+
+def number(letter: str) -> dict[str, Any]:
+    """Return the settings of an option for a number that is called by a letter."""
+    return {"type": Number(), "metavar": letter}
+
+
+def refused(*names: str, message: str, is_flag: bool = False) -> Callable[[Any], Any]:
+    """Return a decorator that adds a hidden option of llama.cpp which lzs does not have: it says what to do instead."""
+
+    def refuse(ctx: click.Context, _: click.Parameter, given: Any) -> None:
+        if given and not ctx.resilient_parsing:
+            raise click.UsageError(message.replace("OWNER/REPO", str(given).partition(":")[0]))
+
+    return click.option(*names, hidden=True, expose_value=False, is_flag=is_flag, callback=refuse)
+
+
+def _is_on(_: click.Context, __: click.Parameter, given: str) -> bool:
+    return given == "on"
+
+
+refused_download = refused(
+    "-hf",
+    "-hfr",
+    "--hf-repo",
+    "-hff",
+    "--hf-file",
+    message="lzs does not download models: fetch a GGUF file first (pip install huggingface_hub; "
+    "hf download OWNER/REPO FILE.gguf --local-dir .), then give it with -m FILE.gguf",
+)
 
 model_options = options(
     option(
-        _MODEL, "-m", "--model", type=click.Path(path_type=Path), metavar="FILE", help="GGUF; default: the embedded"
+        _MODEL, "-m", "--model", type=_FILE, metavar="FILE", help="GGUF model (default: a built-in demo model, 8\xa0MB)"
     ),
-    option(_MODEL, "-c", "--ctx-size", "n_ctx", **count(0), help="tokens; default: the model's, up to 4096; 0: all"),
-    option(_MODEL, "-b", "--batch-size", "n_batch", **count(1), default=512, help="prompt tokens decoded at once"),
-    option(_MODEL, "-t", "--threads", "n_threads", **count(1), help="default: by cores and size of the model"),
-    option(_MODEL, "-ngl", "--n-gpu-layers", **count(-1), default=-1, help="-1 is all, where there is a GPU"),
-)
+    option(
+        _MODEL, "-c", "--ctx-size", "n_ctx", **whole(0),
+        help="context, tokens; 0 is all that the model was trained with (default: the same, up to 4096)",
+    ),
+    option(_MODEL, "-b", "--batch-size", "n_batch", **whole(1), default=512, help="prompt tokens decoded at once"),
+    option(
+        _MODEL, "-t", "--threads", "n_threads", **whole(1),
+        help="CPU threads (default: physical cores, fewer for a small model)",
+    ),
+    option(
+        _MODEL, "-ngl", "--n-gpu-layers", **whole(-1), default=-1,
+        help="layers on the GPU, if llama-cpp-python supports one; -1\xa0is\xa0all",
+    ),
+    option(
+        _MODEL, "-fa", "--flash-attn", type=click.Choice(["on", "off"]), default="off", callback=_is_on,
+        help="flash attention, which saves memory and rounds differently",
+    ),
+    option(_MODEL, "--mlock", "use_mlock", is_flag=True, help="keep the model in RAM, so that it is never swapped out"),
+    refused_download,
+)  # fmt: skip
 
 sampling_options = options(
-    option(_SAMPLING, "--temp", "temperature", type=float, default=0.0, metavar="T", help="0 is greedy; 1e-6 to 1e6"),
-    option(_SAMPLING, "--top-k", type=int, default=0, metavar="K", help="keep the K likeliest tokens; 0 is off"),
     option(
-        _SAMPLING, "--top-p", type=float, default=1.0, metavar="P", help="keep the likeliest that sum to P; 1 is off"
+        _SAMPLING, "--temp", "temperature", **number("T"), default=0.0,
+        help="temperature, 1e-6 to 1e6; 0 always takes the likeliest token",
     ),
-    option(_SAMPLING, "--min-p", type=float, default=0.0, metavar="P", help="keep those P times as likely as the best"),
-    option(_SAMPLING, "-s", "--seed", type=int, default=-1, metavar="N", help="-1 is random, and printed"),
-    option(_SAMPLING, "--temp-last", "temperature_last", is_flag=True, help="truncate first, as llama.cpp does"),
+    option(_SAMPLING, "--top-k", **whole(), default=0, help="keep the N likeliest tokens; 0 is off"),
     option(
-        _SAMPLING,
-        "--ties",
-        type=click.Choice(["cut", "keep"]),
-        default="cut",
-        help="exactly K tokens, or all that equal the last one",
+        _SAMPLING, "--top-p", **number("P"), default=1.0,
+        help="keep the likeliest tokens whose probabilities sum to P, 0 to 1; 1 is off",
     ),
     option(
-        _SAMPLING,
-        "--pick",
-        type=click.Choice(["race", "llama"]),
-        default="race",
-        help="llama draws as llama.cpp's dist does, bit for bit",
+        _SAMPLING, "--min-p", **number("P"), default=0.0,
+        help="keep tokens at least P times as likely as the likeliest, 0 to 1; 0 is off",
+    ),
+    option(_SAMPLING, "-s", "--seed", **whole(), default=-1, help="seed of the draws; -1 chooses one and prints it"),
+    option(_SAMPLING, "--temp-last", "temperature_last", is_flag=True, help="apply the temperature last, as llama.cpp"),
+    option(
+        _SAMPLING, "--ties", type=click.Choice(["cut", "keep"]), default="cut",
+        help="cut keeps exactly --top-k tokens, keep also those equal to the last",
     ),
     option(
-        _SAMPLING,
-        "-l",
-        "--logit-bias",
-        multiple=True,
-        metavar="ID+BIAS",
-        help="add to the logit of token ID, e.g. 15043+1 or 15043-1; may be repeated; ID-inf forbids it",
-    ),
-    option(_LOOPS, "--lz-penalty", type=float, default=0.15, metavar="A", help="strength, logits per bit; 0 is off"),
-    option(_LOOPS, "--lz-window", type=int, default=512, metavar="N", help="tokens looked back at, 2 to 131072"),
-    option(_LOOPS, "--lz-buffer", type=int, default=32, metavar="N", help="longest match, tokens, 1 to 4096"),
-    option(
-        _LOOPS,
-        "--lz-formula",
-        type=click.Choice(["rate", "distance", "codelength"]),
-        default="rate",
-        help="what a match costs (docs/penalties.md)",
+        _SAMPLING, "--pick", type=click.Choice(["race", "llama"]), default="race",
+        help="how a token is drawn; llama draws bit for bit as llama.cpp does",
     ),
     option(
-        _LOOPS,
-        "--history",
-        type=click.Choice(["generated", "all"]),
-        default="generated",
-        help="what every penalty looks at; all includes the prompt",
+        _SAMPLING, "-l", "--logit-bias", multiple=True, metavar="ID+BIAS",
+        help="add BIAS to the logit of token ID: 15043+1, 15043-1; ID-inf forbids the token; repeatable",
     ),
     option(
-        _LOOPS,
-        "--exempt",
-        multiple=True,
-        metavar="TEXT",
-        help="no penalty for the tokens of TEXT; may be repeated",
+        _LOOPS, "--lz-penalty", **number("A"), default=0.15,
+        help="strength, logits per bit; 0 is off; no effect on the first --lz-buffer tokens",
     ),
-    option(_PENALTIES, "--repeat-penalty", "repetition_penalty", type=float, default=1.0, metavar="R", help="1 is off"),
+    option(_LOOPS, "--lz-window", **whole(), default=512, help="how far back it looks, 2 to 131072 tokens"),
+    option(_LOOPS, "--lz-buffer", **whole(), help="longest match it looks for, 1 to 4096 tokens (default: 32)"),
     option(
-        _PENALTIES, "--frequency-penalty", type=float, default=0.0, metavar="F", help="for each occurrence; 0 is off"
-    ),
-    option(_PENALTIES, "--presence-penalty", type=float, default=0.0, metavar="F", help="once a token; 0 is off"),
-    option(
-        _PENALTIES,
-        "--repeat-last-n",
-        "penalty_window",
-        type=int,
-        default=0,
-        metavar="N",
-        help="tokens these three look back at; 0 is all (llama.cpp: off)",
-    ),
-    option(_PENALTIES, "--repeat-method", "repetition_method", type=_METHODS, default="multiplicative"),
-    option(_PENALTIES, "--frequency-method", type=_METHODS, default="subtractive"),
-    option(_PENALTIES, "--presence-method", type=_METHODS, default="subtractive"),
-    option(
-        _PENALTIES,
-        "--sign-aware/--no-sign-aware",
-        default=True,
-        help="multiply negative logits instead of dividing them",
+        _LOOPS, "--lz-formula", type=click.Choice(["rate", "distance", "codelength"]), default="rate", metavar="NAME",
+        help="what a match costs: rate, distance or codelength (docs/penalties.md)",
     ),
     option(
-        _DRY,
-        "--dry-multiplier",
-        type=float,
-        default=0.0,
-        metavar="A",
-        help="strength, logits; 0 is off, 0.8 usual; LZ stays on beside it unless --lz-penalty is 0",
+        _LOOPS, "--history", type=click.Choice(["generated", "all"]), default="generated", metavar="WHAT",
+        help="what all penalties look at: generated tokens, or all, with the prompt",
     ),
-    option(_DRY, "--dry-base", type=float, default=1.75, metavar="B", help="factor for each further token"),
     option(
-        _DRY,
-        "--dry-allowed-length",
-        type=int,
-        default=2,
-        metavar="N",
+        _LOOPS, "--exempt", multiple=True, metavar="TEXT",
+        help="apply no penalty to the tokens of TEXT; repeatable",
+    ),
+    option(
+        _PENALTIES, "--repeat-penalty", "repetition_penalty", **number("R"),
+        help="divide the logits of tokens seen before by R, above 0; 1 is off (default: off)",
+    ),
+    option(
+        _PENALTIES, "--frequency-penalty", **number("F"), default=0.0,
+        help="subtract F from a logit for each occurrence; 0 is off",
+    ),
+    option(
+        _PENALTIES, "--presence-penalty", **number("F"), default=0.0,
+        help="subtract F once from the logit of every token seen before; 0 is off",
+    ),
+    option(
+        _PENALTIES, "--repeat-last-n", "penalty_window", **whole(-1), default=-1,
+        help="tokens these three look back at; 0\xa0turns them off, -1\xa0is all",
+    ),
+    option(
+        _PENALTIES, "--repeat-method", "repetition_method", type=_METHODS, default="multiplicative", metavar="M",
+        help="multiplicative or subtractive",
+    ),
+    option(
+        _PENALTIES, "--frequency-method", type=_METHODS, default="subtractive", metavar="M",
+        help="the same for --frequency-penalty",
+    ),
+    option(
+        _PENALTIES, "--presence-method", type=_METHODS, default="subtractive", metavar="M",
+        help="the same for --presence-penalty",
+    ),
+    option(
+        _PENALTIES, "--sign-aware/--no-sign-aware", default=True,
+        help="multiply negative logits by R instead of dividing them (default: yes)",
+    ),
+    option(
+        _DRY, "--dry-multiplier", **number("A"), default=0.0,
+        help="strength, logits; 0 is off, 0.8 is usual; LZ stays on unless --lz-penalty\xa00",
+    ),
+    option(_DRY, "--dry-base", **number("B"), default=1.75, help="factor for each further token of a repetition"),
+    option(
+        _DRY, "--dry-allowed-length", **whole(), default=2,
         help="shortest repetition whose continuation is penalised, tokens",
     ),
     option(
-        _DRY,
-        "--dry-penalty-last-n",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="tokens to look back at, up to 131072; 0 is off, -1 the maximum",
+        _DRY, "--dry-penalty-last-n", **whole(), default=-1,
+        help="tokens it looks back at, up to 131072; 0 is off, -1\xa0is\xa0131072",
     ),
     option(
-        _DRY,
-        "--dry-sequence-breaker",
-        "dry_breakers",
-        multiple=True,
-        metavar="TEXT",
-        help="no repetition crosses a token that contains TEXT; may be repeated; replaces the default, which is a line "
-        "break, colon, double quote and asterisk; the word none means no breakers",
+        _DRY, "--dry-sequence-breaker", "dry_breakers", multiple=True, metavar="TEXT",
+        help="no repetition crosses a token that contains TEXT; repeatable; none is no breakers (default: line break, "
+        "colon, double quote, asterisk)",
     ),
-)
+    refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
+)  # fmt: skip
 
 
 loop_options = options(
-    option(_STOP, "--stop-on-loop", is_flag=True, help="end a text whose last tokens are copies of one pattern"),
     option(
-        _STOP, "--loop-max-pattern", "max_pattern_size", type=int, metavar="N", help="its longest, tokens, default: 512"
+        _STOP, "--stop-on-loop", is_flag=True,
+        help="end a text when its last tokens repeat one pattern over and over",
     ),
-    option(_STOP, "--loop-min-pattern", "min_pattern_size", type=int, metavar="N", help="and its shortest, default: 8"),
-    option(_STOP, "--loop-min-count", "min_count", type=int, metavar="N", help="copies that make a loop, default: 8"),
-    option(_STOP, "--trim-loop", is_flag=True, help="keep the first copy only; the text comes when it is complete"),
+    option(
+        _STOP, "--loop-max-pattern", "max_pattern_size", **whole(), help="longest pattern, tokens (default: 512)"
+    ),
+    option(_STOP, "--loop-min-pattern", "min_pattern_size", **whole(), help="shortest pattern, tokens (default: 8)"),
+    option(_STOP, "--loop-min-count", "min_count", **whole(), help="copies that make a loop (default: 8)"),
+    option(
+        _STOP, "--trim-loop", is_flag=True,
+        help="keep only the first copy; the text is printed when it is complete",
+    ),
+)  # fmt: skip
+
+unsupported_options = options(
+    refused("--grammar", "--grammar-file", "-j", "--json-schema", message=_DROP_IN),
+    refused("-md", "--model-draft", message="lzs has no speculative decoding: leave -md out; -m FILE alone is enough"),
+    refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first"),
 )
+
+
+def open_model(flags: Mapping[str, Any]) -> "Model":
+    """Return the model that the flags of `model_options` describe, loaded."""
+    from time import perf_counter
+
+    from lzsampler.llama.model import Model
+    from lzsampler.models import default_model
+
+    from .console import console
+
+    start = perf_counter()
+    settings = {name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers")}
+    settings |= {name: True for name in ("flash_attn", "use_mlock") if flags[name]}
+    model = Model(flags["model"] or default_model(), **settings)
+    console.detail(
+        f"{model.path} loaded in {perf_counter() - start:.2f} s: vocabulary {model.n_vocab:,}, context {model.n_ctx:,} "
+        f"tokens, batches of {model.n_batch}, {model.n_threads} CPU thread{'s' * (model.n_threads > 1)}"
+    )
+    return model
+
+
+def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `generate` that are no part of `Params`."""
+    limits = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
+    return {**limits, "ignore_eos": True} if flags["ignore_eos"] else limits
 
 
 def params_from(flags: dict[str, Any]) -> "Params":
     """Take the fields of `Params` out of ``flags`` and return them; a seed of -1 becomes a random one.
 
-    Stopping on loops is one of them where a command has `loop_options`.
-
-    Raises click.UsageError, naming the flag, for a value out of range.
+    An option with the name of a field sets it, and one that was not given leaves the default of `Params`. Stopping on
+    loops is part of it where a command has `loop_options`. Raises ValueError for a value out of range.
     """
     from lzsampler.params import Params
 
-    fields = {field: flags.pop(field) for field in FLAGS}
+    names = [field.name for field in fields_of(Params) if field.name in flags and field.name not in _STRINGS]
+    fields = {name: value for name in names if (value := flags.pop(name)) is not None}
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
     if "" in flags["exempt"]:
         raise click.UsageError("--exempt must not be empty")
     breakers = flags["dry_breakers"]
     if "" in breakers:
-        raise click.UsageError("--dry-sequence-breaker must not be empty: the word none means no breakers")
+        raise click.UsageError('--dry-sequence-breaker must not be empty; the word "none" means no breakers')
     if "none" in breakers and len(breakers) > 1:
         raise click.UsageError("--dry-sequence-breaker none means no breakers: leave the others out")
     detection = {field: flags.pop(field, None) for field in LOOP_FLAGS}
     if fields["seed"] == -1:
-        fields["seed"] = secrets.randbits(32)
-    try:
-        return Params(**fields, repetition_detection=_detection(flags.pop("stop_on_loop", False), detection))
-    except ValueError as error:
-        raise _with_flags(error) from error
-
-
-def _with_flags(error: ValueError) -> click.UsageError:
-    """Return the usage error that says the same of flags instead of fields.
-
-    The message begins with a field. Further on, a word is taken for a field only if it has an underscore, since
-    "history" or "seed" may be a word like any other.
-    """
-    flags = FLAGS | LOOP_FLAGS
-    field, _, rest = str(error).partition(" ")
-    return click.UsageError(
-        f"{flags.get(field, field)} {re.sub(r'[a-z]+(?:_[a-z]+)+', lambda name: flags.get(name[0], name[0]), rest)}"
+        fields["seed"] = int.from_bytes(os.urandom(4), "little")
+    return Params(
+        **{**fields, **_window(fields["penalty_window"])},
+        repetition_detection=_detection(flags.pop("stop_on_loop", False), detection),
     )
+
+
+def _window(last_n: int) -> dict[str, Any]:
+    """Return the fields that --repeat-last-n changes: 0 turns three penalties off, and -1 is no limit (0 in Params)."""
+    if last_n == 0:
+        off = {"repetition_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
+        return {"penalty_window": 0, "repetition_method": "multiplicative", **off}
+    return {"penalty_window": max(last_n, 0)}
 
 
 def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionDetection | None":
@@ -246,7 +284,7 @@ def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionD
             raise ValueError("max_pattern_size must be at least 1, got 0")
         return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **fields})
     if fields:
-        raise click.UsageError(f"{LOOP_FLAGS[next(iter(fields))]} says what to stop on: add --stop-on-loop")
+        raise click.UsageError(f"{LOOP_FLAGS[next(iter(fields))]} has no effect without --stop-on-loop: add it")
     return None
 
 
@@ -257,22 +295,18 @@ def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
     given: tuple[str, ...] = flags["dry_breakers"]
     if not params.dry_multiplier or given == ("none",):
         return ()
-    return tuple(map(_unescaped, given)) or DRY_BREAKERS
+    return tuple(map(_breaker, given)) or DRY_BREAKERS
 
 
 def with_tokens(params: "Params", llm: Any, flags: Mapping[str, Any]) -> "Params":
     """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows.
 
-    Raises click.UsageError, naming the flag, for a token that the vocabulary does not have.
+    Raises ValueError for a token that the vocabulary does not have.
     """
     from lzsampler.llama import dry_breaker_ids, exempt_ids
     from lzsampler.sampler import refuse_tokens_outside
 
-    try:
-        refuse_tokens_outside(params, llm.n_vocab())
-    except ValueError as error:
-        raise _with_flags(error) from error
-
+    refuse_tokens_outside(params, llm.n_vocab())
     strings = dry_breakers(params, flags)
     breakers = dry_breaker_ids(llm, strings if flags["dry_breakers"] else None) if strings else ()
     return replace(params, exempt=exempt_ids(llm, flags["exempt"]), dry_breakers=breakers)
@@ -291,6 +325,16 @@ def _bias(text: str) -> tuple[int, float]:
         ) from None
 
 
-def _unescaped(text: str) -> str:
+def _breaker(text: str) -> str:
     """Return a breaker with line breaks and tabs in place of \\n and \\t, which are easier to give in a shell."""
     return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+
+
+def unescaped(text: str) -> str:
+    r"""Return a text with what llama.cpp's -e takes for escape sequences replaced: \n \r \t \' \" \\ and \xHH."""
+    return re.sub(
+        r"\\(?:x([0-9a-fA-F]{2})|([nrt\\'\"]))", lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES[m[2]], text
+    )

@@ -2,12 +2,14 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.generate import Generation
+    from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
     from lzsampler.sampler import Loop
 
@@ -58,17 +60,47 @@ def _uninterrupted() -> Iterator[None]:
 
 def loop_line(loop: "Loop", *, trimmed: bool) -> str:
     """Return where and how a text looped; tokens count from 0 at the first new one."""
-    cut = ", cut to the first" if trimmed else ""
-    return f"stopped: {loop.count} copies of {loop.period} tokens from token {loop.start}{cut}"
+    cut = "; only the first copy is kept" if trimmed else ""
+    return f"stopped in a loop: {loop.count} copies of {loop.period} tokens from token {loop.start}{cut}"
 
 
-def summary(generation: "Generation", params: "Params") -> str:
+def repeats(figures: "Repetition") -> str:
+    """Return whether a text loops, and the stretch that repeats most."""
+    run = figures.run
+    if figures.loops:
+        # A near loop, whose copies differ a little, has no exact repeat.
+        return "near loop" if run is None else f"LOOP: {run.count} copies of {run.period} characters"
+    return "no loop" if run is None else f"no loop ({run.count} copies of {run.period} characters)"
+
+
+def figures_of(generation: "Generation") -> "Repetition":
+    """Return how much a text repeats itself."""
+    from lzsampler.auditing.repetition import repetition
+
+    return repetition(generation.text)
+
+
+def transcript_of(
+    model: "Model",
+    asked: "str | Messages",
+    params: "Params",
+    generation: "Generation",
+    figures: "Repetition",
+    limits: Mapping[str, Any],
+    dry_breakers: tuple[str, ...],
+) -> dict[str, Any]:
+    """Return the transcript of a generation; ``limits``: the arguments of `generate` that it has besides."""
+    from lzsampler.decoding.transcript import record
+
+    return record(model, asked, params, generation, **limits, dry_breakers=dry_breakers)
+
+
+def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
-    figures = generation.repetition
-    run = "none" if figures.run is None else f"{figures.run.period} x {figures.run.count}"
+    zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
     seed = f"seed {params.seed}; " if params.temperature > 0 else ""
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
-        f"sampling {generation.sampling_microseconds:.1f} µs/token; largest run {run}{' (a loop)' * figures.loops}, "
-        f"rep-4 {figures.rep4:.3f}, zlib {figures.zlib_ratio:.2f}"
+        f"sampling {generation.sampling_microseconds:.1f} µs/token; {repeats(figures)}, "
+        f"rep-4 {figures.rep4:.3f}{zlib}"
     )

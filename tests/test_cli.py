@@ -50,8 +50,8 @@ def test_generate_prints_the_text_and_a_summary() -> None:
     assert done.stdout.endswith("\n")
     assert len(done.stdout.split()) > 8
     model, summary = done.stderr.splitlines()
-    assert "embedded model tale-7m-q8_0.gguf" in model
-    for part in ("lzs: 20 tokens, ", " tokens/s, sampling ", " µs/token; largest run ", ", rep-4 0.", ", zlib "):
+    assert "built-in demo model tale-7m-q8_0.gguf" in model
+    for part in ("lzs: 20 tokens, ", " tokens/s, sampling ", " µs/token; no loop", ", rep-4 0.", ", zlib "):
         assert part in summary
     own = generate("-n", "20", "-m", str(default_model()), PROMPT)
     assert own.stdout == done.stdout
@@ -157,8 +157,8 @@ def test_dry_breakers_and_logit_bias_reach_the_sampler() -> None:
 
 
 def test_dry_ends_a_loop_and_a_bias_forbids_a_token() -> None:
-    assert "(a loop)" in generate("-n", "200", *LOOPING).stderr
-    assert "(a loop)" not in generate("-n", "200", "--dry-multiplier", "0.8", *LOOPING).stderr
+    assert "; LOOP: 15 copies of 28 characters, rep-4" in generate("-n", "200", *LOOPING).stderr
+    assert "LOOP" not in generate("-n", "200", "--dry-multiplier", "0.8", *LOOPING).stderr
     tokens = json.loads(generate("--json", "-n", "30", PROMPT).stdout)["tokens"]
     forbidden = [word for token in set(tokens) for word in ("--logit-bias", f"{token}-inf")]
     others = json.loads(generate("--json", "-n", "30", *forbidden, PROMPT).stdout)["tokens"]
@@ -173,7 +173,7 @@ def test_stop_on_loop() -> None:
     done = generate("--stop-on-loop", *LOOPING)
     assert done.returncode == 0
     assert done.stdout.count(" I am a man, and") == 8
-    assert "lzs: stopped: 8 copies of 11 tokens from token 29\nlzs: 117 tokens, " in done.stderr
+    assert "lzs: stopped in a loop: 8 copies of 11 tokens from token 29\nlzs: 117 tokens, " in done.stderr
     assert generate("--loop-min-count", "3", "--stop-on-loop", *LOOPING).stdout.count(" I am a man, and") == 3
     assert "stopped" not in generate("-n", "150", *LOOPING).stderr
     assert "stopped" not in generate("-n", "300", "--stop-on-loop", *LOOPING[2:]).stderr  # with LZ there is no loop
@@ -183,7 +183,7 @@ def test_trim_loop_prints_and_saves_the_first_copy(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     done = generate("--stop-on-loop", "--trim-loop", "--save", str(path), *LOOPING)
     assert done.stdout.count(" I am a man, and") == 1
-    assert "from token 29, cut to the first\nlzs: 117 tokens, " in done.stderr
+    assert "from token 29; only the first copy is kept\nlzs: 117 tokens, " in done.stderr
     (record,) = lines(path)
     assert done.stdout.strip() == record["messages"][0]["content"]
     assert (record["finish_reason"], record["loop"]) == ("repetition", {"start": 29, "period": 11, "count": 8})
@@ -224,9 +224,23 @@ def test_demo() -> None:
     assert done.returncode == 0
     rows = done.stdout.splitlines()
     assert max(map(len, rows)) <= 100
-    figures = [row.partition(" | ") for row in rows if row.startswith("largest run")]
+    figures = [row.partition(" | ") for row in rows if row.startswith("LOOP: ")]
     assert len(figures) == 3
-    assert all("LOOP" in without and "LOOP" not in with_lz for without, _, with_lz in figures)
+    assert all(with_lz.startswith("no loop") for _, _, with_lz in figures)
+
+
+@pytest.mark.parametrize("columns", [80, 66, 50, 24])
+def test_demo_fits_any_terminal(columns: int) -> None:
+    """At 80 columns the line of figures was one character too long for its column, and all to the right moved."""
+    done = lzs("demo", "-n", "60", env={**os.environ, "COLUMNS": str(columns)})
+    rows = done.stdout.splitlines()
+    assert max(map(len, rows)) <= columns
+    if columns >= 66:
+        assert {row.index(" | ") for row in rows if " | " in row} == {(columns - 3) // 2}
+    else:
+        assert rows.count("-" * columns) == 6
+    figures = lzs("demo", "-q", "-n", "60", env={**os.environ, "COLUMNS": str(columns)}).stdout
+    assert len(figures) < len(done.stdout) / 2
 
 
 def test_help_is_complete_and_light() -> None:
@@ -239,8 +253,8 @@ def test_help_is_complete_and_light() -> None:
         "Sampling:",
         "LZ penalty:",
         "Stop on loop (",
-        "[default: 0.15]",
-        "[default: 512",
+        "(default: 0.15)",
+        "(default: 512)",
     ):
         assert part in done.stdout
     for command in ("generate", "info", "demo"):
@@ -251,7 +265,18 @@ def test_help_is_complete_and_light() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# -- bad input: one line, and 2 for what was asked, 1 for what failed --
+# -- bad input: one line, and where help would help a second one that says how to get it --
+
+
+def complaint(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of an error."""
+    line, *hint = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.startswith("lzs: ")
+    command = done.args[1]
+    allowed = [[], [f"Try 'lzs {command} --help' for help."], ["Try 'lzs --help' for help."]]
+    assert hint in allowed, done.stderr
+    return line
 
 
 @pytest.fixture(scope="module")
@@ -271,107 +296,98 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("arguments", "message"),
     [
-        (["-m", "nothing.gguf", "x"], 2, "nothing.gguf does not exist"),
-        (["-m", "{folder}", "x"], 2, "is a directory: give the .gguf file in it"),
-        (["-m", "{cut}", "x"], 1, "is truncated: 4,089,312 of 8,089,312 bytes are missing; fetch it again"),
-        (["-m", "{header}", "x"], 1, "is truncated: it ends inside its header"),
-        (["-m", "{text}", "x"], 1, "is not a GGUF file"),
-        (["-m", "{empty}", "x"], 1, "is empty"),
-        (["-m", "{vocabulary}", "x"], 1, "holds a vocabulary without weights"),
-        (["-p", ""], 2, "the prompt is empty"),
-        (["-f", "{newline}"], 2, "the prompt is empty"),
-        (["-f", "{latin1}"], 2, "latin1 is not UTF-8 text (byte 4): convert it first"),
-        (["-f", "nothing.txt"], 1, "nothing.txt: No such file or directory"),
-        (["-f", "{folder}"], 1, "Is a directory"),
-        (["-p", "a", "b"], 2, "give the prompt once"),
+        (["-m", "nothing.gguf", "x"], "nothing.gguf does not exist"),
+        (["-m", "{folder}", "x"], "is a directory: give the .gguf file in it"),
+        (["-m", "{cut}", "x"], "is truncated: 4,089,312 of 8,089,312 bytes are missing; fetch it again"),
+        (["-m", "{header}", "x"], "is truncated: it ends inside its header"),
+        (["-m", "{text}", "x"], "is not a GGUF file"),
+        (["-m", "{empty}", "x"], "is empty"),
+        (["-m", "{vocabulary}", "x"], "holds a vocabulary without weights"),
+        (["-p", ""], "the prompt is empty"),
+        (["-f", "{newline}"], "the prompt is empty"),
+        (["-f", "{latin1}"], "latin1 is not UTF-8 text (byte 4): convert it first"),
+        (["-f", "nothing.txt"], "nothing.txt: No such file or directory"),
+        (["-f", "{folder}"], "Is a directory"),
+        (["-p", "a", "b"], "give the prompt once"),
         (
             ["-c", "4", "Once upon a time there was"],
-            2,
-            "tokens, the context 4: shorten the prompt or raise the context",
+            "shorten the prompt or ",
         ),
-        (["--lz-penalty=-0.1", "x"], 2, "--lz-penalty must be at least 0, got -0.1"),
-        (["--lz-penalty", "nan", "x"], 2, "--lz-penalty must be finite, got nan"),
-        (["--lz-penalty", "much", "x"], 2, "'much' is not a valid float"),
-        (["--lz-window", "1", "x"], 2, "--lz-window must be from 2 to 131072, got 1"),
-        (["--lz-window", "32", "x"], 2, "--lz-buffer must be below --lz-window (32), got 32"),
-        (["--lz-buffer", "600", "x"], 2, "--lz-buffer must be below --lz-window (512), got 600"),
-        (["--lz-penalty", "1e40", "x"], 2, "--lz-penalty must be from 0 to 3.4e+38, got 1e+40"),
-        (["--exempt", "", "x"], 2, "lzs: --exempt must not be empty"),
-        (["--lz-formula", "best", "x"], 2, "'best' is not one of 'rate', 'distance', 'codelength'"),
-        (["--history", "some", "x"], 2, "'some' is not one of 'generated', 'all'"),
-        (["--temp=-1", "x"], 2, "--temp must be from 0 to 1e+06, got -1.0"),
-        (["--temp", "nan", "x"], 2, "--temp must be finite, got nan"),
-        (["--top-k=-1", "x"], 2, "--top-k must be from 0"),
-        (["--top-p", "1.5", "x"], 2, "--top-p must be from 0 to 1, got 1.5"),
-        (["--min-p", "nan", "x"], 2, "--min-p must be finite, got nan"),
-        (["--repeat-penalty", "0", "x"], 2, "--repeat-penalty must be above 0"),
-        (["--frequency-penalty", "inf", "x"], 2, "--frequency-penalty must be finite, got inf"),
-        (["--presence-penalty", "nan", "x"], 2, "--presence-penalty must be finite, got nan"),
-        (["--repeat-last-n=-1", "x"], 2, "--repeat-last-n must be from 0"),
-        (["--dry-multiplier=-1", "x"], 2, "--dry-multiplier must be at least 0, got -1.0"),
-        (["--dry-multiplier", "1e40", "x"], 2, "--dry-multiplier must be from 0 to 3.4e+38, got 1e+40"),
-        (["--dry-multiplier", "nan", "x"], 2, "--dry-multiplier must be finite, got nan"),
-        (["--dry-base", "0.5", "x"], 2, "--dry-base must be at least 1, got 0.5"),
-        (["--dry-allowed-length=-1", "x"], 2, "--dry-allowed-length must be from 0"),
-        (["--dry-penalty-last-n=-2", "x"], 2, "--dry-penalty-last-n must be from -1 to 131072, got -2"),
-        (["--dry-penalty-last-n", "131073", "x"], 2, "--dry-penalty-last-n must be from -1 to 131072, got 131073"),
-        (["--dry-sequence-breaker=", "x"], 2, "--dry-sequence-breaker must not be empty"),
+        (["--lz-penalty=-0.1", "x"], "--lz-penalty must be at least 0, got -0.1"),
+        (["--lz-penalty", "nan", "x"], "--lz-penalty must be finite, got nan"),
+        (["--lz-penalty", "much", "x"], "--lz-penalty must be a number, got 'much'"),
+        (["--lz-window", "1", "x"], "--lz-window must be from 2 to 131072, got 1"),
+        (["--lz-window", "32", "--lz-buffer", "32", "x"], "--lz-buffer must be below --lz-window (32), got 32"),
+        (["--lz-buffer", "600", "x"], "--lz-buffer must be below --lz-window (512), got 600"),
+        (["--lz-penalty", "1e40", "x"], "--lz-penalty must be from 0 to 3.4e+38, got 1e+40"),
+        (["--exempt", "", "x"], "lzs: --exempt must not be empty"),
+        (["--lz-formula", "best", "x"], "'best' is not one of 'rate', 'distance', 'codelength'"),
+        (["--history", "some", "x"], "'some' is not one of 'generated', 'all'"),
+        (["--temp=-1", "x"], "--temp must be from 0 to 1e+06, got -1.0"),
+        (["--temp", "nan", "x"], "--temp must be finite, got nan"),
+        (["--top-k=-1", "x"], "--top-k must be from 0"),
+        (["--top-p", "1.5", "x"], "--top-p must be from 0 to 1, got 1.5"),
+        (["--min-p", "nan", "x"], "--min-p must be finite, got nan"),
+        (["--repeat-penalty", "0", "x"], "--repeat-penalty must be above 0"),
+        (["--frequency-penalty", "inf", "x"], "--frequency-penalty must be finite, got inf"),
+        (["--presence-penalty", "nan", "x"], "--presence-penalty must be finite, got nan"),
+        (["--repeat-last-n=-2", "x"], "--repeat-last-n must be at least -1, got -2"),
+        (["--dry-multiplier=-1", "x"], "--dry-multiplier must be at least 0, got -1.0"),
+        (["--dry-multiplier", "1e40", "x"], "--dry-multiplier must be from 0 to 3.4e+38, got 1e+40"),
+        (["--dry-multiplier", "nan", "x"], "--dry-multiplier must be finite, got nan"),
+        (["--dry-base", "0.5", "x"], "--dry-base must be at least 1, got 0.5"),
+        (["--dry-allowed-length=-1", "x"], "--dry-allowed-length must be from 0"),
+        (["--dry-penalty-last-n=-2", "x"], "--dry-penalty-last-n must be from -1 to 131072, got -2"),
+        (["--dry-penalty-last-n", "131073", "x"], "--dry-penalty-last-n must be from -1 to 131072, got 131073"),
+        (["--dry-sequence-breaker=", "x"], "--dry-sequence-breaker must not be empty"),
         (
             ["--dry-sequence-breaker", "a", "--dry-sequence-breaker", "none", "x"],
-            2,
             "--dry-sequence-breaker none means no breakers: leave the others out",
         ),
         (
             ["--dry-multiplier", "1", "--dry-sequence-breaker", "zqzqzq", "x"],
-            2,
             "no token of this vocabulary contains 'zqzqzq'",
         ),
-        (["--logit-bias", "5", "x"], 2, "takes a token id and a signed number like 15043+1 or 15043-1, got '5'"),
-        (["--logit-bias", "a+1", "x"], 2, "--logit-bias takes a token id and a signed number like"),
-        (["--logit-bias", "5+much", "x"], 2, "like 15043+1 or 15043-1, got '5+much'"),
-        (["--logit-bias", "5+nan", "x"], 2, "--logit-bias must be finite, or -inf to forbid the token, got nan"),
-        (["--logit-bias", "5+inf", "x"], 2, "--logit-bias must be finite, or -inf to forbid the token, got inf"),
+        (["--logit-bias", "5", "x"], "takes a token id and a signed number like 15043+1 or 15043-1, got '5'"),
+        (["--logit-bias", "a+1", "x"], "--logit-bias takes a token id and a signed number like"),
+        (["--logit-bias", "5+much", "x"], "like 15043+1 or 15043-1, got '5+much'"),
+        (["--logit-bias", "5+nan", "x"], "--logit-bias must be finite, or -inf to forbid the token, got nan"),
+        (["--logit-bias", "5+inf", "x"], "--logit-bias must be finite, or -inf to forbid the token, got inf"),
         (
             ["--logit-bias", "5+1", "-l", "5-1", "x"],
-            2,
             "--logit-bias must have one number for each token, got two",
         ),
         (
             ["--logit-bias", "4096+1", "x"],
-            2,
             "lzs: --logit-bias must be tokens below 4096, the size of the vocabulary, got 4096",
         ),
-        (["--seed=-2", "x"], 2, "--seed must be from 0"),
-        (["-n", "-2", "x"], 2, "-2 is not in the range x>=-1"),
-        (["-t", "0", "x"], 2, "0 is not in the range x>=1"),
-        (["-b", "0", "x"], 2, "0 is not in the range x>=1"),
-        (["-c", "-1", "x"], 2, "-1 is not in the range x>=0"),
-        (["--system", "s", "x"], 2, "--system is part of a chat: add --chat"),
-        (["--trim-loop", "x"], 2, "--trim-loop cuts a text that was ended for its loop: add --stop-on-loop"),
-        (["--loop-min-count", "3", "x"], 2, "--loop-min-count says what to stop on: add --stop-on-loop"),
-        (["--stop-on-loop", "--loop-max-pattern=-1", "x"], 2, "--loop-max-pattern must be from 0 to 65536, got -1"),
-        (["--stop-on-loop", "--loop-max-pattern", "0", "x"], 2, "--loop-max-pattern must be at least 1, got 0"),
-        (["--stop-on-loop", "--loop-max-pattern", "99999", "x"], 2, "--loop-max-pattern must be from 0 to 65536"),
-        (["--stop-on-loop", "--loop-max-pattern", "nan", "x"], 2, "'nan' is not a valid integer"),
-        (["--stop-on-loop", "--loop-min-pattern", "513", "x"], 2, "--loop-min-pattern must be at most"),
-        (["--stop-on-loop", "--loop-min-pattern=-1", "x"], 2, "--loop-min-pattern must be from 0 to 65536, got -1"),
-        (["--stop-on-loop", "--loop-min-count", "1", "x"], 2, "--loop-min-count must be from 2 to 131072, got 1"),
-        (["--stop-on-loop", "--loop-min-count", "1000", "x"], 2, "must be at most 131072 tokens, got 512 * 1000"),
-        (["--stop-on-loop", "--loop-min-count", "many", "x"], 2, "'many' is not a valid integer"),
-        (["--stop=", "x"], 2, "stop must be strings that are not empty"),
-        (["--save", "{folder}/no/t.jsonl", "x"], 1, "no/t.jsonl: No such file or directory"),
-        (["--save", "{folder}", "x"], 1, "Is a directory"),
-        (["--bogus", "x"], 2, "No such option '--bogus'"),
+        (["--seed=-2", "x"], "--seed must be from 0"),
+        (["-n", "-2", "x"], "--n-predict must be at least -1, got -2"),
+        (["-t", "0", "x"], "--threads must be at least 1, got 0"),
+        (["-b", "0", "x"], "--batch-size must be at least 1, got 0"),
+        (["-c", "-1", "x"], "--ctx-size must be at least 0, got -1"),
+        (["--trim-loop", "x"], "--trim-loop has no effect without --stop-on-loop: add it"),
+        (["--loop-min-count", "3", "x"], "--loop-min-count has no effect without --stop-on-loop: add it"),
+        (["--stop-on-loop", "--loop-max-pattern=-1", "x"], "--loop-max-pattern must be from 0 to 65536, got -1"),
+        (["--stop-on-loop", "--loop-max-pattern", "0", "x"], "--loop-max-pattern must be at least 1, got 0"),
+        (["--stop-on-loop", "--loop-max-pattern", "99999", "x"], "--loop-max-pattern must be from 0 to 65536"),
+        (["--stop-on-loop", "--loop-max-pattern", "nan", "x"], "--loop-max-pattern must be a whole number, got 'nan'"),
+        (["--stop-on-loop", "--loop-min-pattern", "513", "x"], "--loop-min-pattern must be at most"),
+        (["--stop-on-loop", "--loop-min-pattern=-1", "x"], "--loop-min-pattern must be from 0 to 65536, got -1"),
+        (["--stop-on-loop", "--loop-min-count", "1", "x"], "--loop-min-count must be from 2 to 131072, got 1"),
+        (["--stop-on-loop", "--loop-min-count", "1000", "x"], "must be at most 131072 tokens, got 512 * 1000"),
+        (["--stop-on-loop", "--loop-min-count", "many", "x"], "--loop-min-count must be a whole number, got 'many'"),
+        (["--stop=", "x"], "--reverse-prompt must be "),
+        (["--save", "{folder}/no/t.jsonl", "x"], "no/t.jsonl: No such file or directory"),
+        (["--save", "{folder}", "x"], "Is a directory"),
+        (["--bogus", "x"], "No such option"),
     ],
 )
-def test_bad_input(files: dict[str, str], arguments: list[str], status: int, message: str) -> None:
+def test_bad_input(files: dict[str, str], arguments: list[str], message: str) -> None:
     done = generate(*(word.format_map(files) for word in arguments))
-    assert (done.returncode, done.stdout) == (status, "")
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert done.stderr.startswith("lzs: ")
-    assert message in done.stderr
+    assert message in complaint(done)
 
 
 @pytest.mark.parametrize(
@@ -382,21 +398,19 @@ def test_bad_input(files: dict[str, str], arguments: list[str], status: int, mes
         (["generate"], b"ab\xff", "stdin is not UTF-8 text (byte 2)"),
         (["generate", "-n", "1", b"a\xff"], None, "the prompt is not valid UTF-8"),
         (["bogus"], None, "No such command 'bogus'"),
-        (["--bogus"], None, "No such option '--bogus'"),
+        (["--bogus"], None, "No such option"),
         (["info", "nothing.gguf"], None, "nothing.gguf does not exist"),
     ],
 )
 def test_more_bad_input(arguments: list[Any], stdin: bytes | None, message: str) -> None:
     done = lzs(*arguments, stdin=stdin)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert message in done.stderr
+    assert message in complaint(done)
 
 
 def test_without_llama_cpp_one_line_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "llama_cpp.py").write_text("raise ModuleNotFoundError('No module', name='llama_cpp')")
     done = generate("x", env={**os.environ, "PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == 'lzs: llama-cpp-python is needed for this: pip install "lzsampler[llama]"\n'
     assert lzs("info", env={**os.environ, "PYTHONPATH": str(tmp_path)}).returncode == 0
 
@@ -448,12 +462,12 @@ def test_a_closed_pipe_of_other_commands() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk(tmp_path: Path) -> None:
     done = generate("-n", "5", "--save", "/dev/full", PROMPT)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert len(done.stdout) > 5  # the text is not lost
     assert done.stderr == "lzs: cannot save the transcript to /dev/full: No space left on device\n"
     path = tmp_path / "t.jsonl"
     with open("/dev/full", "wb") as full:
         process = subprocess.run([LZS, "generate", "-n", "5", "--save", str(path), PROMPT], stdout=full, stderr=-1)
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert process.stderr.decode().splitlines()[-1] == "lzs: stdout: No space left on device"
     assert len(lines(path)) == 1

@@ -2,7 +2,6 @@
 
 import csv
 import errno
-import io
 import json
 import os
 import re
@@ -209,7 +208,7 @@ def test_table_fits_and_nothing_steers_the_terminal(width: int) -> None:
     for line in plain.split("\n"):
         assert columns(line) <= width
         assert all(unicodedata.category(c) not in ("Cc", "Cf", "Cs") for c in line)
-    colours = re.sub(r"\x1b\[(?:[0-9]+)?m", "", terminal_table(summary, width, color=True))
+    colours = re.sub(r"\x1b\[[0-9;]*m", "", terminal_table(summary, width, color=True))
     assert colours == plain
 
 
@@ -227,19 +226,6 @@ def test_table_of_many_groups_and_bad_records_is_short() -> None:
 
 def test_table_of_nothing() -> None:
     assert terminal_table(Summary({}), 80) == "0 records: nothing to audit"
-
-
-def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert colored(Terminal())
-    assert not colored(io.StringIO())
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not colored(Terminal())
 
 
 def test_joiners_and_variation_selectors_are_letters_of_their_words() -> None:

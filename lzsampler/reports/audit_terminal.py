@@ -1,10 +1,10 @@
 """`terminal_table`: the groups and the worst loops of an audit, for a terminal of any width."""
 
-import os
-import textwrap
+import re
 from collections.abc import Callable
+from io import StringIO
 from statistics import median
-from typing import TextIO
+from typing import TYPE_CHECKING
 
 from ..auditing.records import Audited
 from ..auditing.summary import Group, Summary, loops, wasted_tokens
@@ -12,18 +12,17 @@ from ..util.stats import wilson
 from .audit_groups import literal_rule, selected
 from .text import columns, count, fit, percent, visible, whole
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 GROUPS = 40  # that are listed
 BAD = 5  # bad records that are named
-_NARROW = 72  # columns; a record of the worst takes two lines below
-_LEAST = 12  # columns that names of groups get before a column of figures goes
-_BOLD, _DIM, _RED, _GREEN, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
+_NARROW = 72  # columns; below, a record of the worst takes two lines
+_LEAST = 12  # columns that names of groups get before a column of figures is left out
+
+_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
 
 _Cell = Callable[[Group], str]
-
-
-def colored(stream: TextIO) -> bool:
-    """Return whether a stream takes colours: a terminal, without NO_COLOR (no-color.org) and with a TERM that can."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
@@ -32,39 +31,44 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
 
     Nothing of a transcript in it steers a terminal; the escape sequences of ``color`` are the only ones.
     """
-    paint = _paint if color else _leave
+    from rich.console import Console
+    from rich.console import Group as Lines
+    from rich.text import Text
+
     width = max(width, 20)
-    lines = [*_headline(summary, width, paint)]
+    parts: list[RenderableType] = [*_headline(summary)]
     if summary.total.records:
-        lines += ["", *_table(summary, width, paint)]
+        parts += ["", *_table(summary, width)]
     if summary.worst:
-        lines += ["", paint("Worst loops", _BOLD), *_worst(summary.worst, width, paint)]
+        parts += ["", Text("Worst loops", "bold"), *_worst(summary.worst, width)]
     if summary.bad_records:
-        lines += ["", *_bad(summary, width, paint)]
-    return "\n".join(lines)
+        parts += ["", *_bad(summary, width)]
+    file = StringIO()
+    console = Console(
+        file=file,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    console.print(Lines(*parts))
+    return _LINE_END.sub(lambda end: end[0].replace(" ", ""), file.getvalue().rstrip("\n"))
 
 
-def _paint(text: str, code: str) -> str:
-    return f"{code}{text}{_PLAIN}"
+def _headline(summary: Summary) -> "list[RenderableType]":
+    from rich.text import Text
 
-
-def _leave(text: str, code: str) -> str:
-    return text
-
-
-_Paint = Callable[[str, str], str]
-
-
-def _headline(summary: Summary, width: int, paint: _Paint) -> list[str]:
     total = summary.total
     if total.records == 0:
-        return ["0 records: nothing to audit"[:width]]
+        return [Text("0 records: nothing to audit")]
     loop = f"{total.looping:,} of {total.records:,} records loop: {_rate(total.looping, total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
     literal = f"{total.literal:,} by the literal rule ({literal_rule(summary)}): {_rate(total.literal, total)}"
-    lines = [(line, _BOLD) for line in textwrap.wrap(f"{loop}; {wasted}", width)]
-    lines += [(line, _DIM) for line in textwrap.wrap(literal, width)]
-    return [paint(line, code) for line, code in lines]
+    return [Text(f"{loop}; {wasted}", "bold"), Text(literal, "dim")]
 
 
 def _rate(successes: int, group: Group) -> str:
@@ -76,7 +80,7 @@ def _interval(successes: int, group: Group) -> str:
     return f"{percent(low).removesuffix(' %')} to {percent(high)}"
 
 
-# Title, cell, from the first to go where a terminal is narrow to the last; the table has them in the order of _ORDER.
+# Title and cell, from the first that is left out where a terminal is narrow to the last; _ORDER is that of the table.
 _FIGURES: dict[str, _Cell] = {
     "period": lambda g: f"{median(g.periods):.0f}" if g.periods else "-",
     "start": lambda g: whole(median(g.starts)) if g.starts else "-",
@@ -88,12 +92,13 @@ _FIGURES: dict[str, _Cell] = {
 _ORDER = ("n", "loop rate", "95 % interval", "start", "period", "wasted")
 
 
-def _table(summary: Summary, width: int, paint: _Paint) -> list[str]:
+def _table(summary: Summary, width: int) -> "list[RenderableType]":
+    from rich.table import Table
+    from rich.text import Text
+
     shown = selected(summary, GROUPS)
-    names = [_name(values) for values, _ in shown]
-    groups = [group for _, group in shown]
     title = visible(" / ".join(summary.by)) or "records"
-    rows = [*zip(names, groups, strict=True), ("all", summary.total)]
+    rows = [*((_name(values), group) for values, group in shown), ("all", summary.total)]
     cells = {figure: [cell(group) for _, group in rows] for figure, cell in _FIGURES.items()}
     widths = {figure: max(len(figure), *map(len, column)) for figure, column in cells.items()}
     longest = max(columns(title), *(columns(name) for name, _ in rows))
@@ -102,52 +107,53 @@ def _table(summary: Summary, width: int, paint: _Paint) -> list[str]:
         kept.pop(0)
     figures = [figure for figure in _ORDER if figure in kept]
     room = max(min(longest, width - sum(2 + widths[f] for f in figures)), 1)
-    head = _pad(title, room) + "".join(f"  {figure:>{widths[figure]}}" for figure in figures)
-    lines = [paint(head, _DIM)]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
+    table.add_column(Text(fit(title, room)), width=room, no_wrap=True)
+    for figure in figures:
+        table.add_column(Text(figure), justify="right", width=widths[figure], no_wrap=True)
     for i, (name, group) in enumerate(rows):
-        line = _pad(name, room)
-        for figure in figures:
-            cell = f"{cells[figure][i]:>{widths[figure]}}"
-            code = _RED if group.looping else _GREEN
-            line += "  " + (paint(cell, code) if figure == "loop rate" else cell)
-        lines.append(paint(line, _BOLD) if name == "all" and group is summary.total else line)
-    if len(summary.groups) > len(shown):
-        rest = len(summary.groups) - len(shown)
-        lines.insert(-1, fit(f"... and {rest:,} more groups that waste less (all are in summary.json)", width))
-    return lines
+        shade = "red" if group.looping else "green"
+        figures_of = [Text(cells[f][i], shade if f == "loop rate" else "") for f in figures]
+        table.add_row(Text(fit(name, room)), *figures_of, style="bold" if i == len(rows) - 1 else None)
+    if len(summary.groups) == len(shown):
+        return [table]
+    rest = len(summary.groups) - len(shown)
+    return [table, Text(fit(f"... and {rest:,} more groups that waste less (-o summary.json lists all)", width))]
 
 
 def _name(values: tuple[str, ...]) -> str:
     return " / ".join(visible(value, 60) or "-" for value in values)
 
 
-def _pad(text: str, width: int) -> str:
-    shown = fit(text, width)
-    return shown + " " * (width - columns(shown))
+def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
+    """Return a row a record, two lines where it is narrow: tokens wasted, where it is, its largest loop."""
+    from rich.table import Table
+    from rich.text import Text
 
-
-def _worst(worst: list[Audited], width: int, paint: _Paint) -> list[str]:
-    """Return a line a record, two where it is narrow: tokens wasted, where it is, its largest loop."""
     shown = [record for record in worst if loops(record)]
     if not shown:
         return []
     wasted = [f"{wasted_tokens(record):,}" for record in shown]
     places = [f"{visible(record.file, 60)}  {visible(record.id, 40)}" for record in shown]
-    left = max(map(len, wasted)) + 2
+    left = max(map(len, wasted))
     narrow = width < _NARROW
-    middle = width - left if narrow else min(max(map(columns, places)), (width - left) // 2)
-    lines = []
+    middle = width - left - 2 if narrow else min(max(map(columns, places)), (width - left - 2) // 2)
+    right = width - left - 2 if narrow else width - left - middle - 4
+    grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    grid.add_column(justify="right", width=left)
+    grid.add_column(width=middle, no_wrap=True)
     for record, tokens, place in zip(shown, wasted, places, strict=True):
-        line = f"{tokens:>{left - 2}}  {_pad(_tail(place, middle), middle)}"
+        loop = Text(fit(preview(record, right), right))
         if narrow:
-            lines += [line.rstrip(), " " * left + preview(record, width - left)]
+            grid.add_row(tokens, Text(_tail(place, middle)))
+            grid.add_row("", loop)
         else:
-            lines.append(f"{line}  {preview(record, width - left - middle - 2)}")
-    return [fit(line, width) for line in lines]
+            grid.add_row(tokens, Text(_tail(place, middle)), loop)
+    return [grid]
 
 
 def _tail(text: str, width: int) -> str:
-    """Return the end of a text, which is what tells paths apart."""
+    """Return the end of a text, by which paths differ."""
     if columns(text) <= width:
         return text
     start = 0
@@ -163,10 +169,14 @@ def preview(record: Audited, width: int) -> str:
     return f'"{fit(visible(loop.unit, 200), max(1, width - len(rest) - 2))}"{rest}'
 
 
-def _bad(summary: Summary, width: int, paint: _Paint) -> list[str]:
+def _bad(summary: Summary, width: int) -> "list[RenderableType]":
+    from rich.text import Text
+
     n = summary.bad_records
-    lines = [paint(fit(f"{n:,} bad {'record' if n == 1 else 'records'}, not counted above", width), _BOLD)]
+    lines: list[RenderableType] = [
+        Text(fit(f"{n:,} bad {'record' if n == 1 else 'records'}, not counted above", width), "bold")
+    ]
     for bad in summary.bad[:BAD]:
         place = f"{visible(bad.file, 60)}:{bad.line}" if bad.line else visible(bad.file, 60)
-        lines.append(fit(f"{place}: {visible(bad.reason)}", width))
+        lines.append(Text(fit(f"{place}: {visible(bad.reason)}", width)))
     return [*lines, f"... and {n - BAD:,} more"] if n > BAD else lines

@@ -1,0 +1,114 @@
+"""`lzs generate -cnv`: a conversation on the terminal, a line a message."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import console
+from .options import dry_breakers, limits_from, open_model, with_tokens
+from .output import Output, figures_of, loop_line, summary, transcript_of
+
+if TYPE_CHECKING:
+    from lzsampler.llama.model import Model
+    from lzsampler.params import Params
+
+_HELP = (
+    "/exit or Ctrl-D ends, /reset begins anew, Ctrl-C stops an answer; a line that ends with a backslash goes on in "
+    "the next one"
+)
+
+
+def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None:
+    """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
+    from lzsampler import LzsError
+    from lzsampler.decoding.transcript import TranscriptFile
+    from lzsampler.sampler import sequence_seed
+
+    limits = limits_from(flags)
+    with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
+        params = with_tokens(params, model.llm, flags)
+        breakers = dry_breakers(params, flags)
+        chat = _chat(model, params, system=flags["system"], **limits)
+        if flags["model"] is None:
+            console.note(f"built-in demo model {model.path.name}; use -m FILE for another")
+        if sys.stdin.isatty():
+            console.note(_HELP)
+        for message in _messages(first):
+            if message in ("/exit", "/quit"):
+                break
+            if message in ("/help", "/?"):
+                console.error(_HELP)
+                continue
+            if message in ("/reset", "/clear"):
+                chat.reset()
+                console.note("the conversation begins anew")
+                continue
+            output = Output(live=not (flags["no_stream"] or flags["trim_loop"]))
+            try:
+                generation = chat.say(message, on_text=output.write)
+            except LzsError as error:  # such as a context that is full: /reset may help
+                console.error(f"{error} (/reset begins a new conversation)")
+                continue
+            output.finish(generation.text)
+            if output.error is not None:
+                raise output.error
+            figures = figures_of(generation)
+            asked = chat.messages[:-1]
+            turn = sum(message["role"] == "assistant" for message in asked)
+            settings = replace(params, seed=sequence_seed(params.seed, turn)) if turn else params  # as `Chat` draws
+            if file is not None:
+                file.append(transcript_of(model, asked, settings, generation, figures, limits, breakers))
+            if generation.loop is not None:
+                console.note(loop_line(generation.loop, trimmed=flags["trim_loop"]))
+            if generation.finish_reason == "context":
+                console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
+            console.detail(summary(generation, settings, figures))
+
+
+def _chat(model: "Model", params: "Params", **settings: Any) -> Any:
+    from lzsampler.decoding.chat import Chat  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    return Chat(model, params, **settings)
+
+
+def _messages(first: str | None) -> Iterator[str]:
+    """Yield the messages: the first, and lines of stdin that are not empty, asked for with > on a terminal."""
+    if first is not None:
+        yield first
+    on_terminal = sys.stdin.isatty()
+    if on_terminal:
+        with suppress(ImportError):
+            import readline  # noqa: F401  (input() then has a history and line editing)
+    lines: list[str] = []
+    for line in _typed() if on_terminal else _piped():
+        if line.endswith("\\"):
+            lines.append(line[:-1])
+            continue
+        message = "\n".join([*lines, line]).strip()
+        lines = []
+        if message:
+            yield message
+    if message := "\n".join(lines).strip():
+        yield message
+
+
+def _typed() -> Iterator[str]:
+    while True:
+        try:
+            line = input("> ")
+        except EOFError:
+            click.echo()
+            return
+        yield line
+
+
+def _piped() -> Iterator[str]:
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise click.ClickException(f"stdin, line {number}, is not UTF-8 text: convert it first") from error

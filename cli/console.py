@@ -1,0 +1,97 @@
+"""What every command has in common on a terminal: -q, -v, --color, and the lines that go to stderr."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO, TypeVar
+
+import click
+
+from .help import option, options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Console:
+    """How much is said, and whether in colour. There is one, `console`, which the options of a command set."""
+
+    def __init__(self) -> None:
+        self.quiet = False
+        self.verbose = False
+        self.color = "auto"
+
+    def error(self, text: str) -> None:
+        """Print what went wrong, or what the exit status stands for, to stderr."""
+        click.echo(f"lzs: {text}", err=True)
+
+    def note(self, text: str) -> None:
+        """Print a line to stderr, unless -q was given."""
+        if not self.quiet:
+            self.error(text)
+
+    def detail(self, text: str) -> None:
+        """Print a line to stderr, only with -v."""
+        if self.verbose:
+            self.error(text)
+
+    def colored(self, stream: TextIO) -> bool:
+        """Return whether to write colours to a stream.
+
+        --color decides; then NO_COLOR (no-color.org) and FORCE_COLOR (force-color.org) if they are set and not empty;
+        then whether the stream is a terminal that can show colours.
+        """
+        if self.color != "auto":
+            return self.color == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR"):
+            return True
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+    def print(self, text: str) -> None:
+        """Print to stdout, with the escape sequences of ``text`` only if stdout takes colours."""
+        click.echo(text, color=self.colored(sys.stdout))
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether stderr is a terminal and -q was not given."""
+        return not self.quiet and sys.stderr.isatty()
+
+
+console = Console()
+
+_GROUP = "General"
+
+
+def _quiet(_: click.Context, __: click.Parameter, given: bool) -> None:
+    console.quiet = given
+
+
+def _verbose(_: click.Context, __: click.Parameter, given: bool) -> None:
+    console.verbose = given
+    if given and console.quiet:
+        raise click.UsageError("-q and -v contradict each other; give one of them")
+
+
+def _color(_: click.Context, __: click.Parameter, given: str) -> None:
+    console.color = given
+
+
+def general_options(
+    quiet: str, verbose: str = "also print settings, times and the traceback of an error"
+) -> Callable[[F], F]:
+    """Return a decorator that adds -q, -v and --color, which set `console`; ``quiet``: what -q leaves out."""
+    return options(
+        option(_GROUP, "-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet, help=quiet),
+        option(_GROUP, "-v", "--verbose", is_flag=True, expose_value=False, callback=_verbose, help=verbose),
+        option(
+            _GROUP,
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            expose_value=False,
+            callback=_color,
+            metavar="WHEN",
+            help="auto, always or never; NO_COLOR and FORCE_COLOR are respected",
+        ),
+    )

@@ -1,0 +1,140 @@
+"""`lzs diff`: two audits of answers to the same prompts, compared record by record."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .audit import audited, check_paths, count_options, read_options, refuse_nothing, work_options
+from .console import console, general_options
+from .help import GroupedCommand, Number, option, options
+
+if TYPE_CHECKING:
+    from lzsampler.auditing.diff import Comparison, Pair
+    from lzsampler.auditing.run import Audit
+    from lzsampler.auditing.summary import Summary
+
+_OUTPUT = "Output"
+_NAMED = 20  # records of each kind that are listed
+_EPILOG = """\b
+Exit status: 0 no significant difference, or B is better; 1 B is worse;
+2 an error; 130 Ctrl-C."""
+
+
+class _DiffCommand(GroupedCommand):
+    """A command that says what to do where `lzs audit diff` was meant to audit a file called diff."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter:
+            if ctx.info_name == "audit diff" and os.path.lexists("diff"):
+                raise click.UsageError(
+                    "audit diff compares two audits: lzs diff A B; to audit the file or folder called diff, "
+                    "write lzs audit ./diff",
+                    ctx,
+                ) from None
+            raise
+
+
+def _alpha(ctx: click.Context, _: click.Parameter, given: float) -> float:
+    if not 0 <= given <= 1:
+        raise click.UsageError(f"--alpha must be from 0 to 1, got {given:g}", ctx)
+    return given
+
+
+@click.command(cls=_DiffCommand, epilog=_EPILOG)
+@click.argument("a", type=click.Path())
+@click.argument("b", type=click.Path())
+@read_options
+@count_options
+@options(
+    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object instead of text"),
+    option(
+        _OUTPUT, "--alpha", type=Number(), callback=_alpha, default=0.05, metavar="P",
+        help="significance level: a difference counts if p is below P, 0 to 1",
+    ),
+    option(_OUTPUT, "--exit-zero", is_flag=True, help="exit with status 0 even if B is worse"),
+)  # fmt: skip
+@work_options
+@general_options(quiet="print nothing; the exit status tells")
+def diff(a: str, b: str, **flags: Any) -> None:
+    """Say whether the answers in B loop more than those in A to the same prompts.
+
+    A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. Records
+    are paired by id, and by the name of their file if there are several. B is worse if McNemar's exact test says so.
+    """
+    from lzsampler.auditing.diff import compare
+
+    check_paths((a, b))
+    with _side(a, flags) as left, _side(b, flags) as right:
+        _check_rules(left.summary, right.summary)
+        made = compare(left.outcomes(), right.outcomes())
+    if flags["as_json"]:
+        click.echo(json.dumps(made.to_json(flags["alpha"]), ensure_ascii=False))
+    elif not console.quiet:
+        console.print("\n".join(_comparison(made, a, b, flags["alpha"])))
+    if made.verdict(flags["alpha"]) == "worse" and not flags["exit_zero"]:
+        raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
+    """Yield one side of the comparison: an audit that is finished, or one that is made now."""
+    from lzsampler.auditing.run import is_audit, load
+
+    if is_audit(path):
+        yield load(path)
+        return
+    with audited([path], flags) as result:
+        if not result.summary.total.records:
+            refuse_nothing(result.summary)
+        yield result
+
+
+def _check_rules(a: "Summary", b: "Summary") -> None:
+    from lzsampler import LzsError
+
+    for name in a.rules:
+        if a.rules[name] != b.rules.get(name):
+            raise LzsError(
+                f"A and B were audited with different settings: {name} is {json.dumps(a.rules[name])} in A and "
+                f"{json.dumps(b.rules.get(name))} in B; audit both with the same"
+            )
+
+
+def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[str]:
+    from lzsampler.reports.text import percent, visible
+
+    def side(name: str, path: str, looping: int) -> str:
+        rate = percent(looping / made.records)
+        return f"{name}  {visible(path, 60)}: {looping:,} of {made.records:,} records loop, {rate}"
+
+    yield side("A", a, len(made.cured) + len(made.still))
+    yield side("B", b, len(made.newly) + len(made.still))
+    if made.only_a or made.only_b:
+        yield f"not compared: {made.only_a:,} records only in A, {made.only_b:,} only in B"
+    low, high = made.interval
+    verdict = made.verdict(alpha)
+    if console.colored(sys.stdout):
+        verdict = click.style(verdict, fg={"worse": "red", "better": "green"}.get(verdict), bold=True)
+    yield (
+        f"B - A: {100 * made.difference:+.3g} % (95 % interval {100 * low:+.3g} to {100 * high:+.3g}, bootstrap); "
+        f"McNemar exact p = {made.p:.2g}: {verdict}"
+    )
+    for title, pairs in (("newly looping", made.newly), ("cured", made.cured), ("still looping", made.still)):
+        yield f"\n{title}: {len(pairs):,}"
+        yield from (f"  {_place(pair)}" for pair in pairs[:_NAMED])
+        if len(pairs) > _NAMED:
+            yield f"  ... and {len(pairs) - _NAMED:,} more (--json lists all)"
+
+
+def _place(pair: "Pair") -> str:
+    from lzsampler.reports.text import visible
+
+    return f"{visible(pair.id, 60)}  {visible(pair.file_b, 60)}"

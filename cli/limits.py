@@ -1,0 +1,62 @@
+"""Limits that end a command with status 1: the grammar of --fail-over and --fail-if, which is one and the same."""
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import click
+
+from .help import flag_of
+
+RATES = ("loop_rate", "literal_rate", "bad_rate", "accuracy")
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "=": operator.gt,  # a limit: loop_rate=1% is exceeded above 1 %
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+_LIMIT = re.compile(
+    rf"\s*(?:(?P<group>.+?)\.)?(?P<rate>{'|'.join(RATES)})\s*(?P<sign><=|>=|=|<|>)\s*(?P<number>[^%]*?)\s*(?P<percent>%?)\s*"
+)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit: ``text`` as it was given, ``rate`` by name, of ``group`` (None: of everything), ``number`` 0..1."""
+
+    text: str
+    group: str | None
+    rate: str
+    sign: str
+    number: float
+
+    def is_exceeded(self, rate: float) -> bool:
+        """Return whether a measured rate, 0..1, is on the wrong side."""
+        return _COMPARISONS[self.sign](rate, self.number)
+
+
+def limits(rates: Sequence[str]) -> Callable[[click.Context, click.Parameter, Sequence[str]], list[Limit]]:
+    """Return the callback of an option whose values are limits of some rates."""
+
+    def parse(_: click.Context, param: click.Parameter, given: Sequence[str]) -> list[Limit]:
+        return [_limit(text, rates, flag_of(param)) for text in given]
+
+    return parse
+
+
+def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
+    match = _LIMIT.fullmatch(text)
+    try:
+        if match is None or match["rate"] not in rates:
+            raise ValueError
+        number = float(match["number"]) / (100 if match["percent"] else 1)
+        if not 0 <= number <= 1:
+            raise ValueError
+    except ValueError:
+        raise click.UsageError(
+            f'{flag} takes a limit from 0 to 1 or in percent, such as loop_rate=1% or "loop_rate > 0.01" '
+            f"(the rates are {', '.join(rates)}), got {text!r}"
+        ) from None
+    return Limit(text, match["group"], match["rate"], match["sign"], number)

@@ -1,0 +1,68 @@
+"""A progress bar on stderr for whoever watches: audit, eval and generate --prompts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from .console import console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+_PAUSE = 0.05  # seconds between two drawings, each of which takes about a millisecond
+
+
+class Bar:
+    """A bar with share and time left, drawn from the first `update` on; nothing where nobody watches."""
+
+    def __init__(self, progress: "Progress | None", unit: str) -> None:
+        self._progress = progress
+        self._unit = unit
+        self._task = None if progress is None else progress.add_task("", total=None, detail="", left="")
+        self._drawn = 0.0  # when, on the clock of `monotonic`
+
+    def update(self, done: float, total: float, detail: str | None = None) -> None:
+        """Show that ``done`` of ``total`` is done; ``detail``: what stands beside it instead of the two numbers."""
+        if self._progress is None or self._task is None or (monotonic() < self._drawn + _PAUSE and done < total):
+            return
+        self._drawn = monotonic()
+        shown = f"{done:,.0f}/{total:,.0f} {self._unit}" if detail is None else detail
+        self._progress.update(self._task, completed=done, total=max(total, 1), detail=shown, left="left")
+        self._progress.refresh()
+
+    def say(self, what: str) -> None:
+        """Show what is being done when there is no share of it to show, such as loading a model."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, total=None, detail=what, left="")
+            self._progress.refresh()
+
+
+@contextmanager
+def progress(unit: str) -> Iterator[Bar]:
+    """Yield a bar for a number of things, which are called ``unit``; it is cleared at the end.
+
+    It is drawn on a terminal only, and not with -q. No thread refreshes it, as workers and llama.cpp are at work.
+    """
+    if not console.shows_progress:
+        yield Bar(None, unit)
+        return
+    import sys
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        BarColumn(bar_width=30),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[detail]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
+        console=Console(file=sys.stderr, no_color=not console.colored(sys.stderr)),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as drawn:
+        yield Bar(drawn, unit)

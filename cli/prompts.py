@@ -1,0 +1,144 @@
+"""`lzs generate --prompts`: many prompts from a file of JSON Lines, decoded together, a transcript each."""
+
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import console
+from .options import dry_breakers, limits_from, open_model, unescaped, with_tokens
+from .output import figures_of, transcript_of
+from .progress import progress
+
+if TYPE_CHECKING:
+    from lzsampler.llama.model import Model
+    from lzsampler.params import Params
+
+
+@dataclass(frozen=True)
+class Row:
+    """A prompt: its number among the rows, from 0, its id, and the text or the messages."""
+
+    number: int
+    id: str
+    prompt: str | list[dict[str, str]]
+
+
+def write_all(params: "Params", flags: dict[str, Any]) -> None:
+    """Write a text for every row of a file, transcripts in the order of the rows, with their ids.
+
+    Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
+    that are complete are kept.
+    """
+    from lzsampler.decoding.many import Request, generate_many
+    from lzsampler.decoding.transcript import TranscriptFile, to_line
+    from lzsampler.sampler import sequence_seed
+
+    rows = _rows(flags)
+    limits = limits_from(flags)
+    waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
+    with ExitStack() as stack:
+        file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
+
+        def write(number: int) -> None:
+            transcript = waiting.pop(number)
+            if file is not None:
+                file.append(transcript)
+            if flags["as_json"]:
+                click.echo(to_line(transcript))
+
+        bar = stack.enter_context(progress("texts"))
+        bar.say("loading the model")
+        model = stack.enter_context(open_model(flags))
+        params = with_tokens(params, model.llm, flags)
+        breakers = dry_breakers(params, flags)
+        _check_lengths(model, rows, flags["prompts"])
+        requests = (
+            Request(row, row.prompt, replace(params, seed=sequence_seed(params.seed, row.number)), **limits)
+            for row in rows
+        )
+        written = tokens = 0
+        try:
+            for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"]):
+                row, settings = request.id, request.params
+                figures = figures_of(generation)
+                transcript = transcript_of(model, row.prompt, settings, generation, figures, limits, breakers)
+                waiting[row.number] = {**transcript, "id": row.id}
+                tokens += generation.completion_tokens
+                while written in waiting:
+                    write(written)
+                    written += 1
+                bar.update(written + len(waiting), len(rows))
+        finally:
+            for number in sorted(waiting):
+                write(number)
+    if params.temperature > 0:
+        console.note(f"seed {params.seed}")
+    where = "" if flags["save"] is None else f" to {flags['save']}"
+    console.note(f"wrote {len(rows):,} texts, {tokens:,} tokens{where}")
+
+
+def _rows(flags: dict[str, Any]) -> list[Row]:
+    """Return the rows of the file; an error, with the line, for what is not a prompt."""
+    path: Path = flags["prompts"]
+    data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    rows: list[Row] = []
+    ids: set[str] = set()
+    for line, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            row = _row(len(rows), line, json.loads(text.decode("utf-8")), flags)
+        except UnicodeDecodeError as error:
+            raise click.ClickException(
+                f"{path}, line {line}: not UTF-8 (byte {error.start}): convert it first"
+            ) from error
+        except json.JSONDecodeError as error:
+            raise click.ClickException(f"{path}, line {line}: not JSON: {error.msg} (column {error.colno})") from error
+        except ValueError as error:
+            raise click.ClickException(f"{path}, line {line}: {error}") from error
+        if row.id in ids:
+            raise click.ClickException(f"{path}, line {line}: the id {row.id!r} is there twice; ids must differ")
+        ids.add(row.id)
+        rows.append(row)
+    if not rows:
+        raise click.ClickException(f"{path} has no prompts: it needs a JSON object per line")
+    return rows
+
+
+def _row(number: int, line: int, row: Any, flags: dict[str, Any]) -> Row:
+    if not isinstance(row, dict) or ("prompt" in row) == ("messages" in row):
+        raise ValueError('a row is an object with either "prompt" (text) or "messages" (a list)')
+    name = str(row.get("id", line))
+    if "messages" in row:
+        messages = row["messages"]
+        if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
+            raise ValueError('"messages" must be a list of objects with "role" and "content", both texts')
+        return Row(number, name, [{"role": m["role"], "content": m["content"]} for m in messages])
+    text = row["prompt"]
+    if not isinstance(text, str) or not text:
+        raise ValueError('"prompt" must be a text that is not empty')
+    text = unescaped(text) if flags["escape"] else text
+    if not flags["chat"] and flags["system"] is None:
+        return Row(number, name, text)
+    system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
+    return Row(number, name, [*system, {"role": "user", "content": text}])
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
+
+
+def _check_lengths(model: "Model", rows: list[Row], path: Path) -> None:
+    """Raise an error for a prompt that does not fit in the context, before any text is written."""
+    for row in rows:
+        text = row.prompt if isinstance(row.prompt, str) else model.chat_prompt(row.prompt)
+        n = len(model.tokenize(text))
+        if n > model.n_ctx:
+            raise click.ClickException(
+                f"{path}: the prompt {row.id!r} has {n} tokens, the context {model.n_ctx}: shorten it, or raise -c"
+            )

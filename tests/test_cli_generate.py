@@ -1,0 +1,346 @@
+"""`lzs generate` in its other modes: flags of llama.cpp, many prompts, a conversation, what it hints at."""
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lzsampler.auditing.repetition import repetition
+
+pytest.importorskip("llama_cpp")
+
+LZS = str(Path(sys.executable).with_name("lzs"))
+PROMPT = "Once upon a time"
+
+
+def generate(*arguments: object, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
+    source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    command = [LZS, "generate", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, **source)
+
+
+def settings(*arguments: object) -> dict[str, Any]:
+    return dict(json.loads(generate("--json", "-n", "1", *arguments, PROMPT).stdout)["settings"])
+
+
+# -- llama.cpp's flags --
+
+
+def test_repeat_last_n_has_the_meaning_of_llama_cpp() -> None:
+    """0 turns the three penalties off, -1 is the whole context; 0 was once "all" here, and -1 refused."""
+    penalties = ("--repeat-penalty", "1.3", "--frequency-penalty", "0.2", "--presence-penalty", "0.1")
+    names = ("repetition_penalty", "frequency_penalty", "presence_penalty", "penalty_window")
+
+    def of(*flags: object) -> list[float]:
+        made = settings(*penalties, *flags)
+        return [made[name] for name in names]
+
+    assert of() == of("--repeat-last-n", -1) == [1.3, 0.2, 0.1, 0]
+    assert of("--repeat-last-n", 0) == [1, 0, 0, 0]
+    assert of("--repeat-last-n", 0, "--repeat-method", "subtractive") == [1, 0, 0, 0]
+    assert of("--repeat-last-n", 64) == [1.3, 0.2, 0.1, 64]
+
+
+def test_a_system_message_makes_it_a_chat() -> None:
+    for flags in (("--chat", "--system", "Be brief."), ("-sys", "Be brief."), ("-st", "--system-prompt", "Be brief.")):
+        record = json.loads(generate("--json", "-n", "2", *flags, "What is 70 + 479?").stdout)
+        assert record["settings"]["chat"]
+        assert record["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert not settings("-no-cnv")["chat"]
+
+
+def test_reverse_prompts_are_stop_strings() -> None:
+    text = generate("-n", "40", PROMPT).stdout
+    word = text.split()[8]
+    done = generate("-n", "40", "-r", word, PROMPT)
+    assert done.stdout.rstrip("\n") == text[: text.index(word)].rstrip("\n")
+    assert settings("-r", "a", "--reverse-prompt", "b", "--stop", "c")["stop"] == ["a", "b", "c"]
+
+
+def test_escapes_are_replaced_on_request() -> None:
+    def prompt(*flags: str) -> str:
+        return str(json.loads(generate("--json", "-n", "1", *flags, "-p", r"a\n\t\"b\\n\x41\q").stdout)["prompt"])
+
+    assert prompt() == r"a\n\t\"b\\n\x41\q"
+    assert prompt("-e") == 'a\n\t"b\\nA\\q'
+    assert settings("-e", "-r", r"x\n")["stop"] == ["x\n"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-hf", "foo/bar:Q4_K_M"), "hf download foo/bar FILE.gguf --local-dir .), then give it with -m FILE.gguf"),
+        (("--hf-repo", "foo/bar", "x"), "lzs does not download models: fetch a GGUF file first"),
+        (("--grammar", "root ::= x", "x"), "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it"),
+        (("-j", "{}", "x"), "lzs has no grammars"),
+        (("-md", "draft.gguf", "x"), "lzs has no speculative decoding"),
+        (("--lora", "a.gguf", "x"), "lzs loads no LoRA adapters"),
+        (("--mirostat", "2", "x"), "lzs has no mirostat: use --temp"),
+        (("-cnv", "--json"), "--json prints one answer, but -cnv is a conversation"),
+        (("-cnv", "-f", "x.txt"), "-cnv reads messages from stdin"),
+        (("--prompts", "x.jsonl"), "--prompts needs a place for the texts: --save FILE, or --json"),
+        (("--prompts", "x.jsonl", "--json", "x"), "--prompts and PROMPT exclude each other"),
+        (("--prompts", "x.jsonl", "--json", "-cnv"), "--prompts and -cnv exclude each other"),
+    ],
+)
+def test_what_lzs_does_not_do_is_said_in_one_line(arguments: tuple[str, ...], message: str) -> None:
+    """-hf was once taken for -h, with the help and status 0."""
+    done = generate(*arguments)
+    line, hint = done.stderr.splitlines()
+    assert (done.returncode, done.stdout, hint) == (2, "", "Try 'lzs generate --help' for help.")
+    assert message in line
+
+
+def takes(name: str) -> bool:
+    """Whether the library has a keyword that a flag is for."""
+    from lzsampler.decoding.generate import generate as of_generate
+    from lzsampler.llama.model import Model
+
+    return name in {*inspect.signature(of_generate).parameters, *inspect.signature(Model).parameters}
+
+
+def test_flash_attention_and_mlock_reach_the_model() -> None:
+    if not takes("flash_attn"):
+        pytest.skip("Model takes no flash_attn")
+    used = [settings(*flags)["flash_attn"] for flags in ((), ("-fa", "on"), ("--flash-attn", "off"))]
+    assert used == [False, True, False]
+    assert generate("-n", "1", "--mlock", PROMPT).returncode == 0
+    done = generate("-fa", PROMPT, "x")
+    assert (done.returncode, "is not one of 'on', 'off'" in done.stderr) == (2, True)
+
+
+def test_ignore_eos_goes_on() -> None:
+    if not takes("ignore_eos"):
+        pytest.skip("generate takes no ignore_eos")
+    asked = ("--chat", "-n", "150", "What is 70 + 479?")
+    assert json.loads(generate("--json", *asked).stdout)["finish_reason"] == "stop"
+    record = json.loads(generate("--json", "--ignore-eos", *asked).stdout)
+    assert (record["finish_reason"], record["settings"]["ignore_eos"]) == ("length", True)
+
+
+def test_explain_says_why_on_stderr() -> None:
+    if not takes("on_explanation"):
+        pytest.skip("generate takes no on_explanation")
+    asked = ("-n", "60", "Still Sunday said nothing, but only")
+    plain, told, off = (generate(*flags, *asked) for flags in ((), ("--explain",), ("--explain", "--lz-penalty", "0")))
+    assert told.stdout == plain.stdout
+    assert re.search(r"LZ -\d", told.stderr)
+    assert "LZ -" not in off.stderr
+    done = generate("--explain", "-cnv")
+    assert (done.returncode, "--explain is for one text" in done.stderr) == (2, True)
+
+
+# -- what it hints at --
+
+
+def test_an_empty_answer_of_a_chat_model_hints_at_chat() -> None:
+    at_once = ("--logit-bias", "0+1000")  # the end of the text is the likeliest token
+    hint = "lzs: the model ended without an answer; it is made for chat: add --chat to ask it a question"
+    assert hint in generate(*at_once, PROMPT).stderr.splitlines()
+    assert hint not in generate("--chat", *at_once, PROMPT).stderr
+    assert hint not in generate("-n", "0", PROMPT).stderr
+    assert hint not in generate("-n", "5", PROMPT).stderr
+    assert generate("-q", *at_once, PROMPT).stderr == ""
+
+
+def test_a_near_loop_is_no_contradiction() -> None:
+    """A near loop without an exact repeat was once "largest run none (a loop)"."""
+    output = import_module("lzsampler.cli.output")
+    lines = "".join(f"{i}. The animal is a cat, which is a very good cat.\n" for i in range(60))
+    near = repetition(lines)
+    assert near.loops
+    if near.run is None:
+        assert output.repeats(near) == "near loop"
+    assert output.repeats(replace(near, run=None)) == "near loop"
+    assert output.repeats(repetition("ab " * 200)) == "LOOP: 200 copies of 3 characters"
+    assert output.repeats(repetition("nothing here")) == "no loop"
+
+
+def test_quiet_prints_the_text_only() -> None:
+    loud, quiet = (generate("-n", "12", *flags, PROMPT) for flags in ((), ("-q",)))
+    assert quiet.stdout == loud.stdout
+    assert (quiet.stderr, loud.stderr == "") == ("", False)
+    verbose = generate("-n", "12", "-v", PROMPT).stderr
+    assert "loaded in " in verbose
+    assert "Params(" in verbose
+
+
+# -- many prompts --
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_many_prompts_keep_their_order_and_ids(tmp_path: Path) -> None:
+    asked = [{"role": "user", "content": "What is 70 + 479?"}]
+    given: list[dict[str, Any]] = [
+        {"id": "long", "prompt": "Then feed us and break us"},
+        {"prompt": "Still Sunday said nothing, but only"},
+        {"id": 7, "messages": asked},
+    ]
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    file.write_text("\n".join(map(json.dumps, given)) + "\n\n")
+    done = generate("--prompts", file, "--save", out, "-n", "120", "--json")
+    assert done.returncode == 0, done.stderr
+    made = rows(out)
+    assert done.stdout.splitlines() == out.read_text(encoding="utf-8").splitlines()
+    assert [row["id"] for row in made] == ["long", "2", "7"]
+    assert made[2]["messages"][:-1] == asked
+    assert made[2]["messages"][-1]["content"] == "549"
+    assert (
+        f"lzs: wrote 3 texts, {sum(row['usage']['completion_tokens'] for row in made)} tokens to {out}" in done.stderr
+    )
+    for row, prompt in zip(made, given[:2], strict=False):  # the texts are those of one at a time
+        alone = json.loads(generate("--json", "-n", "120", prompt["prompt"]).stdout)
+        assert row["tokens"] == alone["tokens"]
+        assert row.keys() == alone.keys()
+
+
+def test_many_prompts_as_questions_drawn_with_seeds_of_their_own(tmp_path: Path) -> None:
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    file.write_text('{"prompt": "What is 70 + 479?"}\n' * 2)
+    done = generate("--prompts", file, "--save", out, "-sys", "Add.", "--temp", "1.5", "-s", "5", "-np", "2")
+    assert done.returncode == 0, done.stderr
+    first, second = rows(out)
+    assert first["messages"][0] == {"role": "system", "content": "Add."}
+    assert first["settings"]["seed"] != second["settings"]["seed"]
+    assert "lzs: seed 5" in done.stderr
+    again = generate("--json", "-sys", "Add.", "--temp", "1.5", "-s", second["settings"]["seed"], "What is 70 + 479?")
+    assert json.loads(again.stdout)["tokens"] == second["tokens"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", " has no prompts: it needs a JSON object per line"),
+        ("{", ", line 1: not JSON: "),
+        ('{"prompt": "a"}\n\n[1]', ', line 3: a row is an object with either "prompt" (text) or "messages" (a list)'),
+        ('{"prompt": "a", "messages": []}', ', line 1: a row is an object with either "prompt"'),
+        ('{"prompt": ""}', ', line 1: "prompt" must be a text that is not empty'),
+        ('{"messages": [{"role": "user"}]}', ', line 1: "messages" must be a list of objects'),
+        (
+            '{"id": 1, "prompt": "a"}\n{"id": "1", "prompt": "b"}',
+            ", line 2: the id '1' is there twice; ids must differ",
+        ),
+        ('{"prompt": "%s"}' % ("word " * 300), ": the prompt '1' has 3"),
+        ("\udcff", ", line 1: not UTF-8 (byte 0): convert it first"),
+    ],
+)
+def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path, text: str, message: str) -> None:
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    done = generate("--prompts", file, "--save", out, "-c", "100")
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout, out.exists()) == (2, "", False)
+    assert line.startswith(f"lzs: {file}{message}")
+
+
+# -- a conversation --
+
+DOUBLE = """
+import sys, types
+from lzsampler import LzsError
+from lzsampler.decoding.generate import generate
+
+class Chat:
+    def __init__(self, model, params, *, system=None, **limits):
+        self.model, self.params, self.limits = model, params, limits
+        self.first = [] if system is None else [{"role": "system", "content": system}]
+        self.messages = list(self.first)
+
+    def say(self, text, on_text=None):
+        if text == "too long":
+            raise LzsError("the context is full")
+        asked = [*self.messages, {"role": "user", "content": text}]
+        made = generate(self.model, asked, self.params, on_text=on_text, **self.limits)
+        self.messages = [*asked, {"role": "assistant", "content": made.content}]
+        return made
+
+    def reset(self):
+        self.messages = list(self.first)
+"""
+USE_DOUBLE = (
+    "module = types.ModuleType('lzsampler.decoding.chat'); module.Chat = Chat; sys.modules[module.__name__] = module"
+)
+
+
+def chatting(*arguments: str, stdin: str, double: bool) -> "subprocess.CompletedProcess[str]":
+    code = "from lzsampler.cli.main import main; main()"
+    code = f"{DOUBLE}\n{USE_DOUBLE}\n{code}" if double else code
+    command = [sys.executable, "-c", code, "generate", "-cnv", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", input=stdin, timeout=120)
+
+
+@pytest.fixture(params=["double", "real"])
+def double(request: pytest.FixtureRequest) -> bool:
+    """Whether the conversation is a stand-in; the real one is tried where there is one."""
+    if request.param == "real":
+        pytest.importorskip("lzsampler.decoding.chat")
+    return bool(request.param == "double")
+
+
+def test_a_conversation(tmp_path: Path, double: bool) -> None:
+    out = tmp_path / "t.jsonl"
+    typed = "What is 70 + 479?\n\n/reset\nWhat is \\\n12 + 30?\n/exit\nnobody reads this\n"
+    done = chatting("--save", str(out), "-q", stdin=typed, double=double)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = rows(out)
+    answers = done.stdout.splitlines()
+    assert [answer.rpartition("</think>")[2] for answer in answers] == [
+        r["messages"][-1]["content"] for r in (first, second)
+    ]
+    assert [m["content"] for m in first["messages"]] == ["What is 70 + 479?", "549"]
+    assert second["messages"][0]["content"] == "What is \n12 + 30?"
+    assert len(second["messages"]) == 2
+
+
+def test_a_conversation_goes_on(tmp_path: Path, double: bool) -> None:
+    out = tmp_path / "t.jsonl"
+    done = chatting("--save", str(out), "-sys", "Add.", "What is 70 + 479?", stdin="What is 1 + 2?", double=double)
+    assert done.returncode == 0
+    assert [m["role"] for m in rows(out)[1]["messages"]] == ["system", "user", "assistant", "user", "assistant"]
+    assert "built-in demo model" in done.stderr
+
+
+def test_a_conversation_survives_an_error() -> None:
+    done = chatting(stdin="too long\nWhat is 70 + 479?\n", double=True)
+    assert done.returncode == 0
+    assert done.stdout.endswith("549\n")
+    assert "lzs: the context is full (/reset begins a new conversation)" in done.stderr
+    done = chatting(stdin="/help\n", double=True)
+    assert "/reset begins anew" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_a_conversation_on_a_terminal() -> None:
+    pty = pytest.importorskip("pty")
+    pytest.importorskip("lzsampler.decoding.chat")
+    ours, theirs = pty.openpty()
+    command = [LZS, "generate", "-cnv", "-n", "200"]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        assert b"/exit or Ctrl-D ends" in until(ours, b"> ")
+        os.write(ours, b"What is 70 + 479?\n")
+        assert b"549\r\n" in until(ours, b"\r\n> ")
+        os.write(ours, b"\x04")  # Ctrl-D
+        assert process.wait(timeout=60) == 0
+    os.close(ours)
+
+
+def until(descriptor: int, end: bytes) -> bytes:
+    """What a terminal shows up to something, which must come."""
+    shown = b""
+    while end not in shown:
+        piece = os.read(descriptor, 4096)
+        assert piece, shown
+        shown += piece
+    return shown
