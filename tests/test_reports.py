@@ -22,7 +22,7 @@ from lzsampler.auditing.records import RULES, Audited, BadRecord
 from lzsampler.auditing.summary import Group, Summary
 from lzsampler.reports.audit_html import write_html
 from lzsampler.reports.audit_rows import KEYS, write_loops
-from lzsampler.reports.audit_terminal import colored, terminal_table
+from lzsampler.reports.audit_terminal import terminal_table
 from lzsampler.reports.sarif import write_sarif
 from lzsampler.reports.text import columns, count, fit, percent, visible
 from lzsampler.util.files import replacing
