@@ -1,0 +1,117 @@
+"""What `generate` spends on a token outside llama_decode: the pick, and all of Python around it.
+
+    python bench/loop.py [-m MODEL] [--before PYTHON] [--tokens 256] [--rounds 5] [--json]
+
+Every call of llama_decode is timed in a real run; "loop" is the time from the end of one to the beginning of the next,
+plus what handing its arguments over costs ("call": the same arguments given to a function that does nothing). "pick" is
+lzs_sample and lzs_accept alone, from C, on a row of the model's logits that lies in the caches, so that "loop / pick" is
+the overhead of the loop as a factor. Medians over the tokens of a run, then over the rounds.
+
+``--before`` is the interpreter of an environment in which another version of lzsampler is installed. Both versions then
+take turns, each round in a new process.
+"""
+
+import argparse
+import ctypes
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+PROMPT = "Once upon a time there was a king who had three sons, and"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-m", "--model", type=Path, help="GGUF; the embedded model when it is left out")
+    parser.add_argument("--before", help="interpreter of an environment with another version")
+    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(one_round(arguments.model, arguments.tokens)))
+        return
+    from measure import report
+
+    versions = {"before": arguments.before} if arguments.before else {}
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in (*versions, "now")}
+    model = ["-m", str(arguments.model)] if arguments.model else []
+    for _ in range(arguments.rounds):
+        for name, found in rounds.items():
+            command = [versions.get(name, sys.executable), __file__, "--one", "--tokens", str(arguments.tokens), *model]
+            found.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    results: list[dict[str, Any]] = []
+    for name, found in rounds.items():
+        figures = {key: median(one[key] for one in found) for key in found[0]}
+        results.append({"version": name, **figures, "loop / pick": figures["loop us"] / figures["pick us"]})
+    report(results, arguments.json)
+
+
+def one_round(path: Path | None, n: int) -> dict[str, float]:
+    """Return the figures of one text of ``n`` tokens, in microseconds a token."""
+    from lzsampler import Params
+    from lzsampler.decoding.generate import generate
+    from lzsampler.llama import llama_cpp
+    from lzsampler.models import default_model
+
+    starts, ends = [], []
+    decode = llama_cpp.llama_decode
+
+    def timed(context: Any, batch: Any) -> Any:
+        starts.append(perf_counter_ns())
+        status = decode(context, batch)
+        ends.append(perf_counter_ns())
+        return status
+
+    llama_cpp.llama_decode = timed  # before the model is opened, which may keep the function
+    from lzsampler.llama.model import Model
+
+    params = Params(temperature=0.0, lz_penalty=0.15)
+    with Model(path or default_model()) as model:
+        end = {token: float("-inf") for token in range(model.n_vocab) if model.is_eog(token)}
+        params = Params(temperature=0.0, lz_penalty=0.15, logit_bias=end)  # so that the text has all its tokens
+        made = generate(model, PROMPT, params, n_predict=n, on_text=lambda text: None)
+        gaps = [(start - end) / 1000 for end, start in zip(ends[1:], starts[2:], strict=False)]
+        call = _call(model, llama_cpp, decode)
+        return {
+            "loop us": median(gaps) + call,
+            "call us": call,
+            "pick us": _pick(model, params, made.tokens),
+            "decode us": median((end - start) / 1000 for start, end in zip(starts[1:], ends[1:], strict=True)),
+        }
+
+
+def _call(model: Any, llama_cpp: Any, decode: Any) -> float:
+    """Return the microseconds of a call with llama_decode's arguments that does nothing."""
+    nothing = ctypes.CDLL(None)["getppid"]
+    nothing.argtypes, nothing.restype = decode.argtypes, decode.restype
+    batch = llama_cpp.llama_batch_get_one((llama_cpp.llama_token * 1)(), 1)
+    start = perf_counter_ns()
+    for _ in range(20_000):
+        nothing(model.llm.ctx, batch)
+    return (perf_counter_ns() - start) / 20_000 / 1000
+
+
+def _pick(model: Any, params: Any, tokens: tuple[int, ...]) -> float:
+    """Return the microseconds of a pick and an accept, over the tokens of a text."""
+    from lzsampler import Sampler
+    from lzsampler._ffi import ffi, lib
+
+    row, out, took = model.logits().copy(), ffi.new("int32_t *"), []
+    logits = ffi.from_buffer("float[]", row)
+    sampler = Sampler(model.n_vocab, params)
+    for token in tokens:
+        start = perf_counter_ns()
+        lib.lzs_sample(sampler.handle, logits, out)
+        lib.lzs_accept(sampler.handle, token)
+        took.append((perf_counter_ns() - start) / 1000)
+    return median(took)
+
+
+if __name__ == "__main__":
+    main()
