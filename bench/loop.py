@@ -4,8 +4,8 @@
 
 Every call of llama_decode is timed in a real run; "loop" is the time from the end of one to the beginning of the next,
 plus what handing its arguments over costs ("call": the same arguments given to a function that does nothing). "pick" is
-lzs_sample and lzs_accept alone, from C, on a row of the model's logits that lies in the caches, so that "loop / pick" is
-the overhead of the loop as a factor. Medians over the tokens of a run, then over the rounds.
+lzs_sample and lzs_accept alone, from C, on a row of the model's logits that lies in the caches: "loop / pick" is the
+overhead of the loop as a factor. Medians over the tokens of a run, then over the rounds.
 
 ``--before`` is the interpreter of an environment in which another version of lzsampler is installed. Both versions then
 take turns, each round in a new process.

@@ -16,7 +16,7 @@ from lzsampler import LzsError, Params, Sampler  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.llama.model import Model  # noqa: E402
+from lzsampler.llama.model import Model, row_of  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]
@@ -52,7 +52,7 @@ def alone(model: Model) -> dict[Any, Generation]:
 
 def figures(generation: Generation) -> tuple[Any, ...]:
     g = generation
-    return g.text, g.tokens, g.finish_reason, g.stop_string, g.loop, g.prompt_tokens, g.repetition
+    return g.text, g.tokens, g.finish_reason, g.stop_string, g.loop, g.prompt_tokens
 
 
 @pytest.mark.parametrize(("n_parallel", "n_contexts"), [(1, 1), (2, 1), (7, 2), (40, 1), (40, None)])
@@ -86,11 +86,11 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
     seen: Rows = {}
     take = Text.take
 
-    def recording(self: Text, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
+    def recording(self: Text, logits: Any, room: bool) -> int | None:
         assert isinstance(self.sampler, Sampler)
         key = (tuple(self.prompt), self.n_predict, repr(self.sampler.params))
-        seen.setdefault(key, []).append(logits.copy())
-        return take(self, logits, room=room)
+        seen.setdefault(key, []).append(row_of(logits, self.model.n_vocab).copy())
+        return take(self, logits, room)
 
     monkeypatch.setattr(Text, "take", recording)
     return seen
@@ -244,8 +244,8 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
     ("request_", "message"),
     [
         (Request(0, "", Params()), "the prompt is empty"),
-        (Request(0, "word " * 400, Params()), "the context 192"),
-        (Request(0, "a", Params(), stop=("",)), "stop must be strings"),
+        (Request(0, "word " * 400, Params()), "the context holds 192"),
+        (Request(0, "a", Params(), stop=("",)), "stop must be a list of strings"),
         (Request(0, "a", Params(), n_predict=-2), "n_predict must be"),
     ],
 )
@@ -264,7 +264,7 @@ def test_which_end_first_depends_on_lengths_only(model: Model) -> None:
 
 
 def test_an_error_in_one_of_the_contexts_is_raised(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(self: Text, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
+    def failing(self: Text, logits: Any, room: bool) -> int | None:
         raise LzsError(f"the model failed after {len(self.prompt)} tokens")
 
     monkeypatch.setattr(Text, "take", failing)

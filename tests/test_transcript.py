@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params
+from lzsampler.auditing.repetition import repetition
 from lzsampler.decoding.generate import Generation, generate
 from lzsampler.decoding.transcript import TranscriptFile, record, to_line
 from lzsampler.llama.model import Model
@@ -27,7 +28,8 @@ GREEDY = Params(temperature=0.0, lz_penalty=0.15, seed=7)
 def chat() -> dict[str, Any]:
     with Model(default_model(), n_ctx=300, n_threads=1) as model:
         made = generate(model, QUESTION, GREEDY, n_predict=200, stop=("\n",))
-        return record(model, QUESTION, GREEDY, made, n_predict=200, stop=("\n",))
+        figures = repetition(made.text).to_json()
+        return record(model, QUESTION, GREEDY, made, figures, n_predict=200, stop=("\n",))
 
 
 def test_a_chat(chat: dict[str, Any]) -> None:
@@ -65,7 +67,7 @@ def test_settings_are_all_of_params_and_more(chat: dict[str, Any]) -> None:
 def test_a_plain_prompt_has_its_text_and_one_message() -> None:
     with Model(default_model(), n_threads=1) as model:
         made = generate(model, "Once upon a time", GREEDY, n_predict=5)
-        plain = record(model, "Once upon a time", GREEDY, made, n_predict=5)
+        plain = record(model, "Once upon a time", GREEDY, made, repetition(made.text).to_json(), n_predict=5)
     assert plain["prompt"] == "Once upon a time"
     assert plain["messages"] == [{"role": "assistant", "content": made.text.strip()}]
     assert plain["settings"]["chat"] is False
@@ -151,5 +153,5 @@ def test_a_pipe_needs_no_sync(tmp_path: Path) -> None:
 def test_generation_has_no_figure_that_json_cannot_hold() -> None:
     with Model(default_model(), n_threads=1) as model:
         made: Generation = generate(model, "Once", GREEDY, n_predict=0)
-        line = to_line(record(model, "Once", GREEDY, made, n_predict=0))
+        line = to_line(record(model, "Once", GREEDY, made, repetition(made.text).to_json(), n_predict=0))
     assert json.loads(line)["repetition"] == {"run": None, "loops": False, "rep4": 0.0, "zlib_ratio": 0.0}

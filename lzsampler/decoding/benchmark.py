@@ -80,15 +80,14 @@ def _run(model: Model, prompt: list[int], params: Params, n: int) -> tuple[list[
     sampler.prime(prompt)
     model.keep(0)
     model.decode(prompt)
-    logits = model.logits()
+    logits = model.logits_pointer()
     decode, sampling = [], []
     for _ in range(n):
         start = perf_counter()
-        token = sampler.sample(logits)
-        sampler.accept(token)
+        token, _ = sampler.step_at(logits)
         picked = perf_counter()
-        model.decode((token,))
-        logits = model.logits()
+        model.append(token)
+        logits = model.logits_pointer()
         sampling.append(picked - start)
         decode.append(perf_counter() - picked)
     return decode, sampling

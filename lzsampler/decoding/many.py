@@ -23,19 +23,19 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._check import integer
+from .._ffi import ffi
 from ..errors import LzsError
 from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt, physical_cores
 from ..params import Params
-from .generate import Generation, Text, TextSampler
+from .generate import Generation, Text, TextSampler, common_length
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
 _WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
-_FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from those of `generate`
+_FLASH_OFF, _FLASH_ON = 0, 1  # llama_flash_attn_type; as in the model's own context, or texts would differ
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ class Request:
     params: Params
     n_predict: int = -1
     stop: Sequence[str] = ()
+    ignore_eos: bool = False
     trim_loop: bool = False
+    on_text: Callable[[str], object] | None = None
     sampler: Callable[[], TextSampler] | None = None
 
 
@@ -129,7 +131,9 @@ def _text(model: Model, request: Request) -> Text:
         request.params,
         n_predict=request.n_predict,
         stop=request.stop,
+        ignore_eos=request.ignore_eos,
         trim_loop=request.trim_loop,
+        on_text=request.on_text,
         sampler=None if request.sampler is None else request.sampler(),
     )
 
@@ -156,7 +160,7 @@ class _Cache:
     def __init__(self, number: int) -> None:
         self.number = number
         self.prompt: list[int] = []
-        self.row: npt.NDArray[np.float32] = np.empty(0, np.float32)
+        self.row: Any = None
         self.n_past = 0
         self.branch: _Branch | None = None
         self.waiting: list[_Branch] = []
@@ -177,7 +181,7 @@ class _Context:
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_caches)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
-        params.flash_attn_type = _FLASH_OFF
+        params.flash_attn_type = _FLASH_ON if model.flash_attn else _FLASH_OFF
         self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
         if not self._context:
             raise LzsError(
@@ -244,11 +248,11 @@ class _Context:
         self._spread()
         return ended
 
-    def _pick(self, cache: _Cache, texts: list[_Writing], row: npt.NDArray[np.float32]) -> list[_Writing]:
+    def _pick(self, cache: _Cache, texts: list[_Writing], row: Any) -> list[_Writing]:
         """Have texts that are the same so far take their next tokens, and return those that end."""
         ended, branches = [], dict[int, _Branch]()
         for request, text in texts:
-            token = text.take(row, room=cache.n_past < self._model.n_ctx)
+            token = text.take(row, cache.n_past < self._model.n_ctx)
             if token is None:
                 ended.append((request, text))
             else:
@@ -279,7 +283,7 @@ class _Context:
             self._decode([(token, cache.n_past, cache.number)], wanted=1)
             cache.n_past += 1
 
-    def _prompt(self, cache: _Cache, prompt: list[int]) -> npt.NDArray[np.float32]:
+    def _prompt(self, cache: _Cache, prompt: list[int]) -> Any:
         """Have a prompt in a cache, as much of it as can be from another one, and return the logits after it."""
         source = max(self._caches, key=lambda other: (self._reusable(other, prompt), other is cache))
         keep = self._reusable(source, prompt)
@@ -295,7 +299,8 @@ class _Context:
             end = self._end(cache.n_past, prompt)
             part = [(prompt[place], place, cache.number) for place in range(cache.n_past, end)]
             (row,) = self._decode(part, wanted=1)
-            cache.row = row.copy()
+            cache.row = ffi.new("float[]", self._model.n_vocab)
+            ffi.memmove(cache.row, row, 4 * self._model.n_vocab)
             cache.n_past = end
         cache.prompt = prompt
         return cache.row
@@ -308,7 +313,7 @@ class _Context:
         """
         if cache.prompt == prompt:
             return len(prompt)
-        n, n_batch = min(_common(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
+        n, n_batch = min(common_length(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
         last_was_alone = n == len(cache.prompt) and n % n_batch == 1
         next_is_alone = n % n_batch > 0 and self._end(n, prompt) == n + 1
         return n - 1 if last_was_alone or next_is_alone else n
@@ -340,8 +345,11 @@ class _Context:
         llama_cpp.llama_memory_seq_cp(self._memory, source.number, target.number, -1, -1)
         target.prompt, target.row, target.n_past = source.prompt, source.row, source.n_past
 
-    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> npt.NDArray[np.float32]:
-        """Decode (token, place, number of the cache) each; return logits of the last ones, float32[wanted, n_vocab]."""
+    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> list[Any]:
+        """Decode (token, place, number of the cache) each, and return the logits of the last ones.
+
+        They are a ``float *`` to n_vocab numbers each, valid until the next decode.
+        """
         n = len(batch)
         self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)
         for i, number in enumerate(numbers):
@@ -354,10 +362,6 @@ class _Context:
             raise LzsError(
                 f"llama_decode returned {status} for {n} tokens: fewer texts at a time, or a smaller context"
             )
-        pointer = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.POINTER(ctypes.c_float))
-        return np.ctypeslib.as_array(pointer, (wanted, self._model.n_vocab))
-
-
-def _common(a: list[int], b: list[int]) -> int:
-    """Return the length of the common beginning."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+        address = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.c_void_p).value
+        first, n_vocab = ffi.cast("float *", address), self._model.n_vocab
+        return [first + i * n_vocab for i in range(wanted)]
