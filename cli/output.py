@@ -66,12 +66,12 @@ def loop_line(loop: "Loop", *, trimmed: bool) -> str:
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
     if figures.run is None:
-        run = "a loop whose copies differ a little" if figures.loops else "no run"
+        run = "none, but copies that differ a little (a loop)" if figures.loops else "none"
     else:
-        run = f"largest run {figures.run.period} x {figures.run.count}{' (a loop)' * figures.loops}"
+        run = f"{figures.run.period} x {figures.run.count}{' (a loop)' * figures.loops}"
     seed = f"seed {params.seed}; " if params.temperature > 0 else ""
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
-        f"sampling {generation.sampling_microseconds:.1f} µs/token; {run}, "
+        f"sampling {generation.sampling_microseconds:.1f} µs/token; largest run {run}, "
         f"rep-4 {figures.rep4:.3f}, zlib {figures.zlib_ratio:.2f}"
     )

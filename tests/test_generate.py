@@ -1,7 +1,9 @@
 """`generate` and `Model` on the embedded model: the same text every time, whole characters, every way to end."""
 
 import codecs
+import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -525,6 +527,27 @@ def test_default_settings() -> None:
     assert 1 <= physical_cores() <= (os.cpu_count() or 1)
     with Model(default_model(), n_ctx=100) as opened:
         assert opened.n_ctx == opened.n_batch == 100
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [({"hw.perflevel0.physicalcpu": 6, "hw.physicalcpu": 8}, 6), ({"hw.physicalcpu": 4}, 4), ({}, 7)],
+)
+def test_a_mac_tells_its_cores(levels: dict[str, int], expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processors have one thread a core: half of them would be too few, and slow ones would hold the others up."""
+
+    class System:
+        @staticmethod
+        def sysctlbyname(name: bytes, number: Any, size: Any, new: None, n_new: int) -> int:
+            if name.decode() not in levels:
+                return -1
+            number._obj.value = levels[name.decode()]
+            return 0
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: System)
+    assert physical_cores() == expected
 
 
 def test_what_llama_cpp_refuses_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

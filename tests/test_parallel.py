@@ -214,6 +214,28 @@ def test_a_cache_that_cannot_go_back_is_made_anew(model: Model, monkeypatch: pyt
         assert {key: made[key].tokens for key in texts} == {key: text.tokens for key, text in texts.items()}
 
 
+def test_messages_texts_and_tokens_side_by_side_each_with_settings_of_its_own(model: Model) -> None:
+    question = [{"role": "user", "content": "What is 70 + 479?"}]
+    tokens = np.array(model.tokenize(PROMPTS[0]), np.int32)
+    pieces: dict[str, list[str]] = {"text": [], "messages": []}
+    requests = [
+        Request("text", PROMPTS[0], Params(temperature=0.7, seed=3), n_predict=60, on_text=pieces["text"].append),
+        Request("short", PROMPTS[1], Params(temperature=0.0), n_predict=4, stop=("no such text",)),
+        Request("messages", question, Params(temperature=0.0, lz_penalty=0.1), on_text=pieces["messages"].append),
+        Request("endless", question, Params(temperature=0.0, logit_bias={5: 0.5}), n_predict=70, ignore_eos=True),
+        Request("tokens", tokens, Params(temperature=0.7, seed=3), n_predict=60),
+    ]
+    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=5, n_threads=1)}
+    assert next(iter(made)) == "short"  # they come as they end
+    for r in requests:
+        expected = generate(model, r.prompt, r.params, n_predict=r.n_predict, ignore_eos=r.ignore_eos)
+        assert figures(made[r.id]) == figures(expected)
+    assert made["messages"].content == "549"
+    assert made["endless"].finish_reason == "length"
+    assert {name: "".join(parts) for name, parts in pieces.items()} == {name: made[name].text for name in pieces}
+    assert made["tokens"].tokens == made["text"].tokens
+
+
 def test_texts_close_up_when_requests_run_out(model: Model, decoded: list[int]) -> None:
     """A long text among short ones moves to the first cache, with what it has there, and goes on as alone."""
     lengths = [3, 9, 3, 30, 3, 21, 3]

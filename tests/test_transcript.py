@@ -129,6 +129,70 @@ def test_half_a_line_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert path.read_text() == '{"n": 0}\n'
 
 
+@pytest.mark.parametrize("before", ['{"a": 1}', '{"a": 1}\n{"b": '])
+def test_a_last_line_that_was_not_ended_is_ended(tmp_path: Path, before: str) -> None:
+    """An editor, or a process that was killed, may have left it so; two records on one line would both be lost."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(before)
+    with TranscriptFile(path) as file:
+        file.append({"n": 1})
+        file.append({"n": 2})
+    assert path.read_text() == before + '\n{"n": 1}\n{"n": 2}\n'
+
+
+def test_a_failed_append_leaves_alone_what_others_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"n": 0}\n')
+    write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        with path.open("a") as other:  # a process that appended before
+            other.write('{"n": 1}\n')
+        written = write(file, data[: len(data) // 2])
+        with path.open("a") as other:  # and one that appended after
+            other.write('{"n": 2}\n')
+        return written
+
+    with TranscriptFile(path) as file:
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(LzsError, match="No space left"):
+            file.append({"text": "x" * 100})
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"n": 0}, {"n": 1}, {"n": 2}]
+
+
+def test_a_failed_append_cuts_nothing_that_came_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.jsonl"
+    write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        with path.open("a") as other:
+            other.write('{"n": 1}\n')
+        return write(file, data[: len(data) // 2])
+
+    with TranscriptFile(path) as file:
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(LzsError, match="No space left"):
+            file.append({"text": "x" * 100})
+        monkeypatch.undo()
+        file.append({"n": 2})
+    assert path.read_text() == '{"n": 1}\n{"n": 2}\n'
+
+
+def test_lines_end_in_a_line_feed_on_windows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    binary, given = 1 << 29, list[int]()
+    opens = os.open
+
+    def noting(path: Any, flags: int, mode: int = 0o777) -> int:
+        given.append(flags)
+        return opens(path, flags & ~binary, mode)
+
+    monkeypatch.setattr(os, "O_BINARY", binary, raising=False)
+    monkeypatch.setattr(os, "open", noting)
+    with TranscriptFile(tmp_path / "t.jsonl") as file:
+        file.append({"n": 1})
+    assert given[0] & binary
+
+
 def test_a_line_that_is_not_on_the_disk_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(file: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
