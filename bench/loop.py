@@ -2,10 +2,11 @@
 
     python bench/loop.py [-m MODEL] [--before PYTHON] [--tokens 256] [--rounds 5] [--json]
 
-Every call of llama_decode is timed in a real run; "loop" is the time from the end of one to the beginning of the next,
-plus what handing its arguments over costs ("call": the same arguments given to a function that does nothing). "pick" is
-lzs_sample and lzs_accept alone, from C, on a row of the model's logits that lies in the caches: "loop / pick" is the
-overhead of the loop as a factor. Medians over the tokens of a run, then over the rounds.
+Every llama_decode of a real run is timed, and "loop" is what lies between the end of one and the beginning of the
+next. "of it C" is what llama_get_logits_ith, the pick and the accept take there, where everything is out of the caches;
+the rest is Python. "pick" is lzs_sample and lzs_accept with everything in the caches, on a row of the model's logits.
+Medians over the tokens of a run, then over the rounds. Other work on the machine empties the caches too, so that
+"loop" is several times as long on a busy machine.
 
 ``--before`` is the interpreter of an environment in which another version of lzsampler is installed. Both versions then
 take turns, each round in a new process.
@@ -16,6 +17,7 @@ import ctypes
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
@@ -57,43 +59,57 @@ def one_round(path: Path | None, n: int) -> dict[str, float]:
     from lzsampler import Params
     from lzsampler.decoding.generate import generate
     from lzsampler.llama import llama_cpp
+    from lzsampler.llama import model as opened
     from lzsampler.models import default_model
 
-    starts, ends = [], []
-    decode = llama_cpp.llama_decode
+    starts, ends, inside = [], [], [0.0]  # of each decode, nanoseconds; seconds of C in the loop, so far
+    decode, call = llama_cpp.llama_decode, 0.0
+    if hasattr(opened, "Stepper"):  # decode and pick are one call into C, which says how long each took
+        step = opened.Stepper.step
 
-    def timed(context: Any, batch: Any) -> Any:
-        starts.append(perf_counter_ns())
-        status = decode(context, batch)
-        ends.append(perf_counter_ns())
-        return status
+        def timed_step(self: Any, token: int) -> Any:
+            before = self.loop.decode_seconds
+            starts.append(perf_counter_ns())
+            result = step(self, token)
+            ends.append(starts[-1] + 1e9 * (self.loop.decode_seconds - before))
+            inside.append(self.loop.logits_seconds + self.loop.sampling_seconds)
+            return result
 
-    llama_cpp.llama_decode = timed  # before the model is opened, which may keep the function
-    from lzsampler.llama.model import Model
+        vars(opened)["Stepper"] = type("Stepper", (opened.Stepper,), {"step": timed_step})
+        vars(sys.modules[generate.__module__])["Stepper"] = opened.Stepper
+    else:
 
-    params = Params(temperature=0.0, lz_penalty=0.15)
-    with Model(path or default_model()) as model:
+        def timed(context: Any, batch: Any) -> Any:
+            starts.append(perf_counter_ns())
+            status = decode(context, batch)
+            ends.append(perf_counter_ns())
+            return status
+
+        llama_cpp.llama_decode = timed
+        call = _call(llama_cpp, decode)
+
+    with opened.Model(path or default_model()) as model:
         end = {token: float("-inf") for token in range(model.n_vocab) if model.is_eog(token)}
         params = Params(temperature=0.0, lz_penalty=0.15, logit_bias=end)  # so that the text has all its tokens
         made = generate(model, PROMPT, params, n_predict=n, on_text=lambda text: None)
         gaps = [(start - end) / 1000 for end, start in zip(ends[1:], starts[2:], strict=False)]
-        call = _call(model, llama_cpp, decode)
+        steps = [1e6 * (after - before) for before, after in pairwise(inside[1:])]
         return {
             "loop us": median(gaps) + call,
-            "call us": call,
+            "of it C us": median(steps) if steps else float("nan"),
             "pick us": _pick(model, params, made.tokens),
             "decode us": median((end - start) / 1000 for start, end in zip(starts[1:], ends[1:], strict=True)),
         }
 
 
-def _call(model: Any, llama_cpp: Any, decode: Any) -> float:
+def _call(llama_cpp: Any, decode: Any) -> float:
     """Return the microseconds of a call with llama_decode's arguments that does nothing."""
     nothing = ctypes.CDLL(None)["getppid"]
     nothing.argtypes, nothing.restype = decode.argtypes, decode.restype
     batch = llama_cpp.llama_batch_get_one((llama_cpp.llama_token * 1)(), 1)
     start = perf_counter_ns()
     for _ in range(20_000):
-        nothing(model.llm.ctx, batch)
+        nothing(None, batch)
     return (perf_counter_ns() - start) / 20_000 / 1000
 
 

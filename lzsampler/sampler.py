@@ -203,7 +203,7 @@ class Sampler:
         """
         status = lib.lzs_sample(self.handle, self._row(logits), self._token)
         if status:
-            self._refuse(status, logits)
+            self.refuse(status, logits)
         return int(self._token[0])
 
     def process(
@@ -223,7 +223,7 @@ class Sampler:
             raise ValueError("out must be logits itself or lie elsewhere in memory, got a part of it")
         status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", row), ffi.from_buffer("float[]", written))
         if status:
-            self._refuse(status, logits)
+            self.refuse(status, logits)
         return written
 
     def distribution(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
@@ -240,13 +240,14 @@ class Sampler:
             n,
         )
         if status:
-            self._refuse(status, logits)
+            self.refuse(status, logits)
         return ids[: n[0]].copy(), probabilities[: n[0]].copy()
 
     def _row(self, logits: npt.NDArray[np.float32]) -> Any:
         return ffi.from_buffer("float[]", logits_array(logits, self.n_vocab))
 
-    def _refuse(self, status: int, logits: npt.NDArray[np.float32]) -> None:
+    def refuse(self, status: int, logits: npt.NDArray[np.float32]) -> None:
+        """Raise what a status of C stands for, for a step on these logits."""
         if status == lib.LZS_ENAN:
             at = int(np.isnan(logits).argmax())
             raise ValueError(f"logits[{at}] is nan ({int(np.isnan(logits).sum())} of {self.n_vocab} are)")
@@ -276,7 +277,7 @@ class Sampler:
         token, looping = self._stepped
         status = lib.lzs_step(self.handle, logits, token, looping)
         if status:
-            self._refuse(status, np.frombuffer(ffi.buffer(logits, 4 * self.n_vocab), np.float32))
+            self.refuse(status, np.frombuffer(ffi.buffer(logits, 4 * self.n_vocab), np.float32))
         return token[0], looping[0] != 0
 
     @cached_property
@@ -302,7 +303,7 @@ class Sampler:
         made = ffi.new("lzs_explanation[]", len(tokens))
         status = lib.lzs_explain(self.handle, row, tokens, len(tokens), made)
         if status:
-            self._refuse(status, values)
+            self.refuse(status, values)
         one, *others = (explained(made[i]) for i in range(len(tokens)))
         return Explanation(self.position, one, tuple(others))
 

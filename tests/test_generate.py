@@ -110,7 +110,7 @@ def test_end_of_generation_token_is_no_part(model: Model) -> None:
 def test_every_token_that_llama_cpp_calls_an_end_is_one(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     full = text_of(model)
     ends = full.tokens[10]
-    monkeypatch.setattr(llama_cpp, "llama_vocab_is_eog", lambda vocab, token: token == ends)
+    monkeypatch.setattr(model, "is_eog", lambda token: token == ends)
     monkeypatch.setattr(model, "fragments", type(model.fragments)(model.fragment))
     cut = full.tokens.index(ends)
     assert (text_of(model).tokens, text_of(model).finish_reason) == (full.tokens[:cut], "stop")

@@ -84,15 +84,24 @@ Rows = dict[Any, list[npt.NDArray[np.float32]]]
 def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
     """Fills with the logits of each text, by its prompt, its length and its settings."""
     seen: Rows = {}
-    take = Text.take
+    take, follow = Text.take, Text.follow
 
-    def recording(self: Text, logits: Any, room: bool) -> int | None:
-        assert isinstance(self.sampler, Sampler)
-        key = (tuple(self.prompt), self.n_predict, repr(self.sampler.params))
-        seen.setdefault(key, []).append(row_of(logits, self.model.n_vocab).copy())
+    def record(text: Text, row: npt.NDArray[np.float32]) -> None:
+        assert isinstance(text.sampler, Sampler)
+        key = (tuple(text.prompt), text.n_predict, repr(text.sampler.params))
+        seen.setdefault(key, []).append(row.copy())
+
+    def recording_take(self: Text, logits: Any, room: bool) -> int | None:
+        record(self, row_of(logits, self.model.n_vocab))
         return take(self, logits, room)
 
-    monkeypatch.setattr(Text, "take", recording)
+    def recording_follow(self: Text, token: int) -> int | None:
+        taken = follow(self, token)
+        record(self, self.model.logits())
+        return taken
+
+    monkeypatch.setattr(Text, "take", recording_take)
+    monkeypatch.setattr(Text, "follow", recording_follow)
     return seen
 
 

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
-from time import perf_counter
+
+import numpy as np
 
 from .._check import integer
-from ..llama.model import Model
+from ..llama.model import Model, Stepper
 from ..params import Params
 from ..sampler import Sampler
 
@@ -80,14 +81,10 @@ def _run(model: Model, prompt: list[int], params: Params, n: int) -> tuple[list[
     sampler.prime(prompt)
     model.keep(0)
     model.decode(prompt)
-    logits = model.logits_pointer()
-    decode, sampling = [], []
+    token, stepper = sampler.step(model.logits()), Stepper(model, sampler)
+    decode, sampling = [0.0], [0.0]  # after each token, from the beginning
     for _ in range(n):
-        start = perf_counter()
-        token, _ = sampler.step_at(logits)
-        picked = perf_counter()
-        model.append(token)
-        logits = model.logits_pointer()
-        sampling.append(picked - start)
-        decode.append(perf_counter() - picked)
-    return decode, sampling
+        token, _ = stepper.step(token)
+        decode.append(stepper.loop.decode_seconds + stepper.loop.logits_seconds)
+        sampling.append(stepper.loop.sampling_seconds)
+    return np.diff(decode).tolist(), np.diff(sampling).tolist()

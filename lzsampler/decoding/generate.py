@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._check import INT32_MAX, Tokens, integer, token_array
 from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
-from ..llama.model import Model, Prompt, row_of
+from ..llama.model import Model, Prompt, Stepper, row_of
 from ..params import Params
 from ..sampler import Loop, Sampler
 from ..util.reasoning import opened, split
@@ -130,12 +130,9 @@ def generate(
         model.decode(written.prompt[_keep(model, known) :])
         logits = model.logits_pointer()
         begins, written.prompt_s = True, perf_counter() - start
-        past, n_ctx, take, append, pointer = model.past, model.n_ctx, written.take, model.append, model.logits_pointer
-        while (token := take(logits, len(past) < n_ctx)) is not None:
-            before = perf_counter()
-            append(token)
-            logits = pointer()
-            written.decode_s += perf_counter() - before
+        token = written.take(logits, model.n_past < model.n_ctx)
+        while token is not None:
+            token = written.follow(token)
     except KeyboardInterrupt:
         written.interrupt()
     finally:
@@ -240,6 +237,7 @@ class Text:
         self._opened = opened(text)
         self._stream = _TextStream(stop)
         self._fragments = model.fragments
+        self._stepper: Stepper | None = None
 
     def take(self, logits: Any, room: bool) -> int | None:
         """Pick the next token and return it, to be decoded; None when the text is over.
@@ -247,43 +245,68 @@ class Text:
         ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, only read. ``room``: whether the context has
         room for one more token.
         """
-        token, reason = self._next(logits, room)
-        if reason is None:
-            return token
-        self._finish(reason)
-        return None
-
-    def _next(self, logits: Any, room: bool) -> tuple[int, FinishReason | None]:
         if self.n_predict == 0:
-            return -1, "length"
+            self._finish("length")
+            return None
         if self.on_explanation is not None and isinstance(self.sampler, Sampler):
             self.on_explanation(self._named(self.sampler.explain(row_of(logits, self.model.n_vocab))))
         before = perf_counter()
         try:
             token, looping = self._step_at(logits)
-        except ValueError as error:  # not an argument of the user's but a model that broke
-            raise LzsError(f"the model failed after {len(self.tokens)} tokens: {error}") from error
+        except ValueError as error:
+            raise self._failure(error) from error
         self.sampling_s += perf_counter() - before
+        return self._taken(token, looping, room)
+
+    def follow(self, token: int) -> int | None:
+        """Decode a token that was taken by the model itself, and take the one after it, as `take` does."""
+        model = self.model
+        if self.on_explanation is not None:  # which comes between the decode and the pick
+            before = perf_counter()
+            model.decode((token,))
+            logits = model.logits_pointer()
+            self.decode_s += perf_counter() - before
+            return self.take(logits, model.n_past < model.n_ctx)
+        if self._stepper is None:
+            assert isinstance(self.sampler, Sampler)
+            self._stepper = Stepper(model, self.sampler)
+        try:
+            token, looping = self._stepper.step(token)
+        except ValueError as error:
+            raise self._failure(error) from error
+        return self._taken(token, looping, len(model.past) < model.n_ctx)
+
+    def _failure(self, error: ValueError) -> LzsError:
+        """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
+        return LzsError(f"the model failed after {len(self.tokens)} tokens: {error}")
+
+    def _taken(self, token: int, looping: bool, room: bool) -> int | None:
         fragment = self._fragments[token]
         if fragment is None:
-            return token, "stop"
+            self._finish("stop")
+            return None
         self.tokens.append(token)
-        text = self._stream.feed(fragment)
-        wants_end = text != "" and self._write(text)
-        if self._stream.found is not None:
-            return token, "stop"
-        if wants_end:
-            return token, "interrupted"
-        if looping:
-            self.loop = self.sampler.loop
-            return token, "repetition"
-        if len(self.tokens) >= self.n_predict:
-            return token, "length"
-        return token, None if room else "context"
-
-    def _write(self, text: str) -> bool:
-        self.written.append(text)
-        return self.on_text is not None and self.on_text(text) is True
+        stream = self._stream
+        text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
+        wants_end = False
+        if text:
+            self.written.append(text)
+            wants_end = self.on_text is not None and self.on_text(text) is True
+        reason: FinishReason
+        if stream.found is not None:
+            reason = "stop"
+        elif wants_end:
+            reason = "interrupted"
+        elif looping:
+            reason, self.loop = "repetition", self.sampler.loop
+        elif len(self.tokens) >= self.n_predict:
+            reason = "length"
+        elif room:
+            return token
+        else:
+            reason = "context"
+        self._finish(reason)
+        return None
 
     def interrupt(self) -> None:
         """End the text where it is."""
@@ -295,6 +318,10 @@ class Text:
         if self.trim_loop and self.loop is not None:
             tokens, text = _first_copy(tokens, self.loop, self.model)
         reasoning, content = split_reasoning(text, self._opened)
+        decode_s, sampling_s = self.decode_s, self.sampling_s
+        if self._stepper is not None:
+            decode_s += self._stepper.loop.decode_seconds + self._stepper.loop.logits_seconds
+            sampling_s += self._stepper.loop.sampling_seconds
         silent = self.finish_reason == "stop" and self._stream.found is None and not text.strip()
         return Generation(
             text=text,
@@ -305,7 +332,7 @@ class Text:
             stop_string=self._stream.found,
             loop=self.loop,
             prompt_tokens=len(self.prompt),
-            timings=Timings(self.prompt_s, self.decode_s, self.sampling_s, self.total_s),
+            timings=Timings(self.prompt_s, decode_s, sampling_s, self.total_s),
             template_unused=silent and self._plain and self.model.header.chat_template is not None,
         )
 
@@ -313,7 +340,9 @@ class Text:
         self.finish_reason = reason
         text = self._stream.end()
         if text:
-            self._write(text)
+            self.written.append(text)
+            if self.on_text is not None:
+                self.on_text(text)
 
     def _named(self, explanation: Explanation) -> Explanation:
         def named(one: TokenExplanation) -> TokenExplanation:
@@ -348,6 +377,7 @@ class _TextStream:
         self._begins = {string[0] for string in stop}
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._inside = False  # a character
+        self.passes = not self.stop  # whether whole characters come out as they are
         self._held = ""
 
     def feed(self, fragment: str | bytes) -> str:
@@ -365,6 +395,7 @@ class _TextStream:
     def _decode(self, data: bytes, *, final: bool = False) -> str:
         text = self._decoder.decode(data, final)
         self._inside = bool(self._decoder.getstate()[0])
+        self.passes = not self.stop and not self._inside
         return text
 
     def end(self) -> str:

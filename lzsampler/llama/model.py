@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, integer, token_array
-from .._ffi import ffi
+from .._ffi import ffi, lib
 from ..errors import LzsError
+from ..sampler import Sampler
 from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .binding import llama_cpp
@@ -81,13 +82,15 @@ class Model:
         self.n_ctx = min(self.n_ctx, int(self.llm.n_ctx()))  # llama.cpp rounds up; the user's number holds
         self.past: list[int] = []  # the tokens in the context
         self.fragments = _Fragments(self.fragment)
-        # What a step of the decode loop needs, looked up once: each look-up costs as much as the loop may take in all.
+        # What is called for each new token is called through cffi, which costs a fraction of a call through ctypes.
+        self._c_vocab = ffi.cast("void *", self._vocab)
+        self._buffer = ffi.new("char[]", _PIECE_BYTES)
+        self._to_piece = ffi.cast(
+            "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", _address(llama_cpp.llama_token_to_piece)
+        )
+        self._is_eog = ffi.cast("_Bool (*)(void *, int32_t)", _address(llama_cpp.llama_vocab_is_eog))
         self._context = self.llm.ctx
-        self._llama_decode = llama_cpp.llama_decode
-        self._one = (llama_cpp.llama_token * 1)()
-        self._one_batch = llama_cpp.llama_batch_get_one(self._one, 1)
-        address = ctypes.cast(llama_cpp.llama_get_logits_ith, ctypes.c_void_p).value
-        self._logits_of = ffi.cast("float *(*)(void *, int32_t)", address)
+        self._logits_of = ffi.cast("float *(*)(void *, int32_t)", _address(llama_cpp.llama_get_logits_ith))
         self._logits_context = ffi.cast("void *", self._context)
         self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self._row_at = 0
@@ -166,16 +169,15 @@ class Model:
             return piece
 
     def _piece(self, token: int, *, special: bool) -> bytes:
-        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
-        n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, special)
+        n = self._to_piece(self._c_vocab, token, self._buffer, len(self._buffer), 0, special)
         if n < 0:
-            buffer = ctypes.create_string_buffer(-n)
-            n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, special)
-        return buffer.raw[: max(n, 0)]
+            self._buffer = ffi.new("char[]", -n)
+            n = self._to_piece(self._c_vocab, token, self._buffer, len(self._buffer), 0, special)
+        return bytes(ffi.buffer(self._buffer, max(n, 0)))
 
     def is_eog(self, token: int) -> bool:
         """Return whether a token ends a generation: EOS, end of turn and what else the model has of the kind."""
-        return bool(llama_cpp.llama_vocab_is_eog(self._vocab, token))
+        return bool(self._is_eog(self._c_vocab, token))
 
     @cached_property
     def eog_tokens(self) -> tuple[int, ...]:
@@ -217,27 +219,17 @@ class Model:
         ValueError when they are not in the vocabulary or do not fit in the context; LzsError when llama.cpp fails.
         """
         array = token_array("tokens", tokens, self.n_vocab)
-        if array.size == 1:
-            self.append(int(array[0]))
-            return
         for start in range(0, array.size, self.n_batch):
-            part = array[start : start + self.n_batch].tolist()
-            ids = (llama_cpp.llama_token * len(part))(*part)  # has to live as long as the batch, which points to it
-            self._decode(llama_cpp.llama_batch_get_one(ids, len(part)), part)
+            self._decode(array[start : start + self.n_batch].tolist())
 
-    def append(self, token: int) -> None:
-        """Append one token of the vocabulary, which is not checked to be that, to the context; else as `decode`."""
-        self._one[0] = token
-        self._decode(self._one_batch, (token,))
-
-    def _decode(self, batch: Any, tokens: Sequence[int]) -> None:
-        past = self.past
-        if len(past) + len(tokens) > self.n_ctx:
-            raise ValueError(f"{len(past) + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
-        status = self._llama_decode(self._context, batch)
+    def _decode(self, tokens: list[int]) -> None:
+        if self.n_past + len(tokens) > self.n_ctx:
+            raise ValueError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
+        ids = (llama_cpp.llama_token * len(tokens))(*tokens)
+        status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(ids, len(tokens)))
         if status != 0:
-            raise LzsError(f"llama_decode returned {status} at token {len(past)}: try a smaller context or batch")
-        past += tokens
+            raise _decode_failed(status, self.n_past)
+        self.past += tokens
 
     def logits(self) -> npt.NDArray[np.float32]:
         """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
@@ -276,6 +268,48 @@ class Model:
         self.past.clear()
         if n:
             raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: start again")
+
+
+class Stepper:
+    """Decodes a token and picks the next one with a sampler, in one call into C: `Model.append` and `Sampler.step`.
+
+    Between two decodes everything is out of the caches, so that what a loop costs is the memory that it touches.
+    """
+
+    def __init__(self, model: Model, sampler: Sampler) -> None:
+        self._model, self._sampler, self._past = model, sampler, model.past
+        self.loop = ffi.new("lzs_llama_loop *")  # `lzs_llama_loop` of C, with the seconds that its parts took
+        self.loop.context = ffi.cast("void *", model.llm.ctx)
+        self.loop.decode = _address(llama_cpp.llama_decode)
+        self.loop.get_logits_ith = _address(llama_cpp.llama_get_logits_ith)
+        self.loop.sampler = sampler.handle
+
+    def step(self, token: int) -> tuple[int, bool]:
+        """Decode a token of the vocabulary, and return the next one and whether the text now ends in a loop.
+
+        The context must have room. LzsError when llama.cpp fails; else raises as `Sampler.step`.
+        """
+        loop = self.loop
+        loop.token = token
+        status = lib.lzs_llama_step(loop)
+        if status:
+            self._refuse(status, token)
+        self._past.append(token)
+        return loop.token, loop.looping != 0
+
+    def _refuse(self, status: int, token: int) -> None:
+        if self.loop.decoded:
+            raise _decode_failed(self.loop.decoded, len(self._past))
+        self._past.append(token)
+        self._sampler.refuse(status, self._model.logits())
+
+
+def _address(function: Any) -> Any:
+    return ffi.cast("void *", ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def _decode_failed(status: int, n_past: int) -> LzsError:
+    return LzsError(f"llama_decode returned {status} at token {n_past}: try a smaller context or batch")
 
 
 class _Fragments(dict[int, str | bytes | None]):
