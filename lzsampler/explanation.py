@@ -44,10 +44,13 @@ class TokenExplanation:
 
     def __str__(self) -> str:
         name = f"{self.token}" if self.text is None else f"{self.token} {self.text!r}"
-        return f"{name}: {self.logit:.3f} -> {_number(self.after)}: {'; '.join(self.reasons()) or 'unchanged'}"
+        return f"{name}: {self.logit:.3f} -> {_number(self.edited)}: {'; '.join(self.reasons()) or 'unchanged'}"
 
     def reasons(self) -> list[str]:
-        """Return what changed the logit, one phrase each, in the order in which it happens; empty when nothing did."""
+        """Return what happens to the logit, one phrase each, in the order in which it does; empty when nothing does.
+
+        "removed" is by truncation, or at temperature 0 for not being the best token.
+        """
         spared = " (exempt)" if self.exempt else ""
         found = []
         if self.count and (self.count_factor != 1 or self.count_change != 0 or self.exempt):
@@ -68,9 +71,9 @@ class TokenExplanation:
         if not self.allowed:
             found.append("not allowed by a mask")
         elif self.after == -math.inf and self.edited > -math.inf:
-            found.append("removed by truncation")
+            found.append("removed")
         elif self.after != self.edited:
-            found.append("temperature")
+            found.append(f"{self.after:.3f} after the temperature")
         return found
 
 
@@ -85,7 +88,7 @@ class Explanation:
     others: tuple[TokenExplanation, ...]
 
     def __str__(self) -> str:
-        return "\n".join([f"token {self.position}: {self.token}", *(f"  beside {other}" for other in self.others)])
+        return "\n".join([f"position {self.position}: {self.token}", *(f"  beside {other}" for other in self.others)])
 
 
 def explained(made: Any) -> TokenExplanation:

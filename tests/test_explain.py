@@ -123,16 +123,16 @@ def test_it_reads_well() -> None:
     made = sampler.explain(row, 1, k=3)
     first, *others = str(made).splitlines()
     assert first == (
-        "token 24: 1: 9.000 -> 5.544: occurred 4 times (factor 1.2, -0.600); "
+        "position 24: 1: 9.000 -> 5.544: occurred 4 times (factor 1.2, -0.600); "
         "LZ -1.356 (match of 7 tokens, 6 back, 4.52 bits)"
     )
     assert others[0].startswith(
-        "  beside 3: 5.000 -> -inf: occurred 4 times (exempt); LZ +0.000 (match of 1 token, 4 back"
+        "  beside 3: 5.000 -> 5.000: occurred 4 times (exempt); LZ +0.000 (match of 1 token, 4 back"
     )
     assert others[1] == "  beside 9: 4.000 -> -inf: logit_bias -inf"
-    assert others[2].startswith("  beside 2: 3.000 -> -inf: ")
+    assert others[2].startswith("  beside 2: 3.000 -> 2.")
     assert "logit_bias +1.500" in others[2]
-    assert str(sampler.explain(row, 39, k=0)) == "token 24: 39: 0.000 -> -inf: removed by truncation"
+    assert str(sampler.explain(row, 39, k=0)) == "position 24: 39: 0.000 -> 0.000: removed"
     assert isinstance(made, Explanation)
     assert isinstance(made.token, TokenExplanation)
 
