@@ -379,11 +379,11 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
         ([{"role": "user", "content": "x" * 9000}], {}, "tokens, but the context holds 1024: shorten"),
         ("a\udcff", {}, r"not valid UTF-8 \(at character 1\)"),
         (PROMPT, {"n_predict": -2}, "n_predict must be from -1 to .*, got -2"),
-        (PROMPT, {"stop": "text"}, "stop must be a list of strings that are not empty, got 'text'"),
+        (PROMPT, {"stop": "text"}, "stop must be strings that are not empty, got 'text'"),
         (PROMPT, {"trim_loop": True}, "trim_loop needs repetition_detection in Params"),
         (PROMPT, {"trim_loop": 1}, "trim_loop must be True or False, got 1"),
         (PROMPT, {"ignore_eos": "yes"}, "ignore_eos must be True or False, got 'yes'"),
-        (PROMPT, {"stop": ("",)}, "stop must be a list of strings that are not empty"),
+        (PROMPT, {"stop": ("",)}, "stop must be strings that are not empty"),
     ],
 )
 def test_bad_arguments(model: Model, prompt: Any, settings: dict[str, Any], message: str) -> None:

@@ -197,7 +197,7 @@ class Text:
     ) -> None:
         n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
-            raise ValueError(f"stop must be a list of strings that are not empty, got {stop!r}")
+            raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
         for name, flag in (("trim_loop", trim_loop), ("ignore_eos", ignore_eos)):
             if not isinstance(flag, bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {flag!r}")

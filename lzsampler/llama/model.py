@@ -1,4 +1,4 @@
-"""`Model`: a GGUF model with one llama.cpp context, ready to decode one sequence of tokens."""
+"""`Model`: a GGUF model with one llama.cpp context, which decodes one sequence of tokens."""
 
 import ctypes
 import os
@@ -134,7 +134,7 @@ class Model:
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a prompt, special tokens recognised, with the BOS that the model wants, once.
 
-        No EOS is added, as the text goes on. ValueError when ``text`` is not valid Unicode.
+        No EOS is added, since the text goes on. ValueError when ``text`` is not valid Unicode.
         """
         try:
             data = text.encode("utf-8")
@@ -176,7 +176,7 @@ class Model:
         return bytes(ffi.buffer(self._buffer, max(n, 0)))
 
     def is_eog(self, token: int) -> bool:
-        """Return whether a token ends a generation: EOS, end of turn and what else the model has of the kind."""
+        """Return whether a token ends a generation: EOS, the end of a turn, and others that the model has."""
         return bool(self._is_eog(self._c_vocab, token))
 
     @cached_property
@@ -192,7 +192,9 @@ class Model:
         """
         template = self.header.chat_template
         if template is None:
-            raise LzsError(f"{self.path.name} has no chat template: give the prompt as plain text, without --chat")
+            raise LzsError(
+                f"{self.path.name} has no chat template: give the prompt as plain text (lzs: without --chat)"
+            )
         special = self.header.special_tokens
         try:
             formatter = llama_cpp.llama_chat_format.Jinja2ChatFormatter(
@@ -267,7 +269,7 @@ class Model:
         llama_cpp.llama_memory_clear(memory, True)
         self.past.clear()
         if n:
-            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: start again")
+            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: decode it all again")
 
 
 class Stepper:
@@ -309,7 +311,9 @@ def _address(function: Any) -> Any:
 
 
 def _decode_failed(status: int, n_past: int) -> LzsError:
-    return LzsError(f"llama_decode returned {status} at token {n_past}: try a smaller context or batch")
+    return LzsError(
+        f"llama.cpp failed at token {n_past} (llama_decode returned {status}): try a smaller context or batch"
+    )
 
 
 class _Fragments(dict[int, str | bytes | None]):
