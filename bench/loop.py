@@ -2,11 +2,12 @@
 
     python bench/loop.py [-m MODEL] [--before PYTHON] [--tokens 256] [--rounds 5] [--json]
 
-Every llama_decode of a real run is timed, and "loop" is what lies between the end of one and the beginning of the
-next. "of it C" is what llama_get_logits_ith, the pick and the accept take there, where everything is out of the caches;
-the rest is Python. "pick" is lzs_sample and lzs_accept with everything in the caches, on a row of the model's logits.
-Medians over the tokens of a run, then over the rounds. Other work on the machine empties the caches too, so that
-"loop" is several times as long on a busy machine.
+"loop" is the time of a token when the function called as llama_decode does nothing, so that everything stays in the
+caches: the best of 20 texts. "pick" is lzs_sample and lzs_accept alone, on one row of the model's logits. "cold" is
+what lies between the end of one llama_decode and the beginning of the next in a real run, where the model's weights
+have driven everything out of the caches, and "of it C" what llama_get_logits_ith, the pick and the accept take there;
+medians over the tokens. Other work on the machine empties the caches too, so that these two need a quiet machine. All
+are medians over the rounds.
 
 ``--before`` is the interpreter of an environment in which another version of lzsampler is installed. Both versions then
 take turns, each round in a new process.
@@ -15,6 +16,7 @@ take turns, each round in a new process.
 import argparse
 import ctypes
 import json
+import platform
 import subprocess
 import sys
 from itertools import pairwise
@@ -63,9 +65,9 @@ def one_round(path: Path | None, n: int) -> dict[str, float]:
     from lzsampler.models import default_model
 
     starts, ends, inside = [], [], [0.0]  # of each decode, nanoseconds; seconds of C in the loop, so far
-    decode, call = llama_cpp.llama_decode, 0.0
+    decode, original = llama_cpp.llama_decode, dict[str, Any]()
     if hasattr(opened, "Stepper"):  # decode and pick are one call into C, which says how long each took
-        step = opened.Stepper.step
+        original["Stepper"], step = opened.Stepper, opened.Stepper.step
 
         def timed_step(self: Any, token: int) -> Any:
             before = self.loop.decode_seconds
@@ -86,7 +88,6 @@ def one_round(path: Path | None, n: int) -> dict[str, float]:
             return status
 
         llama_cpp.llama_decode = timed
-        call = _call(llama_cpp, decode)
 
     with opened.Model(path or default_model()) as model:
         end = {token: float("-inf") for token in range(model.n_vocab) if model.is_eog(token)}
@@ -94,23 +95,31 @@ def one_round(path: Path | None, n: int) -> dict[str, float]:
         made = generate(model, PROMPT, params, n_predict=n, on_text=lambda text: None)
         gaps = [(start - end) / 1000 for end, start in zip(ends[1:], starts[2:], strict=False)]
         steps = [1e6 * (after - before) for before, after in pairwise(inside[1:])]
+        took = median((end - start) / 1000 for start, end in zip(starts[1:], ends[1:], strict=True))
+        vars(opened).update(original)
+        vars(sys.modules[generate.__module__]).update(original)
+        llama_cpp.llama_decode = _nothing(llama_cpp, decode)
+        loops = []
+        for _ in range(20):
+            timings = generate(model, PROMPT, params, n_predict=n, on_text=lambda text: None).timings
+            loops.append(1e6 * (timings.total - timings.prompt) / n)
+        llama_cpp.llama_decode = decode
         return {
-            "loop us": median(gaps) + call,
-            "of it C us": median(steps) if steps else float("nan"),
+            "loop us": min(loops),
             "pick us": _pick(model, params, made.tokens),
-            "decode us": median((end - start) / 1000 for start, end in zip(starts[1:], ends[1:], strict=True)),
+            "cold us": median(gaps),
+            "of it C us": median(steps) if steps else float("nan"),
+            "decode us": took,
         }
 
 
-def _call(llama_cpp: Any, decode: Any) -> float:
-    """Return the microseconds of a call with llama_decode's arguments that does nothing."""
-    nothing = ctypes.CDLL(None)["getppid"]
+def _nothing(llama_cpp: Any, decode: Any) -> Any:
+    """Return a function of C with llama_decode's signature that returns 0: a feature that no CPU with another has."""
+    name = "ggml_cpu_has_sve" if platform.machine() in ("x86_64", "AMD64") else "ggml_cpu_has_avx512"
+    folder = Path(llama_cpp.__file__).parent / "lib"
+    nothing = ctypes.CDLL(str(next(folder.glob("*ggml-cpu.*"))))[name]
     nothing.argtypes, nothing.restype = decode.argtypes, decode.restype
-    batch = llama_cpp.llama_batch_get_one((llama_cpp.llama_token * 1)(), 1)
-    start = perf_counter_ns()
-    for _ in range(20_000):
-        nothing(None, batch)
-    return (perf_counter_ns() - start) / 20_000 / 1000
+    return nothing
 
 
 def _pick(model: Any, params: Any, tokens: tuple[int, ...]) -> float:

@@ -3,8 +3,10 @@
 import codecs
 import ctypes
 import os
+import random
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -467,6 +469,14 @@ def test_options_of_llama_cpp_reach_it(settings: dict[str, bool], monkeypatch: p
         "use_mlock": False,
         **settings,
     }
+
+
+def test_pieces_may_be_asked_for_by_several_threads(model: Model) -> None:
+    expected = [model.fragment(token) for token in range(model.n_vocab)]
+    with ThreadPoolExecutor(8) as pool:
+        orders = [random.Random(seed).sample(range(model.n_vocab), model.n_vocab) for seed in range(8)]
+        for order, made in zip(orders, pool.map(lambda order: list(map(model.fragment, order)), orders), strict=True):
+            assert made == [expected[token] for token in order]
 
 
 def test_logits_are_llama_cpps_own_memory(model: Model) -> None:

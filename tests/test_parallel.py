@@ -276,7 +276,7 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
     [
         (Request(0, "", Params()), "the prompt is empty"),
         (Request(0, "word " * 400, Params()), "the context holds 192"),
-        (Request(0, "a", Params(), stop=("",)), "stop must be a list of strings"),
+        (Request(0, "a", Params(), stop=("",)), "stop must be strings"),
         (Request(0, "a", Params(), n_predict=-2), "n_predict must be"),
     ],
 )

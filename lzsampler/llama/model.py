@@ -84,7 +84,6 @@ class Model:
         self.fragments = _Fragments(self.fragment)
         # What is called for each new token is called through cffi, which costs a fraction of a call through ctypes.
         self._c_vocab = ffi.cast("void *", self._vocab)
-        self._buffer = ffi.new("char[]", _PIECE_BYTES)
         self._to_piece = ffi.cast(
             "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", _address(llama_cpp.llama_token_to_piece)
         )
@@ -169,11 +168,12 @@ class Model:
             return piece
 
     def _piece(self, token: int, *, special: bool) -> bytes:
-        n = self._to_piece(self._c_vocab, token, self._buffer, len(self._buffer), 0, special)
+        buffer = ffi.new("char[]", _PIECE_BYTES)  # not one for all calls: `generate_many` has several threads
+        n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
         if n < 0:
-            self._buffer = ffi.new("char[]", -n)
-            n = self._to_piece(self._c_vocab, token, self._buffer, len(self._buffer), 0, special)
-        return bytes(ffi.buffer(self._buffer, max(n, 0)))
+            buffer = ffi.new("char[]", -n)
+            n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
+        return bytes(ffi.buffer(buffer, max(n, 0)))
 
     def is_eog(self, token: int) -> bool:
         """Return whether a token ends a generation: EOS, the end of a turn, and others that the model has."""
