@@ -122,7 +122,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)
-    _say_what_happened(model, generation, flags, chat=chat)
+    _say_what_happened(model, generation, flags)
     console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
@@ -165,14 +165,14 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
         raise click.UsageError("--prompts needs a place for the texts: --save FILE, or --json to print them")
 
 
-def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str, Any], *, chat: bool) -> None:
+def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str, Any]) -> None:
     if flags["model"] is None:
         console.note(f"built-in demo model {model.path.name}; use -m FILE for another")
     if generation.finish_reason == "context":
         console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")
     if generation.loop is not None:
         console.note(loop_line(generation.loop, trimmed=flags["trim_loop"]))
-    if not chat and not generation.text.strip() and generation.finish_reason == "stop" and model.header.chat_template:
+    if generation.template_unused:
         console.note("the model ended without an answer; it is made for chat: add --chat to ask it a question")
 
 

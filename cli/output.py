@@ -92,7 +92,7 @@ def transcript_of(
     """Return the transcript of a generation; ``limits``: the arguments of `generate` that it has besides."""
     from lzsampler.decoding.transcript import record
 
-    return record(model, asked, params, generation, **limits, dry_breakers=dry_breakers)
+    return record(model, asked, params, generation, figures.to_json(), **limits, dry_breakers=dry_breakers)
 
 
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:

@@ -382,7 +382,7 @@ def test_an_unknown_token_is_reported() -> None:
 
 
 def test_an_unknown_layout_is_refused() -> None:
-    names = ("llama_token_data", "llama_token_data_array", "llama_sampler", "llama_sampler_i")
+    names = ("llama_token_data", "llama_token_data_array", "llama_sampler", "llama_sampler_i", "llama_batch")
     binding = SimpleNamespace(__version__="9.9", **{name: getattr(llama_cpp, name) for name in names})
     the_binding._check_binding(binding)
 

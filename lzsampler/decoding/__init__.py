@@ -1,1 +1,1 @@
-"""Decoding: one text or many from a model, timed, and written down as transcripts."""
+"""Decoding: one text, a conversation or many texts from a model, their timings, and transcripts of them."""
