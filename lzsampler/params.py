@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from ._check import INT32_MAX, integer
+from ._check import INT32_MAX, integer, unknown_keyword
 from ._ffi import ffi, lib
 from .errors import ArgumentTypeError
 
@@ -330,22 +330,36 @@ def sampling_fields(params: Params) -> list[str]:
     return [name for name in SAMPLING_FIELDS if getattr(params, name) != getattr(default, name)]
 
 
-def warn_if_idle(params: Params, stacklevel: int) -> None:
-    """Warn when settings of penalties were given but no penalty is on, so that they do nothing.
+def penalties_from(function: str, params: Params | None, settings: Mapping[str, Any], others: Iterable[str]) -> Params:
+    """Return the settings of a host that samples itself, from what its user gave: `attach` and its like share this.
 
-    ``stacklevel``: of `warnings.warn`, counted from the caller.
+    ``settings``: fields of `Params` by name, which replace those of ``params``; without ``params`` they begin from an
+    ``lz_penalty`` of 0.15. ``others``: the other keywords of ``function``, to suggest for one that is misspelt.
+
+    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError as `Params`. Warns when
+    ``params`` set something for penalties and switch none on, so that nothing would happen.
     """
-    if any(penalty.is_on(params) for penalty in PENALTIES) or params.logit_bias or params.repetition_detection:
-        return
+    names = [field.name for field in fields(Params)]
+    for name in settings:
+        if name not in names:
+            raise unknown_keyword(function, name, (*PENALTY_FIELDS, *others))
+    if params is None:
+        return changed(Params(lz_penalty=LZ_PENALTY), settings)
+    if not isinstance(params, Params):
+        raise ArgumentTypeError(f"params must be a Params, got {params!r}")
+    made = changed(params, settings)
     default = Params()
-    given = [name for name in PENALTY_FIELDS if getattr(params, name) != getattr(default, name)]
-    if given:
-        settings = ", ".join(f"{name}={getattr(params, name)!r}" for name in given)
+    given = [
+        f"{name}={getattr(made, name)!r}" for name in PENALTY_FIELDS if getattr(made, name) != getattr(default, name)
+    ]
+    acts = any(penalty.is_on(made) for penalty in PENALTIES) or made.logit_bias or made.repetition_detection
+    if given and not acts and "lz_penalty" not in settings:
         warnings.warn(
-            f"Params({settings}) switches no penalty on, since lz_penalty is 0 in Params: add lz_penalty={LZ_PENALTY}, "
-            "or give the settings as keywords instead of Params",
-            stacklevel=stacklevel + 1,
+            f"Params({', '.join(given)}) switches no penalty on, since lz_penalty is 0 in a Params: "
+            f"add lz_penalty={LZ_PENALTY}, or give {function}() these settings as keywords",
+            stacklevel=3,
         )
+    return made
 
 
 def _number(name: str, value: object, low: float, high: float) -> float:

@@ -19,9 +19,9 @@ from lzsampler.params import (
     PenaltySettings,
     changed,
     from_json,
+    penalties_from,
     reach,
     to_json,
-    warn_if_idle,
 )
 from samplers import after
 
@@ -213,13 +213,35 @@ def test_the_table_says_what_is_on_and_how_far_it_looks(penalty: Penalty) -> Non
     assert not after(8, Params(), [1, 2, 3] * 20).edits()[0].size
 
 
+def test_hosts_share_one_rule_for_their_settings() -> None:
+    def made(params: Any = None, **settings: Any) -> Params:
+        return penalties_from("attach", params, settings, ("params", "trim"))
+
+    assert made() == Params(lz_penalty=0.15)
+    assert made(history="all", lz_window=16) == Params(lz_penalty=0.15, history="all", lz_window=16)
+    assert made(lz_penalty=0.0) == made(Params()) == Params()
+    assert made(Params(lz_penalty=0.3, exempt=(1,)), exempt=[2]) == Params(lz_penalty=0.3, exempt=(2,))
+    assert made(Params(history="all"), lz_penalty=0.0) == Params(history="all")
+    with pytest.raises(TypeError, match=r"params must be a Params, got 0\.3"):
+        made(0.3)
+    for name, message in (
+        ("lz_penalti", "; did you mean 'lz_penalty'?"),
+        ("trimm", "; did you mean 'trim'?"),
+        ("x", ""),
+    ):
+        with pytest.raises(TypeError) as error:
+            made(**{name: 1})
+        assert str(error.value) == f"attach() got an unexpected keyword argument {name!r}{message}"
+
+
 def test_settings_that_do_nothing_are_told() -> None:
+    """`attach(llm, Params(history="all"))` attached nothing, without a word."""
     with pytest.warns(UserWarning, match=r"^Params\(penalty_window=8, history='all'\) switches no penalty on"):
-        warn_if_idle(Params(history="all", penalty_window=8), 1)
+        penalties_from("attach", Params(history="all", penalty_window=8), {}, ())
     for params in (Params(), Params(temperature=0.5), Params(history="all", lz_penalty=0.1)):
-        warn_if_idle(params, 1)  # and warnings are errors here
-    warn_if_idle(Params(exempt=(1,), logit_bias={1: 1.0}), 1)
-    warn_if_idle(Params(lz_window=64, repetition_detection=STOP_ON_LOOP), 1)
+        penalties_from("attach", params, {}, ())  # a warning would be an error
+    penalties_from("attach", Params(exempt=(1,), logit_bias={1: 1.0}), {}, ())
+    penalties_from("attach", Params(lz_window=64, repetition_detection=STOP_ON_LOOP), {}, ())
 
 
 @pytest.mark.parametrize("field", NAMES)
