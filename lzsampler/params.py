@@ -349,14 +349,12 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
         raise ArgumentTypeError(f"params must be a Params, got {params!r}")
     made = changed(params, settings)
     default = Params()
-    given = [
-        f"{name}={getattr(made, name)!r}" for name in PENALTY_FIELDS if getattr(made, name) != getattr(default, name)
-    ]
+    given = [name for name in PENALTY_FIELDS if getattr(made, name) != getattr(default, name)]
     acts = any(penalty.is_on(made) for penalty in PENALTIES) or made.logit_bias or made.repetition_detection
     if given and not acts and "lz_penalty" not in settings:
         warnings.warn(
-            f"Params({', '.join(given)}) switches no penalty on, since lz_penalty is 0 in a Params: "
-            f"add lz_penalty={LZ_PENALTY}, or give {function}() these settings as keywords",
+            f"these params set {', '.join(given)} but switch no penalty on, since lz_penalty is 0 in a Params: "
+            f"add lz_penalty={LZ_PENALTY}, or give {function}() the settings as keywords",
             stacklevel=3,
         )
     return made

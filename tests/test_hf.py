@@ -552,7 +552,7 @@ def test_settings_are_those_of_attach() -> None:
     assert LZLogitsProcessor().params == Params(lz_penalty=0.15)
     assert LZLogitsProcessor(history="all").params == Params(lz_penalty=0.15, history="all")
     assert LZLogitsProcessor(Params(lz_penalty=0.3), lz_window=16).params == Params(lz_penalty=0.3, lz_window=16)
-    with pytest.warns(UserWarning, match="switches no penalty on"):
+    with pytest.warns(UserWarning, match="switch no penalty on"):
         LZLogitsProcessor(Params(history="all"))
     shown = inspect.signature(LZLogitsProcessor).parameters
     assert shown["lz_penalty"].default == 0.15
