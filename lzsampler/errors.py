@@ -5,8 +5,11 @@ class LzsError(RuntimeError):
     """The library could not do what was asked: no token is allowed, a file is damaged, llama.cpp failed."""
 
 
-class MissingExtra(LzsError, ImportError):  # noqa: N818 (it says what is missing)
-    """A package that an extra brings is not installed, or does not load; the message says what to install."""
+class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (it says what is missing)
+    """A package that an extra brings is not installed, or does not load; the message says what to install.
+
+    It is an ImportError, so that ``try: import lzsampler.hf`` and `pytest.importorskip` work as for any module.
+    """
 
 
 class ArgumentTypeError(TypeError, ValueError):

@@ -528,7 +528,7 @@ def test_output_logits(inplace: bool) -> None:
 )
 def test_what_generate_does_is_refused(setting: dict[str, Any]) -> None:
     (name, value), *_ = setting.items()
-    message = f"penalties only and generate() does the rest: leave out {name}={value!r}"
+    message = f"penalties and logit_bias only and generate() does the rest: leave out {name}={value!r}"
     for arguments in (setting, {"params": Params(**setting)}):
         with pytest.raises(ValueError, match=re.escape(message)):
             LZLogitsProcessor(**arguments)

@@ -18,6 +18,9 @@ def tokenizer_of(path: str | Path | None) -> Tokenizer | None:
 @lru_cache(maxsize=1)
 def vocabulary_of(path: str | Path) -> Any:
     """Return the `Vocabulary` of a GGUF file. ValueError and LzsError as of that."""
+    from ..llama import gguf
+
+    gguf.read(path)  # a file that cannot be read is reported as that, also where llama-cpp-python is not installed
     from ..llama.vocabulary import vocabulary
 
     return vocabulary(path)
