@@ -280,31 +280,36 @@ PENALTIES = (
 )
 
 
-class PenaltySettings(TypedDict, total=False):
-    """The fields of `Params` that `attach`, `LZLlama` and `LZLogitsProcessor` take as keywords, for type checkers.
-
-    Without ``exempt`` and ``dry_breakers``, which may hold strings where there is a vocabulary.
-    """
+class CallSettings(TypedDict, total=False):
+    """Keywords of `PenaltySettings` that calls of llama-cpp-python do not have themselves."""
 
     lz_penalty: float
     lz_window: int
     lz_buffer: int | None
     lz_formula: Formula
     repetition_penalty: float | None
-    frequency_penalty: float | None
-    presence_penalty: float | None
     penalty_window: int
     history: History
     dry_multiplier: float
     dry_base: float
     dry_allowed_length: int
     dry_penalty_last_n: int
-    logit_bias: Mapping[int, float] | Iterable[tuple[int, float]]
     repetition_method: Method
     frequency_method: Method
     presence_method: Method
     sign_aware: bool
     repetition_detection: RepetitionDetection | Mapping[str, int] | None
+
+
+class PenaltySettings(CallSettings, total=False):
+    """The fields of `Params` that `attach`, `LZLlama` and `LZLogitsProcessor` take as keywords, for type checkers.
+
+    Without ``exempt`` and ``dry_breakers``, which may hold strings where there is a vocabulary.
+    """
+
+    frequency_penalty: float | None
+    presence_penalty: float | None
+    logit_bias: Mapping[int, float] | Iterable[tuple[int, float]]
 
 
 def changed(params: Params, changes: Mapping[str, Any]) -> Params:

@@ -1,25 +1,28 @@
 """`attach` and `LZLlama`: applications of llama-cpp-python with our penalties."""
 
+import ast
 import copy
 import ctypes
 import inspect
 import itertools
 import math
 import pickle
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
 
 from lzsampler import Params, Sampler
 from lzsampler.auditing.repetition import repetition
 from lzsampler.models import default_model
+from lzsampler.params import CallSettings
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
-from lzsampler.llama import LZLlama, attach  # noqa: E402
+from lzsampler.llama import LZLlama, attach, dropin  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
 # ---- applications, as the README of llama-cpp-python has them ----
@@ -259,6 +262,57 @@ def test_signatures_name_every_keyword(llm: Any) -> None:
     for signature in (attach, LZLlama, *(getattr(LZLlama, name) for name in METHODS), LZLlama.sample):
         kinds = {parameter.kind for parameter in inspect.signature(signature).parameters.values()}
         assert not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+
+
+@pytest.mark.skipif(llama_cpp.__version__ != "0.3.36", reason="the stub has the signatures of 0.3.36")
+def test_the_stub_has_the_signatures() -> None:
+    """lzllama.pyi, which editors and type checkers read."""
+    tree = ast.parse(Path(llama.__file__).with_name("lzllama.pyi").read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+    def keywords(name: str) -> set[str]:
+        own = {node.target.id for node in classes[name].body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
+        bases = [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
+        known = {"CallSettings": CallSettings, "AttachSettings": dropin.AttachSettings}
+        return own.union(*(get_type_hints(known[base]) if base in known else keywords(base) for base in bases))
+
+    methods = [node for node in classes["LZLlama"].body if isinstance(node, ast.FunctionDef)]
+    assert [method.name for method in methods] == ["__init__", *METHODS]
+    for method in methods:
+        theirs = inspect.signature(getattr(llama_cpp.Llama, method.name)).parameters
+        shown = [argument.arg for argument in (*method.args.args, *method.args.kwonlyargs)]
+        assert shown == [name for name in theirs if name != "kwargs"]
+        defaults = [node for node in (*method.args.defaults, *method.args.kw_defaults) if node is not None]
+        for name, node in zip(shown[-len(defaults) :], defaults, strict=True):
+            assert ast.unparse(node) in ("...", repr(theirs[name].default))
+        assert method.args.kwarg is not None
+        settings = ast.unparse(method.args.kwarg.annotation).removeprefix("Unpack[").removesuffix("]")  # type: ignore[arg-type]
+        assert keywords(settings) == set(dropin.OURS) - set(theirs)
+
+
+if TYPE_CHECKING:  # for mypy, which complains of an ignore that is not needed
+    typed = LZLlama("model.gguf", n_ctx=512, lz_penalty=0.2, exempt=["a", 5], loop_finish_reason="length")
+    typed("x", max_tokens=5, lz_penalty=0.1, trim=True)
+    typed.generate([1], temp=0.5, logit_bias={1: 1.0})
+    attach(typed, lz_penalty=0.3, history="all").loop_finish_reason = "stop"
+    LZLlama("model.gguf", lz_penalti=0.2)  # type: ignore[call-arg]
+    typed("x", lz_penalty="a")  # type: ignore[arg-type]
+    attach(typed, history="some")  # type: ignore[arg-type]
+    attach(typed, lz_penalti=0.3)  # type: ignore[call-arg]
+
+
+def test_what_hosts_pass_and_llama_ignores_is_taken() -> None:
+    """llama_cpp.server and LangChain give `Llama` keywords that it no longer has."""
+    server = Path(llama_cpp.__file__).with_name("server") / "model.py"
+    text = server.read_text(encoding="utf-8")
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    made = next(node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "create_fn")
+    passed = {word.arg for word in made.keywords if word.arg} | {"f16_kv", "n_parts"}
+    unknown = passed - set(inspect.signature(llama_cpp.Llama).parameters)
+    assert {"f16_kv", "n_parts", "mul_mat_q"} <= unknown
+    model = new(LZLlama, **dict.fromkeys(unknown))
+    assert model.lz.params == LZ
+    model.close()
 
 
 def test_an_attachment_shows_what_it_does(llm: Any) -> None:

@@ -564,7 +564,8 @@ _classes: dict[type, type] = {}  # class of a model: the same with our hooks
 def _attached(llm: Any, settings: Settings) -> Attachment:
     plain = type(llm)
     if plain not in _classes:
-        _classes[plain] = type(plain.__name__, (Hooks, plain), {"__doc__": plain.__doc__, "__reduce_ex__": _reduced})
+        named = {name: getattr(plain, name) for name in ("__doc__", "__module__", "__qualname__")}
+        _classes[plain] = type(plain.__name__, (Hooks, plain), {**named, "__reduce_ex__": _reduced})
     handle = Attachment(llm, settings, restore=plain)
     llm.__class__ = _classes[plain]
     vars(llm)["lz"] = handle

@@ -12,6 +12,8 @@ from .dropin import FLAGS, OURS, Attachment, Hooks, Settings, merged, taken, uns
 
 _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
 
+_IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")  # by Llama; llama_cpp.server and LangChain pass them
+
 
 class LZLlama(Hooks, llama_cpp.Llama):
     """`llama_cpp.Llama` with the LZ penalty.
@@ -23,13 +25,13 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
     ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.
 
-    Raises as `Llama` and as `attach`; TypeError for an unknown keyword, which `Llama` ignores.
+    Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it.
     """
 
     def __init__(self, model_path: str, **keywords: Any) -> None:
         ours = taken(keywords, (*OURS, *(name for name in SAMPLING_FIELDS if name not in _THEIRS)))
         for name in keywords:
-            if name not in _THEIRS:
+            if name not in (*_THEIRS, *_IGNORED):
                 raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
         # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
         late = taken(ours, ("exempt", "dry_breakers"))
