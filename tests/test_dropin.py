@@ -438,7 +438,7 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
         ({"dry_breakers": "ab"}, "dry_breakers must be a sequence of token ids and strings, got 'ab'"),
         ({"dry_breakers": None}, "dry_breakers must be a sequence of token ids and strings, got None"),
         ({"exempt": "ab"}, "exempt must be a sequence of token ids and strings, got 'ab'"),
-        ({"dry_breakers": [""]}, "not empty, got ''"),
+        ({"dry_breakers": [""]}, "non-empty strings, got ''"),
         ({"dry_breakers": [4096]}, "dry_breakers must be tokens below 4096"),
         ({"logit_bias": {"5": 1.0}}, "logit_bias takes token ids, got '5'"),
         ({"logit_bias": {4096: 1.0}}, "logit_bias must be tokens below 4096"),

@@ -473,7 +473,7 @@ def test_exempt_ids(llm: Any) -> None:
     assert set(newline) <= set(llama.exempt_ids(llm, ["\n", "<think>"]))
     with pytest.raises(ValueError, match="list of strings"):
         llama.exempt_ids(llm, "\n")
-    with pytest.raises(ValueError, match="not empty, got ''"):
+    with pytest.raises(ValueError, match="non-empty strings, got ''"):
         llama.exempt_ids(llm, ["a", ""])
     with pytest.raises(ValueError, match=r"llm must be a llama_cpp\.Llama, got None"):
         llama.exempt_ids(None, ["a"])
