@@ -7,6 +7,7 @@ import inspect
 import itertools
 import math
 import pickle
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -19,7 +20,7 @@ from lzsampler.params import CallSettings
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
+from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, new, run_python, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama import LZLlama, attach, dropin  # noqa: E402
@@ -313,6 +314,42 @@ def test_what_hosts_pass_and_llama_ignores_is_taken() -> None:
     model = new(LZLlama, **dict.fromkeys(unknown))
     assert model.lz.params == LZ
     model.close()
+
+
+PAGE = Path(__file__).parents[1].joinpath("docs", "llama-cpp-python.md").read_text(encoding="utf-8")
+SERVER, LANGCHAIN = re.findall(r"^```py\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_the_recipe_for_the_server() -> None:
+    """Its model is ours, and what it answers is what a client of OpenAI's interface accepts."""
+    compile(SERVER, "server.py", "exec")
+    for package in ("fastapi", "httpx", "uvicorn", "sse_starlette", "starlette_context", "pydantic_settings"):
+        pytest.importorskip(package)
+    head, main = SERVER.split("from llama_cpp.server.__main__ import main")
+    assert main.endswith("main()\n")
+    out = run_python(
+        f"""{head}
+from fastapi.testclient import TestClient
+from llama_cpp.server.app import create_app
+from llama_cpp.server.settings import ModelSettings, ServerSettings
+from lzsampler.models import default_model
+
+model = ModelSettings(model=str(default_model()), n_ctx=512, verbose=False)
+client = TestClient(create_app(server_settings=ServerSettings(), model_settings=[model]))
+body = {{"prompt": {LOOPING!r}, "temperature": 0, "max_tokens": 60, "repeat_penalty": 1}}
+answer = client.post("/v1/completions", json=body)
+print(answer.status_code, answer.json()["choices"][0]["text"], end="")
+"""
+    )
+    model = new(LZLlama)
+    assert out == "200 " + text_of(model(LOOPING, temperature=0, max_tokens=60))
+    model.close()
+
+
+def test_the_recipe_for_langchain() -> None:
+    compile(LANGCHAIN, "application.py", "exec")
+    pytest.importorskip("langchain_community")
+    assert run_python(LANGCHAIN.replace("model.gguf", str(default_model()))).strip()
 
 
 def test_an_attachment_shows_what_it_does(llm: Any) -> None:
