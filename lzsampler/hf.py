@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 try:
     import torch
 except ImportError as error:
-    if error.name != "torch":  # installed, but broken: its own message says how
+    if error.name != "torch":  # it is installed and broken: its own message says how
         raise MissingExtra(f"torch does not load: {error}") from error
     raise MissingExtra('torch and transformers are needed for this: pip install "lzsampler[hf]"') from None
 
@@ -46,11 +46,12 @@ class LZLogitsProcessor:
 
     ``params``: a `Params` of which only the penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias`` are
     set. ``penalties``: its fields as keywords, which replace those of ``params``; without ``params`` they begin from an
-    ``lz_penalty`` of 0.15, as in `lzsampler.attach`. The other arguments:
+    ``lz_penalty`` of 0.15, as in `lzsampler.attach`. The first ``lz_buffer`` (32) new tokens have no LZ penalty. The
+    other arguments:
 
     - ``prompt_length``: tokens of every row (left padding counts) that come before the generated ones, for
       ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
-    - ``pad_token_id``: with ``history="all"``, the tokens of this id that a row begins with are no history.
+    - ``pad_token_id``: with ``history="all"``, the tokens of this id at the beginning of a row are left out.
     - ``inplace``: edit the scores that `__call__` is given, which saves a copy. ``output_logits=True`` of ``generate``
       then returns edited rows, since they are the same tensor.
 
@@ -77,6 +78,8 @@ class LZLogitsProcessor:
                 "LZLogitsProcessor applies penalties and logit_bias only and generate() does the rest: "
                 f"leave out {', '.join(given)}"
             )
+        if params.repetition_detection is not None:
+            raise ValueError("LZLogitsProcessor changes scores and cannot end a text: leave out repetition_detection")
         if prompt_length is not None and params.history == "all":
             raise ValueError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
         self.params = params
@@ -88,13 +91,14 @@ class LZLogitsProcessor:
         self.reset()
 
     def reset(self) -> None:
-        """Take the next call for the first of a ``generate``: all of its input is prompt.
+        """Treat the next call as the first of a ``generate``: all of its input is prompt.
 
-        Seldom needed. A call counts as a step of the ``generate`` before it when its input is longer than that one's
-        prompt and consists of the last input, or of a beginning of it, and one token. (Rows may change places, as
-        beams do, and an input may shrink, as it does when drafts are refused.) A new ``generate`` goes unnoticed only
-        when its prompt looks like such a step: a text taken up exactly where the last one stopped, or the last prompt
-        and one token more. What came after the first prompt then counts as generated, and all but one token of it was.
+        This is seldom needed. A call counts as a step of the ``generate`` before it when its input is longer than the
+        prompt of that one and consists of the last input, or of a beginning of it, and one token. (Rows may change
+        places, as beams do, and an input may shrink, as it does when drafts are refused.) A new ``generate`` goes
+        unnoticed only when its prompt looks like such a step: a text continued exactly where the last one stopped, or
+        the last prompt and one token more. What follows the first prompt then counts as generated, and all but one
+        token of it was.
         """
         self._last: _Tokens | None = None
         self._prompt = 0
@@ -132,7 +136,7 @@ class LZLogitsProcessor:
         return self._sampler
 
     def _histories(self, ids: _Tokens) -> list[_Tokens]:
-        """Return of each row the tokens that penalties look at."""
+        """Return the tokens of each row that penalties look at."""
         n = ids.shape[1]
         near = n - min(n, self._reach)
         if self.params.history == "generated":
@@ -148,7 +152,7 @@ class LZLogitsProcessor:
         n = ids.shape[1]
         if self._last is None or not self._prompt < n <= self._last.shape[1] + 1 or not _rows_in(ids, self._last):
             self._prompt = n
-        self._last = ids.copy()  # a beam search writes into the tensor that it gives
+        self._last = ids.copy()  # a beam search writes into the tensor that it passes
         return self._prompt
 
     @staticmethod
@@ -161,8 +165,9 @@ class LZLogitsProcessor:
         return np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT).copy()  # valid until the next reset
 
 
+_FIELDS = [name for name in PENALTY_FIELDS if name != "repetition_detection"]
 _init: Any = LZLogitsProcessor.__init__
-_init.__signature__ = with_keywords(_init, settings(PENALTY_FIELDS, given=True))
+_init.__signature__ = with_keywords(_init, settings(_FIELDS, given=True))
 
 
 def _rows_in(ids: _Tokens, last: _Tokens) -> bool:

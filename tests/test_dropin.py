@@ -310,7 +310,7 @@ def test_what_hosts_pass_and_llama_ignores_is_taken() -> None:
     made = next(node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "create_fn")
     passed = {word.arg for word in made.keywords if word.arg} | {"f16_kv", "n_parts"}
     unknown = passed - set(inspect.signature(llama_cpp.Llama).parameters)
-    assert {"f16_kv", "n_parts", "mul_mat_q"} <= unknown
+    assert {"f16_kv", "n_parts"} <= unknown
     model = new(LZLlama, **dict.fromkeys(unknown))
     assert model.lz.params == LZ
     model.close()

@@ -539,6 +539,7 @@ def test_bad_arguments() -> None:
         ({"params": {"lz_penalty": 1}}, "params must be a Params"),
         ({"lz_penalty": -1}, "lz_penalty must be at least 0, got -1"),
         ({"prompt_length": -1}, "prompt_length must be from 0"),
+        ({"repetition_detection": {"max_pattern_size": 8, "min_count": 8}}, "cannot end a text: leave out repetition"),
         ({"prompt_length": 5, "history": "all"}, "prompt_length=5 has no meaning"),
         ({"pad_token_id": "0"}, "pad_token_id must be an integer"),
     ):

@@ -1,4 +1,4 @@
-"""The llama_cpp that is installed, checked: nothing else of lzsampler imports it."""
+"""The llama_cpp that is installed, after a check. No other module of lzsampler imports it."""
 
 import ctypes
 import re
@@ -10,7 +10,7 @@ from ..errors import MissingExtra
 try:
     import llama_cpp
 except ImportError as error:
-    if error.name != "llama_cpp":  # installed, but broken: its own message says how
+    if error.name != "llama_cpp":  # it is installed and broken: its own message says how
         raise MissingExtra(f"llama-cpp-python does not load: {error}") from error
     raise MissingExtra('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
 
