@@ -360,6 +360,12 @@ def test_an_attachment_shows_what_it_does(llm: Any) -> None:
         assert "lz_penalty=0.2, history='all', trim=True;" in repr(handle)
         handle.params, handle.trim = Params(), False
         assert "all penalties off;" in repr(handle)
+        handle.params = Params(dry_multiplier=1.0, dry_breakers=range(300))  # type: ignore[arg-type]
+        assert "dry_multiplier=1.0, dry_breakers=(300 tokens);" in repr(handle)
+        with pytest.warns(UserWarning, match="switch no penalty on"):
+            handle.params = Params(history="all")
+        with pytest.raises(TypeError, match="params must be a Params, got None"):
+            handle.params = None  # type: ignore[assignment]
 
 
 def test_attach_refuses_what_it_cannot_attach_to(llm: Any) -> None:

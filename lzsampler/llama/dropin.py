@@ -55,8 +55,10 @@ class AttachSettings(PenaltySettings, total=False):
 
 @dataclass
 class Stats:
-    """What an attachment has seen: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text, the
-    ``last_loop`` (positions in its text's tokens), ``refused`` picks of ``fast_grammar``, ``seed`` of the last text.
+    """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
+
+    ``last_loop``: the last of these loops, in positions of its text's tokens. ``refused``: picks that the grammar
+    refused, with ``fast_grammar``. ``seed``: that of the last text.
     """
 
     calls: int = 0
@@ -69,7 +71,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a call goes by."""
+    """The settings of a call."""
 
     params: Params
     fast_grammar: bool = False
@@ -117,6 +119,8 @@ class Attachment:
 
     @params.setter
     def params(self, params: Params) -> None:
+        if params is not None:  # which would mean the default: the setting below refuses it
+            penalties_from("attach", params, {}, ())  # warns of params that do nothing
         self._settings = dataclasses.replace(self._settings, params=params)
 
     @property
@@ -149,13 +153,13 @@ class Attachment:
     def __repr__(self) -> str:
         made = {**vars(self.params), **{name: getattr(self, name) for name in FLAGS}}
         usual = {**vars(Params()), **vars(Settings(self.params))}
-        given = [f"{name}={value!r}" for name, value in made.items() if value != usual[name]]
+        given = [f"{name}={_short(value)}" for name, value in made.items() if value != usual[name]]
         stats = self.stats
         done = f"{stats.calls} texts, {stats.tokens} tokens, {stats.loops} loops"
         return f"<Attachment to {self._llm()!r}: {', '.join(given) or 'all penalties off'}; {done}>"
 
     def detach(self) -> None:
-        """Give the model back as it was; nothing happens the second time. ValueError on an `LZLlama`."""
+        """Give the model back as it was; a second call does nothing. ValueError on an `LZLlama`."""
         llm = self._llm()
         if self._restore is None:
             raise ValueError("an LZLlama cannot be detached: set lz.params = Params() to switch its penalties off")
@@ -177,7 +181,7 @@ class Attachment:
 
     @contextmanager
     def using(self, settings: Settings) -> Iterator[None]:
-        """Make them those of the call, for a while."""
+        """Use settings for the call that is going on, within a ``with`` block."""
         before, self._call = self._call, settings
         try:
             yield
@@ -209,12 +213,17 @@ class Attachment:
 
     @contextmanager
     def building(self, text: "_Text") -> Iterator[None]:
-        """Let the chains that are made meanwhile be those of a text."""
+        """Give the chains that are built within a ``with`` block to a text."""
         before, self.text = self.text, text
         try:
             yield
         finally:
             self.text = before
+
+
+def _short(value: object) -> str:
+    """Return how an attachment shows a value: of many tokens, only how many."""
+    return f"({len(value)} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)
 
 
 @cache
@@ -260,7 +269,7 @@ def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
 
 
 class _Text:
-    """One text: its prompt, its tokens, and the chain that samples it."""
+    """One text: its prompt, its tokens and the chain that samples it."""
 
     def __init__(self, settings: Settings, prompt: Sequence[int]) -> None:
         self.settings = settings
