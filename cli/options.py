@@ -4,7 +4,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 _MODEL, _SAMPLING, _LOOPS, _PENALTIES = "Model", "Sampling", "LZ penalty", "Other penalties (off by default)"
 _STOP, _DRY = "Stop on loop (off by default)", "DRY penalty (off by default)"
 
-# Field of Params -> the flag that sets it, but for those of penalties, which the table of penalties has.
-_FLAGS = {
+# Field of Params -> the flag that sets it. A field that is not listed has no flag.
+FLAGS = {
     "temperature": "--temp",
     "top_k": "--top-k",
     "top_p": "--top-p",
@@ -28,9 +27,23 @@ _FLAGS = {
     "pick": "--pick",
     "temperature_last": "--temp-last",
     "seed": "--seed",
+    "lz_penalty": "--lz-penalty",
+    "lz_window": "--lz-window",
+    "lz_buffer": "--lz-buffer",
+    "lz_formula": "--lz-formula",
     "history": "--history",
+    "repetition_penalty": "--repeat-penalty",
+    "frequency_penalty": "--frequency-penalty",
+    "presence_penalty": "--presence-penalty",
     "penalty_window": "--repeat-last-n",
+    "repetition_method": "--repeat-method",
+    "frequency_method": "--frequency-method",
+    "presence_method": "--presence-method",
     "sign_aware": "--sign-aware",
+    "dry_multiplier": "--dry-multiplier",
+    "dry_base": "--dry-base",
+    "dry_allowed_length": "--dry-allowed-length",
+    "dry_penalty_last_n": "--dry-penalty-last-n",
     "logit_bias": "--logit-bias",
 }
 # The same for RepetitionDetection.
@@ -40,13 +53,6 @@ LOOP_FLAGS = {
     "min_count": "--loop-min-count",
 }
 _METHODS = click.Choice(["multiplicative", "subtractive"])
-
-
-@cache
-def _flags() -> dict[str, str]:
-    from lzsampler.params import PENALTIES
-
-    return {**_FLAGS, **{field: flag for penalty in PENALTIES for field, flag in penalty.flags.items()}}
 
 
 def count(low: int) -> dict[str, Any]:
@@ -97,7 +103,7 @@ sampling_options = options(
     ),
     option(_LOOPS, "--lz-penalty", type=float, default=0.15, metavar="A", help="strength, logits per bit; 0 is off"),
     option(_LOOPS, "--lz-window", type=int, default=512, metavar="N", help="tokens looked back at, 2 to 131072"),
-    option(_LOOPS, "--lz-buffer", type=int, metavar="N", help="longest match, tokens, 1 to 4096; default: 32"),
+    option(_LOOPS, "--lz-buffer", type=int, default=32, metavar="N", help="longest match, tokens, 1 to 4096"),
     option(
         _LOOPS,
         "--lz-formula",
@@ -119,9 +125,7 @@ sampling_options = options(
         metavar="TEXT",
         help="no penalty for the tokens of TEXT; may be repeated",
     ),
-    option(
-        _PENALTIES, "--repeat-penalty", "repetition_penalty", type=float, metavar="R", help="1, the default, is off"
-    ),
+    option(_PENALTIES, "--repeat-penalty", "repetition_penalty", type=float, default=1.0, metavar="R", help="1 is off"),
     option(
         _PENALTIES, "--frequency-penalty", type=float, default=0.0, metavar="F", help="for each occurrence; 0 is off"
     ),
@@ -201,7 +205,7 @@ def params_from(flags: dict[str, Any]) -> "Params":
     """
     from lzsampler.params import Params
 
-    fields = {field: flags.pop(field) for field in _flags()}
+    fields = {field: flags.pop(field) for field in FLAGS}
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
     if "" in flags["exempt"]:
         raise click.UsageError("--exempt must not be empty")
@@ -225,7 +229,7 @@ def _with_flags(error: ValueError) -> click.UsageError:
     The message begins with a field. Further on, a word is taken for a field only if it has an underscore, since
     "history" or "seed" may be a word like any other.
     """
-    flags = _flags() | LOOP_FLAGS
+    flags = FLAGS | LOOP_FLAGS
     field, _, rest = str(error).partition(" ")
     return click.UsageError(
         f"{flags.get(field, field)} {re.sub(r'[a-z]+(?:_[a-z]+)+', lambda name: flags.get(name[0], name[0]), rest)}"

@@ -203,14 +203,14 @@ PENALTY_FIELDS = tuple(field.name for field in fields(Params) if field.name not 
 class Penalty:
     """What the package has to know of a penalty: a row of `PENALTIES`.
 
-    ``name``: what results call it. ``flags``: the fields of `Params` that are its own, each with its flag on the
-    command line, the strength first. ``reach``: how many of the last tokens it looks at. ``method``: the field with its
-    method, if it has several. ``neutral``: the strength that switches it off when it is multiplicative (0 does it
-    otherwise). ``llama_cpp``: the argument of llama-cpp-python's calls that does the same, and its neutral value.
+    ``name``: what results call it. ``fields``: those of `Params` that are its own, the strength first. ``reach``: how
+    many of the last tokens it looks at. ``method``: the field with its method, if it has several. ``neutral``: the
+    strength that switches it off when it is multiplicative; 0 does otherwise. ``llama_cpp``: the argument of
+    llama-cpp-python's calls that does the same, and its neutral value.
     """
 
     name: str
-    flags: Mapping[str, str]
+    fields: tuple[str, ...]
     reach: Callable[[Params], int]
     method: str | None = None
     neutral: float = 0.0
@@ -219,7 +219,7 @@ class Penalty:
     @property
     def strength(self) -> str:
         """The field with its strength."""
-        return next(iter(self.flags))
+        return self.fields[0]
 
     def off(self, params: Params) -> float:
         """Return the strength that switches it off."""
@@ -237,17 +237,12 @@ def _counted(params: Params) -> int:
 PENALTIES = (
     Penalty(
         "lz",
-        {
-            "lz_penalty": "--lz-penalty",
-            "lz_window": "--lz-window",
-            "lz_buffer": "--lz-buffer",
-            "lz_formula": "--lz-formula",
-        },
+        ("lz_penalty", "lz_window", "lz_buffer", "lz_formula"),
         reach=lambda params: params.lz_window,
     ),
     Penalty(
         "repetition",
-        {"repetition_penalty": "--repeat-penalty", "repetition_method": "--repeat-method"},
+        ("repetition_penalty", "repetition_method"),
         reach=_counted,
         method="repetition_method",
         neutral=1.0,
@@ -255,26 +250,21 @@ PENALTIES = (
     ),
     Penalty(
         "frequency",
-        {"frequency_penalty": "--frequency-penalty", "frequency_method": "--frequency-method"},
+        ("frequency_penalty", "frequency_method"),
         reach=_counted,
         method="frequency_method",
         llama_cpp=("frequency_penalty", 0.0),
     ),
     Penalty(
         "presence",
-        {"presence_penalty": "--presence-penalty", "presence_method": "--presence-method"},
+        ("presence_penalty", "presence_method"),
         reach=_counted,
         method="presence_method",
         llama_cpp=("presence_penalty", 0.0),
     ),
     Penalty(
         "dry",
-        {
-            "dry_multiplier": "--dry-multiplier",
-            "dry_base": "--dry-base",
-            "dry_allowed_length": "--dry-allowed-length",
-            "dry_penalty_last_n": "--dry-penalty-last-n",
-        },
+        ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
         reach=lambda params: MAX_WINDOW if params.dry_penalty_last_n == -1 else params.dry_penalty_last_n,
     ),
 )

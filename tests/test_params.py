@@ -194,7 +194,7 @@ ON: dict[str, dict[str, Any]] = {
 
 def test_the_table_has_every_field_of_a_penalty() -> None:
     shared = {"penalty_window", "history", "exempt", "sign_aware", "dry_breakers", "logit_bias", "repetition_detection"}
-    owned = [field for penalty in PENALTIES for field in penalty.flags]
+    owned = [field for penalty in PENALTIES for field in penalty.fields]
     assert len(owned) == len(set(owned))
     assert {*owned, *shared, *SAMPLING_FIELDS} == DEFAULTS.keys()
     assert {*owned, *shared} == set(PENALTY_FIELDS)
