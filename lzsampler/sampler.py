@@ -220,10 +220,9 @@ class Sampler:
         copied once. Raises TypeError for what are not numbers, ValueError for another shape and for NaN, LzsError when
         no token is allowed.
         """
-        row = logits_array(logits, self.n_vocab)
-        status = lib.lzs_sample(self.handle, ffi.from_buffer("float[]", row), self._token)
+        status = lib.lzs_sample(self.handle, self._row(logits), self._token)
         if status:
-            self._refuse(status, row)
+            self.refuse(status, logits)
         return int(self._token[0])
 
     def process(self, logits: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
@@ -241,7 +240,7 @@ class Sampler:
             raise ValueError("out must be logits itself or lie elsewhere in memory, got a part of it")
         status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", row), ffi.from_buffer("float[]", written))
         if status:
-            self._refuse(status, row)
+            self.refuse(status, logits)
         return written
 
     def distribution(self, logits: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
@@ -249,26 +248,29 @@ class Sampler:
 
         ``logits`` as in `sample`, and raises as `sample`.
         """
-        row = logits_array(logits, self.n_vocab)
         ids = np.empty(self.n_vocab, np.int32)
         probabilities = np.empty(self.n_vocab, np.float32)
         n = ffi.new("size_t *")
         status = lib.lzs_distribution(
             self.handle,
-            ffi.from_buffer("float[]", row),
+            self._row(logits),
             ffi.from_buffer("int32_t[]", ids),
             ffi.from_buffer("float[]", probabilities),
             self.n_vocab,
             n,
         )
         if status:
-            self._refuse(status, row)
+            self.refuse(status, logits)
         return ids[: n[0]].copy(), probabilities[: n[0]].copy()
 
-    def _refuse(self, status: int, logits: npt.NDArray[np.float32]) -> None:
+    def _row(self, logits: npt.ArrayLike) -> Any:
+        return ffi.from_buffer("float[]", logits_array(logits, self.n_vocab))
+
+    def refuse(self, status: int, logits: npt.ArrayLike) -> None:
+        """Raise what a status of C stands for, for a step on these logits."""
         if status == lib.LZS_ENAN:
-            at = int(np.isnan(logits).argmax())
-            raise ValueError(f"logits[{at}] is nan ({int(np.isnan(logits).sum())} of {self.n_vocab} are)")
+            nan = np.isnan(logits_array(logits, self.n_vocab))
+            raise ValueError(f"logits[{int(nan.argmax())}] is nan ({int(nan.sum())} of {self.n_vocab} are)")
         if status == lib.LZS_EMASKED:
             if lib.lzs_sampler_plan(self.handle, ffi.new("lzs_plan *")) == status:
                 raise LzsError("the mask of this position was changed too often to be known after the rewind: set it")
