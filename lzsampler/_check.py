@@ -12,6 +12,7 @@ from .errors import ArgumentTypeError, LzsError
 Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 INT32_MAX = 2**31 - 1
+_FLOAT32 = np.dtype(np.float32)
 
 
 def check(status: int) -> None:
@@ -62,8 +63,13 @@ def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]
     Takes whatever numpy makes an array of numbers from: lists, arrays of any real type, tensors on the CPU.
     TypeError for what are not real numbers, ValueError for another shape.
     """
-    if isinstance(logits, np.ndarray) and logits.dtype == np.float32 and logits.shape == (n_vocab,):
-        return np.ascontiguousarray(logits)  # the array itself in a loop over tokens: nothing else is looked at
+    if (
+        isinstance(logits, np.ndarray)
+        and logits.dtype == _FLOAT32
+        and logits.shape == (n_vocab,)
+        and logits.flags.c_contiguous
+    ):
+        return logits  # in a loop over tokens, nothing else is looked at
     try:
         array = np.asarray(logits)
     except ValueError as error:  # lists of different lengths
