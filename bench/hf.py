@@ -28,7 +28,7 @@ def measure(n_vocab: int, batch: int, rounds: int, length: int = 1024) -> list[d
     rng = np.random.default_rng(1)
     ids = torch.from_numpy(rng.zipf(1.2, (batch, length + rounds)) % n_vocab)
     logits = torch.from_numpy(np.stack(rows(n_vocab, "peaked"))).repeat(2, 1)[:batch]
-    processors = {name: LZLogitsProcessor(prompt_length=0, **fields) for name, fields in SETTINGS.items()}
+    processors = {name: LZLogitsProcessor(prompt_length=0, inplace=True, **fields) for name, fields in SETTINGS.items()}
     calls: dict[str, Any] = {**processors, "transformers": RepetitionPenaltyLogitsProcessor(1.1)}
 
     def runs(processor: Any) -> tuple[Any, Any]:

@@ -237,6 +237,11 @@ uint64_t lzs_position(const lzs_sampler *s) {
     return s->state.position;
 }
 
+const int32_t *lzs_tokens(const lzs_sampler *s, size_t *n) {
+    *n = s->state.history.n;
+    return s->state.history.tokens;
+}
+
 size_t lzs_memory(const lzs_sampler *s) {
     size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits, &s->params);
     bytes += s->params.n_exempt * sizeof *s->params.exempt + s->params.n_dry_breakers * sizeof *s->params.dry_breakers;

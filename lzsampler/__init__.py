@@ -1,22 +1,41 @@
 """A sampler for llama.cpp / GGUF models that stops small and reasoning models from looping.
 
-The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it, numpy in and numpy out. What touches
-llama.cpp is in `lzsampler.llama` and `lzsampler.generate`; importing this package loads numpy and nothing heavier.
+The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it, numpy in and numpy out. Names load
+their modules when they are first used, so that `import lzsampler` does not even load numpy. `attach`, `generate`,
+`evaluate` and `Model` need llama-cpp-python (``pip install "lzsampler[llama]"``); without it they can be imported, and
+raise an ImportError that says so when they are called.
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import LzsError
-from .params import STOP_ON_LOOP, Params, RepetitionDetection
-from .sampler import Loop, Sampler, lz_bits, sequence_seed
+try:
+    import_module("._ffi", __name__)
+except ModuleNotFoundError as error:
+    if error.name != f"{__name__}._ffi":
+        raise
+    raise ImportError(
+        f"the C extension of lzsampler is not built in {Path(__file__).parents[1]}: run `pip install -e .` there, "
+        "or start Python in another folder to use the lzsampler that is installed",
+        name=error.name,
+    ) from None
+
+from .errors import LzsError, MissingExtra
 
 if TYPE_CHECKING:
+    from .auditing.diff import compare
     from .auditing.findings import Report, audit
     from .auditing.rules import Rules
     from .auditing.run import audit_files
+    from .auditing.texts import audit_texts
+    from .decoding.generate import generate
     from .evaluation.results import Results
     from .evaluation.run import evaluate
+    from .llama.dropin import attach
+    from .llama.model import Model
+    from .params import STOP_ON_LOOP, Params, RepetitionDetection
+    from .sampler import Loop, Sampler, lz_bits, sequence_seed
 
 __version__ = "0.1.0"
 
@@ -24,6 +43,7 @@ __all__ = [
     "STOP_ON_LOOP",
     "Loop",
     "LzsError",
+    "Model",
     "Params",
     "RepetitionDetection",
     "Report",
@@ -31,24 +51,61 @@ __all__ = [
     "Rules",
     "Sampler",
     "__version__",
+    "attach",
     "audit",
     "audit_files",
+    "audit_texts",
+    "compare",
     "evaluate",
+    "generate",
     "lz_bits",
     "sequence_seed",
 ]
 
-_LATE = {  # name: its module, which a sampler does not need, loaded when it is asked for
+_LATE = {  # name: its module, which is loaded when the name is first used
+    "Loop": "sampler",
+    "Model": "llama.model",
+    "Params": "params",
+    "RepetitionDetection": "params",
     "Report": "auditing.findings",
     "Results": "evaluation.results",
     "Rules": "auditing.rules",
+    "STOP_ON_LOOP": "params",
+    "Sampler": "sampler",
+    "attach": "llama.dropin",
     "audit": "auditing.findings",
     "audit_files": "auditing.run",
+    "audit_texts": "auditing.texts",
+    "compare": "auditing.diff",
     "evaluate": "evaluation.run",
+    "generate": "decoding.generate",
+    "lz_bits": "sampler",
+    "sequence_seed": "sampler",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_LATE[name]}", __name__), name)
+    try:
+        found = getattr(import_module(f".{_LATE[name]}", __name__), name)
+    except MissingExtra as error:
+        return _without_extra(name, str(error))
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _without_extra(name: str, message: str) -> type:
+    """Return what stands for a function or class whose extra is not installed: calling it raises MissingExtra.
+
+    So `hasattr`, `inspect.getmembers` and ``from lzsampler import *`` work, as they could not if looking it up failed.
+    """
+
+    def refuse(*_: object, **__: object) -> None:
+        raise MissingExtra(message)
+
+    return type(name, (), {"__new__": refuse, "__doc__": message, "__module__": __name__})

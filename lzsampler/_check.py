@@ -1,17 +1,18 @@
 """The border to C: status to exception, array to pointer. Every check of an argument's type and shape is here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._ffi import ffi, lib
-from .errors import LzsError
+from .errors import ArgumentTypeError, LzsError
 
 Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 INT32_MAX = 2**31 - 1
+_FLOAT32 = np.dtype(np.float32)
 
 
 def check(status: int) -> None:
@@ -27,14 +28,14 @@ def check(status: int) -> None:
 
 
 def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
-    """Return ``value`` as an int of low..high (numpy integers too); ValueError otherwise.
+    """Return ``value`` as an int of low..high (numpy integers too); TypeError or ValueError otherwise.
 
     ``high_is``: what the upper bound is, for the message, beginning with a comma.
     """
     if type(value) is int and low <= value <= high:
         return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name} must be an integer, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
     if not low <= int(value) <= high:
         raise ValueError(f"{name} must be from {low} to {high}{high_is}, got {value!r}")
     return int(value)
@@ -48,7 +49,7 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
     if array.size == 0:
         return np.empty(0, np.int32)
     if not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} must be integers, got dtype {array.dtype}")
+        raise ArgumentTypeError(f"{name} must be integers, got dtype {array.dtype}")
     outside = (array < 0) | (array >= n_vocab)
     if outside.any():
         at = int(outside.argmax())
@@ -56,25 +57,61 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
-def logits_array(logits: object, n_vocab: int, name: str = "logits") -> npt.NDArray[np.float32]:
-    """Return ``logits`` itself when it is a contiguous float32[n_vocab]; ValueError otherwise."""
-    if not isinstance(logits, np.ndarray):
-        raise ValueError(f"{name} must be a numpy array, got {type(logits).__name__}")
-    if logits.dtype != np.float32:
-        raise ValueError(f"{name} must be float32, got {logits.dtype}")
-    if logits.shape != (n_vocab,):
-        raise ValueError(f"{name} must have shape ({n_vocab},), got {logits.shape}")
-    if not logits.flags.c_contiguous:
-        raise ValueError(f"{name} must be contiguous, got strides {logits.strides}")
-    return logits
+def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]:
+    """Return ``logits`` as a contiguous float32[n_vocab]: itself where it is one, else one converted copy.
+
+    Takes whatever numpy makes an array of numbers from: lists, arrays of any real type, tensors on the CPU.
+    TypeError for what are not real numbers, ValueError for another shape.
+    """
+    if (
+        isinstance(logits, np.ndarray)
+        and logits.dtype == _FLOAT32
+        and logits.shape == (n_vocab,)
+        and logits.flags.c_contiguous
+    ):
+        return logits  # in a loop over tokens, nothing else is looked at
+    try:
+        array = np.asarray(logits)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"logits must be an array of {n_vocab} numbers: {error}") from None
+    if array.dtype.kind not in "fiu":
+        kind = f"dtype {array.dtype}" if array.ndim else type(logits).__name__
+        raise ArgumentTypeError(f"logits must be an array of real numbers, got {kind}")
+    if array.shape != (n_vocab,):
+        raise ValueError(f"logits must have shape ({n_vocab},), got {array.shape}")
+    with np.errstate(over="ignore"):  # a float64 beyond the range of float32 becomes infinite
+        return np.ascontiguousarray(array, np.float32)
+
+
+def output_array(out: npt.NDArray[np.float32], n_vocab: int) -> npt.NDArray[np.float32]:
+    """Return ``out`` when it is a contiguous, writable float32[n_vocab]; TypeError or ValueError otherwise."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.float32:
+        kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise ArgumentTypeError(f"out must be a numpy array of float32, got {kind}")
+    if out.shape != (n_vocab,):
+        raise ValueError(f"out must have shape ({n_vocab},), got {out.shape}")
+    if not out.flags.c_contiguous:
+        raise ValueError(f"out must be contiguous, got strides {out.strides}")
+    if not out.flags.writeable:
+        raise ValueError("out must be writable: process() writes there")
+    return out
 
 
 def mask_array(words: object, n_vocab: int) -> npt.NDArray[np.uint32]:
     """Return a bit mask itself when it is a contiguous uint32 (or int32) array of ceil(n_vocab / 32) words."""
     if not isinstance(words, np.ndarray):
-        raise ValueError(f"mask must be a numpy array or None, got {type(words).__name__}")
+        raise ArgumentTypeError(f"mask must be a numpy array or None, got {type(words).__name__}")
     if words.dtype not in (np.uint32, np.int32):
-        raise ValueError(f"mask must be uint32 or int32, got {words.dtype}")
+        raise ArgumentTypeError(f"mask must be uint32 or int32, got {words.dtype}")
     if words.shape != ((n_vocab + 31) // 32,):
         raise ValueError(f"mask must have shape ({(n_vocab + 31) // 32},), got {words.shape}")
     return np.ascontiguousarray(words).view(np.uint32)
+
+
+def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """Return the TypeError for a keyword that a function does not have, with the name that may have been meant."""
+    from difflib import get_close_matches  # needed when a call fails, and only then
+
+    close = get_close_matches(name, known, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")

@@ -1,9 +1,16 @@
-"""The exceptions of lzsampler. Bad arguments raise ValueError or TypeError; these are for the rest."""
+"""The exceptions of lzsampler. A bad argument raises ValueError or TypeError; these are for everything else."""
 
 
 class LzsError(RuntimeError):
-    """The library could not do what was asked: no token allowed, a damaged file, llama.cpp failed."""
+    """The library could not do what was asked: no token is allowed, a file is damaged, llama.cpp failed."""
 
 
-class MissingExtra(LzsError, ImportError):  # noqa: N818 (it says what is missing)
-    """A package that an extra brings is not installed, or does not load; the message says what to install."""
+class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (it says what is missing)
+    """A package that an extra brings is not installed, or does not load; the message says what to install.
+
+    It is an ImportError, so that ``try: import lzsampler.hf`` and `pytest.importorskip` work as for any module.
+    """
+
+
+class ArgumentTypeError(TypeError, ValueError):
+    """An argument has the wrong type. It is a ValueError too, so that one `except` takes any bad argument."""

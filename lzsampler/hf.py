@@ -4,24 +4,29 @@ Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList`
 nothing asks for the class `LogitsProcessor`, so transformers itself is not imported here.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._check import INT32_MAX, integer
 from ._ffi import ffi, lib
-from .errors import LzsError
-from .params import MAX_WINDOW, Params, counts, sampling_fields
+from ._signature import settings, with_keywords
+from .errors import ArgumentTypeError, MissingExtra
+from .params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from, reach, sampling_fields
 from .sampler import Sampler
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 try:
     import torch
 except ImportError as error:
-    if error.name != "torch":  # installed, but broken: its own message says how
-        raise LzsError(f"torch does not load: {error}") from error
-    raise LzsError('torch and transformers are needed for this: pip install "lzsampler[hf]"') from None
+    if error.name != "torch":  # it is installed and broken: its own message says how
+        raise MissingExtra(f"torch does not load: {error}") from error
+    raise MissingExtra('torch and transformers are needed for this: pip install "lzsampler[hf]"') from None
 
 __all__ = ["LZLogitsProcessor"]
 
@@ -31,20 +36,27 @@ _Tokens = npt.NDArray[np.int64]
 _Logits = npt.NDArray[np.floating[Any]]
 
 
+class _Settings(PenaltySettings, total=False):
+    exempt: Iterable[int]
+    dry_breakers: Iterable[int]
+
+
 class LZLogitsProcessor:
     """The penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
 
     ``params``: a `Params` of which only the penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias`` are
-    set; or their fields as keywords, where ``lz_penalty`` is 0.15 unless given. The other arguments:
+    set. ``penalties``: its fields as keywords, which replace those of ``params``; without ``params`` they begin from an
+    ``lz_penalty`` of 0.15, as in `lzsampler.attach`. The first ``lz_buffer`` (32) new tokens have no LZ penalty. The
+    other arguments:
 
     - ``prompt_length``: tokens of every row (left padding counts) that come before the generated ones, for
       ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
-    - ``pad_token_id``: with ``history="all"``, the tokens of this id that a row begins with are no history.
-    - ``inplace``: edit the scores that `__call__` is given. ``output_logits=True`` of ``generate`` then returns edited
-      rows, since they are the same tensor (not in a beam search, which copies them); False edits a copy.
+    - ``pad_token_id``: with ``history="all"``, the tokens of this id at the beginning of a row are left out.
+    - ``inplace``: edit the scores that `__call__` is given, which saves a copy. ``output_logits=True`` of ``generate``
+      then returns edited rows, since they are the same tensor.
 
     For one ``generate`` at a time. ValueError, with the value, for bad arguments and for settings that ``generate``
-    itself has (temperature, truncation, seed).
+    itself has (temperature, truncation, seed); TypeError for an unknown keyword.
     """
 
     supports_continuous_batching = False  # it packs the tokens of all requests into one row
@@ -55,51 +67,51 @@ class LZLogitsProcessor:
         *,
         prompt_length: int | None = None,
         pad_token_id: int | None = None,
-        inplace: bool = True,
-        **penalties: Any,
+        inplace: bool = False,
+        **penalties: "Unpack[_Settings]",
     ) -> None:
-        if params is None:
-            params = Params(**{"lz_penalty": 0.15, **penalties})
-        elif penalties:
-            raise ValueError(f"give a Params or its fields as keywords, not both: got {', '.join(penalties)} too")
-        if not isinstance(params, Params):
-            raise ValueError(f"params must be a Params, got {params!r}")
+        own = ("params", "prompt_length", "pad_token_id", "inplace")
+        params = penalties_from("LZLogitsProcessor", params, penalties, own)
         given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
         if given:
             raise ValueError(
                 "LZLogitsProcessor applies penalties and logit_bias only and generate() does the rest: "
                 f"leave out {', '.join(given)}"
             )
+        if params.repetition_detection is not None:
+            raise ValueError("LZLogitsProcessor changes scores and cannot end a text: leave out repetition_detection")
         if prompt_length is not None and params.history == "all":
             raise ValueError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
         self.params = params
         self.prompt_length = None if prompt_length is None else integer("prompt_length", prompt_length, 0, INT32_MAX)
         self.pad_token_id = None if pad_token_id is None else integer("pad_token_id", pad_token_id, -1, INT32_MAX)
         self.inplace = inplace
-        self._reach = _reach(params)
+        self._reach = reach(params)
         self._sampler: Sampler | None = None
         self.reset()
 
     def reset(self) -> None:
-        """Take the next call for the first of a ``generate``: all of its input is prompt.
+        """Treat the next call as the first of a ``generate``: all of its input is prompt.
 
-        Seldom needed. A call counts as a step of the ``generate`` before it when its input is longer than that one's
-        prompt and consists of the last input, or of a beginning of it, and one token. (Rows may change places, as
-        beams do, and an input may shrink, as it does when drafts are refused.) A new ``generate`` goes unnoticed only
-        when its prompt looks like such a step: a text taken up exactly where the last one stopped, or the last prompt
-        and one token more. What came after the first prompt then counts as generated, and all but one token of it was.
+        This is seldom needed. A call counts as a step of the ``generate`` before it when its input is longer than the
+        prompt of that one and consists of the last input, or of a beginning of it, and one token. (Rows may change
+        places, as beams do, and an input may shrink, as it does when drafts are refused.) A new ``generate`` goes
+        unnoticed only when its prompt looks like such a step: a text continued exactly where the last one stopped, or
+        the last prompt and one token more. What follows the first prompt then counts as generated, and all but one
+        token of it was.
         """
         self._last: _Tokens | None = None
         self._prompt = 0
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """Apply penalties and ``logit_bias``; returns ``scores``, or a copy without ``inplace``.
+        """Apply penalties and ``logit_bias``; returns a copy of ``scores``, or ``scores`` itself with ``inplace``.
 
         ``input_ids``: int[batch, length], each row a text from its (padded) prompt on. ``scores``: [batch, n_vocab] of
         any floating dtype on any device; float32 rows get the bits of `Sampler.process`, narrower ones are edited in
         float32 and rounded. Only the tokens of the history and of ``logit_bias`` are read and written; NaN and
         infinities stay, but a bias of -inf forbids its token, even one whose score is NaN or +inf.
-        ValueError for other shapes and for ids of the history outside the vocabulary.
+        ``scores`` are returned as they are when there is nothing to apply. ValueError for other shapes and for ids of
+        the history outside the vocabulary.
         """
         if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
             raise ValueError(
@@ -107,7 +119,7 @@ class LZLogitsProcessor:
                 f"{list(input_ids.shape)} and {list(scores.shape)}"
             )
         if not scores.is_floating_point():
-            raise ValueError(f"scores must be floating-point numbers, got {scores.dtype}")
+            raise ArgumentTypeError(f"scores must be floating-point numbers, got {scores.dtype}")
         if self._reach == 0 and not self.params.logit_bias:
             return scores
         sampler = self._sampler_for(scores.shape[1])
@@ -124,7 +136,7 @@ class LZLogitsProcessor:
         return self._sampler
 
     def _histories(self, ids: _Tokens) -> list[_Tokens]:
-        """Return of each row the tokens that penalties look at."""
+        """Return the tokens of each row that penalties look at."""
         n = ids.shape[1]
         near = n - min(n, self._reach)
         if self.params.history == "generated":
@@ -140,7 +152,7 @@ class LZLogitsProcessor:
         n = ids.shape[1]
         if self._last is None or not self._prompt < n <= self._last.shape[1] + 1 or not _rows_in(ids, self._last):
             self._prompt = n
-        self._last = ids.copy()  # a beam search writes into the tensor that it gives
+        self._last = ids.copy()  # a beam search writes into the tensor that it passes
         return self._prompt
 
     @staticmethod
@@ -153,14 +165,9 @@ class LZLogitsProcessor:
         return np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT).copy()  # valid until the next reset
 
 
-def _reach(params: Params) -> int:
-    """Return how many of the last tokens the penalties look at, 0 when all are off."""
-    dry = MAX_WINDOW if params.dry_penalty_last_n == -1 else params.dry_penalty_last_n
-    return max(
-        params.lz_window if params.lz_penalty > 0 else 0,
-        dry if params.dry_multiplier > 0 else 0,
-        (params.penalty_window or INT32_MAX) if counts(params) else 0,
-    )
+_FIELDS = [name for name in PENALTY_FIELDS if name != "repetition_detection"]
+_init: Any = LZLogitsProcessor.__init__
+_init.__signature__ = with_keywords(_init, settings(_FIELDS, given=True))
 
 
 def _rows_in(ids: _Tokens, last: _Tokens) -> bool:

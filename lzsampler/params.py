@@ -1,14 +1,16 @@
 """`Params`: what to do with a row of logits, checked once, when it is made."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from ._check import INT32_MAX, integer
+from ._check import INT32_MAX, integer, unknown_keyword
 from ._ffi import ffi, lib
+from .errors import ArgumentTypeError
 
 Formula = Literal["rate", "distance", "codelength"]
 Method = Literal["subtractive", "multiplicative"]
@@ -18,6 +20,8 @@ Pick = Literal["race", "llama"]
 
 MAX_WINDOW: int = lib.LZS_MAX_WINDOW
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
+LZ_PENALTY = 0.15  # the paper's; what attach, LZLlama, LZLogitsProcessor and the command line start from
+LZ_BUFFER = 32  # the authors', where the window is larger
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 _MAX_DRY_LENGTH = 65535  # longer matches count as this
@@ -60,19 +64,28 @@ STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min
 
 @dataclass(frozen=True)
 class Params:
-    """Settings of a sampler. The defaults switch everything off but the pick at temperature 1.
+    """Settings of a sampler. The defaults switch everything off except the draw at temperature 1.
 
     The order is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), pick.
 
+    The defaults are neutral, so ``lz_penalty`` is 0 here: without it there is no LZ penalty. (`attach`, `LZLlama`,
+    `LZLogitsProcessor` and the command line start from 0.15.) The default ``seed`` is 0, always the same, so that texts
+    can be reproduced. Samplers with equal seeds draw with equal noise: where that is not wanted, give each text a seed
+    of its own, by `sequence_seed` or ``secrets.randbits(64)``.
+
     - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's. ``lz_window``
-      (lookback, tokens, 2..131072), ``lz_buffer`` (longest suffix compared, tokens, 1..4096, below the window),
-      ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025), "codelength" (the paper's
-      Eq. 14 with its algebra mended). arXiv 2504.20131; docs/penalties.md.
-    - ``repetition_penalty`` (1 is off), ``frequency_penalty``, ``presence_penalty`` (0 is off), over the last
-      ``penalty_window`` tokens (0: whole history), each by its ``*_method``: "multiplicative" divides the logit (by
-      p, p**count, p), "subtractive" subtracts (p, p * count, p). ``sign_aware=False`` divides negative logits too.
-    - ``history``: what all penalties look at: "generated" (accepted tokens) or "all" (and the primed prompt).
-      ``exempt``: token ids that no penalty touches.
+      (lookback, tokens, 2..131072), ``lz_buffer`` (longest suffix compared, tokens, 1..4096, below the window; None is
+      32, or one less than the window where that is smaller), ``lz_formula``: "rate" and "distance" (the authors' code
+      of March and July 2025), "codelength" (the paper's Eq. 14 with its algebra corrected). The first ``lz_buffer``
+      tokens of a history have no LZ penalty at all: with the defaults, and ``history="generated"``, it begins at the
+      33rd new token. arXiv 2504.20131; docs/penalties.md.
+    - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
+      (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
+      "subtractive" subtracts (p, p * count, p). None is off by either method; so is 0 for the last two, and for
+      ``repetition_penalty`` 1 if multiplicative, 0 if subtractive. ``sign_aware=False`` divides negative logits too.
+    - ``history``: the tokens that all penalties look at: "generated" (the accepted tokens) or "all" (the primed prompt
+      as well). llama.cpp's own penalties always look at both, so that "generated" leaves alone what the prompt
+      contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty touches.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
       of m >= ``dry_allowed_length`` tokens (0..65535) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
       ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the maximum, 131072).
@@ -89,16 +102,20 @@ class Params:
     - ``pick``: "race" (exponential race on Philox4x32-10) or "llama" (what llama.cpp's `dist` draws, bit for bit).
       ``seed``: 0..2**64 - 1.
 
-    Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name.
+    Where None stands for a number, the field holds that number once the object is made, and `dataclasses.replace` keeps
+    it: when you change ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_buffer`` or the penalty.
+
+    Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name, and
+    TypeError (an `lzsampler.errors.ArgumentTypeError`, which is a ValueError too) for a value of the wrong type.
     """
 
     lz_penalty: float = 0.0
     lz_window: int = 512
-    lz_buffer: int = 32
+    lz_buffer: int | None = None
     lz_formula: Formula = "rate"
-    repetition_penalty: float = 1.0
-    frequency_penalty: float = 0.0
-    presence_penalty: float = 0.0
+    repetition_penalty: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
     penalty_window: int = 0
     history: History = "generated"
     exempt: tuple[int, ...] = ()
@@ -128,16 +145,21 @@ class Params:
 
         normal("lz_penalty", _number("lz_penalty", self.lz_penalty, 0.0, _FLOAT_MAX))
         normal("lz_window", integer("lz_window", self.lz_window, 2, MAX_WINDOW))
-        normal("lz_buffer", integer("lz_buffer", self.lz_buffer, 1, MAX_BUFFER))
-        if self.lz_buffer >= self.lz_window:
+        usual = min(LZ_BUFFER, self.lz_window - 1)
+        buffer = integer("lz_buffer", usual if self.lz_buffer is None else self.lz_buffer, 1, MAX_BUFFER)
+        normal("lz_buffer", buffer)
+        if buffer >= self.lz_window:
             raise ValueError(f"lz_buffer must be below lz_window ({self.lz_window}), got {self.lz_buffer}")
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
                 raise ValueError(f"{field} must be one of {', '.join(names)}, got {getattr(self, field)!r}")
-        for field, off in (("repetition", 1.0), ("frequency", 0.0), ("presence", 0.0)):
-            name = f"{field}_penalty"
-            value = _number(name, getattr(self, name), -_FLOAT_MAX, _FLOAT_MAX)
-            if getattr(self, f"{field}_method") == "multiplicative" and value < _FLOAT_MIN and value != off:
+        for penalty in PENALTIES:
+            if penalty.method is None:
+                continue
+            name, given = penalty.strength, getattr(self, penalty.strength)
+            off = penalty.off(self)
+            value = off if given is None else _number(name, given, -_FLOAT_MAX, _FLOAT_MAX)
+            if getattr(self, penalty.method) == "multiplicative" and value < _FLOAT_MIN and value != off:
                 raise ValueError(f"{name} must be above 0 ({_FLOAT_MIN:.3g}) when multiplicative, got {value!r}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
@@ -158,7 +180,7 @@ class Params:
         normal("seed", integer("seed", self.seed, 0, 2**64 - 1))
         for field in ("sign_aware", "temperature_last"):
             if not isinstance(getattr(self, field), bool | np.bool_):
-                raise ValueError(f"{field} must be True or False, got {getattr(self, field)!r}")
+                raise ArgumentTypeError(f"{field} must be True or False, got {getattr(self, field)!r}")
         normal("repetition_detection", _detection(self.repetition_detection))
 
 
@@ -173,16 +195,169 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+SAMPLING_FIELDS = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
+PENALTY_FIELDS = tuple(field.name for field in fields(Params) if field.name not in SAMPLING_FIELDS)
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What the package has to know of a penalty: a row of `PENALTIES`.
+
+    ``name``: what results call it. ``fields``: those of `Params` that are its own, the strength first. ``reach``: how
+    many of the last tokens it looks at. ``method``: the field with its method, if it has several. ``neutral``: the
+    strength that switches it off when it is multiplicative; 0 does otherwise. ``llama_cpp``: the argument of
+    llama-cpp-python's calls that does the same, and its neutral value.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    reach: Callable[[Params], int]
+    method: str | None = None
+    neutral: float = 0.0
+    llama_cpp: tuple[str, float] | None = None
+
+    @property
+    def strength(self) -> str:
+        """The field with its strength."""
+        return self.fields[0]
+
+    def off(self, params: Params) -> float:
+        """Return the strength that switches it off."""
+        return self.neutral if self.method and getattr(params, self.method) == "multiplicative" else 0.0
+
+    def is_on(self, params: Params) -> bool:
+        """Return whether its strength is another one."""
+        return bool(getattr(params, self.strength) != self.off(params))
+
+
+def _counted(params: Params) -> int:
+    return params.penalty_window or INT32_MAX
+
+
+PENALTIES = (
+    Penalty(
+        "lz",
+        ("lz_penalty", "lz_window", "lz_buffer", "lz_formula"),
+        reach=lambda params: params.lz_window,
+    ),
+    Penalty(
+        "repetition",
+        ("repetition_penalty", "repetition_method"),
+        reach=_counted,
+        method="repetition_method",
+        neutral=1.0,
+        llama_cpp=("repeat_penalty", 1.0),
+    ),
+    Penalty(
+        "frequency",
+        ("frequency_penalty", "frequency_method"),
+        reach=_counted,
+        method="frequency_method",
+        llama_cpp=("frequency_penalty", 0.0),
+    ),
+    Penalty(
+        "presence",
+        ("presence_penalty", "presence_method"),
+        reach=_counted,
+        method="presence_method",
+        llama_cpp=("presence_penalty", 0.0),
+    ),
+    Penalty(
+        "dry",
+        ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
+        reach=lambda params: MAX_WINDOW if params.dry_penalty_last_n == -1 else params.dry_penalty_last_n,
+    ),
+)
+
+
+class CallSettings(TypedDict, total=False):
+    """Keywords of `PenaltySettings` that calls of llama-cpp-python do not have themselves."""
+
+    lz_penalty: float
+    lz_window: int
+    lz_buffer: int | None
+    lz_formula: Formula
+    repetition_penalty: float | None
+    penalty_window: int
+    history: History
+    dry_multiplier: float
+    dry_base: float
+    dry_allowed_length: int
+    dry_penalty_last_n: int
+    repetition_method: Method
+    frequency_method: Method
+    presence_method: Method
+    sign_aware: bool
+    repetition_detection: RepetitionDetection | Mapping[str, int] | None
+
+
+class PenaltySettings(CallSettings, total=False):
+    """The fields of `Params` that `attach`, `LZLlama` and `LZLogitsProcessor` take as keywords, for type checkers.
+
+    Without ``exempt`` and ``dry_breakers``, which may hold strings where there is a vocabulary.
+    """
+
+    frequency_penalty: float | None
+    presence_penalty: float | None
+    logit_bias: Mapping[int, float] | Iterable[tuple[int, float]]
+
+
+def changed(params: Params, changes: Mapping[str, Any]) -> Params:
+    """Return ``params`` with other values in some fields.
+
+    Unlike `dataclasses.replace`, it fits to a new ``lz_window`` an ``lz_buffer`` that is not among the changes.
+    """
+    if (
+        "lz_window" in changes
+        and "lz_buffer" not in changes
+        and params.lz_buffer == min(LZ_BUFFER, params.lz_window - 1)
+    ):
+        changes = {**changes, "lz_buffer": None}
+    for penalty in PENALTIES:
+        if penalty.method in changes and penalty.strength not in changes and not penalty.is_on(params):
+            changes = {**changes, penalty.strength: None}
+    return replace(params, **changes) if changes else params
+
+
 def sampling_fields(params: Params) -> list[str]:
     """Return the fields of temperature, truncation and pick that are set, which a host that samples itself refuses."""
-    names = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
     default = Params()
-    return [name for name in names if getattr(params, name) != getattr(default, name)]
+    return [name for name in SAMPLING_FIELDS if getattr(params, name) != getattr(default, name)]
+
+
+def penalties_from(function: str, params: Params | None, settings: Mapping[str, Any], others: Iterable[str]) -> Params:
+    """Return the settings of a host that samples itself, from what its user gave: `attach` and its like share this.
+
+    ``settings``: fields of `Params` by name, which replace those of ``params``; without ``params`` they begin from an
+    ``lz_penalty`` of 0.15. ``others``: the other keywords of ``function``, to suggest for one that is misspelt.
+
+    Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError as `Params`. Warns when
+    ``params`` set something for penalties and switch none on, so that nothing would happen.
+    """
+    names = [field.name for field in fields(Params)]
+    for name in settings:
+        if name not in names:
+            raise unknown_keyword(function, name, (*PENALTY_FIELDS, *others))
+    if params is None:
+        return changed(Params(lz_penalty=LZ_PENALTY), settings)
+    if not isinstance(params, Params):
+        raise ArgumentTypeError(f"params must be a Params, got {params!r}")
+    made = changed(params, settings)
+    default = Params()
+    given = [name for name in PENALTY_FIELDS if getattr(made, name) != getattr(default, name)]
+    acts = any(penalty.is_on(made) for penalty in PENALTIES) or made.logit_bias or made.repetition_detection
+    if given and not acts and "lz_penalty" not in settings:
+        warnings.warn(
+            f"these params set {', '.join(given)} but switch no penalty on, since lz_penalty is 0 in a Params: "
+            f"add lz_penalty={LZ_PENALTY}, or give {function}() the settings as keywords",
+            stacklevel=3,
+        )
+    return made
 
 
 def _number(name: str, value: object, low: float, high: float) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ValueError(f"{name} must be a number, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be a number, got {value!r}")
     if isinstance(value, float | np.floating) and not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value!r}")
     number = value if isinstance(value, int) else float(value)  # an int may be too large for a float
@@ -195,11 +370,11 @@ def _number(name: str, value: object, low: float, high: float) -> float:
 
 def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
     if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
-        raise ValueError(f"{name} must be a sequence of token ids, got {tokens!r}")
+        raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {tokens!r}")
     ids = list(tokens)
     for token in ids:
         if isinstance(token, str):
-            raise ValueError(
+            raise ArgumentTypeError(
                 f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{token!r}]) gives those of a string"
             )
     return tuple(sorted({integer(name, token, 0, INT32_MAX) for token in ids}))
@@ -208,14 +383,16 @@ def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
 def _logit_bias(table: object) -> tuple[tuple[int, float], ...]:
     """Return sorted pairs of token id and bias, so that equal tables compare equal and can be hashed."""
     if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
-        raise ValueError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
+        raise ArgumentTypeError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
     pairs: dict[int, float] = {}
     for pair in table.items() if isinstance(table, Mapping) else table:
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ValueError(f"logit_bias must be pairs of a token id and a number, got {pair!r}")
+            raise ArgumentTypeError(f"logit_bias must be pairs of a token id and a number, got {pair!r}")
         token, value = pair
         if isinstance(token, str):
-            raise ValueError(f"logit_bias takes token ids, got {token!r}: llm.tokenize() gives those of a string")
+            raise ArgumentTypeError(
+                f"logit_bias takes token ids, got {token!r}: llm.tokenize() gives those of a string"
+            )
         token = integer("logit_bias", token, 0, INT32_MAX)
         if token in pairs:
             raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
@@ -236,7 +413,7 @@ def _detection(value: object) -> RepetitionDetection | None:
             raise ValueError(f"repetition_detection takes {names}, got {unknown[0]!r}")
         value = RepetitionDetection(**value)
     if value is not None and not isinstance(value, RepetitionDetection):
-        raise ValueError(f"repetition_detection must be a RepetitionDetection, a dict or None, got {value!r}")
+        raise ArgumentTypeError(f"repetition_detection must be a RepetitionDetection, a dict or None, got {value!r}")
     return value if value is not None and value.max_pattern_size else None
 
 
@@ -249,9 +426,9 @@ def fixed_difference(before: Params, after: Params) -> str | None:
     for field in _FIXED:
         if getattr(before, field) != getattr(after, field):
             return f"{field} cannot change"
-    for field in ("lz_penalty", "dry_multiplier"):
-        if (getattr(before, field) == 0) != (getattr(after, field) == 0):
-            return f"{field} cannot be switched on or off"
+    for penalty in PENALTIES:
+        if penalty.method is None and penalty.is_on(before) != penalty.is_on(after):
+            return f"{penalty.strength} cannot be switched on or off"
     if counts(before) != counts(after):
         return "repetition_penalty, frequency_penalty and presence_penalty together cannot be switched on or off"
     return None
@@ -265,8 +442,12 @@ _FIXED = (
 
 def counts(params: Params) -> bool:
     """Return whether one of the repetition, frequency and presence penalties is on."""
-    off = 1.0 if params.repetition_method == "multiplicative" else 0.0
-    return params.repetition_penalty != off or params.frequency_penalty != 0 or params.presence_penalty != 0
+    return any(penalty.is_on(params) for penalty in PENALTIES if penalty.method)
+
+
+def reach(params: Params) -> int:
+    """Return how many of the last tokens the penalties look at, 0 when all are off."""
+    return max((penalty.reach(params) for penalty in PENALTIES if penalty.is_on(params)), default=0)
 
 
 def to_json(params: Params) -> dict[str, Any]:
@@ -285,12 +466,7 @@ def c_params(params: Params) -> tuple[Any, Any]:
     """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
     p = ffi.new("lzs_params *")
     lib.lzs_params_init_size(p, ffi.sizeof("lzs_params"))
-    numbers = (
-        "lz_penalty lz_window lz_buffer repetition_penalty frequency_penalty presence_penalty sign_aware "
-        "penalty_window temperature temperature_last top_k top_p min_p seed "
-        "dry_multiplier dry_base dry_allowed_length dry_penalty_last_n"
-    )
-    for field in numbers.split():
+    for field in _NUMBERS:
         setattr(p, field, getattr(params, field))
     for field, names in CHOICES.items():
         setattr(p, field, names.index(getattr(params, field)))
@@ -300,9 +476,13 @@ def c_params(params: Params) -> tuple[Any, Any]:
         p.loop_min_pattern = detection.min_pattern_size
         p.loop_min_count = detection.min_count
     arrays = {}
-    for field, kind in (("exempt", "int32_t[]"), ("dry_breakers", "int32_t[]"), ("logit_bias", "lzs_logit_bias[]")):
+    for field, kind in _ARRAYS.items():
         values: Any = getattr(params, field)
         arrays[field] = ffi.new(kind, list(values) or 1)
         setattr(p, field, arrays[field])
         setattr(p, f"n_{field}", len(values))
     return p, arrays
+
+
+_ARRAYS = {"exempt": "int32_t[]", "dry_breakers": "int32_t[]", "logit_bias": "lzs_logit_bias[]"}
+_NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, "repetition_detection")]

@@ -1,5 +1,6 @@
 """`Sampler`: the C sampler of one sequence, with numpy arrays, and its `Loop`; `lz_bits`: the LZ penalty by itself."""
 
+import pickle
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, token_array
+from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, token_array
 from ._ffi import ffi, lib
-from .errors import LzsError
-from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_difference
+from .errors import ArgumentTypeError, LzsError
+from .params import CHOICES, LZ_BUFFER, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_difference
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -41,16 +42,20 @@ class Loop:
 class Sampler:
     """Penalties, mask, temperature, truncation and pick for the tokens of one sequence.
 
-    ``n_vocab``: number of logits in a row. The same history, logits, params and seed give the same token: `sample`
-    changes nothing, only `accept` does. A seed belongs to a sequence, so that samplers of several prompts need one
-    each (`sequence_seed`). Not for two threads at a time; docs/sampler.md.
+    ``n_vocab``: number of logits in a row. ``params``: None means `Params()`, which has no penalty and the seed 0. The
+    same history, logits, params and seed give the same token: `sample` changes nothing, only `accept` does. A seed
+    belongs to a sequence: samplers that are made without one draw with the same noise, so give each of several texts a
+    seed of its own (`sequence_seed`).
+
+    `copy.copy` and `copy.deepcopy` return a `clone`. A pickled sampler has the same settings and tokens, and no masks:
+    pickle.PicklingError while one is set. Not for two threads at a time; docs/sampler.md.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None) -> None:
         self.n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
         self.params = Params() if params is None else params
         if not isinstance(self.params, Params):
-            raise ValueError(f"params must be a Params, got {params!r}")
+            raise ArgumentTypeError(f"params must be a Params, got {params!r}")
         refuse_tokens_outside(self.params, self.n_vocab)
         p, arrays = c_params(self.params)
         out = ffi.new("lzs_sampler **")
@@ -117,6 +122,22 @@ class Sampler:
         made._token = ffi.new("int32_t *")
         return made
 
+    def __copy__(self) -> "Sampler":
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Sampler":
+        return self.clone()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plan = ffi.new("lzs_plan *")
+        if lib.lzs_sampler_plan(self.handle, plan) or plan.mask:
+            raise pickle.PicklingError("a Sampler cannot be pickled while a mask is set: set_mask(None) first")
+        n = ffi.new("size_t *")
+        tokens = lib.lzs_tokens(self.handle, n)
+        history = ffi.unpack(tokens, n[0]) if n[0] else []
+        prompt = len(history) - self.position
+        return _replayed, (self.n_vocab, self.params, history[:prompt], history[prompt:])
+
     def copy_from(self, other: "Sampler") -> None:
         """Take over history, position, masks and settings of ``other``, as its clone would have them.
 
@@ -124,7 +145,7 @@ class Sampler:
         differ in a setting that cannot change between steps (`set_params` lists these).
         """
         if not isinstance(other, Sampler):
-            raise ValueError(f"other must be a Sampler, got {other!r}")
+            raise ArgumentTypeError(f"other must be a Sampler, got {other!r}")
         if other.n_vocab != self.n_vocab:
             raise ValueError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
         difference = fixed_difference(self.params, other.params)
@@ -145,7 +166,7 @@ class Sampler:
         repetition, frequency and presence taken together. ValueError, with nothing changed, names the field.
         """
         if not isinstance(params, Params):
-            raise ValueError(f"params must be a Params, got {params!r}")
+            raise ArgumentTypeError(f"params must be a Params, got {params!r}")
         difference = fixed_difference(self.params, params)
         if difference is not None:
             raise ValueError(f"{difference} between steps: make a new Sampler")
@@ -196,29 +217,29 @@ class Sampler:
         tokens, repeat, bias = zip(*rows, strict=True) if rows else ((), (), ())
         return np.array(tokens, np.int32), np.array(repeat, np.float32), np.array(bias, np.float32)
 
-    def sample(self, logits: npt.NDArray[np.float32]) -> int:
-        """Pick a token. ``logits``: float32[n_vocab], contiguous, only read.
+    def sample(self, logits: npt.ArrayLike) -> int:
+        """Pick a token. ``logits``: [n_vocab] real numbers, only read; anything that numpy makes an array of.
 
-        Raises ValueError for another dtype or shape and for NaN, LzsError when no token is allowed.
+        A contiguous float32 array is used where it lies; everything else (another dtype, a list, a strided array) is
+        copied once. Raises TypeError for what are not numbers, ValueError for another shape and for NaN, LzsError when
+        no token is allowed.
         """
         status = lib.lzs_sample(self.handle, self._row(logits), self._token)
         if status:
             self.refuse(status, logits)
         return int(self._token[0])
 
-    def process(
-        self, logits: npt.NDArray[np.float32], out: npt.NDArray[np.float32] | None = None
-    ) -> npt.NDArray[np.float32]:
+    def process(self, logits: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
         """Write the row after edits, mask, temperature and truncation, -inf for tokens that were removed; return it.
 
-        ``out``: float32[n_vocab], contiguous and writable, for the result; None writes it over ``logits``. The softmax
-        of the result is what `sample` draws from. Raises as `sample`, with nothing written.
+        ``logits`` as in `sample`. ``out``: float32[n_vocab], contiguous and writable, for the result. None writes it
+        over ``logits`` where that is such an array itself, and else into a new array, which is returned. The softmax of
+        the result is what `sample` draws from. Raises as `sample`, with nothing written.
         """
         row = logits_array(logits, self.n_vocab)
-        written = row if out is None else logits_array(out, self.n_vocab, "out")
+        written = row if out is None else output_array(out, self.n_vocab)
         if not written.flags.writeable:
-            name = "logits must be writable: give an out, or" if out is None else "out must be writable:"
-            raise ValueError(f"{name} process() writes there")
+            raise ValueError("logits must be writable: give an out, or process() writes there")
         if written.ctypes.data != row.ctypes.data and np.may_share_memory(row, written):
             raise ValueError("out must be logits itself or lie elsewhere in memory, got a part of it")
         status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", row), ffi.from_buffer("float[]", written))
@@ -226,8 +247,11 @@ class Sampler:
             self.refuse(status, logits)
         return written
 
-    def distribution(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Return what `sample` draws from: (ids int32[k] ascending, probabilities float32[k] that sum to 1)."""
+    def distribution(self, logits: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Return what `sample` draws from: (ids int32[k] ascending, probabilities float32[k] that sum to 1).
+
+        ``logits`` as in `sample`, and raises as `sample`.
+        """
         ids = np.empty(self.n_vocab, np.int32)
         probabilities = np.empty(self.n_vocab, np.float32)
         n = ffi.new("size_t *")
@@ -243,14 +267,14 @@ class Sampler:
             self.refuse(status, logits)
         return ids[: n[0]].copy(), probabilities[: n[0]].copy()
 
-    def _row(self, logits: npt.NDArray[np.float32]) -> Any:
+    def _row(self, logits: npt.ArrayLike) -> Any:
         return ffi.from_buffer("float[]", logits_array(logits, self.n_vocab))
 
-    def refuse(self, status: int, logits: npt.NDArray[np.float32]) -> None:
+    def refuse(self, status: int, logits: npt.ArrayLike) -> None:
         """Raise what a status of C stands for, for a step on these logits."""
         if status == lib.LZS_ENAN:
-            at = int(np.isnan(logits).argmax())
-            raise ValueError(f"logits[{at}] is nan ({int(np.isnan(logits).sum())} of {self.n_vocab} are)")
+            nan = np.isnan(logits_array(logits, self.n_vocab))
+            raise ValueError(f"logits[{int(nan.argmax())}] is nan ({int(nan.sum())} of {self.n_vocab} are)")
         if status == lib.LZS_EMASKED:
             if lib.lzs_sampler_plan(self.handle, ffi.new("lzs_plan *")) == status:
                 raise LzsError("the mask of this position was changed too often to be known after the rewind: set it")
@@ -330,6 +354,15 @@ def sequence_seed(seed: int, sequence: int) -> int:
     return int(lib.lzs_sequence_seed(integer("seed", seed, 0, 2**64 - 1), number))
 
 
+def _replayed(n_vocab: int, params: Params, prompt: list[int], text: list[int]) -> Sampler:
+    """Return the sampler that was pickled."""
+    sampler = Sampler(n_vocab, params)
+    sampler.prime(prompt)
+    for token in text:
+        sampler.accept(token)
+    return sampler
+
+
 def _owned(handle: Any) -> Any:
     return ffi.gc(handle, lib.lzs_sampler_free, lib.lzs_memory(handle))
 
@@ -341,17 +374,20 @@ def loop_found(handle: Any) -> Loop | None:
 
 
 def lz_bits(
-    history: Tokens, n_vocab: int, window: int = 512, buffer: int = 32, formula: Formula = "rate"
+    history: Tokens, n_vocab: int, window: int = 512, buffer: int | None = None, formula: Formula = "rate"
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """Return the LZ penalty of a history: (tokens int32[k] ascending, bits float32[k]), the bits that are not 0.
 
     ``history``: int[n], oldest first, of which the last ``window`` (2..131072) count; ``buffer``: longest suffix
-    compared (1..4096, below the window). A logit is lowered by strength * bits. No bits while n <= buffer.
-    arXiv 2504.20131; formulas in docs/penalties.md.
+    compared (1..4096, below the window; None is 32, or window - 1 where that is smaller). A logit is lowered by
+    strength * bits. There are no bits while n <= buffer. arXiv 2504.20131; formulas in docs/penalties.md.
     """
     n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
     array = token_array("history", history, n_vocab)
-    Params(lz_window=integer("window", window, 2, MAX_WINDOW), lz_buffer=integer("buffer", buffer, 1, MAX_BUFFER))
+    window = integer("window", window, 2, MAX_WINDOW)
+    buffer = integer("buffer", min(LZ_BUFFER, window - 1) if buffer is None else buffer, 1, MAX_BUFFER)
+    if buffer >= window:
+        raise ValueError(f"buffer must be below window ({window}), got {buffer}")
     if formula not in CHOICES["lz_formula"]:
         raise ValueError(f"formula must be one of {', '.join(CHOICES['lz_formula'])}, got {formula!r}")
     capacity = min(array.size, window)

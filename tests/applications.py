@@ -54,11 +54,11 @@ def penalty_arguments(n_vocab: int, window: int, repeat: float, frequency: float
     return (*((n_vocab,) if "n_vocab" in names else ()), window, repeat, frequency, presence)
 
 
-def by_chain(llm: Any, prompt: list[int], links: list[Any], n: int) -> list[int]:
-    """Return n tokens that a chain of these links picks after a prompt; it is freed."""
+def by_chain(llm: Any, prompt: list[int], samplers: list[Any], n: int) -> list[int]:
+    """Return n tokens that a chain of these samplers picks after a prompt; the chain is freed."""
     chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    for link in links:
-        llama_cpp.llama_sampler_chain_add(chain, link)
+    for sampler in samplers:
+        llama_cpp.llama_sampler_chain_add(chain, sampler)
     llm.reset()
     llm.eval(prompt)
     made: list[int] = []

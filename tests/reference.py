@@ -183,6 +183,8 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
     """Return the edit of each token, folded: factors, then biases, then those of LZ, of DRY and of logit_bias."""
     tokens = [int(t) for t in history]
     out: dict[int, Edit] = {}
+    assert p.repetition_penalty is not None  # a number, once made
+    assert p.lz_buffer is not None
     no_repetition = 1.0 if p.repetition_method == "multiplicative" else 0.0
     if p.repetition_penalty != no_repetition or p.frequency_penalty or p.presence_penalty:
         window = tokens[-p.penalty_window :] if p.penalty_window else tokens

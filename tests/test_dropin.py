@@ -1,24 +1,30 @@
 """`attach` and `LZLlama`: applications of llama-cpp-python with our penalties."""
 
+import ast
+import copy
 import ctypes
 import inspect
 import itertools
 import math
-from typing import Any
+import pickle
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pytest
 
 from lzsampler import Params, Sampler
 from lzsampler.auditing.repetition import repetition
-from lzsampler.decoding.generate import generate
-from lzsampler.llama.model import Model
 from lzsampler.models import default_model
+from lzsampler.params import CallSettings
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
+from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, new, run_python, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
-from lzsampler.llama import LZLlama, attach  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.llama import LZLlama, attach, dropin  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
 
 # ---- applications, as the README of llama-cpp-python has them ----
 
@@ -113,8 +119,7 @@ def test_four_ways_give_the_same_tokens(llm: Any, history: Any, formula: Any) ->
     penalties = Params(lz_penalty=0.2, lz_formula=formula, history=history)
     for temperature in (0.0, 0.9):
         sampling: dict[str, Any] = {"top_k": 30, "top_p": 0.9, "min_p": 0.02}
-        link = llama.penalties_sampler(primed(Sampler(llm.n_vocab(), penalties), prompt))
-        chain = [link]
+        chain = [llama.penalties_sampler(primed(Sampler(llm.n_vocab(), penalties), prompt))]
         if temperature == 0.0:
             chain.append(llama_cpp.llama_sampler_init_greedy())
         else:
@@ -157,14 +162,18 @@ def primed(sampler: Sampler, prompt: list[int]) -> Sampler:
     [
         (
             Params(temperature=0.5),
-            "temperature is not for Params here, got 0.5: llama-cpp-python samples, and its calls",
+            r"^temperature=0.5 cannot be set here, where llama-cpp-python does the sampling; "
+            r"pass it to the call, as in llm\(prompt, temperature=0.5\)$",
         ),
-        (Params(top_k=5), "top_k is not for Params here, got 5"),
-        (Params(seed=1), "seed is not for Params here, got 1"),
-        (Params(pick="llama"), "pick is not for Params here"),
-        (Params(exempt=(10**6,)), "exempt must be tokens below 4096, the size of the vocabulary, got 1000000"),
+        (Params(top_k=5), "^top_k=5 cannot be set here"),
+        (Params(seed=1), "^seed=1 cannot be set here"),
+        (Params(pick="llama"), "^pick='llama' cannot be set here, where llama-cpp-python does the sampling$"),
+        (
+            Params(lz_penalty=0.1, exempt=(10**6,)),
+            "exempt must be tokens below 4096, the size of the vocabulary, got 1000000",
+        ),
         (Params(logit_bias={4096: 1.0}), "logit_bias must be tokens below 4096"),
-        (Params(dry_breakers=(4096,)), "dry_breakers must be tokens below 4096"),
+        (Params(dry_multiplier=1.0, dry_breakers=(4096,)), "dry_breakers must be tokens below 4096"),
         ({"lz_penalty": 1}, "params must be a Params, got"),
     ],
 )
@@ -174,8 +183,193 @@ def test_params_that_are_not_for_here(llm: Any, params: Any, message: str) -> No
     assert type(llm) is llama_cpp.Llama
 
 
+# ---- one rule for attach, LZLlama and the calls ----
+
+
+def test_attach_takes_keywords(llm: Any) -> None:
+    """`attach(llm, lz_penalty=.3)` was a TypeError, and a `history` given in Params switched the penalty off."""
+    newline = tuple(sorted(llm.tokenize(b"\n", add_bos=False)))
+    cases: list[tuple[dict[str, Any], Params]] = [
+        ({}, Params(lz_penalty=0.15)),
+        ({"lz_penalty": 0.3}, Params(lz_penalty=0.3)),
+        ({"history": "all", "lz_window": 16}, Params(lz_penalty=0.15, history="all", lz_window=16)),
+        ({"exempt": ["\n"]}, Params(lz_penalty=0.15, exempt=newline)),
+        ({"dry_multiplier": 0.8}, Params(lz_penalty=0.15, dry_multiplier=0.8, dry_breakers=llama.dry_breaker_ids(llm))),
+        ({"params": Params(lz_penalty=0.2), "frequency_penalty": 0.1}, Params(lz_penalty=0.2, frequency_penalty=0.1)),
+    ]
+    for keywords, expected in cases:
+        with attach(llm, **keywords) as handle:
+            assert handle.params == expected
+        model = new(LZLlama, **keywords)
+        assert model.lz.params == expected
+        model.close()
+    with pytest.warns(UserWarning, match="switch no penalty on"):
+        attach(llm, Params(history="all")).detach()
+    with pytest.warns(UserWarning, match="switch no penalty on"):
+        new(LZLlama, params=Params(history="all")).close()
+
+
+def test_a_window_for_one_call_has_a_buffer_that_fits(llm: Any) -> None:
+    with attach(llm, history="all") as handle:
+        assert text_of(llm(PROMPT, max_tokens=3, lz_window=16))
+        assert handle.params.lz_window == 512
+
+
+@pytest.mark.parametrize(
+    ("keyword", "message"),
+    [
+        ("lz_penalti", "; did you mean 'lz_penalty'?"),
+        ("dry_multiplyer", "; did you mean 'dry_multiplier'?"),
+        ("fast_gramar", "; did you mean 'fast_grammar'?"),
+        ("zzz", ""),
+    ],
+)
+def test_a_misspelt_keyword_is_told(llm: Any, keyword: str, message: str) -> None:
+    """`Llama` ignores the keywords that it does not know, and LZLlama did."""
+    misspelt: dict[str, Any] = {keyword: 0.9}
+    with pytest.raises(TypeError) as error:
+        new(LZLlama, **misspelt)
+    assert str(error.value) == f"LZLlama() got an unexpected keyword argument {keyword!r}{message}"
+    with pytest.raises(TypeError) as error:
+        attach(llm, **misspelt)
+    assert str(error.value) == f"attach() got an unexpected keyword argument {keyword!r}{message}"
+    with pytest.raises(TypeError, match=r"did you mean 'n_ctx'\?"):
+        new(LZLlama, n_ctxx=5)
+    with pytest.raises(ValueError, match=r"^top_k=5 cannot be set here"):
+        new(LZLlama, top_k=5)
+
+
+METHODS = ("__call__", "create_completion", "create_chat_completion", "generate")
+
+
+def test_signatures_name_every_keyword(llm: Any) -> None:
+    """They were `(*arguments, **keywords)`, which no editor can complete."""
+    ours = {"lz_penalty", "history", "exempt", "dry_multiplier", "params", "trim", "loop_finish_reason"}
+    assert inspect.signature(attach).parameters["lz_penalty"].default == 0.15
+    assert ours <= set(inspect.signature(attach).parameters)
+    theirs = inspect.signature(llama_cpp.Llama).parameters
+    made = inspect.signature(LZLlama).parameters
+    assert set(theirs) - {"kwargs"} | ours <= set(made)
+    assert (made["lz_penalty"].default, made["n_ctx"].default) == (0.15, 512)
+    for name in METHODS:
+        before = inspect.signature(getattr(llama_cpp.Llama, name)).parameters
+        shown = inspect.signature(getattr(LZLlama, name)).parameters
+        assert {*before, *ours} <= set(shown)
+        assert all(shown[parameter] == before[parameter] for parameter in before)
+    with attach(llm):
+        assert ours <= set(inspect.signature(llm).parameters)
+        assert "for this call alone" in llm.create_completion.__doc__
+        assert "Generate text from a prompt" in llm.create_completion.__doc__
+    for signature in (attach, LZLlama, *(getattr(LZLlama, name) for name in METHODS), LZLlama.sample):
+        kinds = {parameter.kind for parameter in inspect.signature(signature).parameters.values()}
+        assert not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+
+
+@pytest.mark.skipif(llama_cpp.__version__ != "0.3.36", reason="the stub has the signatures of 0.3.36")
+def test_the_stub_has_the_signatures() -> None:
+    """lzllama.pyi, which editors and type checkers read."""
+    tree = ast.parse(Path(llama.__file__).with_name("lzllama.pyi").read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+    def keywords(name: str) -> set[str]:
+        own = {node.target.id for node in classes[name].body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
+        bases = [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
+        known = {"CallSettings": CallSettings, "AttachSettings": dropin.AttachSettings}
+        return own.union(*(get_type_hints(known[base]) if base in known else keywords(base) for base in bases))
+
+    methods = [node for node in classes["LZLlama"].body if isinstance(node, ast.FunctionDef)]
+    assert [method.name for method in methods] == ["__init__", *METHODS]
+    for method in methods:
+        theirs = inspect.signature(getattr(llama_cpp.Llama, method.name)).parameters
+        shown = [argument.arg for argument in (*method.args.args, *method.args.kwonlyargs)]
+        assert shown == [name for name in theirs if name != "kwargs"]
+        defaults = [node for node in (*method.args.defaults, *method.args.kw_defaults) if node is not None]
+        for name, node in zip(shown[-len(defaults) :], defaults, strict=True):
+            assert ast.unparse(node) in ("...", repr(theirs[name].default))
+        assert method.args.kwarg is not None
+        settings = ast.unparse(method.args.kwarg.annotation).removeprefix("Unpack[").removesuffix("]")  # type: ignore[arg-type]
+        assert keywords(settings) == set(dropin.OURS) - set(theirs)
+
+
+if TYPE_CHECKING:  # for mypy, which complains of an ignore that is not needed
+    typed = LZLlama("model.gguf", n_ctx=512, lz_penalty=0.2, exempt=["a", 5], loop_finish_reason="length")
+    typed("x", max_tokens=5, lz_penalty=0.1, trim=True)
+    typed.generate([1], temp=0.5, logit_bias={1: 1.0})
+    attach(typed, lz_penalty=0.3, history="all").loop_finish_reason = "stop"
+    LZLlama("model.gguf", lz_penalti=0.2)  # type: ignore[call-arg]
+    typed("x", lz_penalty="a")  # type: ignore[arg-type]
+    attach(typed, history="some")  # type: ignore[arg-type]
+    attach(typed, lz_penalti=0.3)  # type: ignore[call-arg]
+
+
+def test_what_hosts_pass_and_llama_ignores_is_taken() -> None:
+    """llama_cpp.server and LangChain give `Llama` keywords that it no longer has."""
+    server = Path(llama_cpp.__file__).with_name("server") / "model.py"
+    text = server.read_text(encoding="utf-8")
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    made = next(node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "create_fn")
+    passed = {word.arg for word in made.keywords if word.arg} | {"f16_kv", "n_parts"}
+    unknown = passed - set(inspect.signature(llama_cpp.Llama).parameters)
+    assert {"f16_kv", "n_parts"} <= unknown
+    model = new(LZLlama, **dict.fromkeys(unknown))
+    assert model.lz.params == LZ
+    model.close()
+
+
+PAGE = Path(__file__).parents[1].joinpath("docs", "llama-cpp-python.md").read_text(encoding="utf-8")
+SERVER, LANGCHAIN = re.findall(r"^```py\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_the_recipe_for_the_server() -> None:
+    """Its model is ours, and what it answers is what a client of OpenAI's interface accepts."""
+    compile(SERVER, "server.py", "exec")
+    for package in ("fastapi", "httpx", "uvicorn", "sse_starlette", "starlette_context", "pydantic_settings"):
+        pytest.importorskip(package)
+    head, main = SERVER.split("from llama_cpp.server.__main__ import main")
+    assert main.endswith("main()\n")
+    out = run_python(
+        f"""{head}
+from fastapi.testclient import TestClient
+from llama_cpp.server.app import create_app
+from llama_cpp.server.settings import ModelSettings, ServerSettings
+from lzsampler.models import default_model
+
+model = ModelSettings(model=str(default_model()), n_ctx=512, verbose=False)
+client = TestClient(create_app(server_settings=ServerSettings(), model_settings=[model]))
+body = {{"prompt": {LOOPING!r}, "temperature": 0, "max_tokens": 60, "repeat_penalty": 1}}
+answer = client.post("/v1/completions", json=body)
+print(answer.status_code, answer.json()["choices"][0]["text"], end="")
+"""
+    )
+    model = new(LZLlama)
+    assert out == "200 " + text_of(model(LOOPING, temperature=0, max_tokens=60))
+    model.close()
+
+
+def test_the_recipe_for_langchain() -> None:
+    compile(LANGCHAIN, "application.py", "exec")
+    pytest.importorskip("langchain_community")
+    assert run_python(LANGCHAIN.replace("model.gguf", str(default_model()))).strip()
+
+
+def test_an_attachment_shows_what_it_does(llm: Any) -> None:
+    with attach(llm, Params(), trim=True) as handle:
+        text_of(llm(PROMPT, max_tokens=3))
+        assert repr(handle) == f"<Attachment to {llm!r}: trim=True; 1 texts, 3 tokens, 0 loops>"
+        handle.params = Params(lz_penalty=0.2, history="all")
+        assert "lz_penalty=0.2, history='all', trim=True;" in repr(handle)
+        handle.params, handle.trim = Params(), False
+        assert "all penalties off;" in repr(handle)
+        handle.params = Params(dry_multiplier=1.0, dry_breakers=range(300))  # type: ignore[arg-type]
+        assert "dry_multiplier=1.0, dry_breakers=(300 tokens);" in repr(handle)
+        with pytest.warns(UserWarning, match="switch no penalty on"):
+            handle.params = Params(history="all")
+        with pytest.raises(TypeError, match="params must be a Params, got None"):
+            handle.params = None  # type: ignore[assignment]
+
+
 def test_attach_refuses_what_it_cannot_attach_to(llm: Any) -> None:
-    with pytest.raises(ValueError, match=r"must be a llama_cpp\.Llama, got str"):
+    with pytest.raises(TypeError, match=r"must be a llama_cpp\.Llama, got str"):
         attach("model.gguf")
     handle = attach(llm)
     assert handle.params == LZ
@@ -183,8 +377,10 @@ def test_attach_refuses_what_it_cannot_attach_to(llm: Any) -> None:
         attach(llm)
     with pytest.raises(ValueError, match="temperature"):
         handle.params = Params(temperature=0.0)
-    with pytest.raises(ValueError, match="trim must be True or False, got 1"):
+    with pytest.raises(TypeError, match="trim must be True or False, got 1"):
         handle.trim = 1  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="loop_finish_reason must be one of stop, length, repetition, got 'loop'"):
+        handle.loop_finish_reason = "loop"  # type: ignore[assignment]
     handle.detach()
     handle.detach()
     attach(llm).detach()
@@ -285,7 +481,7 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
         ({"dry_breakers": "ab"}, "dry_breakers must be a sequence of token ids and strings, got 'ab'"),
         ({"dry_breakers": None}, "dry_breakers must be a sequence of token ids and strings, got None"),
         ({"exempt": "ab"}, "exempt must be a sequence of token ids and strings, got 'ab'"),
-        ({"dry_breakers": [""]}, "not empty, got ''"),
+        ({"dry_breakers": [""]}, "non-empty strings, got ''"),
         ({"dry_breakers": [4096]}, "dry_breakers must be tokens below 4096"),
         ({"logit_bias": {"5": 1.0}}, "logit_bias takes token ids, got '5'"),
         ({"logit_bias": {4096: 1.0}}, "logit_bias must be tokens below 4096"),
@@ -308,14 +504,32 @@ def test_settings_hold_from_the_next_text_on(llm: Any) -> None:
         assert handle.stats.tokens == 300
 
 
-def test_a_model_can_be_pickled() -> None:
-    import pickle
-
-    model = new(LZLlama, lz_penalty=0.3, history="all")
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+@pytest.mark.parametrize("kind", [LZLlama, llama_cpp.Llama])
+def test_a_model_can_be_copied_and_pickled(kind: Any, copied: Any) -> None:
+    """A plain Llama can; after `attach` pickle found no class, and a deep copy failed at its first call."""
+    settings: dict[str, Any] = {"lz_penalty": 0.3, "history": "all", "loop_finish_reason": "length"}
+    model = new(kind, **(settings if kind is LZLlama else {}))
+    handle = model.lz if kind is LZLlama else attach(model, **settings)
     text = text_of(model(LOOPING, max_tokens=40, temperature=0.0))
-    copy = pickle.loads(pickle.dumps(model))
-    assert copy.lz.params == model.lz.params
-    assert text_of(copy(LOOPING, max_tokens=40, temperature=0.0)) == text
+    twin = copied(model)
+    assert isinstance(twin, kind)
+    assert (twin.lz.params, twin.lz.loop_finish_reason) == (handle.params, "length")
+    assert twin.lz is not handle
+    assert text_of(twin(LOOPING, max_tokens=40, temperature=0.0)) == text
+    assert twin.lz._unseeded  # what was drawn for the last text is not its seed
+    if kind is not LZLlama:
+        for each in (model, twin):
+            each.lz.detach()
+            assert type(each) is llama_cpp.Llama
+    for each in (model, twin):
+        each.close()
+
+
+def test_a_model_without_a_penalty_is_pickled_without_a_warning() -> None:
+    model = new(LZLlama, lz_penalty=0.0, history="all")
+    assert pickle.loads(pickle.dumps(model)).lz.params == model.lz.params
+    model.close()
 
 
 def test_logprobs_stop_and_criteria(llm: Any) -> None:
@@ -343,7 +557,7 @@ def test_a_looping_text_ends(llm: Any) -> None:
         loop = handle.stats.last_loop
         assert loop is not None
         assert handle.stats.loops == 1
-        assert whole["choices"][0]["finish_reason"] == "repetition"
+        assert whole["choices"][0]["finish_reason"] == "stop"
         assert whole["usage"]["completion_tokens"] == loop.start + loop.period * loop.count < 300
         prompt = llm.tokenize(LOOPING.encode(), add_bos=False)
         made = list(llm.generate(prompt, temp=0.0))  # ends by itself
@@ -354,13 +568,13 @@ def test_a_looping_text_ends(llm: Any) -> None:
 
         streamed_chunks = list(llm(LOOPING, max_tokens=300, temperature=0.0, stream=True))
         assert streamed(streamed_chunks) == text_of(whole)
-        assert streamed_chunks[-1]["choices"][0]["finish_reason"] == "repetition"
+        assert streamed_chunks[-1]["choices"][0]["finish_reason"] == "stop"
 
         cut = llm(LOOPING, max_tokens=300, temperature=0.0, trim=True, echo=True)
         kept = llm.detokenize(made[: loop.start + loop.period], prev_tokens=prompt).decode()
         assert text_of(cut) == LOOPING + kept
         assert text_of(whole).startswith(kept)
-        assert cut["choices"][0]["finish_reason"] == "repetition"
+        assert cut["choices"][0]["finish_reason"] == "stop"
 
         handle.params = LZ
         assert llm(LOOPING, max_tokens=300, temperature=0.0)["choices"][0]["finish_reason"] == "length"
@@ -368,7 +582,7 @@ def test_a_looping_text_ends(llm: Any) -> None:
 
 
 def test_chats_and_lzllama_say_so_too(llm: Any) -> None:
-    ours = {"repetition_detection": DETECTION, "lz_penalty": 0.0}
+    ours = {"repetition_detection": DETECTION, "lz_penalty": 0.0, "loop_finish_reason": "repetition"}
     question = [{"role": "user", "content": LOOPING}]
     model = new(LZLlama, **ours)
     answer = model.create_chat_completion(question, temperature=0.0, max_tokens=400)
@@ -385,6 +599,18 @@ def test_chats_and_lzllama_say_so_too(llm: Any) -> None:
         assert llm(LOOPING, temperature=0.0, max_tokens=300, **ours)["choices"][0]["finish_reason"] == "repetition"
 
 
+def test_the_finish_reason_is_one_of_openais_unless_asked(llm: Any) -> None:
+    """Clients that check it against OpenAI's values, llama_cpp.server among them, failed at "repetition"."""
+    with attach(llm, STOPPING) as handle:
+        for reason in ("stop", "length", "repetition"):
+            whole = llm(LOOPING, max_tokens=300, temperature=0.0, loop_finish_reason=reason)
+            assert whole["choices"][0]["finish_reason"] == reason
+        assert handle.stats.loops == 3
+        assert llm(LOOPING, max_tokens=300, temperature=0.0)["choices"][0]["finish_reason"] == "stop"
+        handle.loop_finish_reason = "repetition"
+        assert llm(LOOPING, max_tokens=300, temperature=0.0)["choices"][0]["finish_reason"] == "repetition"
+
+
 def test_trimmed_logprobs_fit_the_text() -> None:
     model = new(LZLlama, lz_penalty=0.0, repetition_detection=DETECTION, trim=True, logits_all=True)
     cut = model(LOOPING, temperature=0.0, max_tokens=300, logprobs=1)
@@ -396,7 +622,7 @@ def test_trimmed_logprobs_fit_the_text() -> None:
 
 
 def test_other_reasons_keep_their_name(llm: Any) -> None:
-    with attach(llm, STOPPING) as handle:
+    with attach(llm, STOPPING, loop_finish_reason="repetition") as handle:
         llm(LOOPING, max_tokens=300, temperature=0.0)
         loop = handle.stats.last_loop
         assert loop is not None

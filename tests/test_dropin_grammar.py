@@ -29,11 +29,11 @@ def grammar_of(source: str) -> Any:
     return llama_cpp.LlamaGrammar.from_string(source, verbose=False)
 
 
-def common_sampler(llm: Any, prompt: list[int], source: str, links: Any, n: int) -> tuple[list[int], int]:
+def common_sampler(llm: Any, prompt: list[int], source: str, samplers: Any, n: int) -> tuple[list[int], int]:
     """`common_sampler_sample` of llama.cpp (common/sampling.cpp, grammar_first = false), in the same calls."""
     chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-    for link in links():
-        llama_cpp.llama_sampler_chain_add(chain, link)
+    for sampler in samplers():
+        llama_cpp.llama_sampler_chain_add(chain, sampler)
     grammar = llama_cpp.llama_sampler_init_grammar(llm._model.vocab, source.encode(), b"root")
     data = (llama_cpp.llama_token_data * llm.n_vocab())()
 
@@ -76,7 +76,7 @@ def common_sampler(llm: Any, prompt: list[int], source: str, links: Any, n: int)
 def test_fast_grammar_is_common_sampler(llm: Any, temperature: float, top_k: int) -> None:
     prompt = llm.tokenize(b"The king said:", add_bos=False)
 
-    def links() -> list[Any]:
+    def samplers() -> list[Any]:
         first = [llama.penalties_sampler(Sampler(llm.n_vocab(), LZ))]
         if temperature == 0.0:
             return [*first, llama_cpp.llama_sampler_init_greedy()]
@@ -89,7 +89,7 @@ def test_fast_grammar_is_common_sampler(llm: Any, temperature: float, top_k: int
             llama_cpp.llama_sampler_init_dist(9),
         ]
 
-    expected, refused = common_sampler(llm, prompt, JSON, links, 60)
+    expected, refused = common_sampler(llm, prompt, JSON, samplers, 60)
     assert refused
     llm.reset()
     with attach(llm, LZ, fast_grammar=True) as handle:

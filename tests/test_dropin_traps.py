@@ -87,7 +87,7 @@ def test_python_processors_keep_their_place() -> None:
         from llama_cpp._internals import LlamaSampler
         from applications import penalty_arguments
 
-        for before in (True, False):  # the custom sampler before or after our link
+        for before in (True, False):  # the custom sampler before or after ours
             chain = LlamaSampler()
             calls = []
             if before:

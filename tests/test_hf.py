@@ -1,5 +1,6 @@
 """The logits processor for transformers: the bits of `Sampler.process`, in every mode of ``generate``."""
 
+import inspect
 import json
 import re
 import subprocess
@@ -126,7 +127,10 @@ def test_float32_rows_get_the_bits_of_process(data: st.DataObject) -> None:
     scope = {"pad_token_id": PAD} if everything else {"prompt_length": longest}
     after = torch.from_numpy(before.copy())
     tensor = torch.tensor(ids, dtype=torch.int64).reshape(n_rows, longest + length)
-    assert LZLogitsProcessor(params, **scope)(tensor, after) is after
+    copied = LZLogitsProcessor(params, **scope)(tensor, after)
+    assert same_bits(after, before)  # no processor changes what it is given, unless it is told to
+    assert LZLogitsProcessor(params, **scope, inplace=True)(tensor, after) is after
+    assert same_bits(after, copied)
     for row in range(n_rows):
         assert same_bits(after[row], processed(params, prompts[row], texts[row], before[row]))
 
@@ -173,7 +177,7 @@ def test_other_dtypes_are_the_float32_result_rounded(dtype: str, device: str) ->
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(0, 50, (3, 80), generator=generator)
     before = (3 * torch.randn(3, 100, generator=generator)).to(kind)
-    processor = LZLogitsProcessor(**ALL_PENALTIES, history="all")
+    processor = LZLogitsProcessor(**ALL_PENALTIES, history="all", inplace=True)
     after = before.clone().to(device)
     assert processor(ids.to(device), after) is after
     assert torch.equal(after.cpu(), processor(ids, before.float()).to(kind))
@@ -203,7 +207,7 @@ def test_a_view_with_strides_and_other_integers() -> None:
     logits = torch.randn(1, 4, 50, generator=torch.Generator().manual_seed(1))
     whole = logits.clone()
     ids = torch.tensor([[1, 2, 3, 1, 2, 3, 1, 2]], dtype=torch.int32)
-    processor = LZLogitsProcessor(lz_buffer=2, lz_penalty=1.0, history="all")
+    processor = LZLogitsProcessor(lz_buffer=2, lz_penalty=1.0, history="all", inplace=True)
     processor(ids, whole[:, 2, :])
     assert torch.equal(whole[:, [0, 1, 3]], logits[:, [0, 1, 3]])
     assert same_bits(whole[0, 2], processed(processor.params, ids[0].tolist(), [], logits[0, 2].numpy()))
@@ -212,9 +216,9 @@ def test_a_view_with_strides_and_other_integers() -> None:
 def test_inplace() -> None:
     ids, row = torch.tensor([[1, 1]]), torch.zeros(1, 4)
     arguments: dict[str, Any] = {"lz_penalty": 0, "presence_penalty": 1.0, "history": "all"}
-    assert LZLogitsProcessor(**arguments, inplace=False)(ids, row)[0].tolist() == [0, -1, 0, 0]
-    assert row.tolist() == [[0, 0, 0, 0]]
-    assert LZLogitsProcessor(**arguments)(ids, row) is row
+    assert LZLogitsProcessor(**arguments)(ids, row)[0].tolist() == [0, -1, 0, 0]
+    assert row.tolist() == [[0, 0, 0, 0]]  # no processor of transformers changes what it is given either
+    assert LZLogitsProcessor(**arguments, inplace=True)(ids, row) is row
     assert row.tolist() == [[0, -1, 0, 0]]
 
 
@@ -524,7 +528,7 @@ def test_output_logits(inplace: bool) -> None:
 )
 def test_what_generate_does_is_refused(setting: dict[str, Any]) -> None:
     (name, value), *_ = setting.items()
-    message = f"penalties only and generate() does the rest: leave out {name}={value!r}"
+    message = f"penalties and logit_bias only and generate() does the rest: leave out {name}={value!r}"
     for arguments in (setting, {"params": Params(**setting)}):
         with pytest.raises(ValueError, match=re.escape(message)):
             LZLogitsProcessor(**arguments)
@@ -533,16 +537,28 @@ def test_what_generate_does_is_refused(setting: dict[str, Any]) -> None:
 def test_bad_arguments() -> None:
     for arguments, message in (
         ({"params": {"lz_penalty": 1}}, "params must be a Params"),
-        ({"params": Params(), "lz_penalty": 0.2}, "not both: got lz_penalty"),
         ({"lz_penalty": -1}, "lz_penalty must be at least 0, got -1"),
         ({"prompt_length": -1}, "prompt_length must be from 0"),
+        ({"repetition_detection": {"max_pattern_size": 8, "min_count": 8}}, "cannot end a text: leave out repetition"),
         ({"prompt_length": 5, "history": "all"}, "prompt_length=5 has no meaning"),
         ({"pad_token_id": "0"}, "pad_token_id must be an integer"),
     ):
         with pytest.raises(ValueError, match=message):
             LZLogitsProcessor(**arguments)
-    with pytest.raises(TypeError, match="lz_strength"):
-        LZLogitsProcessor(lz_strength=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'lz_penalti'; did you mean 'lz_penalty'"):
+        LZLogitsProcessor(lz_penalti=1)
+
+
+def test_settings_are_those_of_attach() -> None:
+    assert LZLogitsProcessor().params == Params(lz_penalty=0.15)
+    assert LZLogitsProcessor(history="all").params == Params(lz_penalty=0.15, history="all")
+    assert LZLogitsProcessor(Params(lz_penalty=0.3), lz_window=16).params == Params(lz_penalty=0.3, lz_window=16)
+    with pytest.warns(UserWarning, match="switch no penalty on"):
+        LZLogitsProcessor(Params(history="all"))
+    shown = inspect.signature(LZLogitsProcessor).parameters
+    assert shown["lz_penalty"].default == 0.15
+    assert (shown["inplace"].default, shown["history"].default) == (False, "generated")
+    assert not {"keywords", "penalties", "temperature"} & set(shown)
 
 
 def test_bad_calls() -> None:

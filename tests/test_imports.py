@@ -27,25 +27,95 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def test_import_loads_numpy_and_nothing_heavier() -> None:
-    code = "import sys, json; import lzsampler; print(json.dumps(sorted(sys.modules)))"
+def modules_after(code: str) -> set[str]:
+    code = f"import sys, json; {code}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
-    assert {"lzsampler", "numpy"} <= loaded
-    assert not loaded & {"click", "llama_cpp", "torch", "transformers", "scipy", "cffi", "pycparser", "ctypeslib"}
-    inside = {name for name in json.loads(done.stdout) if name.startswith("lzsampler.")}
+    return set(json.loads(done.stdout))
+
+
+def test_import_loads_next_to_nothing() -> None:
+    loaded = modules_after("import lzsampler")
+    assert {name for name in loaded if name.startswith("lzsampler.")} == {
+        "lzsampler._ffi", "lzsampler._ffi.lib", "lzsampler.errors"
+    }  # fmt: skip
+    assert "numpy" not in loaded
+
+
+def test_a_sampler_loads_numpy_and_nothing_heavier() -> None:
+    loaded = modules_after("from lzsampler import Params, Sampler")
+    packages = {name.partition(".")[0] for name in loaded}
+    assert "numpy" in packages
+    assert not packages & {"click", "llama_cpp", "torch", "transformers", "scipy", "cffi", "pycparser", "ctypeslib"}
+    inside = {name for name in loaded if name.startswith("lzsampler.")}
     core = ("_check", "_ffi", "_ffi.lib", "errors", "params", "sampler")
     assert inside == {f"lzsampler.{name}" for name in core}
 
 
 def test_exports_are_pinned() -> None:
-    classes = ["STOP_ON_LOOP", "Loop", "LzsError", "Params", "RepetitionDetection", "Report", "Results", "Rules"]
-    functions = ["audit", "audit_files", "evaluate", "lz_bits", "sequence_seed"]
-    assert lzsampler.__all__ == [*classes, "Sampler", "__version__", *functions]
+    classes = ["Loop", "LzsError", "Model", "Params", "RepetitionDetection", "Report", "Results", "Rules", "Sampler"]
+    functions = [
+        "attach",
+        "audit",
+        "audit_files",
+        "audit_texts",
+        "compare",
+        "evaluate",
+        "generate",
+        "lz_bits",
+        "sequence_seed",
+    ]
+    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
+    assert set(lzsampler.__all__) <= set(dir(lzsampler))
     assert issubclass(lzsampler.LzsError, RuntimeError)
     with pytest.raises(AttributeError, match="module 'lzsampler' has no attribute 'audits'"):
         _ = lzsampler.audits
+
+
+def run(code: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+
+
+def test_without_llama_cpp_every_name_can_be_looked_up_and_says_what_to_install() -> None:
+    """`hasattr`, `inspect.getmembers` and an import of all names raised LzsError."""
+    done = run("""
+import inspect, sys
+sys.modules["llama_cpp"] = None
+import lzsampler
+from lzsampler import *
+from lzsampler import attach
+assert all(hasattr(lzsampler, name) for name in dir(lzsampler))
+assert {"attach", "evaluate", "audit"} <= {name for name, _ in inspect.getmembers(lzsampler)}
+assert not audit("abc " * 9).looping and Results.__name__ == "Results"
+for name in ("Model", "attach", "evaluate", "generate"):
+    try:
+        getattr(lzsampler, name)("model.gguf")
+    except ImportError as error:
+        assert isinstance(error, LzsError)
+        print(error)
+for statement in ("from lzsampler.llama import attach", "import lzsampler.llama.dropin"):
+    try:
+        exec(statement)
+    except ImportError as error:
+        print(error)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == 'llama-cpp-python is needed for this: pip install "lzsampler[llama]"\n' * 6
+
+
+def test_without_the_extension_one_line_says_what_to_run(tmp_path: Path) -> None:
+    """A checkout shadows an installed lzsampler: the error was "No module named 'lzsampler._ffi'"."""
+    package = tmp_path / "lzsampler"
+    package.mkdir()
+    for path in (ROOT / "lzsampler").glob("*.py"):
+        (package / path.name).write_bytes(path.read_bytes())
+    done = run(
+        f"import sys; sys.meta_path[:] = sys.meta_path[-3:]; sys.path[:0] = [{str(tmp_path)!r}]; import lzsampler"
+    )
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: the C extension of lzsampler is not built in {tmp_path}: run `pip install -e .` there, "
+        "or start Python in another folder to use the lzsampler that is installed"
+    )
 
 
 def test_versions_agree() -> None:
@@ -101,10 +171,10 @@ def test_without_torch_one_sentence_says_what_to_install(tmp_path: Path) -> None
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         return done.stderr.splitlines()[-1]
 
-    message = 'LzsError: torch and transformers are needed for this: pip install "lzsampler[hf]"'
+    message = 'MissingExtra: torch and transformers are needed for this: pip install "lzsampler[hf]"'
     assert error("sys.modules['torch'] = None") == f"lzsampler.errors.{message}"
     (tmp_path / "torch.py").write_text("import no_such_library\n")
-    broken = "LzsError: torch does not load: No module named 'no_such_library'"
+    broken = "MissingExtra: torch does not load: No module named 'no_such_library'"
     assert error(f"sys.path.insert(0, {str(tmp_path)!r})") == f"lzsampler.errors.{broken}"
 
 

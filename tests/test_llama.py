@@ -60,8 +60,8 @@ class Candidates:
         return int(self.array.data[self.array.selected].id)
 
 
-def link(kind: str, n_vocab: int, params: Params, history: Sequence[int] = ()) -> Any:
-    """A link whose sampler has accepted `history`."""
+def chain_sampler(kind: str, n_vocab: int, params: Params, history: Sequence[int] = ()) -> Any:
+    """A chain sampler of ours that has accepted `history`."""
     source = Sampler(n_vocab, params)
     for token in history:
         source.accept(token)
@@ -143,10 +143,10 @@ def test_truncation_is_llamas(name: str, row: Logits, params: Params) -> None:
     theirs = Candidates.full(row).apply(*llama_stages(params)).probabilities()
     ids, probabilities = Sampler(len(row), params).distribution(row)
     assert_same(dict(zip(ids.tolist(), probabilities.tolist(), strict=True)), theirs)
-    through_link = Candidates.full(row).apply(link("sampler", len(row), params))
-    assert_same(through_link.probabilities(), theirs)
-    assert_same({token: p for token, _, p in through_link.rows()}, theirs)
-    assert through_link.token == Sampler(len(row), params).sample(row)
+    through_llama = Candidates.full(row).apply(chain_sampler("sampler", len(row), params))
+    assert_same(through_llama.probabilities(), theirs)
+    assert_same({token: p for token, _, p in through_llama.rows()}, theirs)
+    assert through_llama.token == Sampler(len(row), params).sample(row)
 
 
 @pytest.mark.parametrize("window", [1, 5, 64, 1000])
@@ -168,7 +168,7 @@ def test_penalties_are_llamas(window: int, repeat: float, frequency: float, pres
             penalty_window=window,
         )
         theirs = Candidates.full(row).apply(penalties)
-        ours = Candidates.full(row).apply(link("penalties", n_vocab, params, history))
+        ours = Candidates.full(row).apply(chain_sampler("penalties", n_vocab, params, history))
         np.testing.assert_allclose([r[1] for r in ours.rows()], [r[1] for r in theirs.rows()], rtol=1e-6, atol=1e-5)
         assert_same(ours.probabilities(), theirs.probabilities())
 
@@ -208,7 +208,9 @@ CASES: list[tuple[dict[str, Any], dict[int, float]]] = [
 
 @pytest.mark.parametrize(("fields", "expected"), CASES, ids=str)
 def test_test_sampling_truncation(fields: dict[str, Any], expected: dict[int, float]) -> None:
-    assert_same(Candidates.full(log_row(BASE)).apply(link("sampler", 4, Params(**fields))).probabilities(), expected)
+    assert_same(
+        Candidates.full(log_row(BASE)).apply(chain_sampler("sampler", 4, Params(**fields))).probabilities(), expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ def test_test_sampling_penalties(history: list[int], expected: Sequence[float], 
     params = Params(
         repetition_penalty=repeat, frequency_penalty=both, presence_penalty=both, penalty_window=len(history)
     )
-    got = Candidates.full(log_row([0.2] * 5)).apply(link("penalties", 5, params, history)).probabilities()
+    got = Candidates.full(log_row([0.2] * 5)).apply(chain_sampler("penalties", 5, params, history)).probabilities()
     assert [got[t] for t in range(5)] == pytest.approx(expected, abs=1e-5)
 
 
@@ -249,7 +251,7 @@ def test_test_sampling_queues(order: str, top_k: int, top_p: float, min_p: float
     ours, theirs = Candidates.full(row), Candidates.full(row)
     for stage in order:
         params = {"k": Params(top_k=top_k), "p": Params(top_p=top_p), "m": Params(min_p=min_p)}[stage]
-        ours.apply(link("sampler", n, params))
+        ours.apply(chain_sampler("sampler", n, params))
         theirs.apply(*llama_stages(params)[1:])
         # token 0 is at -inf: llama.cpp leaves it in a list that nothing truncates, we never do
         assert {r[0] for r in ours.rows()} == {r[0] for r in theirs.rows()} - {0}
@@ -290,7 +292,7 @@ def test_penalties_find_tokens_by_id(arrangement: str) -> None:
     assert not (got.array.sorted and touched)
 
 
-def test_sampler_link_on_truncated_and_reordered_arrays() -> None:
+def test_a_chain_sampler_on_truncated_and_reordered_arrays() -> None:
     rng = np.random.default_rng(6)
     row = rng.normal(0, 2, 500).astype(np.float32)
     for order in (rng.permutation(500), rng.permutation(500)[:77], np.array([123])):
@@ -354,7 +356,7 @@ def test_the_host_always_has_a_finite_logit_and_the_sampler_a_selection(kind: st
     ]
     for values, message in rows:
         candidates = Candidates(range(8), values)
-        made = link(kind, 8, strong, history)
+        made = chain_sampler(kind, 8, strong, history)
         llama_cpp.llama_sampler_apply(made, ctypes.byref(candidates.array))
         logits = [logit for _, logit, _ in candidates.rows()]
         if any(v > -math.inf for v in values):
@@ -371,7 +373,7 @@ def test_the_host_always_has_a_finite_logit_and_the_sampler_a_selection(kind: st
 
 
 def test_an_unknown_token_is_reported() -> None:
-    made = link("sampler", 4, Params())
+    made = chain_sampler("sampler", 4, Params())
     candidates = Candidates([1, 99], [0.0, 5.0])
     llama_cpp.llama_sampler_apply(made, ctypes.byref(candidates.array))
     assert candidates.token == 99  # the host's own best: it knows that token
@@ -384,7 +386,8 @@ def test_an_unknown_token_is_reported() -> None:
 def test_an_unknown_layout_is_refused() -> None:
     names = ("llama_token_data", "llama_token_data_array", "llama_sampler", "llama_sampler_i", "llama_batch")
     binding = SimpleNamespace(__version__="9.9", **{name: getattr(llama_cpp, name) for name in names})
-    the_binding._check_binding(binding)
+    with pytest.warns(UserWarning, match="9.9 is newer than 0.3.36, the newest that this lzsampler was tested with"):
+        the_binding._check_binding(binding)
 
     class Wider(ctypes.Structure):
         _fields_ = (("id", ctypes.c_int64), ("logit", ctypes.c_float), ("p", ctypes.c_float))
@@ -402,6 +405,18 @@ def test_an_old_version_is_refused_in_one_sentence(version: str) -> None:
     with pytest.raises(LzsError) as error:
         the_binding._check_binding(SimpleNamespace(__version__=version))
     assert str(error.value) == f"llama-cpp-python {version} is too old: lzsampler needs 0.3.17 or newer"
+
+
+@pytest.mark.parametrize("version", ["0.3.17", "0.3.36", "0.3.36+cu121"])
+def test_a_tested_version_is_taken_without_a_word(version: str) -> None:
+    binding = SimpleNamespace(**vars(llama_cpp))
+    binding.__version__ = version
+    the_binding._check_binding(binding)  # a warning would be an error here
+
+
+def test_what_is_refused_is_an_import_error() -> None:
+    with pytest.raises(ImportError, match="too old"):
+        the_binding._check_binding(SimpleNamespace(__version__="0.3.16"))
 
 
 # ---- a real model ----
@@ -428,7 +443,7 @@ def fast_path(llm: Any, prompt: list[int], params: Params, n: int) -> list[int]:
     return tokens
 
 
-def test_a_chain_with_our_link_gives_the_fast_path(llm: Any) -> None:
+def test_a_chain_with_our_sampler_gives_the_fast_path(llm: Any) -> None:
     prompt = llm.tokenize(b"The children, full of pity, at once took", add_bos=False)
     for params in (
         Params(temperature=0.0),
@@ -442,8 +457,8 @@ def test_a_chain_with_our_link_gives_the_fast_path(llm: Any) -> None:
         source.prime(prompt)
         assert by_chain(llm, prompt, [llama.pipeline_sampler(source)], 100) == fast
         if params.temperature == 0:
-            links = [llama.penalties_sampler(source), llama_cpp.llama_sampler_init_greedy()]
-            assert by_chain(llm, prompt, links, 100) == fast
+            samplers = [llama.penalties_sampler(source), llama_cpp.llama_sampler_init_greedy()]
+            assert by_chain(llm, prompt, samplers, 100) == fast
 
 
 def test_without_penalties_greedy_is_llamas(llm: Any) -> None:
@@ -458,7 +473,7 @@ def test_exempt_ids(llm: Any) -> None:
     assert set(newline) <= set(llama.exempt_ids(llm, ["\n", "<think>"]))
     with pytest.raises(ValueError, match="list of strings"):
         llama.exempt_ids(llm, "\n")
-    with pytest.raises(ValueError, match="not empty, got ''"):
+    with pytest.raises(ValueError, match="non-empty strings, got ''"):
         llama.exempt_ids(llm, ["a", ""])
     with pytest.raises(ValueError, match=r"llm must be a llama_cpp\.Llama, got None"):
         llama.exempt_ids(None, ["a"])

@@ -4,13 +4,26 @@ import dataclasses
 import json
 import math
 import re
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 
 from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
-from lzsampler.params import from_json, to_json
+from lzsampler.params import (
+    PENALTIES,
+    PENALTY_FIELDS,
+    SAMPLING_FIELDS,
+    Penalty,
+    PenaltySettings,
+    changed,
+    from_json,
+    penalties_from,
+    reach,
+    to_json,
+)
+from samplers import after
 
 DEFAULTS = {
     "lz_penalty": 0.0,
@@ -43,8 +56,18 @@ DEFAULTS = {
     "pick": "race",
     "repetition_detection": None,
 }
-PENALTIES = ["lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty"]
-REALS = [*PENALTIES, "dry_multiplier", "dry_base", "temperature", "top_p", "min_p"]
+REALS = [
+    "lz_penalty",
+    "repetition_penalty",
+    "frequency_penalty",
+    "presence_penalty",
+    "dry_multiplier",
+    "dry_base",
+    "temperature",
+    "top_p",
+    "min_p",
+]
+METHODS = {f"{name}_penalty": f"{name}_method" for name in ("repetition", "frequency", "presence")}
 INTEGERS = ["lz_window", "lz_buffer", "penalty_window", "dry_allowed_length", "top_k", "seed"]
 TOKENS = ["exempt", "dry_breakers", "logit_bias"]
 NAMES = ["lz_formula", "repetition_method", "frequency_method", "presence_method", "history", "ties", "pick"]
@@ -94,13 +117,131 @@ def refuses(field: str, value: Any, **others: Any) -> None:
 @pytest.mark.parametrize("field", REALS)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan"), "1", None, True, [1.0], 1j])
 def test_reals(field: str, value: Any) -> None:
-    refuses(field, value)
+    if value is not None or field not in METHODS:
+        refuses(field, value)
 
 
 @pytest.mark.parametrize("field", INTEGERS)
 @pytest.mark.parametrize("value", [-1, 2**64, 3.0, math.nan, "1", None, True, [64]])
 def test_integers(field: str, value: Any) -> None:
-    refuses(field, value)
+    if value is not None or field != "lz_buffer":
+        refuses(field, value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"lz_penalty": "1"},
+        {"lz_window": 3.0},
+        {"sign_aware": 1},
+        {"exempt": 5},
+        {"exempt": ["a"]},
+        {"dry_breakers": [1.5]},
+        {"logit_bias": "ab"},
+        {"logit_bias": {"1": 5}},
+        {"logit_bias": [1]},
+        {"repetition_detection": "yes"},
+    ],
+)
+def test_a_wrong_type_is_a_type_error(fields: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        Params(**fields)
+
+
+# ---- None: the value that goes with another field ----
+
+
+@pytest.mark.parametrize("penalty", METHODS)
+@pytest.mark.parametrize("method", ["multiplicative", "subtractive"])
+def test_a_method_alone_switches_nothing_on(penalty: str, method: Any) -> None:
+    """`Params(repetition_method="subtractive")` subtracted 1 from the logit of every token seen."""
+    for fields in ({}, {penalty: None}):
+        params = Params(**{METHODS[penalty]: method, **fields})
+        assert getattr(params, penalty) == (1 if method == "multiplicative" and penalty == "repetition_penalty" else 0)
+        assert len(after(8, params, [1, 2, 3]).edits()[0]) == 0
+        assert replace(params, temperature=0.5) == Params(**{METHODS[penalty]: method}, temperature=0.5)
+
+
+def test_the_buffer_fits_the_window() -> None:
+    """`Params(lz_window=16)` was refused for a buffer that nobody had given."""
+    for window, buffer in ((2, 1), (16, 15), (32, 31), (33, 32), (512, 32)):
+        assert Params(lz_window=window).lz_buffer == buffer
+    with pytest.raises(ValueError, match=r"^lz_buffer must be below lz_window \(16\), got 32$"):
+        Params(lz_window=16, lz_buffer=32)
+
+
+def test_changed_fits_what_was_not_given() -> None:
+    assert changed(Params(), {"lz_window": 16}) == Params(lz_window=16)
+    assert changed(Params(lz_window=16), {"lz_window": 512}) == Params()
+    assert changed(Params(lz_buffer=4), {"lz_window": 64}) == Params(lz_window=64, lz_buffer=4)
+    assert changed(Params(), {"repetition_method": "subtractive"}) == Params(repetition_method="subtractive")
+    kept = changed(Params(repetition_penalty=1.2), {"repetition_method": "subtractive"})
+    assert kept == Params(repetition_penalty=1.2, repetition_method="subtractive")
+    with pytest.raises(ValueError, match="lz_buffer must be below lz_window"):
+        changed(Params(lz_buffer=20), {"lz_window": 16})
+
+
+# ---- the table of penalties ----
+
+ON: dict[str, dict[str, Any]] = {
+    "lz": {"lz_penalty": 0.15, "lz_window": 300},
+    "repetition": {"repetition_penalty": 1.1, "penalty_window": 40},
+    "frequency": {"frequency_penalty": 0.1, "penalty_window": 50},
+    "presence": {"presence_penalty": -0.1},
+    "dry": {"dry_multiplier": 0.8, "dry_penalty_last_n": 70},
+}
+
+
+def test_the_table_has_every_field_of_a_penalty() -> None:
+    shared = {"penalty_window", "history", "exempt", "sign_aware", "dry_breakers", "logit_bias", "repetition_detection"}
+    owned = [field for penalty in PENALTIES for field in penalty.fields]
+    assert len(owned) == len(set(owned))
+    assert {*owned, *shared, *SAMPLING_FIELDS} == DEFAULTS.keys()
+    assert {*owned, *shared} == set(PENALTY_FIELDS)
+    types, keywords = get_type_hints(Params), get_type_hints(PenaltySettings)
+    assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in ("exempt", "dry_breakers")}
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)
+def test_the_table_says_what_is_on_and_how_far_it_looks(penalty: Penalty) -> None:
+    on = Params(**ON[penalty.name])
+    assert [row.name for row in PENALTIES if row.is_on(on)] == [penalty.name]
+    expected = {"lz": 300, "repetition": 40, "frequency": 50, "presence": 2**31 - 1, "dry": 70}[penalty.name]
+    assert reach(on) == expected
+    assert (reach(Params()), reach(Params(dry_multiplier=1.0))) == (0, 131072)
+    assert after(8, on, [1, 2, 3] * 20).edits()[0].size
+    assert not after(8, Params(), [1, 2, 3] * 20).edits()[0].size
+
+
+def test_hosts_share_one_rule_for_their_settings() -> None:
+    def made(params: Any = None, **settings: Any) -> Params:
+        return penalties_from("attach", params, settings, ("params", "trim"))
+
+    assert made() == Params(lz_penalty=0.15)
+    assert made(history="all", lz_window=16) == Params(lz_penalty=0.15, history="all", lz_window=16)
+    assert made(lz_penalty=0.0) == made(Params()) == Params()
+    assert made(Params(lz_penalty=0.3, exempt=(1,)), exempt=[2]) == Params(lz_penalty=0.3, exempt=(2,))
+    assert made(Params(history="all"), lz_penalty=0.0) == Params(history="all")
+    with pytest.raises(TypeError, match=r"params must be a Params, got 0\.3"):
+        made(0.3)
+    for name, message in (
+        ("lz_penalti", "; did you mean 'lz_penalty'?"),
+        ("trimm", "; did you mean 'trim'?"),
+        ("x", ""),
+    ):
+        with pytest.raises(TypeError) as error:
+            made(**{name: 1})
+        assert str(error.value) == f"attach() got an unexpected keyword argument {name!r}{message}"
+
+
+def test_settings_that_do_nothing_are_told() -> None:
+    """`attach(llm, Params(history="all"))` attached nothing, without a word."""
+    with pytest.warns(UserWarning, match="^these params set penalty_window, history but switch no penalty on"):
+        penalties_from("attach", Params(history="all", penalty_window=8), {}, ())
+    for params in (Params(), Params(temperature=0.5), Params(history="all", lz_penalty=0.1)):
+        penalties_from("attach", params, {}, ())  # a warning would be an error
+    penalties_from("attach", Params(exempt=(1,), logit_bias={1: 1.0}), {}, ())
+    penalties_from("attach", Params(lz_window=64, repetition_detection=STOP_ON_LOOP), {}, ())
 
 
 @pytest.mark.parametrize("field", NAMES)

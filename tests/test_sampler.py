@@ -410,9 +410,10 @@ def test_process_refuses_an_out_that_will_not_do() -> None:
     locked = np.zeros(5, np.float32)
     locked.flags.writeable = False
     bad: list[tuple[Any, str]] = [
-        (np.zeros(5), "out must be float32, got float64"),
+        (np.zeros(5), "out must be a numpy array of float32, got float64"),
         (np.zeros(4, np.float32), r"out must have shape \(5,\)"),
-        ([0.0] * 5, "out must be a numpy array"),
+        ([0.0] * 5, "out must be a numpy array of float32, got list"),
+        (np.zeros(10, np.float32)[::2], "out must be contiguous"),
         (locked, "out must be writable"),
         (row[1:6], "out must be logits itself or lie elsewhere"),
     ]
@@ -464,14 +465,17 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
         (call, (bad,), message)
         for call in ("sample", "process", "distribution")
         for bad, message in (
-            ([0.0] * 5, "logits .* list"),
             (None, "logits .* NoneType"),
-            (np.zeros(5), "logits .* float64"),
-            (np.zeros(5, np.int32), "logits .* int32"),
-            (np.zeros(5, ">f4"), "logits .* >f4"),
+            ("01234", "logits .* str"),
+            (["0"] * 5, "logits .* <U1"),
+            ([None] * 5, "logits .* object"),
+            (np.zeros(5, complex), "logits .* complex128"),
+            (np.zeros(5, bool), "logits .* bool"),
+            (0.0, r"logits .* \(5,\).* \(\)"),
+            ([0.0] * 4, r"logits .* \(5,\).* \(4,\)"),
+            ([[0.0], [0.0, 1.0]], "logits must be an array of 5 numbers"),
             (zeros(4), r"logits .* \(5,\).* \(4,\)"),
             (zeros(1, 5), r"logits .* \(1, 5\)"),
-            (zeros(10)[::2], r"logits .* contiguous.* \(8,\)"),
             (np.array([0, 1, math.nan, 2, math.nan], np.float32), r"logits\[2\] is nan \(2 of 5"),
         )
     ),
@@ -485,6 +489,68 @@ def test_bad_arguments(call: str, arguments: tuple[Any, ...], message: str) -> N
         getattr(sampler, call)(*arguments)
     assert sampler.position == 2
     assert sampler.edits()[0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("accept", (1.0,)),
+        ("rewind", ("1",)),
+        ("prime", ([0.5],)),
+        ("set_seed", (None,)),
+        ("set_params", ({},)),
+        ("set_mask", ([1],)),
+        ("set_mask", (np.zeros(1, bool),)),
+        ("copy_from", ("sampler",)),
+        ("sample", ("logits",)),
+        ("process", ([None] * 5,)),
+        ("process", (zeros(5), [0.0] * 5)),
+        ("distribution", (np.zeros(5, complex),)),
+    ],
+)
+def test_a_wrong_type_is_a_type_error(call: str, arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        getattr(Sampler(5), call)(*arguments)
+    with pytest.raises(TypeError):
+        Sampler(5, {"top_k": 1})  # type: ignore[arg-type]
+
+
+class Tensor:
+    """What numpy can read without being an array, as the tensors of torch."""
+
+    def __init__(self, row: Logits) -> None:
+        self.row = row
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.row if dtype is None else self.row.astype(dtype)
+
+
+def test_logits_may_be_whatever_numpy_reads() -> None:
+    sampler = after(5, Params(presence_penalty=1.0, top_k=3), [1, 2])
+    row = np.array([1, 4, 2, 5, 3], np.float32)
+    row.flags.writeable = False
+    strided = np.repeat(row, 2)[::2]
+    same: list[Any] = [row.tolist(), tuple(row), row.astype(float), row.astype(">f4"), row.astype(np.int64), strided]
+    for logits in [*same, row.astype(np.float16), Tensor(row.copy())]:
+        before = str(logits)
+        assert sampler.sample(logits) == sampler.sample(row)
+        assert sampler.distribution(logits)[1].tolist() == sampler.distribution(row)[1].tolist()
+        assert str(logits) == before
+        processed = sampler.process(logits)
+        assert processed.dtype == np.float32
+        assert bits_of(processed) == bits_of(sampler.process(row, np.empty(5, np.float32)))
+    with pytest.raises(ValueError, match=r"logits\[1\] is nan \(1 of 5"):
+        sampler.sample([0.0, math.nan, 0.0, 0.0, 0.0])
+    assert sampler.sample([0.0, 0.0, 1e300, 0.0, 0.0]) == 2  # infinite as a float32
+
+
+def test_a_contiguous_row_is_not_copied() -> None:
+    sampler = Sampler(5, Params(temperature=0.5))
+    row = zeros(5)
+    assert sampler.process(row) is row
+    tensor = Tensor(np.ones(5, np.float32))
+    assert sampler.process(tensor) is tensor.row
+    assert tensor.row.tolist() == [2.0] * 5
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """What a sequence has of its own: seed, settings, masks; and what clones, copies and rewinds make of them."""
 
+import copy
+import pickle
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lzsampler import LzsError, Params, Sampler, sequence_seed
+from lzsampler import STOP_ON_LOOP, LzsError, Params, Sampler, sequence_seed
 from samplers import after, assert_same, mask_of
 
 HISTORY = [5, 6, 7, 5, 6, 7, 5, 6]
@@ -40,6 +42,48 @@ def test_seeds_of_sequences_differ_and_are_always_the_same() -> None:
     for seed, sequence, message in bad:
         with pytest.raises(ValueError, match=message):
             sequence_seed(seed, sequence)
+
+
+# ---- copies ----
+
+
+@pytest.mark.parametrize("made", [copy.copy, copy.deepcopy, lambda sampler: pickle.loads(pickle.dumps(sampler))])
+@pytest.mark.parametrize("history", ["generated", "all"])
+@pytest.mark.parametrize("lz_penalty", [0.0, 0.5])
+def test_a_copy_has_the_text_and_a_life_of_its_own(made: Any, history: Any, lz_penalty: float) -> None:
+    """`copy.copy` shared the C sampler, so that what one accepted moved the other; the others failed."""
+    params = Params(lz_penalty=lz_penalty, lz_buffer=2, history=history, seed=3, repetition_detection=STOP_ON_LOOP)
+    origin = Sampler(50, params)
+    origin.prime([5, 6, 7])
+    for token in [8, *HISTORY * 30]:
+        origin.accept(token)
+    origin.rewind(3)
+    origin.set_seed(4)
+    twin = made(origin)
+    assert isinstance(twin, Sampler)
+    logits = np.random.default_rng(1).normal(size=50).astype(np.float32)
+    assert_same(twin, origin, logits)
+    assert (twin.params, twin.n_vocab, twin.loop) == (origin.params, 50, origin.loop)
+    twin.accept(1)
+    assert (twin.position, origin.position) == (239, 238)
+
+
+def test_a_copy_has_the_masks_and_a_pickle_refuses_them() -> None:
+    origin = Sampler(50)
+    origin.set_mask(mask_of(50, [7]))
+    logits = np.zeros(50, np.float32)
+    assert copy.copy(origin).sample(logits) == copy.deepcopy([origin])[0].sample(logits) == 7
+    with pytest.raises(pickle.PicklingError, match=r"cannot be pickled while a mask is set: set_mask\(None\) first"):
+        pickle.dumps(origin)
+    origin.set_mask(None)
+    assert pickle.loads(pickle.dumps(origin)).position == 0
+
+
+def test_the_default_seed_is_one_that_can_be_reproduced() -> None:
+    logits = np.random.default_rng(1).normal(size=500).astype(np.float32)
+    assert Sampler(500).sample(logits) == Sampler(500).sample(logits) == Sampler(500, Params(seed=0)).sample(logits)
+    assert "seed of its own" in str(Sampler.__doc__)
+    assert "always the same" in str(Params.__doc__)
 
 
 # ---- settings between steps ----

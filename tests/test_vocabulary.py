@@ -58,7 +58,7 @@ def test_there_and_back() -> None:
     vocabulary = opened(SPM)
     text = "Größe, 東京 and 🙂"
     assert vocabulary.detokenize(vocabulary.tokenize(text)[0]).strip() == text
-    with pytest.raises(ValueError, match=f"token 32000 is none of the 32000 of {SPM}"):
+    with pytest.raises(ValueError, match=f"token 32000 is not one of the 32000 tokens of {SPM}"):
         vocabulary.detokenize(np.array([1, 32000], np.int32))
 
 
@@ -106,8 +106,8 @@ def test_breakers_of_a_whole_model() -> None:
 @pytest.mark.parametrize(
     ("strings", "message"),
     [
-        (["a", ""], "not empty, got ''"),
-        ([5], "not empty, got 5"),
+        (["a", ""], "non-empty strings, got ''"),
+        ([5], "non-empty strings, got 5"),
         ("ab", "must be a list of strings, got 'ab'"),
         (["a", "\U0001f9a0\U0001f9a0"], "no token of this vocabulary contains"),
     ],

@@ -266,6 +266,10 @@ LZS_API int32_t lzs_n_vocab(const lzs_sampler *sampler);
 /* The number of accepted tokens: the `position` that keys the next draw. Prompt tokens do not count. */
 LZS_API uint64_t lzs_position(const lzs_sampler *sampler);
 
+/* The *n tokens that the sampler keeps, oldest first: the prompt, if penalties look at it (LZS_HISTORY_ALL), and then the
+ * lzs_position accepted tokens. Valid until the sampler changes; may be NULL when *n is 0. */
+LZS_API const int32_t *lzs_tokens(const lzs_sampler *sampler, size_t *n);
+
 /* The bytes that this sampler holds, its own backend included and a shared one not. */
 LZS_API size_t lzs_memory(const lzs_sampler *sampler);
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._check import INT32_MAX, integer
 from ..errors import LzsError
-from ..params import Params, from_json, to_json
+from ..params import PENALTIES, Params, from_json, to_json
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -219,8 +219,7 @@ def _breakers(given: Any, place: str) -> tuple[str, ...]:
 
 
 def _strength(chosen: Mapping[str, Any]) -> float:
-    names = ("lz_penalty", "repetition_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier")
-    given = [chosen[name] for name in names if name in chosen]
+    given = [chosen[penalty.strength] for penalty in PENALTIES if penalty.strength in chosen]
     return float(given[0]) if given and isinstance(given[0], int | float) else 0.0
 
 

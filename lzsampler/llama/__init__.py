@@ -1,6 +1,6 @@
 """llama.cpp through llama-cpp-python, which is imported when something here first needs it.
 
-- `attach` and `LZLlama` put the penalties into an application of llama-cpp-python (dropin.py).
+- `attach` (dropin.py) and `LZLlama` (lzllama.py) put the penalties into an application of llama-cpp-python.
 - `Model` is a GGUF model and a context (model.py); `gguf` reads a file's header without llama.cpp.
 - `penalties_sampler` and `pipeline_sampler` are samplers for a llama.cpp chain that you build yourself (chain.py).
 """
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .binding import llama_cpp
     from .chain import check_chain_sampler, penalties_sampler, pipeline_sampler
-    from .dropin import Attachment, LZLlama, Stats, attach
+    from .dropin import Attachment, Stats, attach
+    from .lzllama import LZLlama
     from .model import Model
     from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids
 
@@ -33,7 +34,8 @@ __all__ = [
 _MODULES = {
     "binding": ["llama_cpp"],
     "chain": ["check_chain_sampler", "penalties_sampler", "pipeline_sampler"],
-    "dropin": ["Attachment", "LZLlama", "Stats", "attach"],
+    "dropin": ["Attachment", "Stats", "attach"],
+    "lzllama": ["LZLlama"],
     "model": ["Model"],
     "vocabulary": ["DRY_BREAKERS", "dry_breaker_ids", "exempt_ids"],
 }

@@ -1,21 +1,23 @@
-"""The llama_cpp that is installed, checked: nothing else of lzsampler imports it."""
+"""The llama_cpp that is installed, after a check. No other module of lzsampler imports it."""
 
 import ctypes
 import re
+import warnings
 from typing import Any
 
-from ..errors import LzsError
+from ..errors import MissingExtra
 
 try:
     import llama_cpp
 except ImportError as error:
-    if error.name != "llama_cpp":  # installed, but broken: its own message says how
-        raise LzsError(f"llama-cpp-python does not load: {error}") from error
-    raise LzsError('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
+    if error.name != "llama_cpp":  # it is installed and broken: its own message says how
+        raise MissingExtra(f"llama-cpp-python does not load: {error}") from error
+    raise MissingExtra('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
 
 __all__ = ["llama_cpp"]
 
 OLDEST = (0, 3, 17)  # before it the sampler interface had six members, and llama.cpp read no further
+NEWEST = (0, 3, 36)  # the newest that the tests were run with
 _MEMBERS = ("name", "accept", "apply", "reset", "clone", "free")  # of llama_sampler_i, in every version
 _MOST_MEMBERS = 32  # LZS_LLAMA_MEMBERS of c/llama/abi.h
 _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.h mirrors them on 64-bit machines
@@ -30,10 +32,11 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.
 
 
 def _check_binding(binding: Any) -> None:
-    """Refuse, in one sentence, a llama_cpp that is too old or has other structs than c/llama/abi.h; LzsError."""
+    """Refuse a llama_cpp that is too old or has other structs than c/llama/abi.h; warn of one that is newer."""
     version = getattr(binding, "__version__", "?")
-    if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < OLDEST:
-        raise LzsError(f"llama-cpp-python {version} is too old: lzsampler needs {'.'.join(map(str, OLDEST))} or newer")
+    number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    if number < OLDEST:
+        raise MissingExtra(f"llama-cpp-python {version} is too old: lzsampler needs {_dotted(OLDEST)} or newer")
     try:
         wrong = [
             name
@@ -47,10 +50,20 @@ def _check_binding(binding: Any) -> None:
     except AttributeError as error:
         wrong = [str(error)]
     if wrong:
-        raise LzsError(
+        raise MissingExtra(
             f"llama-cpp-python {version} has a sampler interface that this lzsampler does not know"
-            f" ({', '.join(wrong)}): use llama-cpp-python 0.3.17 to 0.3.36, or a newer lzsampler"
+            f" ({', '.join(wrong)}): use llama-cpp-python {_dotted(OLDEST)} to {_dotted(NEWEST)}, or a newer lzsampler"
+        )
+    if number > NEWEST:
+        warnings.warn(
+            f"llama-cpp-python {version} is newer than {_dotted(NEWEST)}, the newest that this lzsampler was tested "
+            "with: if something fails, install that one or a newer lzsampler",
+            stacklevel=2,
         )
 
 
-_check_binding(llama_cpp)
+def _dotted(number: tuple[int, ...]) -> str:
+    return ".".join(map(str, number))
+
+
+_check_binding(llama_cpp)  # once, when it is imported

@@ -1,49 +1,64 @@
-"""The penalties inside an application of llama-cpp-python: `attach` to a `llama_cpp.Llama`, or `LZLlama` in its place.
+"""The penalties inside an application of llama-cpp-python: `attach` puts them into a `llama_cpp.Llama`.
 
-Both put the native link into every sampler chain that `Llama` builds, before truncation. What they take care of on the
-way, since llama-cpp-python (0.3.17 to 0.3.36, `llama.py`) does not: the prompt reaches the penalties when
-``history="all"``; a chain is freed when its text ends, not when the garbage collector comes; no chain outlives its text
-to serve a later low-level `sample`; tokens given to `generate().send()`, which it takes for drafts, cannot end the
-process; `logit_bias` and `logits_processor` work together; a call without a seed, on a model without one, draws a new
-seed each time.
+`LZLlama` (lzllama.py) has the same hooks from the start. They put our chain sampler into every sampler chain that
+`Llama` builds, before truncation, and take care of what llama-cpp-python (0.3.17 to 0.3.36, `llama.py`) does not: the
+prompt reaches the penalties when ``history="all"``; a chain is freed when its text ends, not when the garbage collector
+comes; no chain outlives its text to serve a later low-level `sample`; tokens given to `generate().send()`, which it
+takes for drafts, cannot end the process; `logit_bias` and `logits_processor` work together; a call without a seed, on a
+model without one, draws a new seed each time.
 """
 
 import dataclasses
 import inspect
 import random
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from .._ffi import lib
-from ..params import Params, sampling_fields
+from .._signature import keyword, settings, with_keywords
+from ..errors import ArgumentTypeError
+from ..params import PENALTIES, PENALTY_FIELDS, Params, PenaltySettings, changed, penalties_from, sampling_fields
 from ..sampler import Loop, Sampler, loop_found, refuse_tokens_outside
 from .binding import llama_cpp
 from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst
 from .vocabulary import dry_breaker_ids, exempt_ids
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+LoopFinishReason = Literal["stop", "length", "repetition"]
+
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
-_DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_breakers")
-PER_CALL = ("lz_penalty", "lz_window", "lz_buffer", "lz_formula", *_DRY, "history", "exempt", "repetition_detection")
-_OURS = (*PER_CALL, "params", "fast_grammar", "trim")
-_OURS_ALONE = (*_OURS, "logit_bias")  # where llama-cpp-python has no logit_bias of its own
+FLAGS = {"fast_grammar": bool, "trim": bool, "loop_finish_reason": LoopFinishReason}
+OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
     "dry_breakers": dry_breaker_ids,
 }
-_PENALTIES_OFF = {"repeat_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0}
+_PENALTIES_OFF = dict(penalty.llama_cpp for penalty in PENALTIES if penalty.llama_cpp)
+
+
+class AttachSettings(PenaltySettings, total=False):
+    """The keywords of `attach` that are fields of `Params`, for type checkers."""
+
+    exempt: Iterable[int | str]
+    dry_breakers: Iterable[int | str]
 
 
 @dataclass
 class Stats:
-    """What an attachment has seen: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text, the
-    ``last_loop`` (positions in its text's tokens), ``refused`` picks of ``fast_grammar``, ``seed`` of the last text.
+    """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
+
+    ``last_loop``: the last of these loops, in positions of its text's tokens. ``refused``: picks that the grammar
+    refused, with ``fast_grammar``. ``seed``: that of the last text.
     """
 
     calls: int = 0
@@ -55,38 +70,44 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class _Settings:
-    """What a call goes by."""
+class Settings:
+    """The settings of a call."""
 
     params: Params
-    fast_grammar: bool
-    trim: bool
+    fast_grammar: bool = False
+    trim: bool = False
+    loop_finish_reason: LoopFinishReason = "stop"
 
     def __post_init__(self) -> None:
         if not isinstance(self.params, Params):
-            raise ValueError(f"params must be a Params, got {self.params!r}")
+            raise ArgumentTypeError(f"params must be a Params, got {self.params!r}")
         for field in sampling_fields(self.params):
-            raise ValueError(
-                f"{field} is not for Params here, got {getattr(self.params, field)!r}: llama-cpp-python samples, "
-                "and its calls take temperature, top_k, top_p, min_p and seed"
-            )
+            value = getattr(self.params, field)
+            how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
+            raise ValueError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
         for name in ("fast_grammar", "trim"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+                raise ArgumentTypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.loop_finish_reason not in get_args(LoopFinishReason):
+            names = ", ".join(get_args(LoopFinishReason))
+            raise ValueError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
+
+
+_THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
 
 
 class Attachment:
     """The penalties of one `llama_cpp.Llama`: what `attach` returns, and `LZLlama.lz`. A context manager that detaches.
 
-    ``params`` and the flags may be set at any time and hold from the next text on. Not for two threads at a time, as
-    the model itself.
+    `params` and the flags may be set at any time and hold from the next text on. `stats` counts what has happened since
+    it was made. Not for two threads at a time, as the model itself.
     """
 
-    def __init__(self, llm: Any, settings: _Settings, *, restore: type | None) -> None:
+    def __init__(self, llm: Any, settings: Settings, *, restore: type | None) -> None:
         self._llm = weakref.ref(llm)
         self._settings = settings
         self._restore = restore
-        self._call: _Settings | None = None  # of the call that is going on, where it has arguments of its own
+        self._call: Settings | None = None  # of the call that is going on, where it has arguments of its own
         self.text: _Text | None = None  # the one whose chain is being built
         self._unseeded = llm._seed == UNSEEDED
         self.stats = Stats()
@@ -98,6 +119,8 @@ class Attachment:
 
     @params.setter
     def params(self, params: Params) -> None:
+        if params is not None:  # which would mean the default: the setting below refuses it
+            penalties_from("attach", params, {}, ())  # warns of params that do nothing
         self._settings = dataclasses.replace(self._settings, params=params)
 
     @property
@@ -118,8 +141,25 @@ class Attachment:
     def trim(self, trim: bool) -> None:
         self._settings = dataclasses.replace(self._settings, trim=trim)
 
+    @property
+    def loop_finish_reason(self) -> LoopFinishReason:
+        """The finish reason of a text that ends in a loop; see `attach`."""
+        return self._settings.loop_finish_reason
+
+    @loop_finish_reason.setter
+    def loop_finish_reason(self, reason: LoopFinishReason) -> None:
+        self._settings = dataclasses.replace(self._settings, loop_finish_reason=reason)
+
+    def __repr__(self) -> str:
+        made = {**vars(self.params), **{name: getattr(self, name) for name in FLAGS}}
+        usual = {**vars(Params()), **vars(Settings(self.params))}
+        given = [f"{name}={_short(value)}" for name, value in made.items() if value != usual[name]]
+        stats = self.stats
+        done = f"{stats.calls} texts, {stats.tokens} tokens, {stats.loops} loops"
+        return f"<Attachment to {self._llm()!r}: {', '.join(given) or 'all penalties off'}; {done}>"
+
     def detach(self) -> None:
-        """Give the model back as it was; nothing happens the second time. ValueError on an `LZLlama`."""
+        """Give the model back as it was; a second call does nothing. ValueError on an `LZLlama`."""
         llm = self._llm()
         if self._restore is None:
             raise ValueError("an LZLlama cannot be detached: set lz.params = Params() to switch its penalties off")
@@ -135,22 +175,22 @@ class Attachment:
 
     # -- for the hooks --
 
-    def current(self) -> _Settings:
+    def current(self) -> Settings:
         """Return the settings of the call that is going on."""
         return self._call or self._settings
 
     @contextmanager
-    def using(self, settings: _Settings) -> Iterator[None]:
-        """Make them those of the call, for a while."""
+    def using(self, settings: Settings) -> Iterator[None]:
+        """Use settings for the call that is going on, within a ``with`` block."""
         before, self._call = self._call, settings
         try:
             yield
         finally:
             self._call = before
 
-    def run(self, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def run(self, name: str, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call a method of `Llama` without the keywords that are ours, which hold for that call, streamed or not."""
-        ours = _taken(keywords)
+        ours = taken(keywords, ours_beside(name))
         if not ours:
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
@@ -158,7 +198,7 @@ class Attachment:
             result = method(*arguments, **keywords)
         return self.steps(result, settings) if inspect.isgenerator(result) else result
 
-    def steps(self, chunks: Generator[Any, Any, Any], settings: _Settings) -> Iterator[Any]:
+    def steps(self, chunks: Generator[Any, Any, Any], settings: Settings) -> Iterator[Any]:
         """Yield chunks, each made under the call's settings.
 
         A stream goes on long after its call returned, and some chat handlers begin only with the first chunk.
@@ -173,7 +213,7 @@ class Attachment:
 
     @contextmanager
     def building(self, text: "_Text") -> Iterator[None]:
-        """Let the chains that are made meanwhile be those of a text."""
+        """Give the chains that are built within a ``with`` block to a text."""
         before, self.text = self.text, text
         try:
             yield
@@ -181,61 +221,80 @@ class Attachment:
             self.text = before
 
 
-def _taken(keywords: dict[str, Any], names: Sequence[str] = _OURS) -> dict[str, Any]:
-    """Take those that are ours out of a call's keywords, and return them."""
+def _short(value: object) -> str:
+    """Return how an attachment shows a value: of many tokens, only how many."""
+    return f"({len(value)} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)
+
+
+@cache
+def ours_beside(method: str) -> tuple[str, ...]:
+    """Return those of our keywords that a method of `Llama` gets: all but the names that it has itself."""
+    theirs = inspect.signature(getattr(llama_cpp.Llama, method)).parameters
+    return tuple(name for name in OURS if name not in theirs)
+
+
+def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Take some names out of a call's keywords, and return them with their values."""
     return {name: keywords.pop(name) for name in names if name in keywords}
 
 
-def merged(llm: Any, settings: _Settings, ours: Mapping[str, Any]) -> _Settings:
-    """Return settings with some of `_OURS_ALONE` in place of theirs; ``exempt`` and ``dry_breakers`` may hold strings.
+def with_token_ids(llm: Any, fields: Mapping[str, Any], dry_breakers: Sequence[int] = ()) -> dict[str, Any]:
+    """Return fields of `Params` with token ids in the place of the strings in ``exempt`` and ``dry_breakers``.
 
-    When DRY is switched on and no breakers are given, it gets those of llama.cpp.
+    Where DRY is switched on and has no breakers, neither here nor already (``dry_breakers``), it gets llama.cpp's.
     """
-    flags = {name: ours[name] for name in ("fast_grammar", "trim") if name in ours}
-    params = ours.get("params", settings.params)
-    changes = {name: ours[name] for name in (*PER_CALL, "logit_bias") if name in ours}
+    made = dict(fields)
     for name, tokens_of in _TOKENS_OF.items():
-        given = changes.get(name, ())
+        given = made.get(name, ())
         if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-            raise ValueError(f"{name} must be a sequence of token ids and strings, got {given!r}")
-        if isinstance(given, list | tuple | set | frozenset) and any(isinstance(token, str) for token in given):
-            strings = [token for token in given if isinstance(token, str)]
-            changes[name] = (*(token for token in given if not isinstance(token, str)), *tokens_of(llm, strings))
+            raise ArgumentTypeError(f"{name} must be a sequence of token ids and strings, got {given!r}")
+        if name in made:
+            tokens = list(given)
+            strings = [token for token in tokens if isinstance(token, str)]
+            ids = tokens_of(llm, strings) if strings else ()
+            made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
+    if made.get("dry_multiplier") and "dry_breakers" not in made and not dry_breakers:
+        made["dry_breakers"] = dry_breaker_ids(llm)
+    return made
+
+
+def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
+    """Return settings with some of `OURS` in place of theirs, for one call."""
+    flags = {name: ours[name] for name in FLAGS if name in ours}
+    params = ours.get("params", before.params)
+    fields = {name: ours[name] for name in PENALTY_FIELDS if name in ours}
     if isinstance(params, Params):
-        bare = "dry_breakers" not in changes and not params.dry_breakers
-        if changes.get("dry_multiplier") and bare and llm is not None:
-            changes["dry_breakers"] = dry_breaker_ids(llm)
-        params = dataclasses.replace(params, **changes) if changes else params
-    return dataclasses.replace(settings, params=params, **flags)
+        params = changed(params, with_token_ids(llm, fields, params.dry_breakers))
+    return dataclasses.replace(before, params=params, **flags)
 
 
 class _Text:
-    """One text: its prompt, its tokens, and the chain that samples it."""
+    """One text: its prompt, its tokens and the chain that samples it."""
 
-    def __init__(self, settings: _Settings, prompt: Sequence[int]) -> None:
+    def __init__(self, settings: Settings, prompt: Sequence[int]) -> None:
         self.settings = settings
         self.prompt = prompt
         self.tokens: list[int] = []
         self.loop: Loop | None = None  # set when it ends the text
         self._chain: Any = None  # LlamaSampler, or what stands for one
-        self._link: Any = None
+        self._ours: Any = None
         self._handle: Any = None
 
     def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our link in it."""
+        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it."""
         grammar = arguments.get("grammar")
         fast = self.settings.fast_grammar and grammar is not None
         chain = make(**{**arguments, "grammar": None} if fast else arguments)
         source = Sampler(llm.n_vocab(), self.settings.params)
         source.prime(self.prompt)
-        self._link = penalties_sampler(source)
-        at = insert(chain, self._link)
-        self._handle = lib.lzs_chain_sampler_inner(address(self._link))
+        self._ours = penalties_sampler(source)
+        at = insert(chain, self._ours)
+        self._handle = lib.lzs_chain_sampler_inner(address(self._ours))
         self._chain = chain
         if fast:
             alone = not chain.custom_samplers and all(arguments[name] == off for name, off in _PENALTIES_OFF.items())
             self._chain = PickFirst(
-                llm, chain, grammar, self._link if alone else None, n_head=at + 1, n_best=_kept(arguments)
+                llm, chain, grammar, self._ours if alone else None, n_head=at + 1, n_best=_kept(arguments)
             )
         return self._chain
 
@@ -246,9 +305,9 @@ class _Text:
         return self.loop is not None
 
     def check(self) -> None:
-        """Raise what went wrong inside the link, if anything did."""
-        if self._link is not None:
-            check_chain_sampler(self._link)
+        """Raise what went wrong inside our sampler, if anything did."""
+        if self._ours is not None:
+            check_chain_sampler(self._ours)
 
     def close(self, llm: Any, stats: Stats) -> None:
         """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""
@@ -259,11 +318,11 @@ class _Text:
         if llm._sampler is self._chain:
             llm._sampler = None
         self._chain.close()
-        self._chain = self._link = self._handle = None
+        self._chain = self._ours = self._handle = None
 
 
-def insert(sampler: Any, link: Any) -> int:
-    """Put a link into the chain of a `LlamaSampler` before everything but Python's samplers and `penalties`.
+def insert(sampler: Any, ours: Any) -> int:
+    """Put a chain sampler into the chain of a `LlamaSampler`, before all but Python's samplers and `penalties`.
 
     Returns its index. The chain is taken apart and built again; `custom_samplers` holds indices, which move.
     """
@@ -274,14 +333,14 @@ def insert(sampler: Any, link: Any) -> int:
     while at < n and (at in custom or _name(chain, at) == b"penalties"):
         at += 1
     rest = [llama_cpp.llama_sampler_chain_remove(chain, at) for _ in range(n - at)]
-    for one in (link, *rest):
+    for one in (ours, *rest):
         llama_cpp.llama_sampler_chain_add(chain, one)
     sampler.custom_samplers = [(index + (index >= at), custom) for index, custom in sampler.custom_samplers]
     return at
 
 
 def _name(chain: Any, at: int) -> bytes:
-    """Return the name of a link that is not Python's: those have none, and asking crashes. "?" marks a disabled one."""
+    """Return a sampler's name, unless it is Python's: those have none, and asking crashes. "?" marks a disabled one."""
     name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
     return name.lstrip(b"?")
 
@@ -303,25 +362,42 @@ class _LoopEnd:
         return self.text is not None
 
 
-class _Hooks:
-    """Overrides of `llama_cpp.Llama`: its public methods take our keywords, its chains get our link."""
+def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a hook the signature of the method of `Llama` behind it, with our keywords, and its docstring."""
+    theirs = getattr(llama_cpp.Llama, method.__name__)
+    beside = ours_beside(method.__name__)
+    added = settings([name for name in PENALTY_FIELDS if name in beside], given=False)
+    added.append(keyword("params", Params | None))
+    added += [keyword(name, kind) for name, kind in FLAGS.items()]
+    method.__signature__ = with_keywords(theirs, added)  # type: ignore[attr-defined]
+    method.__doc__ = f"{method.__doc__}\n\n{inspect.getdoc(theirs) or ''}"
+    return method
+
+
+class Hooks:
+    """Overrides of `llama_cpp.Llama`: its public methods take our keywords, its chains get our sampler."""
 
     lz: Attachment
 
+    @_shows
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self.lz.run(super().__call__, arguments, keywords)  # type: ignore[misc]
+        """`Llama.__call__`, with the keywords of `attach` for this call alone."""
+        return self.lz.run("__call__", super().__call__, arguments, keywords)  # type: ignore[misc]
 
+    @_shows
     def create_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_completion`, with the keywords of `LZLlama`."""
-        return self.lz.run(super().create_completion, arguments, keywords)  # type: ignore[misc]
+        """`Llama.create_completion`, with the keywords of `attach` for this call alone."""
+        return self.lz.run("create_completion", super().create_completion, arguments, keywords)  # type: ignore[misc]
 
+    @_shows
     def create_chat_completion(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.create_chat_completion`, with the keywords of `LZLlama`."""
-        return self.lz.run(super().create_chat_completion, arguments, keywords)  # type: ignore[misc]
+        """`Llama.create_chat_completion`, with the keywords of `attach` for this call alone."""
+        return self.lz.run("create_chat_completion", super().create_chat_completion, arguments, keywords)  # type: ignore[misc]
 
+    @_shows
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
-        """`Llama.generate`, with the keywords of `LZLlama`."""
-        ours = _taken(keywords, _OURS_ALONE)
+        """`Llama.generate`, with the keywords of `attach` for this text alone."""
+        ours = taken(keywords, ours_beside("generate"))
         with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
             return self._generate(*arguments, **keywords)
 
@@ -339,6 +415,8 @@ class _Hooks:
             return token
         finally:
             text.close(self, self.lz.stats)
+
+    sample.__signature__ = inspect.signature(llama_cpp.Llama.sample)  # type: ignore[attr-defined]
 
     def _init_sampler(self, *arguments: Any, **keywords: Any) -> Any:
         make = super()._init_sampler  # type: ignore[misc]
@@ -407,11 +485,11 @@ class _Hooks:
         )
         return self._chunks(super()._create_completion(*arguments, **keywords), settings, end)  # type: ignore[misc]
 
-    def _chunks(self, chunks: Generator[Any, Any, Any], settings: _Settings, end: _LoopEnd) -> Iterator[Any]:
+    def _chunks(self, chunks: Generator[Any, Any, Any], settings: Settings, end: _LoopEnd) -> Iterator[Any]:
         for chunk in self.lz.steps(chunks, settings):
             choice = chunk["choices"][0]
             if end.text is not None and choice["finish_reason"] is not None:
-                choice["finish_reason"] = "repetition"
+                choice["finish_reason"] = settings.loop_finish_reason
                 if settings.trim:
                     self._cut(choice, end.text)
             yield chunk
@@ -442,74 +520,80 @@ def _bias(logit_bias: Mapping[Any, float]) -> Callable[..., npt.NDArray[np.singl
     return processor
 
 
-class LZLlama(_Hooks, llama_cpp.Llama):
-    """`llama_cpp.Llama` with the LZ penalty.
-
-    All of its arguments, and of ours: ``lz_penalty`` (0.15 unless given), ``lz_window``, ``lz_buffer``,
-    ``lz_formula``, ``history``, ``exempt`` (token ids and strings), ``dry_multiplier`` and the other fields of DRY
-    (``dry_breakers``: token ids and strings; those of llama.cpp unless given), ``logit_bias``,
-    ``repetition_detection``, as in `Params`; ``params``, a `Params` with any of the penalties; ``fast_grammar`` and
-    ``trim`` as in `attach`. `__call__`, `create_completion`, `create_chat_completion` and `generate` take the same
-    keywords for one call; a ``logit_bias`` of the first three is llama-cpp-python's own and is added to this one.
-    ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`. Raises as `Llama`, and
-    ValueError as `Params`.
-    """
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        ours = _taken(keywords, _OURS_ALONE)
-        # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
-        late = {name: ours.pop(name) for name in _TOKENS_OF if name in ours}
-        settings = merged(None, _Settings(Params(lz_penalty=0.15), fast_grammar=False, trim=False), ours)
-        super().__init__(*arguments, **keywords)
-        if keywords.get("seed") == 0:
-            self.set_seed(0)
-        if "dry_multiplier" in ours:
-            late["dry_multiplier"] = ours["dry_multiplier"]
-        settings = merged(self, settings, late)
-        refuse_tokens_outside(settings.params, self.n_vocab())
-        self.lz = Attachment(self, settings, restore=None)
-
-    def close(self) -> None:
-        """Free the model; also when the constructor did not get to the end."""
-        if "_stack" in self.__dict__:
-            super().close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
-        settings = self.lz._settings
-        return {**state, "params": settings.params, "fast_grammar": settings.fast_grammar, "trim": settings.trim}
-
-
-_attached: dict[type, type] = {}  # class of a model: the same with our hooks
-
-
-def attach(llm: Any, params: Params | None = None, *, fast_grammar: bool = False, trim: bool = False) -> Attachment:
+def attach(
+    llm: Any,
+    params: Params | None = None,
+    *,
+    fast_grammar: bool = False,
+    trim: bool = False,
+    loop_finish_reason: LoopFinishReason = "stop",
+    **penalties: "Unpack[AttachSettings]",
+) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, with them.
 
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
-    ``repetition_detection``; None is the LZ penalty at 0.15. What llama-cpp-python does itself (temperature, top-k,
-    top-p, min-p, seed) stays in its own arguments. The link comes after its `penalties` and before grammar and
-    truncation.
+    ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``; without
+    ``params`` they begin from an ``lz_penalty`` of 0.15. As keywords, ``exempt`` and ``dry_breakers`` may hold strings
+    beside token ids, and DRY has llama.cpp's breakers unless others are given. What llama-cpp-python does itself
+    (temperature, top-k, top-p, min-p, seed) stays in the arguments of its calls. Our chain sampler comes after its
+    `penalties` and before grammar and truncation.
+
+    The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) take the keywords of
+    this function as well, each for that call alone, but for names that they have themselves.
+
+    The first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless ``history="all"`` counts the prompt.
 
     ``fast_grammar``: a grammar is asked about the picked token only, and masks the others only where that one is
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
     grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
 
-    With ``repetition_detection`` a text ends when it loops, with the finish reason "repetition"; ``trim`` cuts it back
-    to the first copy (ValueError for a streamed call).
+    With ``repetition_detection`` a text ends when it loops. Its ``finish_reason`` is ``loop_finish_reason``: "stop" or
+    "length", which strict clients of OpenAI's interface accept, or "repetition", which says what happened;
+    ``stats.last_loop`` does so in any case. ``trim`` cuts the text back to the first copy (ValueError for a stream).
 
-    Raises ValueError for what is no `Llama`, one that is attached already, and `Params` that are not for here.
+    Raises TypeError for what is not a `Llama`, for an unknown keyword and for a value of the wrong type, ValueError for
+    a model that is attached already and for `Params` that cannot be used here. Warns when ``params`` switch no penalty
+    on although they set something for penalties.
     """
     if not isinstance(llm, llama_cpp.Llama):
-        raise ValueError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
-    if isinstance(llm, _Hooks):
+        raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
+    if isinstance(llm, Hooks):
         raise ValueError("this model has penalties already: set lz.params, or detach() first")
-    settings = _Settings(Params(lz_penalty=0.15) if params is None else params, fast_grammar, trim)
-    refuse_tokens_outside(settings.params, llm.n_vocab())
+    fields = with_token_ids(llm, penalties, params.dry_breakers if isinstance(params, Params) else ())
+    made = penalties_from("attach", params, fields, ("params", *FLAGS))
+    refuse_tokens_outside(made, llm.n_vocab())
+    return _attached(llm, Settings(made, fast_grammar, trim, loop_finish_reason))
+
+
+attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True))  # type: ignore[attr-defined]
+
+_classes: dict[type, type] = {}  # class of a model: the same with our hooks
+
+
+def _attached(llm: Any, settings: Settings) -> Attachment:
     plain = type(llm)
-    if plain not in _attached:
-        _attached[plain] = type(plain.__name__, (_Hooks, plain), {"__doc__": plain.__doc__})
+    if plain not in _classes:
+        named = {name: getattr(plain, name) for name in ("__doc__", "__module__", "__qualname__")}
+        _classes[plain] = type(plain.__name__, (Hooks, plain), {**named, "__reduce_ex__": _reduced})
     handle = Attachment(llm, settings, restore=plain)
-    llm.__class__ = _attached[plain]
+    llm.__class__ = _classes[plain]
     vars(llm)["lz"] = handle
     return handle
+
+
+def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
+    """Return what pickle and copy make a copy from: the state of the plain model, whose class they can find by name."""
+    handle: Attachment = llm.lz
+    return _attached_again, (handle._restore, unseeded(llm, llm.__getstate__()), handle._settings)
+
+
+def _attached_again(plain: Any, state: Mapping[str, Any], settings: Settings) -> Any:
+    llm = plain.__new__(plain)
+    llm.__setstate__(state)
+    _attached(llm, settings)
+    return llm
+
+
+def unseeded(llm: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a model without the seed that was drawn for its last call."""
+    return {**state, "seed": UNSEEDED} if llm.lz._unseeded else dict(state)

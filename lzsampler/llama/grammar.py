@@ -1,4 +1,4 @@
-"""`PickFirst`: a chain of llama-cpp-python under a grammar that is asked about the picked token only."""
+"""`PickFirst`: a sampler chain whose grammar is asked about the picked token only."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chai
 
 
 class PickFirst:
-    """Stands for a `LlamaSampler` whose chain has no grammar, and a `LlamaGrammar` beside it (c/llama/grammar.c).
+    """Takes the place of a `LlamaSampler`: a chain without a grammar, and a grammar beside it (c/llama/grammar.c).
 
-    ``n_head``: links of the chain that only change logits, ``link``: our penalties, if the others of these do nothing,
-    else None; ``n_best``: how many candidates the next one keeps, 0 if not known. Takes the chain over. LzsError when
-    llama.cpp does not know the grammar.
+    ``n_head``: how many samplers at the beginning of the chain only change logits. ``penalties``: ours among these, if
+    the others change nothing, else None. ``n_best``: how many candidates the sampler after them keeps, 0 if unknown.
+    The chain is freed by `close`. LzsError when llama.cpp does not accept the grammar.
     """
 
-    def __init__(self, llm: Any, chain: Any, grammar: Any, link: Any, n_head: int, n_best: int) -> None:
+    def __init__(self, llm: Any, chain: Any, grammar: Any, penalties: Any, n_head: int, n_best: int) -> None:
         self._chain = chain
         self._native = ffi.NULL
         self._grammar = llama_cpp.llama_sampler_init_grammar(
@@ -38,7 +38,7 @@ class PickFirst:
             functions,
             address(chain.sampler),
             address(self._grammar),
-            ffi.NULL if link is None else address(link),
+            ffi.NULL if penalties is None else address(penalties),
             n_head,
             n_best,
             out,
@@ -51,11 +51,11 @@ class PickFirst:
 
     @property
     def refused(self) -> int:
-        """Number of picks that the grammar refused."""
+        """The number of picks that the grammar refused."""
         return int(lib.lzs_llama_grammar_refused(self._native))
 
     def sample(self, context: Any, index: int = -1) -> int:
-        """Pick and accept a token, as `LlamaSampler.sample`; LzsError when the grammar allows none."""
+        """Pick and accept a token, as `LlamaSampler.sample` does; LzsError when the grammar allows none."""
         status = lib.lzs_llama_grammar_sample(self._native, ffi.cast("void *", context.ctx), index, self._token)
         if status == lib.LZS_EMASKED:
             raise LzsError("the grammar allows no token of the vocabulary here")
@@ -63,7 +63,7 @@ class PickFirst:
         return int(self._token[0])
 
     def accept(self, token: int) -> None:
-        """Take a token into the text."""
+        """Add a token to the text."""
         llama_cpp.llama_sampler_accept(self._grammar, token)
         self._chain.accept(token)
 
@@ -73,7 +73,7 @@ class PickFirst:
         self._chain.reset()
 
     def close(self) -> None:
-        """Free chain and grammar; nothing happens the second time."""
+        """Free the chain and the grammar; a second call does nothing."""
         lib.lzs_llama_grammar_free(self._native)
         self._native = ffi.NULL
         if self._grammar:

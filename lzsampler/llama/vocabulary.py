@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import LzsError
+from ..errors import ArgumentTypeError, LzsError
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
@@ -22,7 +22,7 @@ DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
 
 class Vocabulary:
-    """A vocabulary. ValueError for a path that is no file, LzsError, in one line, for what is no GGUF with one."""
+    """The vocabulary of a GGUF file. ValueError for a path that is not a file, LzsError if it has no vocabulary."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = gguf.read(path).path
@@ -39,14 +39,15 @@ class Vocabulary:
         self._piece = lru_cache(maxsize=None)(self._piece_of)
 
     def close(self) -> None:
-        """Free it; it cannot be used after it."""
+        """Free it; it cannot be used afterwards."""
         llama_cpp.llama_model_free(self._model)
 
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return a text's tokens, int32[n], and the character at which each starts, int64[n], ascending.
 
-        No BOS, and special tokens are text. Tokens that are part of a character start at it. Where a vocabulary
-        changes the text (white space, case) a token starts where the bytes of the one before are found to end.
+        There is no BOS token, and the names of special tokens are ordinary text. A token that is a part of a character
+        starts at that character. Where a vocabulary changes the text (white space, case), a token starts where the
+        bytes of the token before it end.
         """
         data = text.encode("utf-8", "replace")  # a lone surrogate is a character and a byte
         tokens = self._tokens(data)
@@ -57,7 +58,9 @@ class Vocabulary:
             piece = self._piece(token)
             if data.startswith(piece, at):
                 at += len(piece)
-            elif data.startswith(piece[1:], at) and piece.startswith(b" "):  # put before the text by the tokenizer
+            elif data.startswith(piece[1:], at) and piece.startswith(
+                b" "
+            ):  # a space that the tokenizer put before the text
                 at += len(piece) - 1
             else:
                 at = min(len(data), at + len(piece))
@@ -67,13 +70,13 @@ class Vocabulary:
         return tokens, before[starts] - inside[starts]
 
     def detokenize(self, tokens: npt.NDArray[np.int32]) -> str:
-        """Return the text of tokens, special ones by their names; what is no UTF-8 becomes U+FFFD.
+        """Return the text of tokens, special tokens by their names; bytes that are not UTF-8 become U+FFFD.
 
         ValueError for a token that the vocabulary does not have.
         """
         outside = (tokens < 0) | (tokens >= self.n_vocab)
         if outside.any():
-            raise ValueError(f"token {tokens[outside.argmax()]} is none of the {self.n_vocab} of {self.path}")
+            raise ValueError(f"token {tokens[outside.argmax()]} is not one of the {self.n_vocab} tokens of {self.path}")
         return b"".join(map(self._piece, tokens.tolist())).decode("utf-8", "replace")
 
     def _tokens(self, data: bytes) -> npt.NDArray[np.int32]:
@@ -96,28 +99,27 @@ class Vocabulary:
 def vocabulary(path: str | Path) -> Vocabulary:
     """Return the vocabulary of a file, loaded once, closed when Python ends."""
     made = Vocabulary(path)
-    atexit.register(made.close)  # later it would find llama_cpp taken down already
+    atexit.register(made.close)  # later, llama_cpp itself may be gone
     return made
 
 
 def tokenizer(path: str | Path) -> Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
-    """Return what `lzsampler.audit` takes as a tokenizer."""
+    """Return the tokenizer of a GGUF file, as `lzsampler.audit` takes one."""
     return vocabulary(path).tokenize
 
 
 def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
     """Return the token ids that strings are made of in the vocabulary of a `llama_cpp.Llama`, for `Params.exempt`.
 
-    ValueError for another ``llm``, for anything but a list of strings, and for an empty string.
+    Raises TypeError for another ``llm`` and for anything but a list of strings, ValueError for an empty string.
     """
     if not isinstance(llm, llama_cpp.Llama):
-        raise ValueError(f"llm must be a llama_cpp.Llama, got {llm!r}")
+        raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {llm!r}")
     if isinstance(strings, str | bytes):
-        raise ValueError(f"strings must be a list of strings, got {strings!r}")
+        raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
     ids: set[int] = set()
     for string in strings:
-        if not isinstance(string, str) or not string:
-            raise ValueError(f"strings must be strings that are not empty, got {string!r}")
+        _check_string(string)
         ids.update(llm.tokenize(string.encode(), add_bos=False, special=True))
     return tuple(sorted(ids))
 
@@ -125,20 +127,20 @@ def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
 def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
     """Return the ids of all tokens whose text contains one of the strings, for `Params.dry_breakers`.
 
-    ``source``: a `llama_cpp.Llama` or a `Vocabulary`, whose texts are read at the first call (half a second for 262,144
-    tokens). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk), as far as
-    the vocabulary has them. The text of a special token is its name.
+    ``source``: a `llama_cpp.Llama` or a `Vocabulary`; the first call reads the texts of all its tokens (half a second
+    for 262,144). ``strings``: None means llama.cpp's own (a line break, a colon, a double quote and an asterisk), as
+    far as the vocabulary has them. The text of a special token is its name.
 
     For a string of one character these are the tokens at which llama.cpp stops. For a longer one llama.cpp also stops
     where several tokens spell it together, which a set of single tokens cannot express.
 
-    ValueError for another ``source``, for anything but a list of strings, for an empty string, and for one that no
-    token contains.
+    Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
+    for one that no token contains.
     """
     if not isinstance(source, llama_cpp.Llama | Vocabulary):
-        raise ValueError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
+        raise ArgumentTypeError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
     if isinstance(strings, str | bytes):
-        raise ValueError(f"strings must be a list of strings, got {strings!r}")
+        raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
     wanted = DRY_BREAKERS if strings is None else tuple(strings)
     if source not in _token_texts:
         vocab = source._vocab if isinstance(source, Vocabulary) else llama_cpp.llama_model_get_vocab(source.model)
@@ -146,8 +148,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
     texts = _token_texts[source]
     ids: set[int] = set()
     for string in wanted:
-        if not isinstance(string, str) or not string:
-            raise ValueError(f"strings must be strings that are not empty, got {string!r}")
+        _check_string(string)
         found = texts.with_part(string.encode("utf-8", "replace"))
         if not found and strings is not None:
             raise ValueError(f"no token of this vocabulary contains {string!r}, so it cannot be a breaker of DRY")
@@ -155,8 +156,15 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
     return tuple(sorted(ids))
 
 
+def _check_string(string: object) -> None:
+    if not isinstance(string, str):
+        raise ArgumentTypeError(f"strings must be non-empty strings, got {string!r}")
+    if not string:
+        raise ValueError("strings must be non-empty strings, got ''")
+
+
 class _TokenTexts:
-    """The texts of all tokens of a llama_vocab one after the other, so that a search through them is one of C."""
+    """The texts of all tokens of a llama_vocab in one string, which the regular expressions of C search."""
 
     def __init__(self, vocab: Any) -> None:
         n_vocab = int(llama_cpp.llama_vocab_n_tokens(vocab))
@@ -168,10 +176,10 @@ class _TokenTexts:
 
     def _with_part(self, part: bytes) -> list[int]:
         """Return the tokens whose text contains some bytes."""
-        matches = re.finditer(b"(?=" + re.escape(part) + b")", self._joined)  # also those that overlap each other
+        matches = re.finditer(b"(?=" + re.escape(part) + b")", self._joined)  # overlapping ones as well
         starts = np.fromiter((match.start() for match in matches), np.int64)
         tokens = np.searchsorted(self._ends, starts, side="right")
-        inside = starts + len(part) <= self._ends[tokens]  # and not across the border of two tokens
+        inside = starts + len(part) <= self._ends[tokens]  # not across the boundary of two tokens
         return [int(token) for token in np.unique(tokens[inside])]
 
 

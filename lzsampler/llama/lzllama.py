@@ -1,0 +1,69 @@
+"""`LZLlama`: a `llama_cpp.Llama` that has the penalties from the start. lzllama.pyi has its signatures for editors."""
+
+import inspect
+from typing import Any
+
+from .._check import unknown_keyword
+from .._signature import keyword, settings, with_keywords
+from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, penalties_from
+from ..sampler import refuse_tokens_outside
+from .binding import llama_cpp
+from .dropin import FLAGS, OURS, Attachment, Hooks, Settings, merged, taken, unseeded
+
+_THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
+
+_IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")  # by Llama; llama_cpp.server and LangChain pass them
+
+
+class LZLlama(Hooks, llama_cpp.Llama):
+    """`llama_cpp.Llama` with the LZ penalty.
+
+    It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
+    (``lz_penalty`` is 0.15 unless given; ``exempt`` and ``dry_breakers`` may hold strings beside token ids) and
+    ``params``, ``fast_grammar``, ``trim`` and ``loop_finish_reason``. So do `__call__`, `create_completion`,
+    `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
+    ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
+    ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.
+
+    Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it.
+    """
+
+    def __init__(self, model_path: str, **keywords: Any) -> None:
+        ours = taken(keywords, (*OURS, *(name for name in SAMPLING_FIELDS if name not in _THEIRS)))
+        for name in keywords:
+            if name not in (*_THEIRS, *_IGNORED):
+                raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
+        # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
+        late = taken(ours, ("exempt", "dry_breakers"))
+        flags, params = taken(ours, FLAGS), ours.pop("params", None)
+        before = Settings(penalties_from("LZLlama", params, ours, ()), **flags)
+        super().__init__(model_path, **keywords)
+        if keywords.get("seed") == 0:
+            self.set_seed(0)
+        if "dry_multiplier" in ours:
+            late["dry_multiplier"] = ours["dry_multiplier"]
+        made = merged(self, before, late)
+        refuse_tokens_outside(made.params, self.n_vocab())
+        self.lz = Attachment(self, made, restore=None)
+
+    def close(self) -> None:
+        """Free the model; also when the constructor did not get to the end."""
+        if "_stack" in self.__dict__:
+            super().close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        chosen = vars(self.lz._settings)
+        # lz_penalty twice, as what was chosen: Params with none alone would be warned of
+        return {**unseeded(self, state), **chosen, "lz_penalty": self.lz.params.lz_penalty}
+
+
+_init: Any = LZLlama.__init__
+_init.__signature__ = with_keywords(
+    llama_cpp.Llama.__init__,
+    [
+        *settings(PENALTY_FIELDS, given=True),
+        keyword("params", Params | None, None),
+        *(keyword(name, kind, getattr(Settings, name)) for name, kind in FLAGS.items()),
+    ],
+)
