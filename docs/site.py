@@ -1,7 +1,7 @@
 """Makes other pages of the repository's Markdown: those of the documentation site, and the one of a package index.
 
-As a hook of mkdocs it puts README.md, CONTRIBUTING.md, c/README.md and others among the pages of docs/. Links to files that are
-not on the site become plain text, since the repository has no public address yet.
+As a hook of mkdocs it puts README.md, CONTRIBUTING.md, c/README.md and others among the pages of docs/. Links to files
+that are not on the site become plain text, since the repository has no public address yet.
 
     python docs/site.py README.md > INDEX.md      # without pictures and relative links, for a package index
 """
@@ -72,14 +72,19 @@ def site_page(path: str) -> str | None:
 
 
 def index_page(text: str) -> str:
-    """Return a README for a page of a package index: its own host has none of the files that it links to."""
-    return re.sub(r"\n{3,}", "\n\n", relinked(_PICTURE.sub("", text), lambda _: None))
+    """Return a README for a page of a package index, whose host has none of the files that it shows or links to."""
+    text = re.sub(r"^## Documentation\n.*?(?=^## |\Z)", "", _PICTURE.sub("", text), flags=re.MULTILINE | re.DOTALL)
+    for part in set(re.findall(r"\s\((?:\[[^\]]*\]\([^)\s]+\)(?:,\s)?)+\)", text)):
+        if "://" not in part:  # a link in brackets, which would be left as words that point nowhere
+            text = text.replace(part, "")
+    return re.sub(r"\n{3,}", "\n\n", relinked(text, lambda _: None)).strip() + "\n"
 
 
 # ---- hooks of mkdocs ----
 
 
 def on_files(files: "Files", *, config: "MkDocsConfig", **_: Any) -> "Files":
+    """Add the pages that do not lie in docs/."""
     from mkdocs.structure.files import File
 
     for source, page in PAGES.items():
@@ -88,6 +93,7 @@ def on_files(files: "Files", *, config: "MkDocsConfig", **_: Any) -> "Files":
 
 
 def on_page_markdown(markdown: str, *, page: "Page", **_: Any) -> str:
+    """Point the links of a page to where the site has their files."""
     sources = {there: here for here, there in PAGES.items()}
     here = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
