@@ -96,7 +96,7 @@ def written(strength: float) -> Written:
     text = " ".join(made.text.split())
     found = [f for f in audit(text).findings if f.level == "char" and f.rule in ("LZR001", "LZR002")]
     worst = max(found, key=lambda f: f.end - f.start, default=None)
-    return Written(text, worst and (worst.start, worst.end, worst.period))
+    return Written(text, (worst.start, worst.end, worst.period) if worst else None)
 
 
 def pane(picture: Picture, at: tuple[float, float], columns: int, lines: int, given: Written, size: float) -> None:

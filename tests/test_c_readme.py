@@ -410,6 +410,6 @@ def test_text_that_cannot_be_written(program: Program) -> None:
 @pytest.mark.usefixtures("program")
 def test_valgrind(prompt: str, reader: Reader) -> None:
     """No error and no leak, with a text and where it fails half-way."""
-    command = ["./llama_example", default_draft(), prompt, "0.15"]
+    command: list[str | Path] = ["./llama_example", default_draft(), prompt, "0.15"]
     done = valgrind(command, "--error-exitcode=99", "--leak-check=full", cwd=reader.tree, **environment(reader.tree))
     assert done.returncode == (0 if prompt else 1), done.stderr

@@ -1,7 +1,7 @@
 """The pages: their Python blocks run as printed, the README's commands too, and every link leads somewhere.
 
-A block is run by itself, in an empty folder. One that cannot be (it needs a server, say) has a comment in the line before it
-that says why: ``<!-- not run: REASON -->``.
+A block is run by itself, in an empty folder. One that cannot be run, since it needs a server, say, has a comment in the
+line before it that says why: ``<!-- not run: REASON -->``.
 """
 
 import importlib.util
@@ -24,8 +24,13 @@ PAGES = sorted(
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTRAS = {  # what a block needs, and what the test needs for it; any other missing import is an error of the page
-    **{"lzsampler.llama": "llama_cpp", "lzsampler.models": "llama_cpp", "llama_cpp": "llama_cpp"},
-    **{"torch": "torch", "transformers": "transformers", "pandas": "pandas", "pyarrow": "pyarrow"},
+    "lzsampler.llama": "llama_cpp",
+    "lzsampler.models": "llama_cpp",
+    "llama_cpp": "llama_cpp",
+    "torch": "torch",
+    "transformers": "transformers",
+    "pandas": "pandas",
+    "pyarrow": "pyarrow",
 }
 PICTURES = sorted((ROOT / "docs" / "images").glob("*.svg"))
 
