@@ -77,6 +77,7 @@ def index_page(text: str) -> str:
     for part in set(re.findall(r"\s\((?:\[[^\]]*\]\([^)\s]+\)(?:,\s)?)+\)", text)):
         if "://" not in part:  # a link in brackets, which would be left as words that point nowhere
             text = text.replace(part, "")
+    text = re.sub(r'pip install "\.(\[\w+\])".*', r'pip install "lzsampler\1"', text)  # not in a checkout
     return re.sub(r"\n{3,}", "\n\n", relinked(text, lambda _: None)).strip() + "\n"
 
 

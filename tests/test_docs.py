@@ -171,5 +171,6 @@ def test_a_package_index_gets_no_link_that_leads_nowhere() -> None:
     assert all(target.startswith("https://") for target in targets(page))
     assert "<img" not in page
     assert "<picture" not in page
+    assert '\n    pip install "lzsampler[llama]"\n' in page
     assert blocks("", page) == blocks("", README)
     assert site.relinked("a [b [c]](d.md#e) `[f](g)` ![h](i.png)", {"d.md": "x/d.md"}.get) == "a [b [c]](x/d.md#e) `f` "
