@@ -160,7 +160,7 @@ def test_the_picture_shows_the_demo() -> None:
 
 
 def test_a_package_index_gets_no_link_that_leads_nowhere() -> None:
-    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "docs" / "site.py")
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "pages.py")
     assert spec
     assert spec.loader
     site = importlib.util.module_from_spec(spec)

@@ -3,7 +3,7 @@
 As a hook of mkdocs it puts README.md, CONTRIBUTING.md, c/README.md and others among the pages of docs/. Links to files
 that are not on the site become plain text, since the repository has no public address yet.
 
-    python docs/site.py README.md > INDEX.md      # without pictures and relative links, for a package index
+    python docs/pages.py README.md > INDEX.md      # without pictures and relative links, for a package index
 """
 
 import posixpath
