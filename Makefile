@@ -3,18 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-SOURCES := $(wildcard c/*.c c/*.h c/*.in c/*/*.c c/*/*.h c/*/*.in cli/*.py lzsampler/*.py lzsampler/*/*.py lzsampler/*/*/*.py) $(shell find . -name CMakeLists.txt -not -path './build/*' -not -path './.venv/*')
+# Everything that the package is made of: a new file, of whatever kind, must make it be installed anew.
+SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__pycache__/*')
 
 # llama.cpp for AVX2-class CPUs instead of this very one: pip keeps the wheel and may use it on another machine, and a
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions pytest hf neon noise draws plans fuzz versions bench wheel clean
+.PHONY: demo test lint ctest instructions docs pytest hf neon noise draws plans fuzz versions bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
 
-test: lint ctest instructions pytest
+test: lint ctest instructions docs pytest
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -76,20 +77,42 @@ fuzz:
 	  build/fuzz $(SEED) $(SECONDS); \
 	fi
 
+# Coverage is reported and not judged; what runs in other processes is not in it.
 pytest: $(VENV)/.ready
-	$(BIN)/pytest
+	$(BIN)/pytest --cov
 
-# The tests that need llama.cpp, with the oldest llama-cpp-python that lzsampler supports, one in the middle and the newest;
-# each builds llama.cpp, once: pip keeps the wheels.
+# The site of README.md and docs/, with the API from docstrings, in build/site. Warnings are errors: links and anchors, too.
+docs: build/docs/.ready
+	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --quiet --strict
+build/docs/.ready: docs/requirements.txt
+	$(PYTHON) -m venv build/docs
+	build/docs/bin/python -m pip --disable-pip-version-check install --quiet --requirement docs/requirements.txt
+	touch $@
+
+# The tests with other versions of what lzsampler needs:
+# - llama-cpp-python: the oldest that is supported, one in the middle and the newest. Each builds llama.cpp once; pip keeps
+#   the wheels. Only the tests that need it.
+# - everything else: the oldest Python with the lower bounds of pyproject.toml, and the newest Python with the newest of all;
+#   without llama-cpp-python, so that what does not need it is seen to do without. A Python that is not installed is said at the end.
 LLAMA_VERSIONS := 0.3.17 0.3.26 0.3.36
-versions: $(addprefix build/versions/,$(addsuffix /.passed,$(LLAMA_VERSIONS)))
-build/versions/%/.passed: $(VENV)/.tools $(SOURCES) $(wildcard tests/test_llama.py tests/test_dropin*.py)
+OLDEST_PYTHON := 3.10
+NEWEST_PYTHONS := 3.14 3.13
+versions: $(addprefix build/versions/,$(addsuffix /.passed,$(LLAMA_VERSIONS) oldest newest))
+	@cat build/versions/*/.missing 2>/dev/null || true
+build/versions/wheels/.built: $(VENV)/.tools $(SOURCES)
+	rm -rf build/versions/wheels
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/versions/wheels .
+	touch $@
+build/versions/%/.passed: build/versions/wheels/.built $(wildcard tests/*.py)
 	$(PYTHON) -m venv build/versions/$*
-	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir build/versions/$*/wheels .
 	$(LLAMA_BUILD) build/versions/$*/bin/python -m pip --disable-pip-version-check install --quiet \
-	  llama-cpp-python==$* pytest hypothesis build/versions/$*/wheels/*.whl
+	  llama-cpp-python==$* pytest hypothesis build/versions/wheels/*.whl
 	build/versions/$*/bin/pytest tests/test_llama.py tests/test_dropin*.py
 	touch $@
+build/versions/oldest/.passed build/versions/newest/.passed: build/versions/%/.passed: build/versions/wheels/.built $(wildcard tests/*.py)
+	.ci/versions $* $(if $(filter oldest,$*),$(OLDEST_PYTHON),$(NEWEST_PYTHONS))
+	touch $@
+build/versions/oldest/.passed build/versions/newest/.passed: .ci/versions
 
 # What pytest skips without torch. The usual torch for Linux brings CUDA, 5.6 GB on the disk; a build for the CPU, where pip
 # finds one (PIP_EXTRA_INDEX_URL, PIP_CONSTRAINT), takes 1.5 GB.
@@ -111,8 +134,12 @@ bench: $(VENV)/.ready
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/evaluation.py
 
-wheel: $(VENV)/.ready
-	$(PIP) wheel --no-deps --wheel-dir dist .
+pictures: $(VENV)/.ready
+	$(BIN)/python bench/pictures.py
+
+# Wheels for Linux on x86-64 and Arm in dist/, checked by abi3audit and tried in bare environments.
+wheels:
+	.ci/wheels
 
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "lzsampler needs Python 3.10 or newer, this is " + sys.version)'

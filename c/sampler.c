@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/arithmetic.h"
+#include "backend/kernels.h"
 #include "plan/params.h"
 
 const char *lzs_version(void) {
@@ -350,6 +352,29 @@ lzs_status lzs_distribution(lzs_sampler *s, const float *logits, int32_t *ids, f
     *n = 0;
     lzs_status status = lzs_sampler_plan(s, &plan);
     return status == LZS_OK ? lzs_backend_distribution(s->backend, logits, &plan, ids, probabilities, capacity, n) : status;
+}
+
+lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *tokens, size_t n, lzs_explanation *out) {
+    for (size_t i = 0; i < n; i++) {
+        if (tokens[i] < 0 || tokens[i] >= s->n_vocab) return LZS_EINVAL;
+    }
+    float *row = malloc((size_t)s->n_vocab * sizeof *row);
+    if (!row) return LZS_ENOMEM;
+    lzs_plan plan;
+    lzs_status status = lzs_sampler_plan(s, &plan);
+    if (status == LZS_OK) status = lzs_backend_process(s->backend, logits, &plan, row);
+    for (size_t i = 0; status == LZS_OK && i < n; i++) {
+        const lzs_edit *made = lzs_sampler_edit_of(s, tokens[i]);
+        lzs_explanation e = lzs_explain_edit(&s->state.history, &s->params, s->log2_vocab, tokens[i], made);
+        lzs_edit edit = {e.token, e.repeat, e.bias};
+        e.allowed = lzs_allowed(plan.mask, e.token);
+        e.logit = logits[e.token];
+        e.edited = lzs_apply_edit(&edit, e.logit, plan.sign_aware);
+        e.after = row[e.token];
+        out[i] = e;
+    }
+    free(row);
+    return status;
 }
 
 /* ---- the LZ penalty by itself ---- */

@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# No example may fail for the time it takes: a busy machine is no error. What CI sets otherwise stays.
+settings.register_profile("untimed", settings.default, deadline=None)
+settings.load_profile("untimed")
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN

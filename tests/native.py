@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,24 @@ def run(command: Sequence[str | Path], cwd: Path, **environment: str) -> str:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def valgrind(
+    command: Sequence[str | Path], *options: str, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command under valgrind; skip the test where valgrind does not know an instruction of the program.
+
+    Valgrind has no AVX-512 and ends such a program by SIGILL. So does a real illegal instruction, but that one ends the
+    program without valgrind, too.
+    """
+    words = [str(part) for part in command]
+    settings: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace", "timeout": 300, "cwd": cwd}
+    settings["env"] = {**os.environ, "PATH": PATH, **environment}
+    done: subprocess.CompletedProcess[str] = subprocess.run([tool("valgrind"), "--quiet", *options, *words], **settings)
+    killed = done.returncode == -signal.SIGILL or "(SIGILL)" in done.stderr
+    if killed and subprocess.run(words, **settings).returncode != -signal.SIGILL:
+        pytest.skip("valgrind does not know an instruction of this program, such as those of AVX-512")
+    return done
 
 
 def check_example(output: str) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from native import PATH, ROOT, check_example, compiler, llama_include, run, tool
+from native import PATH, ROOT, check_example, compiler, llama_include, run, tool, valgrind
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
@@ -407,10 +407,9 @@ def test_text_that_cannot_be_written(program: Program) -> None:
 
 
 @pytest.mark.parametrize("prompt", [ENDING, ""], ids=["ending", "no prompt"])
-def test_valgrind(prompt: str, program: Program) -> None:
+@pytest.mark.usefixtures("program")
+def test_valgrind(prompt: str, reader: Reader) -> None:
     """No error and no leak, with a text and where it fails half-way."""
-    under = (tool("valgrind"), "--quiet", "--error-exitcode=99", "--leak-check=full")
-    done = program(default_draft(), prompt, 0.15, under=under)
-    if b"unhandled instruction bytes" in done.stderr:
-        pytest.skip("valgrind does not know the instructions that this llama.cpp was built for")
-    assert done.returncode == (0 if prompt else 1), done.stderr.decode()
+    command: list[str | Path] = ["./llama_example", default_draft(), prompt, "0.15"]
+    done = valgrind(command, "--error-exitcode=99", "--leak-check=full", cwd=reader.tree, **environment(reader.tree))
+    assert done.returncode == (0 if prompt else 1), done.stderr

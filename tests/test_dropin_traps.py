@@ -2,9 +2,6 @@
 
 import gc
 import itertools
-import os
-import shutil
-import subprocess
 import sys
 import textwrap
 import threading
@@ -19,6 +16,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, LZ, PROMPT, new, run_python, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler.llama import LZLlama, attach  # noqa: E402
+from native import valgrind  # noqa: E402
 
 # ---- the traps ----
 
@@ -309,7 +307,6 @@ def test_two_thousand_calls_leave_nothing_behind() -> None:
     assert after <= 1.02 * before, f"{before} bytes, then {after}"
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_valgrind_sees_no_use_of_freed_memory(tmp_path: Path) -> None:
     """Invalid reads, writes and frees. (Undefined values it also finds in Python itself.)"""
     program = tmp_path / "short.py"
@@ -338,11 +335,7 @@ def test_valgrind_sees_no_use_of_freed_memory(tmp_path: Path) -> None:
         """)
     )
     suppressions = Path(__file__).with_name("valgrind.supp")
-    options = ["-q", "--error-exitcode=1", "--undef-value-errors=no", f"--suppressions={suppressions}"]
-    command = ["valgrind", *options, sys.executable, str(program)]
-    environment = {**os.environ, "PYTHONMALLOC": "malloc", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
-    if "unrecognised instruction" in done.stderr:
-        pytest.skip("valgrind does not know an instruction of this build of llama.cpp")
+    options = ["--error-exitcode=1", "--undef-value-errors=no", f"--suppressions={suppressions}"]
+    done = valgrind([sys.executable, program], *options, PYTHONMALLOC="malloc", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == "done\n"

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -147,18 +146,18 @@ def test_two_at_once_do_not_write_the_same_texts(whole: Path, tmp_path: Path) ->
 def test_a_kill_loses_what_was_in_hand_and_nothing_else(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     code = f"""
+import os, signal
 import test_evaluate
 from lzsampler import evaluate
 from lzsampler.models import default_model
-evaluate(default_model(), {str(out)!r}, **test_evaluate.SETTINGS)
+def on_text(done, total):
+    if done == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+evaluate(default_model(), {str(out)!r}, **test_evaluate.SETTINGS, on_text=on_text)
 """
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent)
     file = out / "transcripts.jsonl"
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not (file.exists() and file.read_bytes().count(b"\n") >= 5):
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, timeout=120)
+    assert done.returncode == -signal.SIGKILL
     kept = lines(out)
     assert 5 <= len(kept) < 30
     with file.open("ab") as half:

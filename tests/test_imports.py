@@ -64,7 +64,7 @@ def test_exports_are_pinned() -> None:
         "lz_bits",
         "sequence_seed",
     ]
-    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions]
+    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions, "sequence_seed"]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert set(lzsampler.__all__) <= set(dir(lzsampler))
     assert issubclass(lzsampler.LzsError, RuntimeError)
@@ -168,7 +168,7 @@ def test_only_one_file_imports_an_extra_at_top_level(path: Path, package: str, o
 def test_without_torch_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     def error(code: str) -> str:
         command = [sys.executable, "-c", f"import sys; {code}; import lzsampler.hf"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         return done.stderr.splitlines()[-1]
 
     message = 'MissingExtra: torch and transformers are needed for this: pip install "lzsampler[hf]"'

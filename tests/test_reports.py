@@ -77,6 +77,8 @@ def test_rows_come_back(tmp_path: Path, ending: str) -> None:
     ]  # fmt: skip
     if ending != "jsonl":
         wanted = [{key: scalars(value) for key, value in row.items()} for row in wanted]
+    if ending == "csv":  # the module csv of Python 3.10 refuses NUL
+        wanted = [{k: v.replace("\0", "\ufffd") if isinstance(v, str) else v for k, v in row.items()} for row in wanted]
     assert rows == wanted
     assert [list(row) for row in rows] == [list(KEYS)] * len(rows)
     assert list(KEYS)[: len(FIXED)] == FIXED

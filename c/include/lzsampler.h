@@ -29,8 +29,9 @@
  * Conventions. Functions return an lzs_status, 0 or a negative error, and give their results through pointers. Rows of
  * logits are only read. Nothing here prints, exits or aborts, and the only state shared between objects is the choice
  * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, lzs_accept,
- * lzs_step, lzs_set_mask, lzs_borrow_mask, lzs_explain and lzs_lz_bits; sampling never does. Every free accepts NULL. Objects have no locks:
- * use a sampler, and a backend that several samplers share, from one thread at a time. A call needs 4 KB of stack.
+ * lzs_step, lzs_set_mask, lzs_borrow_mask, lzs_explain and lzs_lz_bits; sampling never does. Every free accepts NULL.
+ * Objects have no locks: use a sampler, and a backend that several samplers share, from one thread at a time. A call needs
+ * 4 KB of stack.
  */
 #ifndef LZSAMPLER_H
 #define LZSAMPLER_H

@@ -37,4 +37,9 @@ void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params
 /* The edit of a token among those that lzs_edit_list_make made, or NULL. */
 const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token);
 
+/* What one token's edit is made of; `edit` is the one of the step, NULL where the token has none. The fields that need the
+ * row of logits are left as they are in a new struct: 0. */
+lzs_explanation lzs_explain_edit(const lzs_history *h, const lzs_params *params, float log2_vocab, int32_t token,
+                                 const lzs_edit *edit);
+
 #endif

@@ -63,7 +63,8 @@ def _write_csv(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
         table = csv.writer(text)
         table.writerow(KEYS)
         for *cells, tail, wasted, groups in rows:
-            strings = [scalar(cell) if isinstance(cell, str) else cell for cell in cells]
+            # Before Python 3.11 the module csv refuses NUL.
+            strings = [scalar(cell).replace("\0", "\ufffd") if isinstance(cell, str) else cell for cell in cells]
             table.writerow(
                 [*strings, "true" if tail else "false", wasted, json.dumps(_scalars(groups), ensure_ascii=False)]
             )
