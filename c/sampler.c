@@ -325,6 +325,14 @@ lzs_status lzs_sample(lzs_sampler *s, const float *logits, int32_t *token) {
     return status == LZS_OK ? lzs_backend_sample(s->backend, &logits, &plan, 1, token, &status) : status;
 }
 
+lzs_status lzs_step(lzs_sampler *s, const float *logits, int32_t *token, int32_t *looping) {
+    lzs_status status = lzs_sample(s, logits, token);
+    if (status == LZS_OK) status = lzs_accept(s, *token);
+    if (status != LZS_OK) *token = -1;
+    if (looping) *looping = s->state.detector && s->state.detector->found.count > 0;
+    return status;
+}
+
 lzs_status lzs_process(lzs_sampler *s, const float *logits, float *out) {
     lzs_plan plan;
     lzs_status status = lzs_sampler_plan(s, &plan);

@@ -51,8 +51,10 @@ def demo(n_predict: int) -> None:
 
 def _block(generation: "Generation", width: int) -> list[str]:
     """Return the beginning of a text and its figures as lines of at most ``width`` characters."""
+    from lzsampler.auditing.repetition import repetition
+
     lines = textwrap.wrap(" ".join(generation.text.split()), width, max_lines=_LINES, placeholder=" ...")
-    figures = generation.repetition
+    figures = repetition(generation.text)
     run = figures.run
     repeats = "largest run: none" if run is None else f"largest run: {run.period} x {run.count}"
     return [

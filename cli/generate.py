@@ -46,6 +46,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
     system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
     asked = [*system, {"role": "user", "content": text}] if flags["chat"] else text
 
+    from lzsampler.auditing.repetition import repetition
     from lzsampler.decoding.generate import generate as run
     from lzsampler.decoding.transcript import TranscriptFile, record, to_line
     from lzsampler.llama.model import Model
@@ -59,7 +60,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
         params = with_tokens(params, model.llm, flags)
         generation = run(model, asked, params, on_text=output.write, **limits)
         breakers = dry_breakers(params, flags)
-        transcript = record(model, asked, params, generation, **limits, dry_breakers=breakers)
+        figures = repetition(generation.text)
+        transcript = record(model, asked, params, generation, figures.to_json(), **limits, dry_breakers=breakers)
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)
@@ -69,7 +71,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         click.echo(f"lzs: the context of {model.n_ctx} tokens is full (-c N for more)", err=True)
     if generation.loop is not None:
         click.echo(f"lzs: {loop_line(generation.loop, trimmed=flags['trim_loop'])}", err=True)
-    click.echo(f"lzs: {summary(generation, params)}", err=True)
+    click.echo(f"lzs: {summary(generation, params, figures)}", err=True)
     if output.error is not None:
         raise output.error
     if generation.finish_reason == "interrupted":

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.generate import Generation
     from lzsampler.params import Params
     from lzsampler.sampler import Loop
@@ -62,13 +63,15 @@ def loop_line(loop: "Loop", *, trimmed: bool) -> str:
     return f"stopped: {loop.count} copies of {loop.period} tokens from token {loop.start}{cut}"
 
 
-def summary(generation: "Generation", params: "Params") -> str:
+def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
-    figures = generation.repetition
-    run = "none" if figures.run is None else f"{figures.run.period} x {figures.run.count}"
+    if figures.run is None:
+        run = "none, but copies that differ a little (a loop)" if figures.loops else "none"
+    else:
+        run = f"{figures.run.period} x {figures.run.count}{' (a loop)' * figures.loops}"
     seed = f"seed {params.seed}; " if params.temperature > 0 else ""
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
-        f"sampling {generation.sampling_microseconds:.1f} µs/token; largest run {run}{' (a loop)' * figures.loops}, "
+        f"sampling {generation.sampling_microseconds:.1f} µs/token; largest run {run}, "
         f"rep-4 {figures.rep4:.3f}, zlib {figures.zlib_ratio:.2f}"
     )

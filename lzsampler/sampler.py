@@ -2,15 +2,19 @@
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ._check import Tokens, check, integer, logits_array, mask_array, token_array
+from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, token_array
 from ._ffi import ffi, lib
 from .errors import LzsError
 from .params import CHOICES, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_difference
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
@@ -199,7 +203,7 @@ class Sampler:
         """
         status = lib.lzs_sample(self.handle, self._row(logits), self._token)
         if status:
-            self._refuse(status, logits)
+            self.refuse(status, logits)
         return int(self._token[0])
 
     def process(
@@ -219,7 +223,7 @@ class Sampler:
             raise ValueError("out must be logits itself or lie elsewhere in memory, got a part of it")
         status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", row), ffi.from_buffer("float[]", written))
         if status:
-            self._refuse(status, logits)
+            self.refuse(status, logits)
         return written
 
     def distribution(self, logits: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
@@ -236,13 +240,14 @@ class Sampler:
             n,
         )
         if status:
-            self._refuse(status, logits)
+            self.refuse(status, logits)
         return ids[: n[0]].copy(), probabilities[: n[0]].copy()
 
     def _row(self, logits: npt.NDArray[np.float32]) -> Any:
         return ffi.from_buffer("float[]", logits_array(logits, self.n_vocab))
 
-    def _refuse(self, status: int, logits: npt.NDArray[np.float32]) -> None:
+    def refuse(self, status: int, logits: npt.NDArray[np.float32]) -> None:
+        """Raise what a status of C stands for, for a step on these logits."""
         if status == lib.LZS_ENAN:
             at = int(np.isnan(logits).argmax())
             raise ValueError(f"logits[{at}] is nan ({int(np.isnan(logits).sum())} of {self.n_vocab} are)")
@@ -254,6 +259,53 @@ class Sampler:
 
     def __repr__(self) -> str:
         return f"Sampler({self.n_vocab}, {self.params!r})"
+
+    # -- a step of a decode loop, and why it does what it does --
+
+    def step(self, logits: npt.NDArray[np.float32]) -> int:
+        """Pick a token and take it into the text: `sample` and `accept` in one call into C.
+
+        Takes and raises what `sample` does; the sampler is unchanged when it raises.
+        """
+        return self.step_at(self._row(logits))[0]
+
+    def step_at(self, logits: Any) -> tuple[int, bool]:
+        """`step` for logits that lie outside numpy: return the token, and whether the text now ends in a `loop`.
+
+        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, which are not checked to be there.
+        """
+        token, looping = self._stepped
+        status = lib.lzs_step(self.handle, logits, token, looping)
+        if status:
+            self.refuse(status, np.frombuffer(ffi.buffer(logits, 4 * self.n_vocab), np.float32))
+        return token[0], looping[0] != 0
+
+    @cached_property
+    def _stepped(self) -> tuple[Any, Any]:
+        """Where `lzs_step` writes its token and whether there is a loop."""
+        return ffi.new("int32_t *"), ffi.new("int32_t *")
+
+    def explain(self, logits: npt.NDArray[np.float32], token: int | None = None, *, k: int = 5) -> "Explanation":
+        """Return what the next step does to a token's logit and why; ``str()`` of it is for reading.
+
+        ``logits``: as for `sample`, only read. ``token``: None is the one that `sample` would pick. Beside it the ``k``
+        (0 or more) other tokens are explained that have the highest logits before the penalties. It changes nothing,
+        but takes much longer than a step. Raises as `sample`, and ValueError for a token outside the vocabulary.
+        """
+        from .explanation import Explanation, explained
+
+        row = self._row(logits)
+        chosen = self.sample(logits) if token is None else integer("token", token, 0, self.n_vocab - 1)
+        k = min(integer("k", k, 0, INT32_MAX), self.n_vocab)
+        values = np.frombuffer(ffi.buffer(row, 4 * self.n_vocab), np.float32)
+        best = np.argsort(-values, kind="stable")[: k + 1].tolist()
+        tokens = [chosen, *[other for other in best if other != chosen][:k]]
+        made = ffi.new("lzs_explanation[]", len(tokens))
+        status = lib.lzs_explain(self.handle, row, tokens, len(tokens), made)
+        if status:
+            self.refuse(status, values)
+        one, *others = (explained(made[i]) for i in range(len(tokens)))
+        return Explanation(self.position, one, tuple(others))
 
 
 def refuse_tokens_outside(params: Params, n_vocab: int) -> None:

@@ -40,7 +40,7 @@ def test_refusals(model: Model) -> None:
         benchmark(model, "Once", Params())
     with pytest.raises(ValueError, match="prompt is empty"):
         benchmark(model, "", lz)
-    with pytest.raises(ValueError, match="128 more do not fit in a context of 128"):
+    with pytest.raises(ValueError, match="128 more do not fit in the context of 128"):
         benchmark(model, "Once", lz, tokens=128)
     with pytest.raises(ValueError, match="pairs must be from 2"):
         benchmark(model, "Once", lz, pairs=1)

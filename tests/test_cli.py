@@ -289,7 +289,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (
             ["-c", "4", "Once upon a time there was"],
             2,
-            "tokens, the context 4: shorten the prompt or raise the context",
+            "tokens, but the context holds 4: shorten the prompt or enlarge the context",
         ),
         (["--lz-penalty=-0.1", "x"], 2, "--lz-penalty must be at least 0, got -0.1"),
         (["--lz-penalty", "nan", "x"], 2, "--lz-penalty must be finite, got nan"),

@@ -1,8 +1,12 @@
 """`generate` and `Model` on the embedded model: the same text every time, whole characters, every way to end."""
 
 import codecs
+import ctypes
 import os
+import random
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lzsampler import STOP_ON_LOOP, Loop, LzsError, Params, Sampler
+from lzsampler._ffi import ffi
+from lzsampler.auditing.repetition import largest_run
+from lzsampler.explanation import Explanation
 from lzsampler.models import default_model
 from lzsampler.util.reasoning import opened
 from reference import first_loop
@@ -20,6 +27,7 @@ from reference import first_loop
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.generate import Generation, _first_copy, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
+from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama.model import Model, physical_cores  # noqa: E402
 
 GREEDY = Params(temperature=0.0, lz_penalty=0.15)
@@ -104,7 +112,8 @@ def test_end_of_generation_token_is_no_part(model: Model) -> None:
 def test_every_token_that_llama_cpp_calls_an_end_is_one(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     full = text_of(model)
     ends = full.tokens[10]
-    monkeypatch.setattr(llama_cpp, "llama_vocab_is_eog", lambda vocab, token: token == ends)
+    monkeypatch.setattr(model, "is_eog", lambda token: token == ends)
+    monkeypatch.setattr(model, "fragments", type(model.fragments)(model.fragment))
     cut = full.tokens.index(ends)
     assert (text_of(model).tokens, text_of(model).finish_reason) == (full.tokens[:cut], "stop")
 
@@ -117,7 +126,7 @@ def test_a_full_context() -> None:
         exact = PROMPT + " and" * (32 - made.prompt_tokens)
         assert len(small.tokenize(exact)) == 32
         assert len(generate(small, exact, GREEDY).tokens) == 1
-        with pytest.raises(ValueError, match="has 33 tokens, the context 32"):
+        with pytest.raises(ValueError, match="has 33 tokens, but the context holds 32"):
             generate(small, exact + " and", GREEDY)
 
 
@@ -164,7 +173,7 @@ def test_trim_loop_keeps_the_first_copy(model: Model) -> None:
     assert trimmed.text == b"".join(map(model.piece, trimmed.tokens)).decode()
     assert "".join(seen) == made.text  # what was given out is not taken back
     assert trimmed.completion_tokens == len(made.tokens) > len(trimmed.tokens)
-    assert (made.repetition.run is not None, trimmed.repetition.run) == (True, None)
+    assert (largest_run(made.text) is not None, largest_run(trimmed.text)) == (True, None)
     assert text_of(model, n=40, params=STOPPING, trim_loop=True).text == text_of(model, n=40, params=PLAIN).text
 
 
@@ -232,6 +241,8 @@ def test_an_interrupt_during_the_prompt_keeps_nothing(model: Model, monkeypatch:
     monkeypatch.setattr(model, "decode", interrupted)
     made = text_of(model)
     assert (made.finish_reason, made.text, made.tokens) == ("interrupted", "", ())
+    assert made.timings.prompt == made.timings.total > 0  # and not 0 seconds of 5
+    assert made.tokens_per_second == 0
 
 
 def test_on_text_may_end_it(model: Model) -> None:
@@ -244,6 +255,40 @@ def test_on_text_may_end_it(model: Model) -> None:
     made = text_of(model, on_text=three)
     assert (made.finish_reason, made.text) == ("interrupted", "".join(seen))
     assert len(seen) == 3
+
+
+def test_ignore_eos_goes_on(model: Model) -> None:
+    ends = Params(temperature=0.0, logit_bias={model.eog_tokens[0]: 100.0, 5: 1.0})
+    assert text_of(model, params=ends).finish_reason == "stop"
+    made = text_of(model, params=ends, ignore_eos=True)
+    assert (made.finish_reason, len(made.tokens)) == ("length", 40)
+    assert not set(made.tokens) & set(model.eog_tokens)
+    forbidden = {**dict.fromkeys(model.eog_tokens, float("-inf")), 5: 1.0}
+    assert made.tokens == text_of(model, params=replace(ends, logit_bias=forbidden)).tokens
+
+
+def test_an_empty_answer_to_plain_text_shows_that_a_template_was_not_used(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = Params(temperature=0.0, logit_bias={model.eog_tokens[0]: 100.0})
+    assert text_of(model, params=ends).template_unused
+    assert not text_of(model).template_unused  # it wrote something
+    assert not text_of(model, params=ends, n=0).template_unused  # it had no chance to
+    assert not generate(model, [{"role": "user", "content": "Hi"}], ends).template_unused
+    monkeypatch.delitem(model.header.metadata, "tokenizer.chat_template")
+    assert not text_of(model, params=ends).template_unused
+
+
+def test_explanations_tell_what_each_token_is_and_change_nothing(model: Model) -> None:
+    params = Params(temperature=0.3, lz_penalty=0.02, repetition_penalty=1.02, seed=4)
+    seen: list[Explanation] = []
+    made = text_of(model, LOOPING, params, n=60, on_explanation=seen.append)
+    assert made.tokens == text_of(model, LOOPING, params, n=60).tokens
+    assert tuple(one.token.token for one in seen) == made.tokens
+    assert [one.position for one in seen] == list(range(60))
+    assert "".join(one.token.text or "" for one in seen) == made.text
+    assert any(other.lz_length > 1 and other.lz_change < 0 for one in seen for other in one.others)
+    assert all(one.text is not None for explanation in seen for one in explanation.others)
 
 
 # -- text --
@@ -333,12 +378,13 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
     ("prompt", "settings", "message"),
     [
         ("", {}, "the prompt is empty"),
-        ([{"role": "user", "content": "x" * 9000}], {}, "tokens, the context 1024: shorten"),
+        ([{"role": "user", "content": "x" * 9000}], {}, "tokens, but the context holds 1024: shorten"),
         ("a\udcff", {}, r"not valid UTF-8 \(at character 1\)"),
         (PROMPT, {"n_predict": -2}, "n_predict must be from -1 to .*, got -2"),
         (PROMPT, {"stop": "text"}, "stop must be strings that are not empty, got 'text'"),
-        (PROMPT, {"trim_loop": True}, "trim_loop needs loops to be looked for: set repetition_detection"),
+        (PROMPT, {"trim_loop": True}, "trim_loop needs repetition_detection in Params"),
         (PROMPT, {"trim_loop": 1}, "trim_loop must be True or False, got 1"),
+        (PROMPT, {"ignore_eos": "yes"}, "ignore_eos must be True or False, got 'yes'"),
         (PROMPT, {"stop": ("",)}, "stop must be strings that are not empty"),
     ],
 )
@@ -348,7 +394,8 @@ def test_bad_arguments(model: Model, prompt: Any, settings: dict[str, Any], mess
 
 
 def test_a_model_that_gives_nan_is_a_failure(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "logits", lambda: np.full(model.n_vocab, np.nan, np.float32))
+    row = ffi.new("float[]", [np.nan] * model.n_vocab)
+    monkeypatch.setattr(model, "logits_pointer", lambda: row)
     with pytest.raises(LzsError, match=r"the model failed after 0 tokens: .*nan"):
         text_of(model)
 
@@ -381,6 +428,55 @@ def test_pieces_are_bytes(model: Model) -> None:
     assert b"".join(map(model.piece, tokens)) == text.encode()
     assert model.piece(0) == b""  # control
     assert model.piece(3) == b"<think>"  # user-defined
+
+
+def test_control_tokens_that_a_reader_wants_to_see_are_text(tmp_path: Path) -> None:
+    """A model whose `<think>` and `</think>` are control tokens, as those of some are, and which thinks and answers."""
+    data = bytearray(default_model().read_bytes())
+    types = data.index(b"tokenizer.ggml.token_type") + len(b"tokenizer.ggml.token_type") + 4 + 4 + 8
+    user_defined, control = (4).to_bytes(4, "little"), (3).to_bytes(4, "little")
+    names = gguf.read(default_model()).vocabulary
+    for token in map(names.index, ("<think>", "</think>")):
+        assert data[types + 4 * token :][:4] == user_defined
+        data[types + 4 * token : types + 4 * token + 4] = control
+    (tmp_path / "m.gguf").write_bytes(data)
+    question = [{"role": "user", "content": "What is 70 + 479?"}]
+    with Model(tmp_path / "m.gguf", n_threads=1) as opened:
+        think = names.index("<think>")
+        assert (opened.piece(think), opened.piece(names.index("<|user|>"))) == (b"<think>", b"")
+        made = generate(opened, question, GREEDY)
+        assert (made.content, "</think>" in made.text) == ("549", True)
+        assert made.reasoning
+        begun = generate(opened, "Say: ", replace(GREEDY, logit_bias={think: 100.0}), n_predict=3)
+        assert begun.text.startswith("<think>")
+        assert all(opened.piece(token) == b"" for token in opened.eog_tokens)
+
+
+@pytest.mark.parametrize("settings", [{"flash_attn": True}, {"use_mlock": True}])
+def test_options_of_llama_cpp_reach_it(settings: dict[str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+    llama = llama_cpp.Llama
+
+    def noting(**keywords: Any) -> Any:
+        given.update(keywords)
+        return llama(**keywords)
+
+    monkeypatch.setattr(llama_cpp, "Llama", noting)
+    with Model(default_model(), n_ctx=64, n_threads=1, **settings) as opened:
+        assert len(text_of(opened, n=5).tokens) == 5
+    assert {name: given[name] for name in ("flash_attn", "use_mlock")} == {
+        "flash_attn": False,
+        "use_mlock": False,
+        **settings,
+    }
+
+
+def test_pieces_may_be_asked_for_by_several_threads(model: Model) -> None:
+    expected = [model.fragment(token) for token in range(model.n_vocab)]
+    with ThreadPoolExecutor(8) as pool:
+        orders = [random.Random(seed).sample(range(model.n_vocab), model.n_vocab) for seed in range(8)]
+        for order, made in zip(orders, pool.map(lambda order: list(map(model.fragment, order)), orders), strict=True):
+            assert made == [expected[token] for token in order]
 
 
 def test_logits_are_llama_cpps_own_memory(model: Model) -> None:
@@ -422,11 +518,17 @@ def test_decode_checks_its_tokens(model: Model) -> None:
         model.decode([5] * 1025)
 
 
+@pytest.mark.parametrize("name", ["flash_attn", "use_mlock"])
+def test_bad_switches(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be True or False, got 2"):
+        Model(default_model(), **{name: 2})  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("settings", [{"n_ctx": -1}, {"n_batch": 0}, {"n_threads": 0}, {"n_gpu_layers": -2}])
 def test_bad_model_settings(settings: dict[str, int]) -> None:
     ((name, value),) = settings.items()
     with pytest.raises(ValueError, match=f"{name} must be from .*, got {value}"):
-        Model(default_model(), **settings)
+        Model(default_model(), **settings)  # type: ignore[arg-type]
 
 
 def test_default_settings() -> None:
@@ -435,6 +537,27 @@ def test_default_settings() -> None:
     assert 1 <= physical_cores() <= (os.cpu_count() or 1)
     with Model(default_model(), n_ctx=100) as opened:
         assert opened.n_ctx == opened.n_batch == 100
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [({"hw.perflevel0.physicalcpu": 6, "hw.physicalcpu": 8}, 6), ({"hw.physicalcpu": 4}, 4), ({}, 7)],
+)
+def test_a_mac_tells_its_cores(levels: dict[str, int], expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processors have one thread a core: half of them would be too few, and slow ones would hold the others up."""
+
+    class System:
+        @staticmethod
+        def sysctlbyname(name: bytes, number: Any, size: Any, new: None, n_new: int) -> int:
+            if name.decode() not in levels:
+                return -1
+            number._obj.value = levels[name.decode()]
+            return 0
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: System)
+    assert physical_cores() == expected
 
 
 def test_what_llama_cpp_refuses_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -126,7 +126,6 @@ LAYERS = {
 }
 # module, room: why it may know that one all the same
 EXCEPTIONS = {
-    ("decoding/generate", "auditing"): "to be cut: the figures of repetition",
     ("auditing/run", "reports"): "to be cut: a registry of writers",
     ("evaluation/results", "reports"): "to be cut: a registry of writers",
     ("auditing/tokens", "llama"): "the vocabulary of --tokenizer, which is loaded in each worker",

@@ -16,7 +16,7 @@ from lzsampler import LzsError, Params, Sampler  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.llama.model import Model  # noqa: E402
+from lzsampler.llama.model import Model, row_of  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]
@@ -52,7 +52,7 @@ def alone(model: Model) -> dict[Any, Generation]:
 
 def figures(generation: Generation) -> tuple[Any, ...]:
     g = generation
-    return g.text, g.tokens, g.finish_reason, g.stop_string, g.loop, g.prompt_tokens, g.repetition
+    return g.text, g.tokens, g.finish_reason, g.stop_string, g.loop, g.prompt_tokens
 
 
 @pytest.mark.parametrize(("n_parallel", "n_contexts"), [(1, 1), (2, 1), (7, 2), (40, 1), (40, None)])
@@ -84,15 +84,24 @@ Rows = dict[Any, list[npt.NDArray[np.float32]]]
 def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
     """Fills with the logits of each text, by its prompt, its length and its settings."""
     seen: Rows = {}
-    take = Text.take
+    take, follow = Text.take, Text.follow
 
-    def recording(self: Text, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
-        assert isinstance(self.sampler, Sampler)
-        key = (tuple(self.prompt), self.n_predict, repr(self.sampler.params))
-        seen.setdefault(key, []).append(logits.copy())
-        return take(self, logits, room=room)
+    def record(text: Text, row: npt.NDArray[np.float32]) -> None:
+        assert isinstance(text.sampler, Sampler)
+        key = (tuple(text.prompt), text.n_predict, repr(text.sampler.params))
+        seen.setdefault(key, []).append(row.copy())
 
-    monkeypatch.setattr(Text, "take", recording)
+    def recording_take(self: Text, logits: Any, room: bool) -> int | None:
+        record(self, row_of(logits, self.model.n_vocab))
+        return take(self, logits, room)
+
+    def recording_follow(self: Text, token: int) -> int | None:
+        taken = follow(self, token)
+        record(self, self.model.logits())
+        return taken
+
+    monkeypatch.setattr(Text, "take", recording_take)
+    monkeypatch.setattr(Text, "follow", recording_follow)
     return seen
 
 
@@ -214,6 +223,28 @@ def test_a_cache_that_cannot_go_back_is_made_anew(model: Model, monkeypatch: pyt
         assert {key: made[key].tokens for key in texts} == {key: text.tokens for key, text in texts.items()}
 
 
+def test_messages_texts_and_tokens_side_by_side_each_with_settings_of_its_own(model: Model) -> None:
+    question = [{"role": "user", "content": "What is 70 + 479?"}]
+    tokens = np.array(model.tokenize(PROMPTS[0]), np.int32)
+    pieces: dict[str, list[str]] = {"text": [], "messages": []}
+    requests = [
+        Request("text", PROMPTS[0], Params(temperature=0.7, seed=3), n_predict=60, on_text=pieces["text"].append),
+        Request("short", PROMPTS[1], Params(temperature=0.0), n_predict=4, stop=("no such text",)),
+        Request("messages", question, Params(temperature=0.0, lz_penalty=0.1), on_text=pieces["messages"].append),
+        Request("endless", question, Params(temperature=0.0, logit_bias={5: 0.5}), n_predict=70, ignore_eos=True),
+        Request("tokens", tokens, Params(temperature=0.7, seed=3), n_predict=60),
+    ]
+    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=5, n_threads=1)}
+    assert next(iter(made)) == "short"  # they come as they end
+    for r in requests:
+        expected = generate(model, r.prompt, r.params, n_predict=r.n_predict, ignore_eos=r.ignore_eos)
+        assert figures(made[r.id]) == figures(expected)
+    assert made["messages"].content == "549"
+    assert made["endless"].finish_reason == "length"
+    assert {name: "".join(parts) for name, parts in pieces.items()} == {name: made[name].text for name in pieces}
+    assert made["tokens"].tokens == made["text"].tokens
+
+
 def test_texts_close_up_when_requests_run_out(model: Model, decoded: list[int]) -> None:
     """A long text among short ones moves to the first cache, with what it has there, and goes on as alone."""
     lengths = [3, 9, 3, 30, 3, 21, 3]
@@ -244,7 +275,7 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
     ("request_", "message"),
     [
         (Request(0, "", Params()), "the prompt is empty"),
-        (Request(0, "word " * 400, Params()), "the context 192"),
+        (Request(0, "word " * 400, Params()), "the context holds 192"),
         (Request(0, "a", Params(), stop=("",)), "stop must be strings"),
         (Request(0, "a", Params(), n_predict=-2), "n_predict must be"),
     ],
@@ -264,7 +295,7 @@ def test_which_end_first_depends_on_lengths_only(model: Model) -> None:
 
 
 def test_an_error_in_one_of_the_contexts_is_raised(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(self: Text, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
+    def failing(self: Text, logits: Any, room: bool) -> int | None:
         raise LzsError(f"the model failed after {len(self.prompt)} tokens")
 
     monkeypatch.setattr(Text, "take", failing)

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params
+from lzsampler.auditing.repetition import repetition
 from lzsampler.decoding.generate import Generation, generate
 from lzsampler.decoding.transcript import TranscriptFile, record, to_line
 from lzsampler.llama.model import Model
@@ -27,7 +28,8 @@ GREEDY = Params(temperature=0.0, lz_penalty=0.15, seed=7)
 def chat() -> dict[str, Any]:
     with Model(default_model(), n_ctx=300, n_threads=1) as model:
         made = generate(model, QUESTION, GREEDY, n_predict=200, stop=("\n",))
-        return record(model, QUESTION, GREEDY, made, n_predict=200, stop=("\n",))
+        figures = repetition(made.text).to_json()
+        return record(model, QUESTION, GREEDY, made, figures, n_predict=200, stop=("\n",))
 
 
 def test_a_chat(chat: dict[str, Any]) -> None:
@@ -65,7 +67,7 @@ def test_settings_are_all_of_params_and_more(chat: dict[str, Any]) -> None:
 def test_a_plain_prompt_has_its_text_and_one_message() -> None:
     with Model(default_model(), n_threads=1) as model:
         made = generate(model, "Once upon a time", GREEDY, n_predict=5)
-        plain = record(model, "Once upon a time", GREEDY, made, n_predict=5)
+        plain = record(model, "Once upon a time", GREEDY, made, repetition(made.text).to_json(), n_predict=5)
     assert plain["prompt"] == "Once upon a time"
     assert plain["messages"] == [{"role": "assistant", "content": made.text.strip()}]
     assert plain["settings"]["chat"] is False
@@ -127,6 +129,70 @@ def test_half_a_line_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert path.read_text() == '{"n": 0}\n'
 
 
+@pytest.mark.parametrize("before", ['{"a": 1}', '{"a": 1}\n{"b": '])
+def test_a_last_line_that_was_not_ended_is_ended(tmp_path: Path, before: str) -> None:
+    """An editor, or a process that was killed, may have left it so; two records on one line would both be lost."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(before)
+    with TranscriptFile(path) as file:
+        file.append({"n": 1})
+        file.append({"n": 2})
+    assert path.read_text() == before + '\n{"n": 1}\n{"n": 2}\n'
+
+
+def test_a_failed_append_leaves_alone_what_others_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"n": 0}\n')
+    write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        with path.open("a") as other:  # a process that appended before
+            other.write('{"n": 1}\n')
+        written = write(file, data[: len(data) // 2])
+        with path.open("a") as other:  # and one that appended after
+            other.write('{"n": 2}\n')
+        return written
+
+    with TranscriptFile(path) as file:
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(LzsError, match="No space left"):
+            file.append({"text": "x" * 100})
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"n": 0}, {"n": 1}, {"n": 2}]
+
+
+def test_a_failed_append_cuts_nothing_that_came_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.jsonl"
+    write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        with path.open("a") as other:
+            other.write('{"n": 1}\n')
+        return write(file, data[: len(data) // 2])
+
+    with TranscriptFile(path) as file:
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(LzsError, match="No space left"):
+            file.append({"text": "x" * 100})
+        monkeypatch.undo()
+        file.append({"n": 2})
+    assert path.read_text() == '{"n": 1}\n{"n": 2}\n'
+
+
+def test_lines_end_in_a_line_feed_on_windows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    binary, given = 1 << 29, list[int]()
+    opens = os.open
+
+    def noting(path: Any, flags: int, mode: int = 0o777) -> int:
+        given.append(flags)
+        return opens(path, flags & ~binary, mode)
+
+    monkeypatch.setattr(os, "O_BINARY", binary, raising=False)
+    monkeypatch.setattr(os, "open", noting)
+    with TranscriptFile(tmp_path / "t.jsonl") as file:
+        file.append({"n": 1})
+    assert given[0] & binary
+
+
 def test_a_line_that_is_not_on_the_disk_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(file: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -151,5 +217,5 @@ def test_a_pipe_needs_no_sync(tmp_path: Path) -> None:
 def test_generation_has_no_figure_that_json_cannot_hold() -> None:
     with Model(default_model(), n_threads=1) as model:
         made: Generation = generate(model, "Once", GREEDY, n_predict=0)
-        line = to_line(record(model, "Once", GREEDY, made, n_predict=0))
+        line = to_line(record(model, "Once", GREEDY, made, repetition(made.text).to_json(), n_predict=0))
     assert json.loads(line)["repetition"] == {"run": None, "loops": False, "rep4": 0.0, "zlib_ratio": 0.0}

@@ -29,7 +29,7 @@
  * Conventions. Functions return an lzs_status, 0 or a negative error, and give their results through pointers. Rows of
  * logits are only read. Nothing here prints, exits or aborts, and the only state shared between objects is the choice
  * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, lzs_accept,
- * lzs_set_mask, lzs_borrow_mask and lzs_lz_bits; sampling never does. Every free accepts NULL. Objects have no locks:
+ * lzs_step, lzs_set_mask, lzs_borrow_mask, lzs_explain and lzs_lz_bits; sampling never does. Every free accepts NULL. Objects have no locks:
  * use a sampler, and a backend that several samplers share, from one thread at a time. A call needs 4 KB of stack.
  */
 #ifndef LZSAMPLER_H
@@ -321,10 +321,45 @@ LZS_API lzs_status lzs_sampler_plan(lzs_sampler *sampler, lzs_plan *plan);
  * same token twice. */
 LZS_API lzs_status lzs_sample(lzs_sampler *sampler, const float *logits, int32_t *token);
 
+/* lzs_sample and lzs_accept in one call, which is what a decode loop does: picks a token and takes it into the text. *looping
+ * (which may be NULL) is then 1 if the text ends in a loop, as lzs_loop_found says, and else 0. When the status is not
+ * LZS_OK the sampler is as it was, and *token is -1. */
+LZS_API lzs_status lzs_step(lzs_sampler *sampler, const float *logits, int32_t *token, int32_t *looping);
+
 /* lzs_backend_process and lzs_backend_distribution with the sampler's own plan. */
 LZS_API lzs_status lzs_process(lzs_sampler *sampler, const float *logits, float *out);
 LZS_API lzs_status lzs_distribution(lzs_sampler *sampler, const float *logits, int32_t *ids, float *probabilities,
                                     size_t capacity, size_t *n);
+
+/* What happened to one token's logit, and why. The edit of the token is made of the parts: `repeat` is count_repeat, and
+ * `bias` is count_bias + lz_bias + dry_bias + logit_bias. For an exempt token the three penalties are 0 (and count_repeat
+ * is 1), while its matches and its count are still told. */
+typedef struct lzs_explanation {
+    int32_t token;
+    int32_t allowed;     /* 1 where the masks allow the token, else 0 */
+    int32_t exempt;      /* 1 where it is exempt from the penalties, else 0 */
+    float logit;         /* as the model gave it */
+    float edited;        /* after penalties and logit_bias */
+    float after;         /* as lzs_process leaves it: after temperature and truncation too; -inf where it was removed */
+    float repeat, bias;  /* the edit: see lzs_edit */
+    int32_t lz_length;   /* tokens of the LZ match that set the price, the token itself included; 0: there is none */
+    int32_t lz_distance; /* how many tokens ago it was; 1 is the last token */
+    float lz_bits;       /* what the match saves, in bits */
+    float lz_bias;       /* -lz_penalty * lz_bits */
+    int32_t count;       /* occurrences in penalty_window; 0 where repetition, frequency and presence are all off */
+    float count_repeat;  /* the factor of these three */
+    float count_bias;    /* their addend */
+    int32_t dry_length;  /* tokens of the repetition that the token would extend, by DRY's rules; 0: there is none */
+    int32_t dry_distance;
+    float dry_bias;
+    float logit_bias; /* the user's addend for this token */
+} lzs_explanation;
+
+/* Explains what the next step does to n tokens (explanations[i] of tokens[i]). LZS_EINVAL for a token that is not in the
+ * vocabulary; else fails as lzs_process does. Meant for people who want to know, not for every step: it allocates a row,
+ * and walks through the window for each token. */
+LZS_API lzs_status lzs_explain(lzs_sampler *sampler, const float *logits, const int32_t *tokens, size_t n,
+                               lzs_explanation *explanations);
 
 /* The LZ penalty of a history without a sampler: bits per distinct token, at strength 1, those that are not 0. Writes at
  * most `capacity` pairs, in no particular order; min(n, window) always suffices. */

@@ -30,6 +30,24 @@ LZS_API lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler);
 /* Returns the first error since the last call of this function, and clears it: llama.cpp's interface cannot return one. */
 LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
 
+/* A decode loop, a call a token, for a language in which every call costs more than a pick. The addresses are those of one
+ * libllama's llama_decode and llama_get_logits_ith; context and sampler are borrowed. */
+typedef struct lzs_llama_loop {
+    void *context; /* llama_context */
+    void *decode;
+    void *get_logits_ith;
+    lzs_sampler *sampler;
+    int32_t token;   /* in: the token to decode; out: the one picked after it, or -1 */
+    int32_t looping; /* as lzs_step says */
+    int32_t decoded; /* what llama_decode returned; 0 is success */
+    double decode_seconds, logits_seconds, sampling_seconds; /* the time in llama_decode, in llama_get_logits_ith and in
+                                                              * lzs_step, added up over the calls */
+} lzs_llama_loop;
+
+/* Decodes `token` after the context's tokens and runs lzs_step on its logits. LZS_EINVAL when llama_decode fails, and when
+ * there are no logits; else fails as lzs_step does. In all these cases the sampler is as it was. */
+LZS_API lzs_status lzs_llama_step(lzs_llama_loop *loop);
+
 /* Picks tokens with a chain under a grammar, in the order of llama.cpp's common_sampler: the chain picks, the grammar is
  * asked about that token alone, and only when it refuses does it mask the candidates and the chain picks again. Then both
  * accept the token. */

@@ -1,4 +1,4 @@
-/* abi.h - a mirror of the four structs of llama.h that a sampler meets, so that nothing here needs llama.cpp to build or links
+/* abi.h - a mirror of the five structs of llama.h that a sampler meets, so that nothing here needs llama.cpp to build or links
  * to it. tests/c/abi_llama.c compares it with the real header, and the Python package compares it with the binding that is
  * loaded.
  *
@@ -44,6 +44,16 @@ typedef struct lzs_llama_sampler_i {
     void (*free)(lzs_llama_sampler *sampler);
     void *spare[LZS_LLAMA_MEMBERS - 6];
 } lzs_llama_sampler_i;
+
+typedef struct lzs_llama_batch {
+    int32_t n_tokens;
+    int32_t *token;
+    float *embd;
+    int32_t *pos; /* NULL: after the tokens in the context; the other arrays: one sequence, logits of the last token */
+    int32_t *n_seq_id;
+    int32_t **seq_id;
+    int8_t *logits;
+} lzs_llama_batch;
 
 typedef lzs_llama_sampler *(*lzs_llama_sampler_init)(const lzs_llama_sampler_i *iface, void *ctx);
 

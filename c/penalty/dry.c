@@ -45,3 +45,20 @@ float lzs_dry_penalty(const lzs_params *params, int32_t length) {
     float power = lzs_finite(lzs_power(params->dry_base, length - params->dry_allowed_length));
     return lzs_finite(params->dry_multiplier * power); /* a tiny multiplier stays one where the power is out of range */
 }
+
+int32_t lzs_dry_explain(const lzs_history *h, const lzs_params *params, int32_t token, int32_t *distance) {
+    int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, longest = 0;
+    *distance = 0;
+    if (!h->dry.window || lzs_history_is_breaker(h, token)) return 0;
+    for (int32_t d = 1; d <= lzs_history_dry_reach(h); d++) {
+        if (h->tokens[h->n - (size_t)d] != token) continue;
+        int32_t length = lzs_match_length(&h->dry, d), inside = h->dry.window + 1 - d;
+        if (length > inside) length = inside;
+        if ((size_t)length > h->unbroken) length = (int32_t)h->unbroken;
+        if (length >= least && length > longest) {
+            longest = length;
+            *distance = d;
+        }
+    }
+    return longest;
+}

@@ -11,10 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static float bias_of_cost(const lzs_params *p, float cost, float log2_vocab) {
+static float bits_of_cost(const lzs_params *p, float cost, float log2_vocab) {
     if (cost > log2_vocab) cost = log2_vocab;
     if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
-    return lzs_finite(-(p->lz_penalty * (log2_vocab - cost)));
+    return log2_vocab - cost;
+}
+
+static float bias_of_cost(const lzs_params *p, float cost, float log2_vocab) {
+    return lzs_finite(-(p->lz_penalty * bits_of_cost(p, cost, log2_vocab)));
 }
 
 lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, int32_t reach) {
@@ -126,4 +130,40 @@ static void price_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p,
 void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     find_matches(lz, h, params->lz_formula == LZS_LZ_RATE);
     price_matches(lz, h, params, log2_vocab);
+}
+
+lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
+    lzs_lz_reason reason = {0};
+    int32_t longest = 0, at = 0, nearest = 0; /* of all tokens: the longest common suffix, and where it is; of this one */
+    float cheapest = 0.0f;
+    for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
+        int32_t suffix = lzs_match_length(&h->lz, d);
+        if (suffix > longest) {
+            longest = suffix;
+            at = d;
+        }
+        if (h->tokens[h->n - (size_t)d] != token) continue;
+        int32_t length = suffix + 1;
+        float cost = (lzs_log2((float)(d + 1)) + lzs_log2((float)length)) / (float)length;
+        bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
+        if (!nearest) nearest = d;
+        if (reason.length && !better) continue;
+        reason.length = length;
+        reason.distance = d;
+        cheapest = cost;
+    }
+    if (!reason.length) return reason;
+    bool joint = p->lz_formula == LZS_LZ_CODELENGTH && longest && reason.length == longest + 1;
+    if (p->lz_formula == LZS_LZ_CODELENGTH && !joint) { /* priced by its nearest occurrence */
+        reason.length = 1;
+        reason.distance = nearest;
+    }
+    float cost = p->lz_formula == LZS_LZ_RATE ? cheapest : lzs_log2((float)reason.distance);
+    if (joint) {
+        float after = (float)reason.length * (float)reason.distance, before = (float)longest * (float)at;
+        cost = lzs_log2(after / before) - 1.0f;
+    }
+    reason.bits = bits_of_cost(p, cost, log2_vocab);
+    reason.bias = bias_of_cost(p, cost, log2_vocab);
+    return reason;
 }

@@ -32,6 +32,14 @@ size_t lzs_lz_memory(const lzs_lz *lz);
 /* Finds and prices the matches longer than 1; a token in reach that has none costs bias_at[its nearest distance]. */
 void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab);
 
+/* Why a token costs what it does: the match that sets its price, found anew by a walk through the window. */
+typedef struct lzs_lz_reason {
+    int32_t length, distance; /* 0, 0 where the token is not in reach */
+    float bits, bias;
+} lzs_lz_reason;
+
+lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *params, float log2_vocab, int32_t token);
+
 /* The bias of the token of entry number i, which is in reach. */
 static inline float lzs_lz_bias_of(const lzs_lz *lz, const lzs_history *h, size_t i) {
     if (lz->matches[i].stamp == lz->stamp) return lz->matches[i].value;

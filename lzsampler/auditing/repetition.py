@@ -5,7 +5,8 @@ periods, and it can be extended on neither side. Only runs whose unit has two di
 space count, or else every indentation and every ruler of dashes would be one.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,15 @@ class Repetition:
     loops: bool
     rep4: float
     zlib_ratio: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as a transcript has them (docs/transcript.md)."""
+        return {
+            "run": None if self.run is None else asdict(self.run),
+            "loops": self.loops,
+            "rep4": round(self.rep4, 6),
+            "zlib_ratio": round(self.zlib_ratio, 6),
+        }
 
 
 def repetition(text: str) -> Repetition:

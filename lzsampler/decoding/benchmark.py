@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
-from time import perf_counter
+
+import numpy as np
 
 from .._check import integer
-from ..llama.model import Model
+from ..llama.model import Model, Stepper
 from ..params import Params
 from ..sampler import Sampler
 
@@ -14,12 +15,12 @@ _MOST_TOKENS = 2**20
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Figures of paired runs. Times are medians a token.
+    """Figures of paired runs; times are medians over tokens.
 
     ``decode_ms``: llama.cpp's decode, milliseconds. ``sampling_us`` and ``sampling_lz_us``: sample and accept without
-    and with the LZ penalty, microseconds. ``share``: part of a token's time that sampling with LZ takes, 0..1.
-    ``slowdown_percent``: by how much LZ lengthens a token (decode and sampling), the median over pairs of runs that
-    follow each other, with its ``quartiles``. ``tokens`` a run, ``pairs`` of runs.
+    and with the LZ penalty, microseconds. ``share``: the part of a token's time that sampling with LZ takes, 0..1.
+    ``slowdown_percent``: by how much LZ lengthens the time of a token (decode and sampling), the median over pairs of
+    runs, with its ``quartiles``. ``tokens``: tokens of a run; ``pairs``: pairs of runs.
     """
 
     tokens: int
@@ -33,20 +34,24 @@ class Benchmark:
 
 
 def benchmark(model: Model, prompt: str, params: Params, *, tokens: int = 128, pairs: int = 10) -> Benchmark:
-    """Generate after ``prompt`` with ``params`` and with the same but without LZ, in turn, ``pairs`` times.
+    """Generate after ``prompt`` with ``params`` and with the same settings without LZ, in turn, ``pairs`` times.
 
-    Every run makes ``tokens`` tokens, past the end of the text if that comes sooner. Each pair begins with the other of
-    the two. Raises ValueError for a prompt that leaves no room for the tokens, and when ``params`` have no LZ penalty.
+    Every run makes ``tokens`` tokens, past the end of the text if that comes sooner. The pairs begin with one and the
+    other by turns. Raises ValueError for a prompt that leaves no room for the tokens, and when ``params`` have no LZ
+    penalty.
     """
     tokens = integer("tokens", tokens, 1, _MOST_TOKENS)
     pairs = integer("pairs", pairs, 2, 10_000)
     if params.lz_penalty == 0:
-        raise ValueError("lz_penalty must be above 0: the benchmark compares with it off")
+        raise ValueError("lz_penalty must be above 0: the benchmark measures what it adds")
     ids = model.tokenize(prompt)
     if not ids:
         raise ValueError("the prompt is empty: give the beginning of a text")
     if len(ids) + tokens > model.n_ctx:
-        raise ValueError(f"{len(ids)} tokens of prompt and {tokens} more do not fit in a context of {model.n_ctx}")
+        raise ValueError(
+            f"the prompt's {len(ids)} tokens and {tokens} more do not fit in the context of {model.n_ctx}: "
+            "shorten the prompt, make fewer tokens or enlarge the context"
+        )
     settings = {"plain": replace(params, lz_penalty=0.0), "lz": params}
     _run(model, ids, params, tokens)  # warms caches, threads and the clock of the processor
     decode: list[float] = []
@@ -80,15 +85,10 @@ def _run(model: Model, prompt: list[int], params: Params, n: int) -> tuple[list[
     sampler.prime(prompt)
     model.keep(0)
     model.decode(prompt)
-    logits = model.logits()
-    decode, sampling = [], []
+    token, stepper = sampler.step(model.logits()), Stepper(model, sampler)
+    decode, sampling = [0.0], [0.0]  # after each token, from the beginning
     for _ in range(n):
-        start = perf_counter()
-        token = sampler.sample(logits)
-        sampler.accept(token)
-        picked = perf_counter()
-        model.decode((token,))
-        logits = model.logits()
-        sampling.append(picked - start)
-        decode.append(perf_counter() - picked)
-    return decode, sampling
+        token, _ = stepper.step(token)
+        decode.append(stepper.loop.decode_seconds + stepper.loop.logits_seconds)
+        sampling.append(stepper.loop.sampling_seconds)
+    return np.diff(decode).tolist(), np.diff(sampling).tolist()

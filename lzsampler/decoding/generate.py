@@ -2,17 +2,17 @@
 
 import codecs
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, integer, token_array
-from ..auditing.repetition import Repetition, repetition
 from ..errors import LzsError
-from ..llama.model import Model, Prompt
+from ..explanation import Explanation, TokenExplanation
+from ..llama.model import Model, Prompt, Stepper, row_of
 from ..params import Params
 from ..sampler import Loop, Sampler
 from ..util.reasoning import opened, split
@@ -22,9 +22,10 @@ FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds: ``prompt`` its decoding, ``decode`` that of the new tokens, ``sampling`` all picks, ``total`` all of it.
+    """Times in seconds. ``prompt``: decoding the prompt; ``decode``: decoding the new tokens; ``sampling``: picking
+    them; ``total``: everything together.
 
-    A decode is over when its logits can be read, so work that llama.cpp does in the background is in it.
+    A decode ends when its logits can be read, so that it includes what llama.cpp does in the background.
     """
 
     prompt: float
@@ -37,12 +38,16 @@ class Timings:
 class Generation:
     """What `generate` made.
 
-    ``text``: everything written; ``reasoning`` and ``content``: the same, split at `<think>` and `</think>`, or what
-    the model has in their place (reasoning is None without such a block, or with an empty one; one that was never
-    closed reaches to the end). ``tokens``: the ids, without the EOG
-    token and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``), "repetition" (``loop``),
-    "length" (``n_predict``), "context" (it is full), "interrupted" (Ctrl-C, or ``on_text`` asked for it). ``loop``:
-    the loop that ended it, in tokens; with ``trim_loop`` only its first copy is in ``tokens`` and ``text``.
+    ``text``: everything that was written; ``reasoning`` and ``content``: its two parts, where the model marks its
+    reasoning by `<think>` and `</think>` or by marks of its own. Reasoning is None where there is no such block or an
+    empty one, and a block that was never closed reaches to the end of the text. ``tokens``: the ids, without the token
+    that ends a text (EOG) and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``),
+    "repetition" (``loop``), "length" (``n_predict``), "context" (the context is full), or "interrupted" (Ctrl-C, or
+    ``on_text`` asked for it). ``loop``: the loop that ended the text, in tokens; with ``trim_loop`` only its first copy
+    is in ``tokens`` and ``text``.
+
+    ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
+    that were trained to chat often do that, so the caller may want to suggest the template.
     """
 
     text: str
@@ -54,7 +59,7 @@ class Generation:
     loop: Loop | None
     prompt_tokens: int
     timings: Timings
-    repetition: Repetition
+    template_unused: bool = False
 
     @property
     def completion_tokens(self) -> int:
@@ -63,12 +68,12 @@ class Generation:
 
     @property
     def tokens_per_second(self) -> float:
-        """New tokens a second, over everything but the prompt; 0 when there are none."""
+        """New tokens a second, over all the time but that of the prompt; 0 when there are none."""
         return self.completion_tokens / max(self.timings.total - self.timings.prompt, 1e-9)
 
     @property
     def sampling_microseconds(self) -> float:
-        """Microseconds a token in the sampler: its pick and its accept."""
+        """Microseconds a token in the sampler, which picks it and takes it into its history."""
         return 1e6 * self.timings.sampling / max(self.completion_tokens, 1)
 
 
@@ -79,43 +84,80 @@ def generate(
     *,
     n_predict: int = -1,
     stop: Sequence[str] = (),
+    ignore_eos: bool = False,
     trim_loop: bool = False,
+    reuse_context: bool = False,
     on_text: Callable[[str], object] | None = None,
+    on_explanation: Callable[[Explanation], object] | None = None,
 ) -> Generation:
     """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
-    ``prompt``: text, messages ({"role", "content"} each) for the model's chat template, or tokens, int32[n], with all
-    that the model wants around them. ``n_predict``: most new tokens; -1 is until the context is full. ``stop``: strings
-    that end the text and are no part of it. With ``params.repetition_detection`` the text ends when it loops, and
-    ``trim_loop`` cuts it after the loop's first copy (after the character in which that ends). ``on_text`` is called
-    with each piece of text as it comes, never with part of a character; the pieces add up to ``text``, or to the text
-    before the cut when a loop is trimmed (what was given out is not taken back). If it returns True the text ends
-    there. A KeyboardInterrupt ends it too: what was written is returned.
+    ``prompt``: text; or messages ({"role", "content"} each), which the model's chat template makes a text of; or
+    tokens, int32[n], with everything that the model expects around them. ``n_predict``: the most new tokens; -1 goes on
+    until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's reverse prompts).
+    ``ignore_eos``: forbid the tokens by which the model would end the text. With ``params.repetition_detection`` the
+    text ends when it loops, and ``trim_loop`` cuts it after the first copy of the loop (after the character in which
+    that ends). ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the
+    tokens in the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused
+    tokens differently, so that a text may differ at a token that was almost a tie.
+
+    ``on_text`` is called with each piece of text as it comes, which never ends inside a character. The pieces add up to
+    ``text``, or to the text before the cut when a loop is trimmed: what was handed out is not taken back. If it returns
+    True the text ends there. A KeyboardInterrupt ends it too, and what was written is returned. ``on_explanation`` is
+    called before each token, that which ends the text included, with what the sampler does (`Sampler.explain`) and the
+    texts of the tokens; it makes a token take several times as long.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, ``trim_loop`` without detection, and
-    arguments out of range; LzsError when the model or its template fails. The model's context is emptied first.
+    arguments out of range; LzsError when the model or its template fails.
     """
-    written = Text(model, prompt, params, n_predict=n_predict, stop=stop, on_text=on_text, trim_loop=trim_loop)
+    written = Text(
+        model,
+        prompt,
+        params,
+        n_predict=n_predict,
+        stop=stop,
+        ignore_eos=ignore_eos,
+        trim_loop=trim_loop,
+        on_text=on_text,
+        on_explanation=on_explanation,
+    )
+    begins = False
     start = perf_counter()
     try:
-        model.keep(0)
-        model.decode(written.prompt)
-        logits = model.logits()
-        written.prompt_s = perf_counter() - start
-        while (token := written.take(logits, room=model.n_past < model.n_ctx)) is not None:
-            before = perf_counter()
-            model.decode((token,))
-            logits = model.logits()
-            written.decode_s += perf_counter() - before
+        known = (
+            common_length(model.past, written.prompt[:-1]) if reuse_context else 0
+        )  # the last one's logits are needed
+        model.decode(written.prompt[_keep(model, known) :])
+        logits = model.logits_pointer()
+        begins, written.prompt_s = True, perf_counter() - start
+        token = written.take(logits, model.n_past < model.n_ctx)
+        while token is not None:
+            token = written.follow(token)
     except KeyboardInterrupt:
         written.interrupt()
     finally:
         written.total_s = perf_counter() - start
+        if not begins:
+            written.prompt_s = written.total_s
     return written.generation()
 
 
+def _keep(model: Model, n: int) -> int:
+    """Keep the first ``n`` tokens of the context, or none where the model cannot; return how many there are."""
+    try:
+        model.keep(n)
+    except LzsError:  # a recurrent model cannot go back part of the way, and its context is empty now
+        return 0
+    return n
+
+
+def common_length(a: Sequence[int], b: Sequence[int]) -> int:
+    """Return how many tokens two sequences have in common at their beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
 class TextSampler(Protocol):
-    """What a text needs of a sampler: `Sampler`, or another."""
+    """What a text needs of a sampler other than `Sampler`."""
 
     @property
     def loop(self) -> Loop | None:
@@ -125,18 +167,18 @@ class TextSampler(Protocol):
         """Take the prompt."""
 
     def sample(self, logits: npt.NDArray[np.float32]) -> int:
-        """Pick a token; ValueError when these are no logits."""
+        """Pick a token; ValueError when the logits are not numbers."""
 
     def accept(self, token: int) -> None:
         """Take a token into the text."""
 
 
 class Text:
-    """One text while it is written: prompt, sampler, and what it has come to, so that an interrupt loses nothing.
+    """A text that is being written: its prompt, its sampler, and what there is so far, which no interrupt loses.
 
-    Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times.
-    Arguments as of `generate`, which says what is raised; ``sampler``: one at its beginning, in the place of that of
-    ``params``.
+    Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
+    arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
+    of that of ``params``.
     """
 
     def __init__(
@@ -147,17 +189,20 @@ class Text:
         *,
         n_predict: int = -1,
         stop: Sequence[str] = (),
-        on_text: Callable[[str], object] | None = None,
+        ignore_eos: bool = False,
         trim_loop: bool = False,
+        on_text: Callable[[str], object] | None = None,
+        on_explanation: Callable[[Explanation], object] | None = None,
         sampler: TextSampler | None = None,
     ) -> None:
         n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
             raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
-        if not isinstance(trim_loop, bool | np.bool_):
-            raise ValueError(f"trim_loop must be True or False, got {trim_loop!r}")
+        for name, flag in (("trim_loop", trim_loop), ("ignore_eos", ignore_eos)):
+            if not isinstance(flag, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {flag!r}")
         if trim_loop and params.repetition_detection is None:
-            raise ValueError("trim_loop needs loops to be looked for: set repetition_detection in Params")
+            raise ValueError("trim_loop needs repetition_detection in Params, which finds the loop")
         text = ""
         if isinstance(prompt, np.ndarray):
             self.prompt = token_array("prompt", prompt, model.n_vocab).tolist()
@@ -170,52 +215,98 @@ class Text:
             raise ValueError("the prompt is empty: it has no tokens")
         if len(self.prompt) > model.n_ctx:
             raise ValueError(
-                f"the prompt has {len(self.prompt)} tokens, the context {model.n_ctx}: "
-                "shorten the prompt or raise the context"
+                f"the prompt has {len(self.prompt)} tokens, but the context holds {model.n_ctx}: "
+                "shorten the prompt or enlarge the context"
             )
-        self.model, self.on_text, self.trim_loop = model, on_text, trim_loop
+        self.model, self.on_text, self.on_explanation, self.trim_loop = model, on_text, on_explanation, trim_loop
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
-        self.sampler = Sampler(model.n_vocab, params) if sampler is None else sampler
+        self.sampler: Sampler | TextSampler
+        if sampler is None:
+            self.sampler = Sampler(model.n_vocab, _without_end(model, params) if ignore_eos else params)
+            self._step_at: Callable[[Any], tuple[int, bool]] = self.sampler.step_at
+        else:
+            self.sampler = sampler
+            self._step_at = _step_of(sampler, model.n_vocab)
         self.sampler.prime(self.prompt)
         self.tokens: list[int] = []
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
         self.loop: Loop | None = None
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
+        self._plain = isinstance(prompt, str)
         self._opened = opened(text)
         self._stream = _TextStream(stop)
+        self._fragments = model.fragments
+        self._stepper: Stepper | None = None
 
-    def take(self, logits: npt.NDArray[np.float32], *, room: bool) -> int | None:
-        """Pick the next token from logits, float32[n_vocab], and return it to be decoded; None when the text is over.
+    def take(self, logits: Any, room: bool) -> int | None:
+        """Pick the next token and return it, to be decoded; None when the text is over.
 
-        ``room``: whether the context has a place for one more token.
+        ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, only read. ``room``: whether the context has
+        room for one more token.
         """
-        token, reason = self._step(logits, room)
-        if reason is not None:
-            self._finish(reason)
-            return None
-        return token
-
-    def _step(self, logits: npt.NDArray[np.float32], room: bool) -> tuple[int, FinishReason | None]:
         if self.n_predict == 0:
-            return -1, "length"
+            self._finish("length")
+            return None
+        if self.on_explanation is not None and isinstance(self.sampler, Sampler):
+            self.on_explanation(self._named(self.sampler.explain(row_of(logits, self.model.n_vocab))))
         before = perf_counter()
-        token = self._pick(logits)
+        try:
+            token, looping = self._step_at(logits)
+        except ValueError as error:
+            raise self._failure(error) from error
         self.sampling_s += perf_counter() - before
-        if self.model.is_eog(token):
-            return token, "stop"
+        return self._taken(token, looping, room)
+
+    def follow(self, token: int) -> int | None:
+        """Decode a token that was taken by the model itself, and take the one after it, as `take` does."""
+        model = self.model
+        if self.on_explanation is not None:  # which comes between the decode and the pick
+            before = perf_counter()
+            model.decode((token,))
+            logits = model.logits_pointer()
+            self.decode_s += perf_counter() - before
+            return self.take(logits, model.n_past < model.n_ctx)
+        if self._stepper is None:
+            assert isinstance(self.sampler, Sampler)
+            self._stepper = Stepper(model, self.sampler)
+        try:
+            token, looping = self._stepper.step(token)
+        except ValueError as error:
+            raise self._failure(error) from error
+        return self._taken(token, looping, len(model.past) < model.n_ctx)
+
+    def _failure(self, error: ValueError) -> LzsError:
+        """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
+        return LzsError(f"the model failed after {len(self.tokens)} tokens: {error}")
+
+    def _taken(self, token: int, looping: bool, room: bool) -> int | None:
+        fragment = self._fragments[token]
+        if fragment is None:
+            self._finish("stop")
+            return None
         self.tokens.append(token)
-        wants_end = self._write(self._stream.feed(self.model.piece(token)))
-        if self._stream.found is not None:
-            return token, "stop"
-        if wants_end:
-            return token, "interrupted"
-        self.loop = self.sampler.loop
-        if self.loop is not None:
-            return token, "repetition"
-        if len(self.tokens) >= self.n_predict:
-            return token, "length"
-        return token, None if room else "context"
+        stream = self._stream
+        text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
+        wants_end = False
+        if text:
+            self.written.append(text)
+            wants_end = self.on_text is not None and self.on_text(text) is True
+        reason: FinishReason
+        if stream.found is not None:
+            reason = "stop"
+        elif wants_end:
+            reason = "interrupted"
+        elif looping:
+            reason, self.loop = "repetition", self.sampler.loop
+        elif len(self.tokens) >= self.n_predict:
+            reason = "length"
+        elif room:
+            return token
+        else:
+            reason = "context"
+        self._finish(reason)
+        return None
 
     def interrupt(self) -> None:
         """End the text where it is."""
@@ -227,6 +318,11 @@ class Text:
         if self.trim_loop and self.loop is not None:
             tokens, text = _first_copy(tokens, self.loop, self.model)
         reasoning, content = split_reasoning(text, self._opened)
+        decode_s, sampling_s = self.decode_s, self.sampling_s
+        if self._stepper is not None:
+            decode_s += self._stepper.loop.decode_seconds + self._stepper.loop.logits_seconds
+            sampling_s += self._stepper.loop.sampling_seconds
+        silent = self.finish_reason == "stop" and self._stream.found is None and not text.strip()
         return Generation(
             text=text,
             reasoning=reasoning,
@@ -236,46 +332,75 @@ class Text:
             stop_string=self._stream.found,
             loop=self.loop,
             prompt_tokens=len(self.prompt),
-            timings=Timings(self.prompt_s, self.decode_s, self.sampling_s, self.total_s),
-            repetition=repetition(text),
+            timings=Timings(self.prompt_s, decode_s, sampling_s, self.total_s),
+            template_unused=silent and self._plain and self.model.header.chat_template is not None,
         )
 
     def _finish(self, reason: FinishReason) -> None:
         self.finish_reason = reason
-        self._write(self._stream.end())
+        text = self._stream.end()
+        if text:
+            self.written.append(text)
+            if self.on_text is not None:
+                self.on_text(text)
 
-    def _pick(self, logits: npt.NDArray[np.float32]) -> int:
-        try:
-            token = self.sampler.sample(logits)
-        except ValueError as error:  # not an argument of the user's but a model that broke
-            raise LzsError(f"the model failed after {len(self.tokens)} tokens: {error}") from error
-        self.sampler.accept(token)
-        return token
+    def _named(self, explanation: Explanation) -> Explanation:
+        def named(one: TokenExplanation) -> TokenExplanation:
+            return replace(one, text=self.model.piece(one.token).decode("utf-8", "replace"))
 
-    def _write(self, text: str) -> bool:
-        if not text:
-            return False
-        self.written.append(text)
-        return self.on_text is not None and self.on_text(text) is True
+        return replace(explanation, token=named(explanation.token), others=tuple(map(named, explanation.others)))
+
+
+def _without_end(model: Model, params: Params) -> Params:
+    """Return settings that forbid the tokens that end a text."""
+    biases: Any = params.logit_bias
+    return replace(params, logit_bias={**dict(biases), **dict.fromkeys(model.eog_tokens, float("-inf"))})
+
+
+def _step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, bool]]:
+    """Return what `Sampler.step_at` does, for another sampler."""
+
+    def step_at(logits: Any) -> tuple[int, bool]:
+        token = sampler.sample(row_of(logits, n_vocab))
+        sampler.accept(token)
+        return token, sampler.loop is not None
+
+    return step_at
 
 
 class _TextStream:
-    """Bytes of tokens in, text out: whole characters, and nothing that may turn out to be part of a stop string."""
+    """What tokens add goes in, text comes out: whole characters, and nothing that may turn out to be a stop string."""
 
     def __init__(self, stop: Sequence[str]) -> None:
         self.stop = tuple(stop)
         self.found: str | None = None
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._begins = {string[0] for string in stop}
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._inside = False  # a character
+        self.passes = not self.stop  # whether whole characters come out as they are
         self._held = ""
 
-    def feed(self, piece: bytes) -> str:
-        """Return the text that is certain now; `found` is the stop string when one is complete."""
-        self._held += self._decode(piece)
+    def feed(self, fragment: str | bytes) -> str:
+        """Return the text that is certain now; `found` is the stop string once one is complete.
+
+        ``fragment``: whole characters as a str, or bytes, which may be part of one.
+        """
+        if self._inside or isinstance(fragment, bytes):
+            fragment = self._decode(fragment.encode("utf-8") if isinstance(fragment, str) else fragment)
+        if not self.stop or (not self._held and self._begins.isdisjoint(fragment)):
+            return fragment
+        self._held += fragment
         return self._release(final=False)
+
+    def _decode(self, data: bytes, *, final: bool = False) -> str:
+        text = self._decoder.decode(data, final)
+        self._inside = bool(self._decoder.getstate()[0])
+        self.passes = not self.stop and not self._inside
+        return text
 
     def end(self) -> str:
         """Return what was held back when no more comes; half a character becomes U+FFFD."""
-        self._held += self._decode(b"", True)
+        self._held += self._decode(b"", final=True)
         return self._release(final=True)
 
     def _release(self, *, final: bool) -> str:
@@ -310,6 +435,6 @@ def _overlap(text: str, string: str) -> int:
 
 
 def split_reasoning(text: str, opened: str = "") -> tuple[str | None, str]:
-    """Return (reasoning, content) as `reasoning.split` tells them, both without white space around them."""
+    """Return (reasoning, content) as `reasoning.split` finds them, both without the white space around them."""
     reasoning, answer = split(text, opened)
     return None if reasoning is None else reasoning.strip(), (answer or "").strip()

@@ -1,14 +1,14 @@
-"""`generate_many`: many texts in few llama.cpp contexts, a sampler each, decoded in one batch a step.
+"""`generate_many`: many texts in a few llama.cpp contexts, each with a sampler, decoded together in one batch a step.
 
-Every text is that of `generate` wherever llama.cpp computes the same logits for one sequence and for several: with Q8_0
-weights it does, bit for bit; with F16 weights it does not, and a text may turn at a token that was almost a tie. For it
-every sequence has a cache of its own (``kv_unified`` off), a prompt is decoded by itself in the batches of `generate`,
-and none of its tokens is computed alone that is not alone there (`_reusable`).
+Every text is the one of `generate` wherever llama.cpp computes the same logits for one sequence and for several: with
+Q8_0 weights it does, bit for bit; with F16 weights it does not, and a text may change at a token that was almost a tie.
+To that end every sequence has a cache of its own (``kv_unified`` is off), a prompt is decoded by itself in the batches
+of `generate`, and no token is computed alone that is not computed alone there (`_reusable`).
 
 Texts of one prompt that are the same so far are one sequence. When their samplers pick different tokens, most of them
-go on, and the others wait at that place of the cache until these are through, or move to a cache that nobody needs.
-The settings of a grid often write the same text, so that this saves half of the work: `lzs eval --grid paper` decodes
-one token for 1.9 that it writes, one for seven in answers to tasks (embedded model).
+go on, and the others wait at that place of the cache until these have ended, or move to a cache that is free. The
+settings of a grid often write the same text, so that this saves half of the work: `lzs eval --grid paper` decodes one
+token for 1.9 that it writes, and one for seven in answers to tasks (embedded model).
 
 Where llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
 """
@@ -23,28 +23,29 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._check import integer
+from .._ffi import ffi
 from ..errors import LzsError
 from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt, physical_cores
 from ..params import Params
-from .generate import Generation, Text, TextSampler
+from .generate import Generation, Text, TextSampler, common_length
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
 _WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
-_FLASH_OFF = 0  # as llama-cpp-python's own contexts, or texts would differ from those of `generate`
+_FLASH_OFF, _FLASH_ON = 0, 1  # llama_flash_attn_type; as in the model's own context, or texts would differ
 
 
 @dataclass(frozen=True)
 class Request:
-    """One text to write: the arguments of `generate`; ``id`` is the caller's.
+    """One text to write: the arguments of `generate`, and an ``id``, which is the caller's own.
 
-    Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts that have one
-    seed are drawn with the same noise: give each `sequence_seed` of the seed and the number of its prompt.
-    ``sampler``: makes one in the place of that of ``params``, when the text begins.
+    Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts with the same
+    seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number of its prompt.
+    ``on_text`` may be called from another thread. ``sampler``: called when the text begins, to make a sampler that
+    takes the place of the one of ``params``.
     """
 
     id: Any
@@ -52,7 +53,9 @@ class Request:
     params: Params
     n_predict: int = -1
     stop: Sequence[str] = ()
+    ignore_eos: bool = False
     trim_loop: bool = False
+    on_text: Callable[[str], object] | None = None
     sampler: Callable[[], TextSampler] | None = None
 
 
@@ -64,15 +67,17 @@ def generate_many(
     n_threads: int | None = None,
     n_contexts: int | None = None,
 ) -> Iterator[tuple[Request, Generation]]:
-    """Yield each request with its text, as they end; which end first depends on their lengths only.
+    """Yield each request with its text, in the order in which they end, which depends on their lengths only.
 
-    ``n_parallel``: different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, in memory of its
-    own. ``n_threads``: of llama.cpp, for each context; None is the model's. ``n_contexts``: how many decode at the same
-    time, each a part of the texts; None is one for every ``n_threads`` cores, and one on a GPU. Requests are taken when
-    there is room, those with the same prompt that follow each other together, and the one after them. Timings of a
-    text are those of its prompt, and of the steps that it took part in its share, as if other texts were no copies.
+    ``n_parallel``: number of different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, which
+    takes memory of its own. ``n_threads``: llama.cpp's threads for each context; None is the model's number.
+    ``n_contexts``: how many contexts decode at the same time, each a part of the texts; None is one for every
+    ``n_threads`` cores, and one on a GPU. Requests are taken when there is room: those that follow each other and have
+    the same prompt together, and the one after them. The timings of a text are those of its prompt and its share of the
+    steps that it took part in, where copies of a text count as one.
 
-    Raises as `generate`; what ended before was yielded. Closing the iterator frees the contexts.
+    Raises what `generate` raises, when the request is taken; what ended before was yielded. Closing the iterator frees
+    the contexts.
     """
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
     threads = model.n_threads if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
@@ -89,7 +94,7 @@ def generate_many(
 
 
 def side_by_side(model: Model, n_threads: int | None = None) -> int:
-    """Return how many contexts of a model have cores enough to decode at the same time; 1 on a GPU."""
+    """Return how many contexts of a model there are enough cores for to decode at the same time; 1 on a GPU."""
     if model.n_gpu_layers and llama_cpp.llama_supports_gpu_offload():
         return 1
     return min(MAX_PARALLEL, max(1, physical_cores() // (n_threads or model.n_threads)))
@@ -129,7 +134,9 @@ def _text(model: Model, request: Request) -> Text:
         request.params,
         n_predict=request.n_predict,
         stop=request.stop,
+        ignore_eos=request.ignore_eos,
         trim_loop=request.trim_loop,
+        on_text=request.on_text,
         sampler=None if request.sampler is None else request.sampler(),
     )
 
@@ -139,7 +146,7 @@ _Writing = tuple[Request, Text]
 
 @dataclass
 class _Branch:
-    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded after these."""
+    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded next."""
 
     texts: list[_Writing]
     token: int
@@ -147,16 +154,16 @@ class _Branch:
 
 
 class _Cache:
-    """What llama.cpp holds of one sequence, ``n_past`` tokens: a prompt, ``row`` being the logits after it, and a text.
+    """The ``n_past`` tokens of one sequence in llama.cpp: a prompt, after which ``row`` are the logits, and a text.
 
-    ``branch``: what goes on there; ``waiting``: branches of the same prompt whose tokens the cache holds as well, all
-    that of the one before and more. They go on from the last to the first.
+    ``branch``: the texts that are being written there. ``waiting``: branches of the same prompt that wait; the cache
+    holds their tokens too, each having those of the one before and more. They go on from the last to the first.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.prompt: list[int] = []
-        self.row: npt.NDArray[np.float32] = np.empty(0, np.float32)
+        self.row: Any = None
         self.n_past = 0
         self.branch: _Branch | None = None
         self.waiting: list[_Branch] = []
@@ -167,7 +174,7 @@ class _Context:
 
     def __init__(self, model: Model, n_caches: int, n_threads: int) -> None:
         if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
-            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} has no caches by sequence: use a newer one")
+            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} cannot keep sequences apart: install a newer one")
         self._model = model
         capacity = max(model.n_batch, n_caches)
         params = llama_cpp.llama_context_default_params()
@@ -177,12 +184,12 @@ class _Context:
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_caches)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
-        params.flash_attn_type = _FLASH_OFF
+        params.flash_attn_type = _FLASH_ON if model.flash_attn else _FLASH_OFF
         self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
         if not self._context:
             raise LzsError(
                 f"llama.cpp has no memory for {n_caches} caches of {model.n_ctx} tokens: "
-                "fewer texts at a time, or a smaller context"
+                "decode fewer texts at a time, or use a smaller context"
             )
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(capacity, 0, 1)
@@ -196,13 +203,13 @@ class _Context:
         self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
 
     def close(self) -> None:
-        """Free it."""
+        """Free the context."""
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
 
     @property
     def room(self) -> int:
-        """Number of caches that nobody needs."""
+        """Number of caches that are free."""
         return len(self._free)
 
     @property
@@ -211,14 +218,14 @@ class _Context:
         return len(self._free) == len(self._caches)
 
     def add(self, texts: list[_Writing]) -> None:
-        """Begin texts of one prompt, where most of it is."""
+        """Begin texts of one prompt in the free cache that already holds most of it."""
         prompt = texts[0][1].prompt
         cache = max(self._free, key=lambda cache: self._reusable(cache, prompt))
         self._free.remove(cache)
         self._begun.append((cache, texts))
 
     def step(self) -> list[_Writing]:
-        """Write a token of the texts that do not wait, after their prompt the first as well; return those that end."""
+        """Write one token of each text that does not wait (two after its prompt), and return the texts that end."""
         ended: list[_Writing] = []
         for cache, texts in self._begun:
             start = perf_counter()
@@ -244,11 +251,11 @@ class _Context:
         self._spread()
         return ended
 
-    def _pick(self, cache: _Cache, texts: list[_Writing], row: npt.NDArray[np.float32]) -> list[_Writing]:
+    def _pick(self, cache: _Cache, texts: list[_Writing], row: Any) -> list[_Writing]:
         """Have texts that are the same so far take their next tokens, and return those that end."""
         ended, branches = [], dict[int, _Branch]()
         for request, text in texts:
-            token = text.take(row, room=cache.n_past < self._model.n_ctx)
+            token = text.take(row, cache.n_past < self._model.n_ctx)
             if token is None:
                 ended.append((request, text))
             else:
@@ -258,7 +265,7 @@ class _Context:
         return ended
 
     def _go_on(self, caches: Iterable[_Cache]) -> None:
-        """Let caches go on with what waits there last, or be free."""
+        """Let each cache go on with the branch that waits there last, or be free."""
         for cache in caches:
             if cache.waiting:
                 self._resume(cache, cache.waiting.pop())
@@ -266,7 +273,7 @@ class _Context:
                 self._free.append(cache)
 
     def _resume(self, cache: _Cache, branch: _Branch) -> None:
-        """Go on with a branch in a cache that holds its tokens, and maybe others after them."""
+        """Go on with a branch in a cache that holds its tokens, and perhaps others after them."""
         cache.branch = branch
         if branch.n_past == cache.n_past:
             return
@@ -279,8 +286,8 @@ class _Context:
             self._decode([(token, cache.n_past, cache.number)], wanted=1)
             cache.n_past += 1
 
-    def _prompt(self, cache: _Cache, prompt: list[int]) -> npt.NDArray[np.float32]:
-        """Have a prompt in a cache, as much of it as can be from another one, and return the logits after it."""
+    def _prompt(self, cache: _Cache, prompt: list[int]) -> Any:
+        """Bring a prompt into a cache, as much of it as possible from another one; return the logits after it."""
         source = max(self._caches, key=lambda other: (self._reusable(other, prompt), other is cache))
         keep = self._reusable(source, prompt)
         if source is not cache:
@@ -295,7 +302,8 @@ class _Context:
             end = self._end(cache.n_past, prompt)
             part = [(prompt[place], place, cache.number) for place in range(cache.n_past, end)]
             (row,) = self._decode(part, wanted=1)
-            cache.row = row.copy()
+            cache.row = ffi.new("float[]", self._model.n_vocab)
+            ffi.memmove(cache.row, row, 4 * self._model.n_vocab)
             cache.n_past = end
         cache.prompt = prompt
         return cache.row
@@ -308,7 +316,7 @@ class _Context:
         """
         if cache.prompt == prompt:
             return len(prompt)
-        n, n_batch = min(_common(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
+        n, n_batch = min(common_length(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
         last_was_alone = n == len(cache.prompt) and n % n_batch == 1
         next_is_alone = n % n_batch > 0 and self._end(n, prompt) == n + 1
         return n - 1 if last_was_alone or next_is_alone else n
@@ -319,14 +327,14 @@ class _Context:
         return min(len(prompt), (place // n_batch + 1) * n_batch)
 
     def _spread(self) -> None:
-        """Move branches that wait to caches that nobody needs; there are some when the requests have run out."""
+        """Move branches that wait to free caches; there are some when the requests have run out."""
         while self._free and (source := max(self._caches, key=lambda cache: len(cache.waiting))).waiting:
             target = self._free.pop(0)
             self._copy(source, target)
             self._resume(target, source.waiting.pop(0))
 
     def _close_up(self) -> None:
-        """Move what goes on into the first caches: llama.cpp computes together only those that lie side by side."""
+        """Move the texts into the first caches: llama.cpp computes only neighbouring caches together."""
         working = [cache for cache in self._caches if cache.branch is not None]
         gaps = [cache for cache in self._caches[: len(working)] if cache.branch is None]
         beyond = [cache for cache in working if cache.number >= len(working)]
@@ -340,8 +348,11 @@ class _Context:
         llama_cpp.llama_memory_seq_cp(self._memory, source.number, target.number, -1, -1)
         target.prompt, target.row, target.n_past = source.prompt, source.row, source.n_past
 
-    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> npt.NDArray[np.float32]:
-        """Decode (token, place, number of the cache) each; return logits of the last ones, float32[wanted, n_vocab]."""
+    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> list[Any]:
+        """Decode (token, place, number of the cache) each, and return the logits of the last ones.
+
+        They are a ``float *`` to n_vocab numbers each, valid until the next decode.
+        """
         n = len(batch)
         self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)
         for i, number in enumerate(numbers):
@@ -352,12 +363,8 @@ class _Context:
         status = llama_cpp.llama_decode(self._context, self._batch)
         if status != 0:
             raise LzsError(
-                f"llama_decode returned {status} for {n} tokens: fewer texts at a time, or a smaller context"
+                f"llama_decode returned {status} for {n} tokens: decode fewer at a time, or use a smaller context"
             )
-        pointer = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.POINTER(ctypes.c_float))
-        return np.ctypeslib.as_array(pointer, (wanted, self._model.n_vocab))
-
-
-def _common(a: list[int], b: list[int]) -> int:
-    """Return the length of the common beginning."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+        address = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.c_void_p).value
+        first, n_vocab = ffi.cast("float *", address), self._model.n_vocab
+        return [first + i * n_vocab for i in range(wanted)]

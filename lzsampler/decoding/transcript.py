@@ -1,10 +1,12 @@
-"""Transcripts: one JSON object a line for each generation, as `lzs generate --save` writes it (docs/transcript.md)."""
+"""Transcripts: a line of JSON for each generation, as `lzs generate --save` writes it (docs/transcript.md)."""
 
 import errno
 import json
 import os
 import secrets
-from collections.abc import Sequence
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,15 +28,19 @@ def record(
     prompt: str | Messages,
     params: Params,
     generation: Generation,
+    repetition: Mapping[str, Any],
     *,
     n_predict: int = -1,
-    stop: tuple[str, ...] = (),
+    stop: Sequence[str] = (),
+    ignore_eos: bool = False,
     trim_loop: bool = False,
     dry_breakers: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
 
-    ``dry_breakers``: strings to write in place of the ids of ``params``, of which there may be thousands.
+    ``repetition``: the figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition`
+    returns them. ``dry_breakers``: strings to write in the place of the ids of ``params``, of which there may be
+    thousands.
     """
     answer = {"role": "assistant", "content": generation.content}
     if generation.reasoning is not None:
@@ -58,12 +64,14 @@ def record(
             **({} if dry_breakers is None else {"dry_breakers": list(dry_breakers)}),
             "n_predict": n_predict,
             "stop": list(stop),
+            "ignore_eos": ignore_eos,
             "trim_loop": trim_loop,
             "chat": not isinstance(prompt, str),
             "n_ctx": model.n_ctx,
             "n_batch": model.n_batch,
             "n_threads": model.n_threads,
             "n_gpu_layers": model.n_gpu_layers,
+            "flash_attn": model.flash_attn,
         },
         **({"prompt": prompt} if isinstance(prompt, str) else {}),
         "messages": [*asked, answer],
@@ -84,17 +92,7 @@ def record(
             "tokens_per_second": round(generation.tokens_per_second, 3),
             "sampling_microseconds_per_token": round(generation.sampling_microseconds, 3),
         },
-        "repetition": _repetition(generation),
-    }
-
-
-def _repetition(generation: Generation) -> dict[str, Any]:
-    figures = generation.repetition
-    return {
-        "run": None if figures.run is None else asdict(figures.run),
-        "loops": figures.loops,
-        "rep4": round(figures.rep4, 6),
-        "zlib_ratio": round(figures.zlib_ratio, 6),
+        "repetition": dict(repetition),
     }
 
 
@@ -104,25 +102,34 @@ def to_line(transcript: dict[str, Any]) -> str:
 
 
 class TranscriptFile:
-    """A file that transcripts are appended to, opened at once, so that a path that cannot be written shows early.
+    """A file that transcripts are appended to. It is opened at once, so that a path that cannot be written shows early.
 
-    A new file that got no transcript is removed again. Raises LzsError, in one line, when it cannot be written.
+    Several processes may append to one file. A new file that got no transcript is removed again. Raises LzsError, in
+    one line, when the file cannot be written.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._is_new = not self.path.exists()
+        binary: int = getattr(os, "O_BINARY", 0)  # or Windows writes a carriage return before each line feed
         try:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o666)
         except OSError as error:
             raise self._failure(error) from error
+        self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
 
     def append(self, transcript: dict[str, Any]) -> None:
-        """Write one line and have it on the disk. LzsError, with the file as it was before, when that fails."""
+        """Write one line, and return when it is on the disk. LzsError, with nothing added to the file, on failure.
+
+        A last line of the file that was not ended is ended first, so that no line is added to it.
+        """
         line = (to_line(transcript) + "\n").encode("utf-8")
-        before = os.fstat(self._file).st_size
+        if not self._ends_a_line():
+            line = b"\n" + line
+        written = 0
         try:
-            if os.write(self._file, line) < len(line):  # what a full disk does first
+            written = os.write(self._file, line)
+            if written < len(line):  # what a full disk does first
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             try:
                 os.fsync(self._file)
@@ -130,10 +137,33 @@ class TranscriptFile:
                 if error.errno not in _NOT_A_DISK:
                     raise
         except OSError as error:
-            if os.fstat(self._file).st_size > before:
-                os.ftruncate(self._file, before)
+            if written and self._is_regular:
+                self._take_back(written)
             raise self._failure(error) from error
         self._is_new = False
+
+    def _ends_a_line(self) -> bool:
+        if not self._is_regular or os.fstat(self._file).st_size == 0:
+            return True
+        try:
+            with self.path.open("rb") as file:
+                file.seek(-1, os.SEEK_END)
+                return file.read(1) == b"\n"
+        except OSError:  # it may be written but not read
+            return True
+
+    def _take_back(self, n: int) -> None:
+        """Remove the last ``n`` bytes that this object wrote.
+
+        Where another process has written after them they are blanked, as white space before a line does no harm.
+        """
+        end = os.lseek(self._file, 0, os.SEEK_CUR)
+        if os.fstat(self._file).st_size == end:
+            os.ftruncate(self._file, end - n)
+            return
+        with suppress(OSError), self.path.open("r+b") as file:
+            file.seek(end - n)
+            file.write(b" " * n)
 
     def _failure(self, error: OSError) -> LzsError:
         return LzsError(f"cannot save the transcript to {self.path}: {error.strerror}")

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from ..auditing.repetition import repetition
 from ..decoding.generate import Generation
 from ..decoding.many import Request, generate_many
 from ..decoding.transcript import TranscriptFile, record
@@ -163,6 +164,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         task.prompt,
         request.params,
         generation,
+        repetition(generation.text).to_json(),
         n_predict=request.n_predict,
         dry_breakers=breakers if request.params.dry_multiplier else (),
     )

@@ -22,6 +22,10 @@ _LAYOUT = {  # struct of llama.h: (bytes, offset of each field), as c/llama/abi.
     "llama_token_data": (12, {"id": 0, "logit": 4, "p": 8}),
     "llama_token_data_array": (32, {"data": 0, "size": 8, "selected": 16, "sorted": 24}),
     "llama_sampler": (16, {"iface": 0, "ctx": 8}),
+    "llama_batch": (
+        56,
+        {"n_tokens": 0, "token": 8, "embd": 16, "pos": 24, "n_seq_id": 32, "seq_id": 40, "logits": 48},
+    ),
 }
 
 

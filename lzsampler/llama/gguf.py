@@ -1,8 +1,8 @@
-"""What a GGUF file says about itself: metadata and the list of tensors, read without llama.cpp and without weights.
+"""The header of a GGUF file: its metadata and its list of tensors, read without llama.cpp and without the weights.
 
 Layout (little-endian, versions 2 and 3): magic, version, number of tensors, number of metadata pairs; the pairs
 (key, type, value); a record for each tensor (name, shape, type, offset); padding to `general.alignment`; the weights.
-The file's own sizes tell a truncated download before llama.cpp sees it, whatever words its version has for that.
+The sizes in the header show that a download was cut off before llama.cpp sees the file.
 """
 
 import mmap
@@ -16,6 +16,7 @@ from ..errors import LzsError
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_DEEPEST = 8  # arrays within arrays; no known file has any
 
 # Type number -> (name, weights a block, bytes a block), from ggml-common.h.
 _TYPES = {
@@ -59,7 +60,9 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor: its name, shape (fastest dimension first, as in the file), type and bytes (None: unknown type)."""
+    """One tensor: its name, its shape (fastest dimension first, as in the file), its type, and its size in bytes, which
+    is None for an unknown type.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -77,7 +80,9 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Header:
-    """A GGUF file without its weights. Sizes in bytes; ``expected_bytes``: where the last tensor of known type ends."""
+    """A GGUF file without its weights. ``file_bytes`` is its size, and ``expected_bytes`` is where the last tensor of a
+    known type ends, which is more for a truncated file.
+    """
 
     path: Path
     version: int
@@ -88,7 +93,7 @@ class Header:
 
     @property
     def architecture(self) -> str:
-        """`general.architecture`, "" when the file does not say."""
+        """`general.architecture`, or "" when it is missing."""
         return str(self.metadata.get("general.architecture", ""))
 
     @property
@@ -103,7 +108,7 @@ class Header:
 
     @property
     def quantization(self) -> str:
-        """The type that holds most weights, such as "Q8_0"; "" when there are none."""
+        """The type of most of the weights, such as "Q8_0"; "" when there are none."""
         weights: Counter[str] = Counter()
         for tensor in self.tensors:
             weights[tensor.type] += tensor.elements
@@ -111,8 +116,8 @@ class Header:
 
     @property
     def parts(self) -> int:
-        """Number of files that the model was split into; 1 when it was not."""
-        return int(self.metadata.get("split.count", 1) or 1)
+        """Number of files that the model was split into; 1 for a model in one file."""
+        return int(self.metadata.get("split.count", 1)) or 1
 
     @property
     def vocabulary(self) -> list[str]:
@@ -132,18 +137,18 @@ class Header:
 
     @property
     def chat_template(self) -> str | None:
-        """The model's Jinja2 chat template, None when it has none."""
+        """The model's Jinja2 chat template; None when it has none."""
         template = self.metadata.get("tokenizer.chat_template")
         return template if isinstance(template, str) and template.strip() else None
 
     def of_architecture(self, key: str) -> int | None:
-        """Return an integer of the architecture's own metadata, such as "context_length"; None when it is not there."""
+        """Return an integer from the architecture's own metadata, such as "context_length"; None when it is missing."""
         value = self.metadata.get(f"{self.architecture}.{key}")
         return value if isinstance(value, int) else None
 
 
 def describe(header: Header) -> dict[str, Any]:
-    """Return what `lzs info` tells, ready for JSON: sizes in bytes, lengths in tokens, None for what is not said."""
+    """Return what `lzs info` prints, ready for JSON: sizes in bytes, lengths in tokens, None for what is missing."""
     add_bos = header.metadata.get("tokenizer.ggml.add_bos_token")
     return {
         "file": header.path.name,
@@ -174,8 +179,9 @@ def describe(header: Header) -> dict[str, Any]:
 def read(path: str | Path) -> Header:
     """Read the header of a GGUF file.
 
-    Raises ValueError when ``path`` is no file, LzsError when the file is not GGUF, of a version or byte order that
-    nothing here reads, or ends inside its header. Missing weights do not raise: compare `Header.expected_bytes`.
+    Raises ValueError when ``path`` does not exist or is a directory, and LzsError when the file is not GGUF, has a
+    version or a byte order that is not supported, is damaged, or ends inside its header. Missing weights raise nothing:
+    compare ``expected_bytes`` with ``file_bytes``.
     """
     path = Path(path)
     if path.is_dir():
@@ -209,9 +215,8 @@ class _Reader:
             name, n_dimensions = self.string(), self.scalar("I")
             shape = tuple(self.scalar("Q") for _ in range(n_dimensions))
             records.append((name, shape, self.scalar("I"), self.scalar("Q")))
-        alignment = metadata.get("general.alignment", 32)
-        if not isinstance(alignment, int) or alignment < 1:
-            raise LzsError(f"{self.path} is damaged: general.alignment is {alignment!r}")
+        alignment = self.whole(metadata, "general.alignment", 32, least=1)
+        self.whole(metadata, "split.count", 1, least=0)
         weights = -(-self.at // alignment) * alignment
         tensors, end = [], self.at
         for name, shape, number, offset in records:
@@ -221,6 +226,12 @@ class _Reader:
             tensors.append(Tensor(name, shape, type_name, n_bytes if block_bytes else None))
             end = max(end, weights + offset + n_bytes)
         return Header(self.path, version, metadata, tuple(tensors), self.size, end)
+
+    def whole(self, metadata: dict[str, Any], key: str, default: int, least: int) -> int:
+        value = metadata.get(key, default)
+        if type(value) is not int or value < least:
+            raise LzsError(f"{self.path} is damaged: {key} is {repr(value)[:40]}; fetch it again")
+        return value
 
     def scalar(self, code: str) -> Any:
         at = self.skip(struct.calcsize(code))
@@ -244,7 +255,7 @@ class _Reader:
         self.skip(at - self.at)
         return texts
 
-    def value(self, kind: int) -> Any:
+    def value(self, kind: int, depth: int = 0) -> Any:
         if kind == _STRING:
             return self.string()
         if kind == _ARRAY:
@@ -252,7 +263,9 @@ class _Reader:
             if inner == _STRING:
                 return self.strings(count)
             if inner not in _SCALARS:
-                return [self.value(inner) for _ in range(count)]
+                if depth == _DEEPEST:
+                    raise LzsError(f"{self.path} is damaged: its metadata has arrays nested more than {_DEEPEST} deep")
+                return [self.value(inner, depth + 1) for _ in range(count)]
             code = _SCALARS[inner]
             at = self.skip(count * struct.calcsize(code))
             return list(struct.unpack_from(f"<{count}{code}", self.data, at))

@@ -1,4 +1,4 @@
-"""What llama.cpp says while it loads a file: collected, so that one line of it can be shown."""
+"""llama.cpp's log while it loads a file, collected so that the one line that matters can be shown."""
 
 import ctypes
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _ERROR, _CONTINUED = 4, 5  # ggml_log_level
 
 @contextmanager
 def captured_log() -> Iterator[list[str]]:
-    """Collect llama.cpp's error messages instead of printing them, for as long as a model loads."""
+    """Collect llama.cpp's error messages instead of printing them, while the ``with`` block runs."""
     errors: list[str] = []
     levels = [0]
 
@@ -36,7 +36,7 @@ def captured_log() -> Iterator[list[str]]:
 
 
 def reason(errors: list[str]) -> str:
-    """Return the first error that names a cause, without the name of the function that met it."""
+    """Return the first error that names a cause, without the name of the function that reports it; "" for none."""
     lines = [line.strip() for line in "".join(errors).splitlines() if line.strip()]
     for line in lines:
         _, found, cause = line.partition("error loading model: ")

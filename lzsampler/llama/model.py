@@ -1,8 +1,10 @@
-"""`Model`: a GGUF model with one llama.cpp context, ready to decode one sequence of tokens."""
+"""`Model`: a GGUF model with one llama.cpp context, which decodes one sequence of tokens."""
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, integer, token_array
+from .._ffi import ffi, lib
 from ..errors import LzsError
+from ..sampler import Sampler
+from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
@@ -22,6 +27,8 @@ MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # costs a lot on a busy machine (embedded model, 8 MB, 2 cores with other work: 0.8 ms a token, but 9 to 50 with 2).
 _BYTES_A_THREAD = 32 << 20
 _PIECE_BYTES = 64  # longer than almost every piece; a longer one is asked for again
+# Names of control tokens that a reader wants to see; the text of any other control token is left out.
+_SHOWN = CONTROL_MARKS | {"<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "[TOOL_CALLS]"}
 
 Messages = Sequence[Mapping[str, str]]
 Prompt = str | Messages | npt.NDArray[np.int32]
@@ -32,12 +39,15 @@ class Model:
     """A GGUF model and one llama.cpp context over it, at the start of an empty sequence.
 
     ``n_ctx``: context, tokens; None is what the model was trained with, but at most 4096; 0 is all of it.
-    ``n_batch``: prompt tokens decoded at once. ``n_threads``: None is one a physical core, or
-    fewer for a small file. ``n_gpu_layers``: -1 is all layers, where llama-cpp-python was built for a GPU.
+    ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer
+    for a small file. ``n_gpu_layers``: -1 is all layers, where llama-cpp-python was built for a GPU. ``flash_attn``:
+    compute attention by llama.cpp's flash attention, which takes less memory and rounds differently, so that a text may
+    differ from one without it. ``use_mlock``: keep the weights in RAM, where the system allows it.
 
-    Raises ValueError for an argument out of range or a path that is no file, LzsError, in one line, for a file that is
-    not GGUF, is truncated or holds no weights, and for what llama.cpp refuses. Use it with ``with``, or `close` it:
-    llama-cpp-python's objects refer to each other, so that memory otherwise stays until the garbage collector runs.
+    Raises ValueError for an argument out of range or a path that is not a file; LzsError, in one line, for a file that
+    is not GGUF, is truncated or has no weights, and for what llama.cpp refuses. Use it in a ``with`` statement, or
+    `close` it: llama-cpp-python's objects refer to each other, so that memory otherwise stays in use until the garbage
+    collector runs.
     """
 
     def __init__(
@@ -48,10 +58,12 @@ class Model:
         n_batch: int = 512,
         n_threads: int | None = None,
         n_gpu_layers: int = -1,
+        flash_attn: bool = False,
+        use_mlock: bool = False,
     ) -> None:
         self.header = gguf.read(path)
         self.path = self.header.path
-        trained = self.header.of_architecture("context_length") or DEFAULT_CONTEXT
+        trained = _context_length(self.header)
         if n_ctx is None:
             n_ctx = min(trained, DEFAULT_CONTEXT)
         self.n_ctx = integer("n_ctx", n_ctx, 0, INT32_MAX) or trained
@@ -59,14 +71,26 @@ class Model:
         enough = min(physical_cores(), 1 + self.header.file_bytes // _BYTES_A_THREAD)
         self.n_threads = enough if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
         self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, INT32_MAX)
+        for name, value in (("flash_attn", flash_attn), ("use_mlock", use_mlock)):
+            if not isinstance(value, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {value!r}")
+        self.flash_attn, self.use_mlock = bool(flash_attn), bool(use_mlock)
         _refuse_without_weights(self.header)
         self.llm = self._open()
         self._vocab = llama_cpp.llama_model_get_vocab(self.llm.model)
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
         self.n_ctx = min(self.n_ctx, int(self.llm.n_ctx()))  # llama.cpp rounds up; the user's number holds
-        self.n_past = 0  # tokens in the context
-        self._pieces: dict[int, bytes] = {}
-        self._one = (llama_cpp.llama_token * 1)()
+        self.past: list[int] = []  # the tokens in the context
+        self.fragments = _Fragments(self.fragment)
+        # What is called for each new token is called through cffi, which costs a fraction of a call through ctypes.
+        self._c_vocab = ffi.cast("void *", self._vocab)
+        self._to_piece = ffi.cast(
+            "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", _address(llama_cpp.llama_token_to_piece)
+        )
+        self._is_eog = ffi.cast("_Bool (*)(void *, int32_t)", _address(llama_cpp.llama_vocab_is_eog))
+        self._context = self.llm.ctx
+        self._logits_of = ffi.cast("float *(*)(void *, int32_t)", _address(llama_cpp.llama_get_logits_ith))
+        self._logits_context = ffi.cast("void *", self._context)
         self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self._row_at = 0
 
@@ -81,6 +105,8 @@ class Model:
                     n_threads=self.n_threads,
                     n_threads_batch=self.n_threads,
                     n_gpu_layers=self.n_gpu_layers,
+                    flash_attn=self.flash_attn,
+                    use_mlock=self.use_mlock,
                     verbose=False,
                 )
             except (ValueError, RuntimeError, OSError, AssertionError) as error:
@@ -93,6 +119,7 @@ class Model:
     def close(self) -> None:
         """Free the context and the weights; the model cannot be used after it."""
         self._row, self._row_at = np.empty(0, np.float32), 0
+        self.past.clear()  # so that no logits are asked for
         self.llm.close()
 
     def __enter__(self) -> "Model":
@@ -106,7 +133,7 @@ class Model:
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a prompt, special tokens recognised, with the BOS that the model wants, once.
 
-        No EOS is added, as the text goes on. ValueError when ``text`` is not valid Unicode.
+        No EOS is added, since the text goes on. ValueError when ``text`` is not valid Unicode.
         """
         try:
             data = text.encode("utf-8")
@@ -119,20 +146,43 @@ class Model:
         return tokens
 
     def piece(self, token: int) -> bytes:
-        """Return the bytes that a token adds to a text: maybe part of a character, b"" for a control token."""
-        known = self._pieces.get(token)
-        if known is not None:
-            return known
-        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
-        n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+        """Return the bytes that a token adds to a text: possibly part of a character.
+
+        A control token adds nothing, b"", but for those that a reader wants to see: the marks of reasoning, such as
+        `<think>`, and of tool calls. A token that ends a text (`is_eog`) adds nothing.
+        """
+        fragment = self.fragments[token]
+        return b"" if fragment is None else fragment.encode("utf-8") if isinstance(fragment, str) else fragment
+
+    def fragment(self, token: int) -> str | bytes | None:
+        """Return `piece` as a str where it is whole characters, else as bytes; None for a token that ends a text."""
+        if self.is_eog(token):
+            return None
+        piece = self._piece(token, special=False)
+        if not piece and llama_cpp.llama_vocab_is_control(self._vocab, token):
+            name = self._piece(token, special=True)
+            piece = name if name.decode("utf-8", "replace") in _SHOWN else b""
+        try:
+            return piece.decode("utf-8")
+        except UnicodeDecodeError:
+            return piece
+
+    def _piece(self, token: int, *, special: bool) -> bytes:
+        buffer = ffi.new("char[]", _PIECE_BYTES)  # not one for all calls: `generate_many` has several threads
+        n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
         if n < 0:
-            buffer = ctypes.create_string_buffer(-n)
-            n = llama_cpp.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
-        return self._pieces.setdefault(token, buffer.raw[: max(n, 0)])
+            buffer = ffi.new("char[]", -n)
+            n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
+        return bytes(ffi.buffer(buffer, max(n, 0)))
 
     def is_eog(self, token: int) -> bool:
-        """Return whether a token ends a generation: EOS, end of turn and what else the model has of the kind."""
-        return bool(llama_cpp.llama_vocab_is_eog(self._vocab, token))
+        """Return whether a token ends a generation: EOS, the end of a turn, and others that the model has."""
+        return bool(self._is_eog(self._c_vocab, token))
+
+    @cached_property
+    def eog_tokens(self) -> tuple[int, ...]:
+        """All tokens that end a generation (`is_eog`), ascending."""
+        return tuple(token for token in range(self.n_vocab) if self.is_eog(token))
 
     def chat_prompt(self, messages: Messages) -> str:
         """Return the text of a conversation as the model's own template has it, up to where the assistant begins.
@@ -142,7 +192,9 @@ class Model:
         """
         template = self.header.chat_template
         if template is None:
-            raise LzsError(f"{self.path.name} has no chat template: give the prompt as plain text, without --chat")
+            raise LzsError(
+                f"{self.path.name} has no chat template: give the prompt as plain text (lzs: without --chat)"
+            )
         special = self.header.special_tokens
         try:
             formatter = llama_cpp.llama_chat_format.Jinja2ChatFormatter(
@@ -158,42 +210,51 @@ class Model:
 
     # -- decoding --
 
+    @property
+    def n_past(self) -> int:
+        """Number of tokens in the context."""
+        return len(self.past)
+
     def decode(self, tokens: Tokens) -> None:
         """Append tokens, int[n], to the context, ``n_batch`` at a time; `logits` are then those after the last.
 
         ValueError when they are not in the vocabulary or do not fit in the context; LzsError when llama.cpp fails.
         """
-        if len(tokens) == 1:
-            self._one[0] = integer("token", tokens[0], 0, self.n_vocab - 1)
-            self._decode(self._one)
-            return
         array = token_array("tokens", tokens, self.n_vocab)
         for start in range(0, array.size, self.n_batch):
-            part = array[start : start + self.n_batch]
-            self._decode((llama_cpp.llama_token * part.size)(*part.tolist()))
+            self._decode(array[start : start + self.n_batch].tolist())
 
-    def _decode(self, batch: Any) -> None:
-        if self.n_past + len(batch) > self.n_ctx:
-            raise ValueError(f"{self.n_past + len(batch)} tokens do not fit in a context of {self.n_ctx}")
-        status = llama_cpp.llama_decode(self.llm.ctx, llama_cpp.llama_batch_get_one(batch, len(batch)))
+    def _decode(self, tokens: list[int]) -> None:
+        if self.n_past + len(tokens) > self.n_ctx:
+            raise ValueError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
+        ids = (llama_cpp.llama_token * len(tokens))(*tokens)
+        status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(ids, len(tokens)))
         if status != 0:
-            raise LzsError(f"llama_decode returned {status} at token {self.n_past}: try a smaller context or batch")
-        self.n_past += len(batch)
+            raise _decode_failed(status, self.n_past)
+        self.past += tokens
 
     def logits(self) -> npt.NDArray[np.float32]:
         """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
 
         Valid until the next `decode`. LzsError before the first.
         """
-        if not self.n_past:
+        pointer = self.logits_pointer()
+        address = int(ffi.cast("uintptr_t", pointer))
+        if address != self._row_at:  # making a view costs more than a small model's sampling; the row seldom moves
+            self._row, self._row_at = row_of(pointer, self.n_vocab), address
+        return self._row
+
+    def logits_pointer(self) -> Any:
+        """Return the logits after the last decoded token as a ``float *`` of `lzsampler._ffi`, for `Sampler.step_at`.
+
+        Valid until the next `decode`. LzsError before the first.
+        """
+        if not self.past:
             raise LzsError("there are no logits before the first decode()")
-        pointer = llama_cpp.llama_get_logits_ith(self.llm.ctx, -1)
+        pointer = self._logits_of(self._logits_context, -1)
         if not pointer:
             raise LzsError("llama.cpp gave no logits for the last token")
-        address = ctypes.addressof(pointer.contents)
-        if address != self._row_at:  # making a view costs more than a small model's sampling; the row seldom moves
-            self._row, self._row_at = np.ctypeslib.as_array(pointer, (self.n_vocab,)), address
-        return self._row
+        return pointer
 
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` goes on from there.
@@ -201,20 +262,91 @@ class Model:
         A recurrent model cannot go back part of the way: LzsError, with the context emptied.
         """
         n = integer("n", n, 0, self.n_past)
-        memory = llama_cpp.llama_get_memory(self.llm.ctx)
+        memory = llama_cpp.llama_get_memory(self._context)
         if n and llama_cpp.llama_memory_seq_rm(memory, 0, n, -1):
-            self.n_past = n
+            del self.past[n:]
             return
         llama_cpp.llama_memory_clear(memory, True)
-        self.n_past = 0
+        self.past.clear()
         if n:
-            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: start again")
+            raise LzsError(f"a {self.header.architecture} model cannot go back to token {n}: decode it all again")
+
+
+class Stepper:
+    """Decodes a token and picks the next one with a sampler, in one call into C: `Model.append` and `Sampler.step`.
+
+    Between two decodes everything is out of the caches, so that what a loop costs is the memory that it touches.
+    """
+
+    def __init__(self, model: Model, sampler: Sampler) -> None:
+        self._model, self._sampler, self._past = model, sampler, model.past
+        self.loop = ffi.new("lzs_llama_loop *")  # `lzs_llama_loop` of C, with the seconds that its parts took
+        self.loop.context = ffi.cast("void *", model.llm.ctx)
+        self.loop.decode = _address(llama_cpp.llama_decode)
+        self.loop.get_logits_ith = _address(llama_cpp.llama_get_logits_ith)
+        self.loop.sampler = sampler.handle
+
+    def step(self, token: int) -> tuple[int, bool]:
+        """Decode a token of the vocabulary, and return the next one and whether the text now ends in a loop.
+
+        The context must have room. LzsError when llama.cpp fails; else raises as `Sampler.step`.
+        """
+        loop = self.loop
+        loop.token = token
+        status = lib.lzs_llama_step(loop)
+        if status:
+            self._refuse(status, token)
+        self._past.append(token)
+        return loop.token, loop.looping != 0
+
+    def _refuse(self, status: int, token: int) -> None:
+        if self.loop.decoded:
+            raise _decode_failed(self.loop.decoded, len(self._past))
+        self._past.append(token)
+        self._sampler.refuse(status, self._model.logits())
+
+
+def _address(function: Any) -> Any:
+    return ffi.cast("void *", ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def _decode_failed(status: int, n_past: int) -> LzsError:
+    return LzsError(
+        f"llama.cpp failed at token {n_past} (llama_decode returned {status}): try a smaller context or batch"
+    )
+
+
+class _Fragments(dict[int, str | bytes | None]):
+    """What `Model.fragment` returned for each token so far; what is missing is asked for."""
+
+    def __init__(self, fragment: Callable[[int], str | bytes | None]) -> None:
+        self._fragment = fragment
+
+    def __missing__(self, token: int) -> str | bytes | None:
+        return self.setdefault(token, self._fragment(token))
+
+
+def row_of(pointer: Any, n_vocab: int) -> npt.NDArray[np.float32]:
+    """Return float32[n_vocab] over the memory that a ``float *`` of `lzsampler._ffi` points to."""
+    return np.frombuffer(ffi.buffer(pointer, 4 * n_vocab), np.float32)
+
+
+def _context_length(header: gguf.Header) -> int:
+    """Return the context that the model was trained with, in tokens; LzsError when the file gives nonsense."""
+    length = header.of_architecture("context_length")
+    if length is None or length == 0:
+        return DEFAULT_CONTEXT
+    if not 0 < length <= INT32_MAX:
+        raise LzsError(f"{header.path} is damaged: {header.architecture}.context_length is {length}; fetch it again")
+    return length
 
 
 def physical_cores() -> int:
     """Return the number of physical cores that this process may use; hyper-threads only slow a decode down."""
+    if sys.platform == "darwin":
+        return _mac_cores() or max(1, os.cpu_count() or 1)
     if not hasattr(os, "sched_getaffinity"):
-        return max(1, (os.cpu_count() or 2) // 2)
+        return max(1, (os.cpu_count() or 2) // 2)  # Windows: most of its processors have two threads a core
     cores = set()
     for cpu in os.sched_getaffinity(0):
         try:
@@ -223,6 +355,19 @@ def physical_cores() -> int:
             siblings = str(cpu)
         cores.add(siblings)
     return len(cores)
+
+
+def _mac_cores() -> int:
+    """Return the physical cores of a Mac, the performance cores alone where it has two kinds; 0 when it cannot tell."""
+    for name in (b"hw.perflevel0.physicalcpu", b"hw.physicalcpu"):
+        number, size = ctypes.c_int32(), ctypes.c_size_t(4)
+        try:
+            status = ctypes.CDLL(None).sysctlbyname(name, ctypes.byref(number), ctypes.byref(size), None, 0)
+        except (AttributeError, OSError):
+            return 0
+        if status == 0 and number.value > 0:
+            return number.value
+    return 0
 
 
 def _refuse_without_weights(header: gguf.Header) -> None:

@@ -15,6 +15,8 @@ _MARKS = {
     "<|START_THINKING|>": "<|END_THINKING|>",
 }
 _OPENING = tuple(_MARKS)
+# What `split` looks for. Some models have these as control tokens, whose text is left out of a text unless asked for.
+CONTROL_MARKS = frozenset({*_MARKS, *_MARKS.values(), "<|channel|>", "<|message|>", "<|start|>", "<|end|>"})
 _END = "</think>"
 _ANALYSIS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>analysis[^<]{0,80}<\|message\|>")
 _FINAL = re.compile(r"(?:<\|end\|>|<\|return\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]{0,80}<\|message\|>")

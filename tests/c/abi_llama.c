@@ -27,6 +27,15 @@ SAME_SIZE(lzs_llama_sampler, struct llama_sampler);
 SAME_FIELD(lzs_llama_sampler, struct llama_sampler, iface);
 SAME_FIELD(lzs_llama_sampler, struct llama_sampler, ctx);
 
+SAME_SIZE(lzs_llama_batch, llama_batch);
+SAME_FIELD(lzs_llama_batch, llama_batch, n_tokens);
+SAME_FIELD(lzs_llama_batch, llama_batch, token);
+SAME_FIELD(lzs_llama_batch, llama_batch, embd);
+SAME_FIELD(lzs_llama_batch, llama_batch, pos);
+SAME_FIELD(lzs_llama_batch, llama_batch, n_seq_id);
+SAME_FIELD(lzs_llama_batch, llama_batch, seq_id);
+SAME_FIELD(lzs_llama_batch, llama_batch, logits);
+
 SAME_FIELD(lzs_llama_sampler_i, struct llama_sampler_i, name);
 SAME_FIELD(lzs_llama_sampler_i, struct llama_sampler_i, accept);
 SAME_FIELD(lzs_llama_sampler_i, struct llama_sampler_i, apply);
@@ -49,6 +58,9 @@ static void signatures(void) {
     void (*reset)(struct llama_sampler *) = probe.reset;
     struct llama_sampler *(*clone)(const struct llama_sampler *) = probe.clone;
     void (*release)(struct llama_sampler *) = probe.free;
+    int32_t (*decode)(struct llama_context *, llama_batch) = llama_decode;
+    float *(*get_logits)(struct llama_context *, int32_t) = llama_get_logits_ith;
+    (void)decode, (void)get_logits;
     (void)name, (void)accept, (void)apply, (void)reset, (void)clone, (void)release;
 }
 

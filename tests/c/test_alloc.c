@@ -260,6 +260,21 @@ static void test_backend_failures(void) {
     CHECK(n_live == 0);
 }
 
+/* An explanation asks for one row of memory, gives it back, and is refused without it; nothing changes. */
+static void test_explain_failure(void) {
+    lzs_sampler *s = full_sampler(CLONE);
+    lzs_explanation made;
+    int32_t token = 3;
+    long live = n_live;
+    fail_after = 0;
+    CHECK(lzs_explain(s, logits, &token, 1, &made) == LZS_ENOMEM);
+    fail_after = -1;
+    long before = n_allocations;
+    CHECK(lzs_explain(s, logits, &token, 1, &made) == LZS_OK && n_allocations == before + 1 && n_live == live);
+    lzs_sampler_free(s);
+    CHECK(n_live == 0);
+}
+
 /* lzs_memory is what was allocated, to the byte, at every moment of a text. */
 static void test_memory(void) {
     for (int32_t pick = 0; pick < 2; pick++) {
@@ -337,6 +352,7 @@ int main(void) {
     }
     test_copy_failures();
     test_backend_failures();
+    test_explain_failure();
     test_memory();
     test_member_clone_failures(LZS_CHAIN_PENALTIES);
     test_member_clone_failures(LZS_CHAIN_SAMPLER);

@@ -1,0 +1,49 @@
+/* decode.c - a token of a decode loop in one call: llama_decode, its logits, a pick.
+ *
+ * Between two decodes a loop runs with cold caches, since a decode has read all weights of the model. What it costs is the
+ * memory that it touches, so that a loop in Python spends several times the work of the pick on being Python. Here it
+ * touches little else than llama.cpp and the sampler do themselves.
+ */
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#  define _POSIX_C_SOURCE 199309L /* clock_gettime, which C11 alone does not declare */
+#endif
+#include <string.h>
+#include <time.h>
+
+#include "../include/lzsampler_llama.h"
+#include "abi.h"
+
+typedef int32_t (*decode_function)(void *context, lzs_llama_batch batch);
+typedef float *(*get_logits_function)(void *context, int32_t index);
+
+static double seconds(void) {
+    struct timespec now;
+#ifdef CLOCK_MONOTONIC
+    clock_gettime(CLOCK_MONOTONIC, &now);
+#else
+    timespec_get(&now, TIME_UTC);
+#endif
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+lzs_status lzs_llama_step(lzs_llama_loop *loop) {
+    int32_t token = loop->token;
+    lzs_llama_batch batch = {.n_tokens = 1, .token = &token};
+    decode_function decode;
+    get_logits_function get_logits;
+    memcpy(&decode, &loop->decode, sizeof decode); /* C knows no cast from an object's pointer to a function's */
+    memcpy(&get_logits, &loop->get_logits_ith, sizeof get_logits);
+    double start = seconds();
+    loop->token = -1;
+    loop->decoded = decode(loop->context, batch);
+    double decoded = seconds();
+    loop->decode_seconds += decoded - start;
+    if (loop->decoded != 0) return LZS_EINVAL;
+    const float *logits = get_logits(loop->context, -1);
+    double read = seconds();
+    loop->logits_seconds += read - decoded;
+    if (!logits) return LZS_EINVAL;
+    lzs_status status = lzs_step(loop->sampler, logits, &loop->token, &loop->looping);
+    loop->sampling_seconds += seconds() - read;
+    return status;
+}

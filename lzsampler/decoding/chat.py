@@ -1,0 +1,100 @@
+"""`Chat`: a conversation with a model, which decodes only what is new in each turn."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from .._check import INT32_MAX, integer
+from ..errors import LzsError
+from ..explanation import Explanation
+from ..llama.model import Model
+from ..params import Params
+from ..sampler import sequence_seed
+from .generate import Generation, generate
+
+
+class Chat:
+    """A conversation through the model's own chat template.
+
+    ``system``: the system message, None for none. The other arguments are those of `generate` and hold for every
+    answer. The first answer is that of `generate` to the same messages. Later ones are drawn with `sequence_seed` of
+    ``params.seed`` and the number of the turn, and the model's context keeps what came before: only the new message is
+    decoded, and whatever the template writes otherwise than before (many leave out earlier reasoning). Between turns
+    the model's context belongs to the conversation; where something else has used it, all of it is decoded again.
+
+    Raises as `generate`, and LzsError when the model has no chat template.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        params: Params,
+        *,
+        system: str | None = None,
+        n_predict: int = -1,
+        stop: Sequence[str] = (),
+        ignore_eos: bool = False,
+        trim_loop: bool = False,
+    ) -> None:
+        if model.header.chat_template is None:
+            raise LzsError(f"{model.path.name} has no chat template, so it cannot hold a conversation")
+        self.model, self.params, self.system = model, params, system
+        self.n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
+        self.stop, self.ignore_eos, self.trim_loop = tuple(stop), ignore_eos, trim_loop
+        self._messages: list[dict[str, str]] = []
+        self._turns = 0
+        self.reset()
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The conversation so far, {"role", "content"} each; an answer may have "reasoning_content" too. A copy."""
+        return [dict(message) for message in self._messages]
+
+    def reset(self) -> None:
+        """Forget everything but the system message."""
+        self._messages = [] if self.system is None else [{"role": "system", "content": self.system}]
+        self._turns = 0
+
+    def say(
+        self,
+        text: str,
+        on_text: Callable[[str], object] | None = None,
+        *,
+        on_explanation: Callable[[Explanation], object] | None = None,
+    ) -> Generation:
+        """Add a message of the user's, have the model answer, and add the answer; return it.
+
+        ``on_text`` and ``on_explanation`` are those of `generate`. An answer that was interrupted (Ctrl-C) is kept as
+        far as it was written; when nothing was written the conversation is as it was before. Raises ValueError when
+        ``text`` is empty, and LzsError when the conversation does not fit in the context any more: `reset` it, or open
+        the model with a larger one. The conversation is then as it was before too.
+        """
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"a message must be a text that is not empty, got {text!r}")
+        asked = [*self._messages, {"role": "user", "content": text}]
+        n = len(self.model.tokenize(self.model.chat_prompt(asked)))
+        if n >= self.model.n_ctx:
+            raise LzsError(
+                f"the conversation has come to {n} tokens, but the context holds {self.model.n_ctx}: "
+                "begin a new conversation, or open the model with a larger context"
+            )
+        seed = sequence_seed(self.params.seed, self._turns) if self._turns else self.params.seed
+        made = generate(
+            self.model,
+            asked,
+            replace(self.params, seed=seed),
+            n_predict=self.n_predict,
+            stop=self.stop,
+            ignore_eos=self.ignore_eos,
+            trim_loop=self.trim_loop,
+            reuse_context=True,
+            on_text=on_text,
+            on_explanation=on_explanation,
+        )
+        if made.finish_reason == "interrupted" and not made.text:
+            return made
+        answer = {"role": "assistant", "content": made.content}
+        if made.reasoning is not None:
+            answer["reasoning_content"] = made.reasoning
+        self._messages = [*asked, answer]
+        self._turns += 1
+        return made
