@@ -135,6 +135,28 @@ static void check_distribution(const int32_t *ids, const float *probabilities, s
     CHECK(found && fabs(sum - 1.0) < 1e-4);
 }
 
+/* What one token's explanation says happened to it is what lzs_process did. */
+static void check_explanation(lzs_status status, const float *processed) {
+    int32_t token = choose(&f.s, f.n_vocab);
+    lzs_explanation e;
+    CHECK(lzs_explain(f.samplers[0], row, &token, 1, &e) == status);
+    if (status != LZS_OK) return;
+    CHECK(e.token == token && memcmp(&e.logit, &row[token], sizeof e.logit) == 0);
+    CHECK(memcmp(&e.after, &processed[token], sizeof e.after) == 0 && (e.allowed || e.after == -INFINITY));
+}
+
+/* The token that lzs_sample picked, picked again and accepted in one call. */
+static void take_step(lzs_status status, int32_t token) {
+    if (f.n_prompt + f.n_accepted == MAX_TEXT) return;
+    for (int t = 0; t < f.n_tables; t++) {
+        int32_t again, looping;
+        lzs_loop loop;
+        CHECK(lzs_step(f.samplers[t], row, &again, &looping) == status && again == (status == LZS_OK ? token : -1));
+        if (status == LZS_OK) CHECK((looping != 0) == (lzs_loop_found(f.samplers[t], &loop) != 0));
+    }
+    if (status == LZS_OK) f.text[f.n_prompt + f.n_accepted++] = token;
+}
+
 static void step_with_logits(void) {
     static int32_t ids[2][MAX_VOCAB];
     static float probabilities[2][MAX_VOCAB], out[2][MAX_VOCAB];
@@ -165,6 +187,8 @@ static void step_with_logits(void) {
     }
     lzs_plan plan;
     if (one_in(&f.s, 3) && lzs_sampler_plan(f.samplers[0], &plan) == LZS_OK) check_plan(&plan, status[0], token[0]);
+    if (one_in(&f.s, 4)) check_explanation(status[0], out[0]);
+    if (one_in(&f.s, 3)) take_step(status[0], token[0]);
 }
 
 /* ---- the other steps ---- */
