@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler.util.writers import AUDIT, described
+
 from .console import console, general_options
 from .help import GroupedCommand, option, options
 from .limits import Limit, limits
@@ -100,8 +102,7 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
 @options(
     option(
         _OUTPUT, "-o", "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-        help="write a report; the ending chooses: .html a page; .csv .jsonl .parquet a row per loop; .json the "
-        "summary; .sarif; repeatable",
+        help=f"write a report, chosen by the file's ending: {described(AUDIT)}; repeatable",
     ),
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print the summary as JSON"),
     option(
