@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
@@ -126,10 +126,7 @@ def ours() -> Iterator[Callable[[str, float], str]]:
     With flash attention, which sums in another order, where llama.cpp turns it on by itself: llama-cpp-python does not.
     """
     flash = getattr(llama_cpp.llama_context_default_params(), "flash_attn_type", 0) != 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llama_cpp, "Llama", partial(llama_cpp.Llama, flash_attn=flash))
-        model = Model(default_model(), n_threads=1)
-    with model:
+    with Model(default_model(), n_threads=1, flash_attn=flash) as model:
 
         @cache
         def text(prompt: str, strength: float) -> str:
