@@ -21,6 +21,7 @@ from html import escape
 from pathlib import Path
 
 from lzsampler import Params, audit
+from lzsampler.auditing.repetition import largest_run
 from lzsampler.decoding.generate import generate
 from lzsampler.llama.model import Model
 from lzsampler.models import default_model
@@ -84,10 +85,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Written:
-    """A text, white space collapsed, and its worst loop: start, end and period in characters; None: there is none."""
+    """A text, white space collapsed, and its worst loop: start, end and period in characters; None: there is none.
+
+    ``repeats``: the same loop in the text as it was written, as `lzs generate` counts it.
+    """
 
     text: str
     loop: tuple[int, int, int] | None
+    repeats: tuple[int, int] | None
 
 
 def written(strength: float) -> Written:
@@ -96,7 +101,9 @@ def written(strength: float) -> Written:
     text = " ".join(made.text.split())
     found = [f for f in audit(text).findings if f.level == "char" and f.rule in ("LZR001", "LZR002")]
     worst = max(found, key=lambda f: f.end - f.start, default=None)
-    return Written(text, (worst.start, worst.end, worst.period) if worst else None)
+    run = largest_run(made.text)
+    repeats = (run.period, run.count) if run else None
+    return Written(text, (worst.start, worst.end, worst.period) if worst else None, repeats)
 
 
 def pane(picture: Picture, at: tuple[float, float], columns: int, lines: int, given: Written, size: float) -> None:
@@ -121,9 +128,9 @@ def pane(picture: Picture, at: tuple[float, float], columns: int, lines: int, gi
 
 
 def verdict(given: Written) -> tuple[str, str]:
-    if given.loop:
-        start, end, period = given.loop
-        return f"a loop: {period} characters, {(end - start) / period:.0f} times", "bad"
+    if given.loop and given.repeats:
+        period, count = given.repeats
+        return f"a loop: {period} characters, {count} times", "bad"
     return f"{N_PREDICT} tokens, no loop", "good"
 
 
@@ -165,7 +172,7 @@ def comparison() -> None:
 TERMINAL = 62  # columns: few, so that the letters stay legible on a phone
 PROGRAM = """
   import llama_cpp
-+ from lzsampler.llama import attach
++ from lzsampler import attach
 
   llm = llama_cpp.Llama("model.gguf", n_ctx=512)
 + attach(llm)  # the LZ penalty, strength 0.15

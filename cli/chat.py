@@ -34,7 +34,7 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
         breakers = dry_breakers(params, flags)
         chat = _chat(model, params, system=flags["system"], **limits)
         if flags["model"] is None:
-            console.note(f"built-in demo model {model.path.name}; use -m FILE for another")
+            console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():
             console.note(_HELP)
         for message in _messages(first):

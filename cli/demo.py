@@ -33,7 +33,7 @@ _LEAST = 30  # columns of a text; where a terminal has less, one text is below t
 @option("Texts", "-n", "--n-predict", **whole(1), default=512, help="new tokens of each text")
 @general_options(quiet="print the figures only, not the texts")
 def demo(n_predict: int) -> None:
-    """Show three texts of the built-in demo model without and with the LZ penalty, decoded greedily."""
+    """Show three texts of the embedded model without and with the LZ penalty, decoded greedily."""
     from lzsampler.decoding.generate import generate
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model

@@ -21,7 +21,7 @@ _BAD_ROWS = 5  # of a file that are named
 
 _options = options(
     option(_WHAT, "-m", "--model", type=_FILE, metavar="FILE",
-           help="GGUF model (default: a built-in demo model, 8\xa0MB)"),
+           help="GGUF model (default: the embedded model, 8\xa0MB)"),
     refused_download,
     option(_WHAT, "--tasks", type=_FILE, metavar="FILE", help="JSON Lines: questions with answers"),
     option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
@@ -57,7 +57,7 @@ Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error;
 def evaluate_command(**flags: Any) -> None:
     """Write a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.
 
-    Without --tasks and --prompts, those made for the built-in model are used. Every text is saved in FOLDER when it
+    Without --tasks and --prompts, those made for the embedded model are used. Every text is saved in FOLDER when it
     ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
     """
     results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)

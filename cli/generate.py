@@ -28,6 +28,7 @@ from .output import Output, figures_of, loop_line, summary, transcript_of
 if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
     from lzsampler.llama.model import Model
+    from lzsampler.params import Params
 
 _PROMPT, _OUTPUT = "Prompt", "Output"
 _FILE = click.Path(path_type=Path)
@@ -112,7 +113,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
 
     output = Output(live=not any(flags[name] for name in ("as_json", "no_stream", "trim_loop", "explain")))
     limits = limits_from(flags)
-    hooks: dict[str, Any] = {"on_explanation": explain} if flags["explain"] else {}
+    explainer = _Explainer()
+    hooks: dict[str, Any] = {"on_explanation": explainer} if flags["explain"] else {}
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
         console.detail(f"{params}")
@@ -123,6 +125,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
         if file is not None:
             file.append(transcript)
     _say_what_happened(model, generation, flags)
+    if flags["explain"] and explainer.silent:
+        console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")
     console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
@@ -130,11 +134,23 @@ def generate(prompt: str | None, **flags: Any) -> None:
         raise KeyboardInterrupt
 
 
-def explain(step: Any) -> None:
-    """Print to stderr what the penalties did to the token of an `Explanation`, and to others that the model liked."""
-    others = tuple(filter(_penalised, step.others))
-    if others or _penalised(step.token):
-        click.echo(str(replace(step, others=others)), err=True)
+class _Explainer:
+    """Prints to stderr what penalties did to the token of each `Explanation`, and to others that the model liked."""
+
+    def __init__(self) -> None:
+        self.silent = True
+
+    def __call__(self, step: Any) -> None:
+        others = tuple(filter(_penalised, step.others))
+        if others or _penalised(step.token):
+            self.silent = False
+            click.echo(str(replace(step, others=others)), err=True)
+
+
+def _unpenalised(params: "Params") -> str:
+    if params.lz_penalty == 0:
+        return "the LZ penalty is off"
+    return f"the LZ penalty begins after {params.lz_buffer} tokens (--lz-buffer)"
 
 
 def _penalised(token: Any) -> bool:
@@ -167,7 +183,7 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
 
 def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str, Any]) -> None:
     if flags["model"] is None:
-        console.note(f"built-in demo model {model.path.name}; use -m FILE for another")
+        console.note(f"embedded model {model.path.name}; use -m FILE for another")
     if generation.finish_reason == "context":
         console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")
     if generation.loop is not None:

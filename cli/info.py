@@ -19,7 +19,7 @@ _TEMPLATE_SHOWN = 100  # characters
 def info(model: Path | None, as_json: bool) -> None:
     """Show architecture, size, vocabulary, special tokens and chat template of a GGUF file.
 
-    Without MODEL, the built-in demo model is shown. A vocabulary without weights and a truncated file are shown, too.
+    Without MODEL, the embedded model is shown. A vocabulary without weights and a truncated file are shown, too.
     """
     from lzsampler.llama.gguf import describe, read
     from lzsampler.models import default_model

@@ -67,7 +67,7 @@ refused_download = refused(
 
 model_options = options(
     option(
-        _MODEL, "-m", "--model", type=_FILE, metavar="FILE", help="GGUF model (default: a built-in demo model, 8\xa0MB)"
+        _MODEL, "-m", "--model", type=_FILE, metavar="FILE", help="GGUF model (default: the embedded model, 8\xa0MB)"
     ),
     option(
         _MODEL, "-c", "--ctx-size", "n_ctx", **whole(0),

@@ -50,7 +50,7 @@ def test_generate_prints_the_text_and_a_summary() -> None:
     assert done.stdout.endswith("\n")
     assert len(done.stdout.split()) > 8
     model, summary = done.stderr.splitlines()
-    assert "built-in demo model tale-7m-q8_0.gguf" in model
+    assert "embedded model tale-7m-q8_0.gguf" in model
     for part in ("lzs: 20 tokens, ", " tokens/s, sampling ", " µs/token; no loop", ", rep-4 0.", ", zlib "):
         assert part in summary
     own = generate("-n", "20", "-m", str(default_model()), PROMPT)

@@ -308,7 +308,7 @@ def test_a_conversation_goes_on(tmp_path: Path, double: bool) -> None:
     done = chatting("--save", str(out), "-sys", "Add.", "What is 70 + 479?", stdin="What is 1 + 2?", double=double)
     assert done.returncode == 0
     assert [m["role"] for m in rows(out)[1]["messages"]] == ["system", "user", "assistant", "user", "assistant"]
-    assert "built-in demo model" in done.stderr
+    assert "embedded model" in done.stderr
 
 
 def test_a_conversation_survives_an_error() -> None:
