@@ -134,6 +134,9 @@ def test_explain_says_why_on_stderr() -> None:
     assert told.stdout == plain.stdout
     assert re.search(r"LZ -\d", told.stderr)
     assert "LZ -" not in off.stderr
+    assert "no penalty changed a token that the model liked; the LZ penalty is off" in off.stderr
+    short = generate("--explain", "-n", "5", "Once upon a time")
+    assert "the LZ penalty begins after 32 tokens (--lz-buffer)" in short.stderr
     done = generate("--explain", "-cnv")
     assert (done.returncode, "--explain is for one text" in done.stderr) == (2, True)
 
