@@ -19,6 +19,7 @@ from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
+from lzsampler.evaluation.store import RunFolder  # noqa: E402
 from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
@@ -181,7 +182,7 @@ def test_the_block_of_the_docs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("| kind ")
     assert "Paired(pairs=4" in done.stdout
-    assert (tmp_path / "report.html").read_bytes() == (tmp_path / "lzs-eval" / "report.html").read_bytes()
+    assert (tmp_path / "evaluation.html").read_bytes() == (tmp_path / "eval-in-python" / "report.html").read_bytes()
 
 
 def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
@@ -205,6 +206,14 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
     for resume in (True, False):
         with pytest.raises(ValueError, match="is not an evaluation folder"):
             evaluate(default_model(), tmp_path / "letters", **SETTINGS, resume=resume)
+
+
+def test_a_run_killed_before_its_first_file_leaves_a_folder_that_can_be_used(tmp_path: Path) -> None:
+    (tmp_path / ".lzs-0123456789abcdef.tmp").touch()
+    RunFolder(tmp_path).check(resume=False)
+    (tmp_path / "run.json").write_text("[" * 100_000)
+    with pytest.raises(LzsError, match="cannot read"):
+        RunFolder(tmp_path).manifest()
 
 
 def test_a_damaged_line_is_named(whole: Path, tmp_path: Path) -> None:

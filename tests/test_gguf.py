@@ -208,6 +208,15 @@ def test_the_types_have_the_numbers_and_sizes_that_llama_cpp_has() -> None:
             assert (ggml.ggml_blck_size(number), ggml.ggml_type_size(number)) == (weights, n), name
 
 
+def test_a_tensor_of_many_dimensions_is_damage(tmp_path: Path) -> None:
+    """The product of thousands of sizes took half a minute, and printing it failed."""
+    header = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + string("w") + struct.pack("<I", 300)
+    path = tmp_path / "m.gguf"
+    path.write_bytes(header + struct.pack("<300Q", *[2**64 - 1] * 300) + struct.pack("<IQ", 0, 0))
+    with pytest.raises(LzsError, match=r"is damaged: a tensor has 300 dimensions"):
+        gguf.read(path)
+
+
 def test_damaged_headers_raise_nothing_else(tmp_path: Path) -> None:
     rng, whole, refused = random.Random(1), tiny(), 0
     for _ in range(500):

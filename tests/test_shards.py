@@ -170,6 +170,12 @@ def zstd(data: bytes) -> bytes:
     return packed
 
 
+def test_a_zstd_file_may_begin_with_a_frame_to_skip(write: Write) -> None:
+    skipped = b"\x53\x2a\x4d\x18\x04\x00\x00\x00abcd"  # RFC 8878, section 3.1.2
+    records, bad = everything(write("a.jsonl.zst", skipped + zstd(jsonl({"messages": [said("hello")]}))))
+    assert (texts(records), bad) == (["hello"], [])
+
+
 @pytest.mark.parametrize(("end", "pack"), [(".gz", gzip.compress), (".zst", zstd)])
 def test_a_packed_file(write: Write, end: str, pack: Callable[[bytes], bytes]) -> None:
     rows = [jsonl({"messages": [said(f"{i} " + os.urandom(200).hex())]}) for i in range(3000)]

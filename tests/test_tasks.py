@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lzsampler import LzsError
-from lzsampler.evaluation.scoring import comparison, last_boxed
+from lzsampler.evaluation.scoring import check_answer, comparison, last_boxed
 from lzsampler.evaluation.tasks import BadRow, Task, read_tasks, task_of
 from lzsampler.models import default_prompts, default_tasks
 
@@ -38,6 +38,10 @@ from lzsampler.models import default_prompts, default_tasks
         ("number", "It is 3/4.", "0.75", True),
         ("number", "10 / 4 = 2.5", "5/2", True),
         ("number", "1/0", "0", False),
+        ("number", "\\boxed{1{,}200}", "1200", True),
+        ("number", "See pages 3-5", "5", True),
+        ("number", "so x = -5", "-5", True),
+        ("number", "7", "\\(7\\).", True),
         ("number", "I guess 3", "\\frac{14}{3}", False),
         ("number", "\\boxed{2}", "\\left( 3, \\frac{\\pi}{2} \\right)", False),
         ("number", "\\boxed{x = \\text{about } 5}", "5", True),
@@ -207,3 +211,23 @@ def test_any_text_has_a_number_or_a_letter_or_not(content: str, answer: str) -> 
     assert Task("t", "q", answer, "number").right(content) in (True, False)
     assert Task("t", "q", "B", "choice").right(content) in (True, False)
     assert Task("t", "q", answer, "number").right(f"{content} \\boxed{{{answer}}}")
+
+
+def test_long_white_space_costs_no_more_than_it_is_long() -> None:
+    """Regular expressions that share a stretch took seconds for what a looping model writes, and minutes for more."""
+    long = 200_000
+    assert not comparison("choice")("The answer is" + "\n" * long, "B")
+    assert not comparison("choice")("answer" + " " * long + "x", "B")
+    with pytest.raises(ValueError, match="is not a number"):
+        check_answer("number", "5" + " " * long + "x")
+
+
+def test_half_of_a_surrogate_pair_is_a_bad_row(tmp_path: Path) -> None:
+    """It went through the model, and the run then ended when the text was written."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(
+        '{"id": "a\\ud800", "prompt": "hello"}\n{"prompt": "hello", "answer": "x\\ud800"}\n{"prompt": "b"}\n'
+    )
+    tasks, bad = read_tasks(path)
+    assert [task.prompt for task in tasks] == ["b"]
+    assert bad == [BadRow(line, "not valid Unicode: it has half of a surrogate pair") for line in (1, 2)]

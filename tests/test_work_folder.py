@@ -157,6 +157,44 @@ def test_damage_is_told(tmp_path: Path) -> None:
         work.manifest()
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("audit.json", b"[]"),
+        ("audit.json", b"{}"),
+        ("audit.json", b'{"tasks": "x"}'),
+        ("audit.json", b"[" * 100_000),
+        ("000000.json", b"{}"),
+        ("000000.json", b"7"),
+        ("000000.jsonl.gz", gzip.compress(b'{"outcomes":5}\n')),
+        ("000000.jsonl.gz", gzip.compress(b'{"outcomes":[[1]]}\n')),
+        ("000000.jsonl.gz", gzip.compress(b'{"audited":[1]}\n')),
+    ],
+)
+def test_json_of_another_shape_is_damage(tmp_path: Path, name: str, content: bytes) -> None:
+    """It was a KeyError, a TypeError or an AssertionError with a traceback."""
+    work = folder(tmp_path, tasks=1)
+    write(work, 0, audited(0, finding()))
+    (tmp_path / name).write_bytes(content)
+
+    def everything() -> None:
+        work.is_done(0)
+        work.records(0)
+        list(work.summaries())
+        list(work.audited())
+        list(work.outcomes())
+
+    with pytest.raises(LzsError, match=rf"{name} is damaged: delete the folder and audit again"):
+        everything()
+
+
+def test_a_process_killed_before_its_first_file_leaves_a_folder_that_can_be_used(tmp_path: Path) -> None:
+    """The file that was being written made the folder one that "does not hold an audit"."""
+    (tmp_path / "lock").touch()
+    (tmp_path / ".lzs-0123456789abcdef.tmp").touch()
+    assert folder(tmp_path).is_one()
+
+
 def test_parts_are_plain_json(tmp_path: Path) -> None:
     """Reading somebody's folder runs nothing of theirs."""
     work = folder(tmp_path)

@@ -8,12 +8,12 @@ done. Everything is JSON, so that reading a folder that somebody else made runs 
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from .. import __version__
 from ..errors import LzsError
@@ -25,6 +25,7 @@ VERSION = 2  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 
+_T = TypeVar("_T")
 _FINDING = [field.name for field in fields(Finding)]
 _finding = attrgetter(*_FINDING)
 _GROUP = [field.name for field in fields(Group)]
@@ -55,6 +56,7 @@ class WorkFolder:
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
+            self.tidy()  # what a process left that was killed before its first file was whole
             if any(path.name not in LOCKS for path in self.path.iterdir()):
                 raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
             with self._replacing(MANIFEST) as file:
@@ -76,17 +78,25 @@ class WorkFolder:
 
     def manifest(self) -> dict[str, Any]:
         """Return what `begin` wrote. LzsError if it is damaged."""
-        return self._json(MANIFEST)
+        with self._intact(MANIFEST) as read:
+            manifest: dict[str, Any] = dict(read)
+            _ = range(manifest["tasks"]), dict(manifest["inputs"]), list(manifest["bad"]), manifest["cuts"]
+            _ = dict(manifest["settings"]["rules"]), list(manifest["settings"]["by"])
+        return manifest
 
     # -- parts --
 
     def is_done(self, task: int) -> bool:
         """Return whether the part of a task is there, and complete: nothing was left out because a worker died."""
-        return (self.path / f"{task:06}.json").exists() and not self._json(f"{task:06}.json")["skipped"]
+        if not (self.path / f"{task:06}.json").exists():
+            return False
+        with self._intact(f"{task:06}.json") as part:
+            return not part["skipped"]
 
     def records(self, task: int) -> int:
         """Return how many records a part that is done has."""
-        return int(self._json(f"{task:06}.json")["summary"]["total"]["records"])
+        with self._intact(f"{task:06}.json") as part:
+            return int(part["summary"]["total"]["records"])
 
     @contextmanager
     def part(self, task: int, summary: Summary, *, skipped: int) -> Iterator["PartWriter"]:
@@ -109,39 +119,49 @@ class WorkFolder:
             parts = f"{missing} of {tasks} parts are missing"
             raise LzsError(f"{self.path} is not complete, {parts}: finish the audit first")
         for task in range(tasks):
-            yield _unpack_summary(self._json(f"{task:06}.json")["summary"])
+            with self._intact(f"{task:06}.json") as part:
+                summary = _unpack_summary(part["summary"])
+            yield summary
 
     def audited(self) -> Iterator[Audited]:
         """Yield the records that have findings, in the order of their files."""
-        yield from (_unpack(row) for row in self._rows('{"audited"', "audited"))
+        yield from self._rows('{"audited"', lambda row: [_unpack(row["audited"])])
 
     def outcomes(self) -> Iterator[Outcome]:
         """Yield what a comparison needs, of all records."""
-        for part in self._rows('{"outcomes"', "outcomes"):
-            yield from (Outcome(*row) for row in part)
+        yield from self._rows('{"outcomes"', lambda row: [Outcome(*outcome) for outcome in row["outcomes"]])
 
-    def _rows(self, start: str, key: str) -> Iterator[Any]:
+    def _rows(self, start: str, unpacked: Callable[[Any], list[_T]]) -> Iterator[_T]:
         for task in range(self.manifest()["tasks"]):
             path = self.path / f"{task:06}.jsonl.gz"
             try:
                 if path.stat().st_size == 0:  # which gzip takes for a file of no lines
                     raise EOFError
                 with gzip.open(path, "rt", encoding="ascii") as lines:
-                    yield from (json.loads(line)[key] for line in lines if line.startswith(start))
+                    for line in lines:
+                        if line.startswith(start):
+                            with _damaged(path):
+                                rows = unpacked(json.loads(line))
+                            yield from rows
             except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
                 raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
 
-    def _json(self, name: str) -> dict[str, Any]:
-        path = self.path / name
-        try:
-            content = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
-        assert isinstance(content, dict)
-        return content
+    @contextmanager
+    def _intact(self, name: str) -> Iterator[Any]:
+        """Read a file of JSON; LzsError if it cannot be read, or if what the block looks for is not in it."""
+        with _damaged(self.path / name):
+            yield json.loads((self.path / name).read_bytes())
 
     def _replacing(self, name: str) -> AbstractContextManager[BinaryIO]:
         return replacing(self.path / name, durable=self.lasting)
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
 
 
 class PartWriter:

@@ -19,15 +19,15 @@ _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+"
 _OVER, _UNDER = rf"\{{\s*(?P<over>[-+−]?(?:{_DECIMAL}))\s*\}}", rf"\{{\s*(?P<under>{_DECIMAL})\s*\}}"
 _FRACTION = rf"\\[dt]?frac\s*(?:{_OVER}\s*{_UNDER}|(?P<digits>\d\d))"
 _NUMBER = re.compile(
-    rf"(?P<sign>[-+−]?)\\?\$?(?:{_FRACTION}|(?P<left>{_DECIMAL})(?:\s?/\s?(?P<right>{_DECIMAL}))?)\s?(?:\\?%)?"
+    rf"(?:(?<!\w)(?P<sign>[-+−]))?\\?\$?(?:{_FRACTION}|(?P<left>{_DECIMAL})(?:\s?/\s?(?P<right>{_DECIMAL}))?)\s?(?:\\?%)?"
 )
-_AROUND = re.compile(r"\s*(?:\\\(|\\\[|\$)?\s*(.*?)\s*(?:\\\)|\\\]|\$)?\s*\.?\s*", re.S)  # the marks of a formula
+_FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # the marks that a formula begins and ends with
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
-_BEFORE_LETTER = r"[\s*_(\[\"'$\\]*"
+_BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one class, so that no two neighbours share the characters of a long stretch
 # The strongest first: "the answer is B" counts before "option A", wherever they stand.
 _CHOICES = (
-    re.compile(rf"(?i:answer)[\s*_]*(?i:is|:|=)[\s:]*{_BEFORE_LETTER}(?:(?i:choice|option){_BEFORE_LETTER})?([A-Z])\b"),
-    re.compile(rf"(?i:answer|choice|option)[\s*_]*(?i:is|:)?{_BEFORE_LETTER}([A-Z])\b"),
+    re.compile(rf"(?i:answer)[\s*_]*(?i:is|:|=){_BEFORE_LETTER}(?:(?i:choice|option){_BEFORE_LETTER})?([A-Z])\b"),
+    re.compile(rf"(?i:answer|choice|option)(?:[\s*_]*(?i:is|:))?{_BEFORE_LETTER}([A-Z])\b"),
     re.compile(r"(?<![A-Za-z'])([A-Z])(?![A-Za-z'])"),
 )
 
@@ -140,9 +140,17 @@ def _letter(answer: str) -> str | None:
 def _whole_number(answer: str) -> Fraction | None:
     """Return the number that an answer is, None if it is anything else, or has anything beside the number."""
     boxed = last_boxed(answer)
-    around = _AROUND.fullmatch(answer if boxed is None else boxed)
-    found = None if around is None else _NUMBER.fullmatch(around[1])
+    found = _NUMBER.fullmatch(_unmarked(answer if boxed is None else boxed).replace("{,}", ","))
     return None if found is None else _value(found)
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without white space, a full stop at its end and the marks of a formula around it."""
+    text = text.strip().removesuffix(".").rstrip()
+    for begin, end in _FORMULA:
+        if text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end):
+            text = text[len(begin) : -len(end)].strip()
+    return text
 
 
 def _last_number(text: str) -> Fraction | None:
@@ -151,7 +159,7 @@ def _last_number(text: str) -> Fraction | None:
         text = boxed
     elif "####" in text:
         text = text.rsplit("####", 1)[1]
-    found = deque(_NUMBER.finditer(text), maxlen=1)
+    found = deque(_NUMBER.finditer(text.replace("{,}", ",")), maxlen=1)  # {,}: LaTeX's comma without a space
     return _value(found[0]) if found else None
 
 

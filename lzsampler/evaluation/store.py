@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import LzsError
-from ..util.files import LOCKS, replacing
+from ..util.files import LOCKS, UNFINISHED, replacing
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
@@ -58,7 +58,7 @@ class RunFolder:
             raise ValueError(f"{self.path} already exists: use --resume to continue it, or -o to choose another folder")
         if exists or not self.path.exists():
             return
-        if not self.path.is_dir() or any(file.name not in LOCKS for file in self.path.iterdir()):
+        if not self.path.is_dir() or any(not _is_ours(file.name) for file in self.path.iterdir()):
             raise ValueError(f"{self.path} exists and is not an evaluation folder: choose another with -o")
 
     def manifest(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class RunFolder:
             found = json.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise LzsError(f"cannot read {file}: {error}") from error
         if not isinstance(found, dict):
             raise LzsError(f"cannot read {file}: it is not a JSON object")
@@ -122,6 +122,11 @@ class RunFolder:
                 os.truncate(file, whole)
         except OSError as error:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
+
+
+def _is_ours(name: str) -> bool:
+    """Return whether a file is one that a run leaves in a new folder when it is killed."""
+    return name in LOCKS or name.endswith(UNFINISHED)
 
 
 def sha256(path: Path) -> str:

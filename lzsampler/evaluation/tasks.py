@@ -87,6 +87,10 @@ def task_of(row: Any, number_of_row: str, role: str = "") -> Task:
     """Return the task of a row; ``role`` as in `read_tasks`. ValueError, in one line, if it is not a task."""
     if not isinstance(row, Mapping):
         raise ValueError(f"a row must be an object, got {type(row).__name__}")
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("not valid Unicode: it has half of a surrogate pair") from error
     name = str(row["id"]) if "id" in row else f"{role}:{number_of_row}" if role else number_of_row
     kind = str(row.get("task", row.get("kind", "")))
     if "Correct Answer" in row:

@@ -16,6 +16,7 @@ from ..errors import LzsError
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_MOST_DIMENSIONS = 4  # GGML_MAX_DIMS
 _DEEPEST = 8  # arrays within arrays; no known file has any
 
 # Type number -> (name, weights a block, bytes a block), from ggml-common.h.
@@ -213,6 +214,8 @@ class _Reader:
         records = []
         for _ in range(n_tensors):
             name, n_dimensions = self.string(), self.scalar("I")
+            if n_dimensions > _MOST_DIMENSIONS:
+                raise LzsError(f"{self.path} is damaged: a tensor has {n_dimensions:,} dimensions; fetch it again")
             shape = tuple(self.scalar("Q") for _ in range(n_dimensions))
             records.append((name, shape, self.scalar("I"), self.scalar("Q")))
         alignment = self.whole(metadata, "general.alignment", 32, least=1)

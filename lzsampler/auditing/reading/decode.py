@@ -117,7 +117,10 @@ def _without_surrogates(value: Any) -> Any:
 
 def compression(data: bytes) -> str:
     """Return "gz", "zst" or "" by the first bytes of a file."""
-    return "gz" if data[:2] == b"\x1f\x8b" else "zst" if data[:4] == b"\x28\xb5\x2f\xfd" else ""
+    if data[:2] == b"\x1f\x8b":
+        return "gz"
+    skippable = data[1:4] == b"\x2a\x4d\x18" and data[:1] in b"PQRSTUVWXYZ[\\]^_"  # RFC 8878, section 3.1.2
+    return "zst" if skippable or data[:4] == b"\x28\xb5\x2f\xfd" else ""
 
 
 @contextlib.contextmanager
