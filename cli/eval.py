@@ -85,6 +85,7 @@ def _so_far(folder: Path) -> "Results":
     return results
 
 
+# What errors of `evaluate` say of its arguments, and what this command says.
 _FLAGS = {"give resume=True to": "give --resume to", "another folder as out=": "another folder as -o"}
 
 
