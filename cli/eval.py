@@ -85,6 +85,10 @@ def _so_far(folder: Path) -> "Results":
     return results
 
 
+# What errors of `evaluate` say of its arguments, and what this command says.
+_FLAGS = {"give resume=True to": "give --resume to", "another folder as out=": "another folder as -o"}
+
+
 def _run(flags: dict[str, Any]) -> "Results":
     from lzsampler import evaluate
     from lzsampler.evaluation.grid import read_grid
@@ -107,16 +111,22 @@ def _run(flags: dict[str, Any]) -> "Results":
     console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings, seeds {grid.seeds}, to {flags['out']}")
     with progress("texts") as bar:
         bar.say("loading the model")
-        return evaluate(
-            model,
-            flags["out"],
-            tasks=tasks,
-            prompts=prompts,
-            grid=grid,
-            on_text=bar.update,
-            on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
-            **{name: flags[name] for name in names},
-        )
+        try:
+            return evaluate(
+                model,
+                flags["out"],
+                tasks=tasks,
+                prompts=prompts,
+                grid=grid,
+                on_text=bar.update,
+                on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
+                **{name: flags[name] for name in names},
+            )
+        except ValueError as error:
+            said = str(error)
+            for argument, flag in _FLAGS.items():
+                said = said.replace(argument, flag)
+            raise ValueError(said) from error
 
 
 def _holds(results: "Results", limit: Limit) -> bool:

@@ -361,7 +361,7 @@ def test_nothing_to_audit(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "there.txt").write_text("Fine.")
     for paths in (tmp_path / "none.jsonl", [tmp_path / "there.txt", tmp_path / "none.jsonl"]):
-        with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
+        with pytest.raises(FileNotFoundError, match=r"none\.jsonl does not exist: give files, folders or"):
             audit_files(paths)
 
 

@@ -106,6 +106,20 @@ def test_wrong_input_is_one_line(folder: Path, arguments: tuple[str, ...], messa
     assert message in lines[0]
 
 
+def test_a_folder_in_use_is_told_with_the_flags(folder: Path) -> None:
+    """The library's own error names its arguments."""
+    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q")
+    (folder / "lzs-eval").mkdir()
+    (folder / "lzs-eval" / "letter.txt").write_text("dear")
+    done = lzs(*arguments, cwd=folder)
+    expected = "lzs: lzs-eval exists and is not an evaluation folder: give another folder as -o\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+    (folder / "lzs-eval" / "run.json").write_text("{}")
+    done = lzs(*arguments, cwd=folder)
+    expected = "lzs: lzs-eval already exists: give --resume to continue it, or another folder as -o\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
 def test_an_unknown_kind_is_told_with_those_there_are(folder: Path) -> None:
     arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q")
     done = lzs(*arguments, "--fail-if", "dry.loop_rate > 0.1", cwd=folder)

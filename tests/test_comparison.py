@@ -81,3 +81,7 @@ def test_nothing_in_common() -> None:
         compare(side("a b c"), side("x"))
     with pytest.raises(LzsError, match="none in A"):
         compare([], side("x"))
+    with pytest.raises(LzsError, match=r"in A and 'x' in B$"):
+        compare(side("a"), side("x"))
+    with pytest.raises(LzsError, match=r"in B; write both sides with lzs generate --prompts FILE, which keeps ids$"):
+        compare(side("lzs-1f lzs-2a"), side("lzs-3e lzs-4b"))

@@ -339,3 +339,32 @@ def test_valgrind_sees_no_use_of_freed_memory(tmp_path: Path) -> None:
     done = valgrind([sys.executable, program], *options, PYTHONMALLOC="malloc", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == "done\n"
+
+
+@pytest.mark.parametrize("method", ["__call__", "create_completion", "create_chat_completion", "generate"])
+@pytest.mark.parametrize(
+    ("keyword", "message"),
+    [
+        ("lz_penality", "; did you mean 'lz_penalty'?"),
+        ("loop_finish_reson", "; did you mean 'loop_finish_reason'?"),
+        ("tpo_p", "; did you mean 'top_p'?"),
+        ("zzz", ""),
+    ],
+)
+def test_a_misspelt_keyword_of_a_call_is_told(llm: Any, method: str, keyword: str, message: str) -> None:
+    given: Any = [{"role": "user", "content": "q"}] if "chat" in method else [1] if method == "generate" else PROMPT
+    with attach(llm), pytest.raises(TypeError) as error:
+        getattr(llm, method)(given, **{keyword: 1})
+    assert str(error.value) == f"Llama.{method}() got an unexpected keyword argument {keyword!r}{message}"
+
+
+def test_a_subclass_may_take_keywords_of_its_own() -> None:
+    class Own(llama_cpp.Llama):  # type: ignore[misc, name-defined]
+        def create_completion(self, *arguments: Any, mine: int = 0, **keywords: Any) -> Any:
+            return mine, super().create_completion(*arguments, **keywords)
+
+    own = new(Own)
+    with attach(own):
+        mine, done = own.create_completion(PROMPT, mine=5, lz_penalty=0.1, max_tokens=1)
+    assert (mine, done["usage"]["completion_tokens"]) == (5, 1)
+    own.close()

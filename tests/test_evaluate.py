@@ -186,7 +186,9 @@ def test_the_block_of_the_docs(tmp_path: Path) -> None:
 
 
 def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="already exists: use --resume to continue it"):
+    with pytest.raises(
+        ValueError, match=r"already exists: give resume=True to continue it, or another folder as out=$"
+    ):
         evaluate(default_model(), whole, **SETTINGS)
     other_grid = Grid("small", GRID.settings[:2], GRID.seeds, GRID.n_predict)
     for change, name in (
@@ -195,7 +197,7 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
         ({"limit": 2}, "tasks or prompts"),
         ({"prompts": None}, "tasks or prompts"),
     ):
-        with pytest.raises(ValueError, match=f"was started with another {name}: choose another folder with -o"):
+        with pytest.raises(ValueError, match=f"was started with another {name}: give another folder as out=$"):
             evaluate(default_model(), whole, **{**SETTINGS, **change}, resume=True)
     other = tmp_path / "other.gguf"
     other.write_bytes(default_model().read_bytes() + b"\0")
@@ -204,7 +206,7 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "letter.txt").write_text("dear")
     for resume in (True, False):
-        with pytest.raises(ValueError, match="is not an evaluation folder"):
+        with pytest.raises(ValueError, match=r"is not an evaluation folder: give another folder as out=$"):
             evaluate(default_model(), tmp_path / "letters", **SETTINGS, resume=resume)
 
 

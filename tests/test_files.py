@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError
+from lzsampler.util import cores
 from lzsampler.util.cores import physical_cores, usable_cores
 from lzsampler.util.files import LOCKS, locked, replacing
 
@@ -84,3 +85,39 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_cores() -> None:
     assert 1 <= physical_cores() <= usable_cores() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cgroups are of Linux")
+@pytest.mark.parametrize(
+    ("membership", "files", "expected"),
+    [
+        ("0::/", {"cpu.max": "200000 100000"}, 2),
+        ("0::/", {"cpu.max": "250000 100000"}, 2),
+        ("0::/", {"cpu.max": "50000 100000"}, 1),
+        ("0::/", {"cpu.max": "max 100000"}, 8),
+        ("0::/", {"cpu.max": "9900000 100000"}, 8),
+        ("0::/a/b", {"a/b/cpu.max": "400000 100000", "a/cpu.max": "300000 100000", "cpu.max": "max 100000"}, 3),
+        ("0::/outside/the/container", {"cpu.max": "200000 100000"}, 2),
+        ("0::/", {"cpu.max": "nonsense"}, 8),
+        ("0::/", {}, 8),
+        ("4:cpu,cpuacct:/", {"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3),
+        ("4:cpu,cpuacct:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
+        ("4:cpu,cpuacct:/", {"cpu/cpu.cfs_quota_us": "300000"}, 8),
+        ("4:cpu:/a\n0::/", {"cpu/a/cpu.cfs_quota_us": "500000", "cpu/a/cpu.cfs_period_us": "250000"}, 2),
+        ("5:cpuset:/\n", {"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 8),
+        ("damaged", {"cpu.max": "200000 100000"}, 8),
+        (None, {"cpu.max": "200000 100000"}, 8),
+    ],
+)
+def test_cores_are_not_more_than_the_quota_of_a_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, membership: str | None, files: dict[str, str], expected: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(1000, 1008)))  # cores without siblings
+    monkeypatch.setattr(cores, "ROOT", tmp_path, raising=False)
+    for name, text in {f"sys/fs/cgroup/{name}": text for name, text in files.items()}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    if membership is not None:
+        (tmp_path / "proc/self").mkdir(parents=True)
+        (tmp_path / "proc/self/cgroup").write_text(membership + "\n")
+    assert usable_cores() == physical_cores() == expected

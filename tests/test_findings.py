@@ -1,7 +1,9 @@
 """What counts as a loop: against the twin, on planted loops, and case by case."""
 
 import random
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -336,8 +338,24 @@ def test_other_data_is_refused() -> None:
         audit(b"text")
     with pytest.raises(ValueError, match=r"^tokens\[1\] = -1 is not a token"):
         audit([3, -1])
+    file = ".*Path.*: audit_files reads files"
+    for other, shown in ((5, "5"), (None, "None"), ({"a": 1}, r"\{'a': 1\}"), (Path("x"), file)):
+        with pytest.raises(TypeError, match=f"^audit takes a text or tokens, got {shown}$"):
+            audit(other)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no_such_rule"):
         audit("text", no_such_rule=1)  # type: ignore[call-arg]
+
+
+def test_the_name_of_a_file_is_audited_as_a_text_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audit(str(path))
+        audit("a\0b")
+    path.write_text("{}")
+    with pytest.warns(UserWarning, match=r"runs\.jsonl' as a text, .*: audit_files reads files$") as told:
+        assert not audit(str(path)).looping
+    assert told[0].filename == __file__
 
 
 def test_the_package_exports_it() -> None:

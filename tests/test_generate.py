@@ -532,6 +532,13 @@ def test_bad_model_settings(settings: dict[str, int]) -> None:
         Model(default_model(), **settings)  # type: ignore[arg-type]
 
 
+def test_a_path_is_not_a_model() -> None:
+    for model in ("model.gguf", None):
+        with pytest.raises(TypeError) as error:
+            generate(model, "x", Params())  # type: ignore[arg-type]
+        assert str(error.value) == f"generate takes a Model, got {model!r}: with Model(path) as model: ..."
+
+
 def test_default_settings() -> None:
     with Model(default_model()) as opened:
         assert (opened.n_ctx, opened.n_batch, opened.n_threads) == (1024, 512, 1)  # one thread is enough for 8 MB

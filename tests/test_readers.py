@@ -78,6 +78,80 @@ def test_bad_records_say_where_and_why(write: Write) -> None:
     ]
 
 
+ANOTHER_FORM: dict[str, Any] = {  # a row of each, of which openai-chat, lm-eval and others said nothing
+    "error": {"error": "timeout", "id": "x7"},
+    "completion": {"completion": "loop"},
+    "prompt": {"prompt": "q"},
+    "answer": {"answer": "x"},
+    "unknown": {"foo": 1},
+    "empty": {},
+    "list": [1],
+    "number": 5,
+    "null": None,
+}
+SKIPPED: dict[str, list[Any]] = {  # rows in the form of the format that hold no text of the model
+    "openai-chat": [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": [{}]}],
+    "sharegpt": [{"from": "human", "value": "q"}],
+    "llama-webui": [
+        {"type": "session", "harness": "llama.app"},
+        {"type": "message", "message": {"role": "user", "content": "q"}},
+        {"type": "another kind of line"},
+    ],
+    "lm-eval": [{"doc_id": 7, "doc": {}, "resps": [["a"]], "filter": "flexible"}],
+    "sillytavern": [
+        {"user_name": "u", "character_name": "c"},
+        {"chat_metadata": {}},
+        {"name": "u", "is_user": True, "mes": "q"},
+        {"name": "n", "is_user": False, "is_system": True, "mes": "a note"},
+    ],
+}
+
+
+def lines_of(name: str, data: bytes) -> tuple[str, list[bytes]]:
+    """Return the name and the lines of a file of lines with the rows of a case."""
+    if name.endswith(".jsonl"):
+        return name, data.splitlines(keepends=True)
+    rows = json.loads(data)
+    return "x.jsonl", [jsonl(row) for row in (rows if isinstance(rows, list) else [rows])]
+
+
+GOOD = {case[0]: lines_of(case[1], case[2]) for case in reversed(CASES) if case[0] != "text"}
+GOOD["lighteval"] = "d.jsonl", [jsonl({"model_response": {"text": ["a"]}})]
+
+
+def bad_of(write: Write, format: str, row: Any) -> list[BadRecord]:
+    """Return the bad records that a row adds to a file between good ones, whose texts stay."""
+    name, lines = GOOD[format]
+    found, more = everything(write(name, b"".join([*lines, jsonl(row), lines[-1]])), format=format)
+    last, _ = everything(write(name, b"".join([*lines, lines[-1]])), format=format)
+    assert found
+    assert texts(found) == texts(last)
+    return [one for one in more if one.line == len(lines) + 1]
+
+
+@pytest.mark.parametrize("kind", ANOTHER_FORM)
+@pytest.mark.parametrize("format", [format.name for format in ROW_FORMATS])
+def test_a_row_in_another_form_is_one_bad_record(write: Write, format: str, kind: str) -> None:
+    row = ANOTHER_FORM[kind]
+    if (format, kind) == ("completion", "completion"):
+        return
+    bad = bad_of(write, format, row)
+    assert len(bad) == 1
+    if not isinstance(row, dict):
+        what = {"list": "a list", "number": "a number", "null": "null"}[kind]
+        assert bad[0].reason == f"not in the form of {format}: the row is {what}, not an object"
+
+
+@pytest.mark.parametrize(("format", "row"), [(format, row) for format, rows in SKIPPED.items() for row in rows])
+def test_a_row_without_a_text_of_the_model_may_be_in_the_form(write: Write, format: str, row: Any) -> None:
+    assert bad_of(write, format, row) == []
+
+
+def test_a_message_in_another_form_is_a_bad_record(write: Write) -> None:
+    _, bad = everything(write("c.jsonl", jsonl({"messages": [said("a")]}, {"messages": [5]})))
+    assert [record.reason for record in bad] == ["not in the form of openai-chat: a message is a number, not an object"]
+
+
 def test_by_adds_groups(write: Write) -> None:
     path = write(
         "c.jsonl", jsonl({"variant": "lz", "metadata": {"n": 3}, "messages": [said("a")]}, {"messages": [said("b")]})

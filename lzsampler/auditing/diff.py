@@ -12,6 +12,7 @@ from .store import Outcome
 
 VERSION = 1  # of `to_json`
 ALPHA = 0.05
+_RANDOM_ID = "lzs-"  # the beginning of the ids that `lzs generate --save` draws
 
 
 class Pair(NamedTuple):
@@ -96,7 +97,11 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     keyed = _keyed(right, names_b)
     pairs = [(key, one, keyed.pop(key)) for key, one in _keyed(left, names_a).items() if key in keyed]
     if not pairs:
-        raise LzsError(f"A and B have no record in common: ids are {_some_ids(left)} in A and {_some_ids(right)} in B")
+        hint = ""
+        if any(outcome.id.startswith(_RANDOM_ID) for outcome in (*left, *right)):
+            hint = "; write both sides with lzs generate --prompts FILE, which keeps ids"
+        ids = f"ids are {_some_ids(left)} in A and {_some_ids(right)} in B"
+        raise LzsError(f"A and B have no record in common: {ids}{hint}")
 
     def those(before: bool, after: bool) -> tuple[Pair, ...]:
         return tuple(
@@ -106,7 +111,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         )
 
     newly, cured = those(False, True), those(True, False)
-    ids = {key[:2] for key, _, _ in pairs}
+    known = {key[:2] for key, _, _ in pairs}
     return Comparison(
         records=len(pairs),
         newly=newly,
@@ -116,7 +121,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         only_b=len(keyed),
         interval=bootstrap_mean(
             [int(other.looping) - int(one.looping) for _, one, other in pairs],
-            [_conversation(key[0], key[1], ids) for key, _, _ in pairs],
+            [_conversation(key[0], key[1], known) for key, _, _ in pairs],
         ),
         p=mcnemar(len(cured), len(newly)),
     )

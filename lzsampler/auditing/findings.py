@@ -1,6 +1,8 @@
 """`audit`: what repeats in a text, where, and by which rule (docs/audit.md)."""
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, token_array
+from ..errors import ArgumentTypeError
 from .metrics import Metrics, Spans, intern, lines, words
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
 from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
@@ -26,6 +29,7 @@ UNIT = 200  # characters of a unit that a finding holds
 MOST = 1000  # loops of a field at one level that are listed, the longest ones
 
 _CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
+_LONGEST_NAME = 1024  # characters of a text that may be the name of a file
 _PIECE = 4096  # characters of a unit that are looked at at once
 
 
@@ -54,14 +58,22 @@ def audit(
 
     The offsets of findings are in characters of the text (code points), or in tokens. Every loop is found: nothing is
     sampled, and nothing is counted by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for
-    wasted tokens. About 25 MB/s; the GIL is released in the scans. ValueError for values out of range, TypeError for
-    unknown rules.
+    wasted tokens. About 25 MB/s; the GIL is released in the scans.
+
+    A string is a text even if it is the name of a file, of which a UserWarning is given: `audit_files` reads files.
+    ValueError for values out of range, TypeError for unknown rules and for what is neither a text nor tokens.
     """
     settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
     if isinstance(text_or_tokens, str):
         field = Field("answer", text_or_tokens)
+        if len(text_or_tokens) <= _LONGEST_NAME and os.path.isfile(text_or_tokens):
+            said = f"audit takes {text_or_tokens!r} as a text, though it is the name of a file: audit_files reads files"
+            warnings.warn(said, stacklevel=2)
     elif isinstance(text_or_tokens, bytes | bytearray | memoryview):
         raise ValueError("audit takes a str or tokens: decode bytes first")
+    elif not hasattr(text_or_tokens, "__len__") or isinstance(text_or_tokens, Mapping | Set):
+        hint = ": audit_files reads files" if isinstance(text_or_tokens, os.PathLike) else ""
+        raise ArgumentTypeError(f"audit takes a text or tokens, got {text_or_tokens!r:.100}{hint}")
     else:
         field = Field("answer", "", token_array("tokens", text_or_tokens, INT32_MAX))
     audited = audit_record(Record("", 0, "", (field,)), settings, tokenizer)

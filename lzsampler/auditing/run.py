@@ -4,7 +4,6 @@ Shards of files are combined into tasks of about 4 MB. The result of a task is a
 is merged from the parts in the order of the files, so that it does not depend on which process did what, or when.
 """
 
-import errno
 import glob
 import hashlib
 import json
@@ -146,7 +145,7 @@ def audit_files(
     given = names(paths)
     for name in given:
         if name != STDIN and not os.path.lexists(name) and not glob.has_magic(name):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+            raise FileNotFoundError(f"{name} does not exist: give files, folders or patterns of files")
     if resume is not None and STDIN in given:
         raise ValueError("resume does not work with stdin, which cannot be read twice: save it to a file first")
     tokenizer_of(settings.tokenizer)  # whether it loads, before the work begins

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, integer, token_array
-from ..errors import LzsError
+from ..errors import ArgumentTypeError, LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.model import Model, Prompt, Stepper, row_of
 from ..params import Params
@@ -108,8 +108,10 @@ def generate(
     texts of the tokens; it makes a token take several times as long.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, ``trim_loop`` without detection, and
-    arguments out of range; LzsError when the model or its template fails.
+    arguments out of range; TypeError for a model that is not a `Model`; LzsError when the model or its template fails.
     """
+    if not isinstance(model, Model):
+        raise ArgumentTypeError(f"generate takes a Model, got {model!r:.100}: with Model(path) as model: ...")
     written = Text(
         model,
         prompt,

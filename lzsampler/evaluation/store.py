@@ -47,7 +47,7 @@ class RunFolder:
         changed = [_CHANGED[name] for name in manifest if there.get(name) != manifest[name]]
         if changed:
             what = " and ".join(changed)
-            raise ValueError(f"{self.path} was started with another {what}: choose another folder with -o")
+            raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")
         for name in (TRANSCRIPTS, TIMINGS, JUDGED):
             self._cut_rest(self.path / name)
 
@@ -55,11 +55,11 @@ class RunFolder:
         """Raise ValueError unless the path can be a new folder, or, with ``resume``, is the folder of a run."""
         exists = (self.path / RUN).exists()
         if exists and not resume:
-            raise ValueError(f"{self.path} already exists: use --resume to continue it, or -o to choose another folder")
+            raise ValueError(f"{self.path} already exists: give resume=True to continue it, or another folder as out=")
         if exists or not self.path.exists():
             return
         if not self.path.is_dir() or any(not _is_ours(file.name) for file in self.path.iterdir()):
-            raise ValueError(f"{self.path} exists and is not an evaluation folder: choose another with -o")
+            raise ValueError(f"{self.path} exists and is not an evaluation folder: give another folder as out=")
 
     def manifest(self) -> dict[str, Any]:
         """Return run.json."""

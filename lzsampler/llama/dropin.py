@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from .._check import unknown_keyword
 from .._ffi import lib
 from .._signature import keyword, settings, with_keywords
 from ..errors import ArgumentTypeError
@@ -189,8 +190,12 @@ class Attachment:
             self._call = before
 
     def run(self, name: str, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call a method of `Llama` without the keywords that are ours, which hold for that call, streamed or not."""
+        """Call a method of `Llama` without the keywords that are ours, which hold for that call, streamed or not.
+
+        TypeError for a keyword that neither has.
+        """
         ours = taken(keywords, ours_beside(name))
+        refuse_unknown(name, method, keywords)
         if not ours:
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
@@ -231,6 +236,23 @@ def ours_beside(method: str) -> tuple[str, ...]:
     """Return those of our keywords that a method of `Llama` gets: all but the names that it has itself."""
     theirs = inspect.signature(getattr(llama_cpp.Llama, method)).parameters
     return tuple(name for name in OURS if name not in theirs)
+
+
+def refuse_unknown(name: str, method: Callable[..., Any], keywords: Iterable[str]) -> None:
+    """Raise TypeError, with the keyword that may have been meant, for one that a method of a model does not take."""
+    theirs = _keywords_of(getattr(method, "__func__", method))
+    for given in keywords if theirs else ():
+        if given not in theirs:
+            raise unknown_keyword(f"Llama.{name}", given, (*ours_beside(name), *theirs))
+
+
+@cache
+def _keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's arguments; none if it takes any keyword, as one of a subclass may."""
+    parameters = inspect.signature(function, follow_wrapped=False).parameters
+    if any(parameter.kind == inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return ()
+    return tuple(parameters)
 
 
 def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -398,6 +420,7 @@ class Hooks:
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.generate`, with the keywords of `attach` for this text alone."""
         ours = taken(keywords, ours_beside("generate"))
+        refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
         with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
             return self._generate(*arguments, **keywords)
 

@@ -3,15 +3,19 @@
 import ctypes
 import os
 import sys
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+ROOT = Path("/")  # another one in tests
 
 
 def usable_cores() -> int:
-    """Return the number of logical cores that this process may run on, at least 1."""
+    """Return the number of logical cores that this process may use, at least 1: what affinity and cgroups allow."""
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
         return os.cpu_count() or 1
+    return min(cores, _quota() or cores)
 
 
 def physical_cores() -> int:
@@ -27,7 +31,46 @@ def physical_cores() -> int:
         except OSError:
             siblings = str(cpu)
         cores.add(siblings)
-    return len(cores)
+    return min(len(cores), _quota() or len(cores))
+
+
+def _quota() -> int | None:
+    """Return the whole cores, at least 1, that the CPU quotas of cgroups leave this process; None without a quota.
+
+    A container limited to 2 of 64 cores still sees all of them; more threads than its quota would only be stopped in
+    every period. The quota of each group above counts too, and the lowest of all holds.
+    """
+    quotas = [quota / period for quota, period in _quotas() if quota > 0 and period > 0]
+    return max(1, int(min(quotas))) if quotas else None
+
+
+def _quotas() -> Iterator[tuple[int, int]]:
+    """Yield (quota, period) in microseconds of every group that this process is in and that has them."""
+    try:
+        memberships = (ROOT / "proc/self/cgroup").read_text().splitlines()
+    except (OSError, ValueError):
+        return
+    mounts = ROOT / "sys/fs/cgroup"
+    for membership in memberships:  # hierarchy:controllers:/path
+        if membership.count(":") < 2:
+            continue
+        _, controllers, path = membership.split(":", 2)
+        below = PurePosixPath(path.strip("/"))
+        for group in (below, *below.parents):
+            if not controllers:  # version 2
+                yield from _numbers(mounts / group / "cpu.max")
+            elif "cpu" in controllers.split(","):  # version 1
+                folder = mounts / "cpu" / group
+                yield from _numbers(folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
+
+
+def _numbers(*files: Path) -> Iterator[tuple[int, int]]:
+    """Yield the two numbers in one or two files; nothing if a file is missing or there is no limit ("max", -1)."""
+    try:
+        quota, period = " ".join(file.read_text() for file in files).split()
+        yield int(quota), int(period)
+    except (OSError, ValueError):
+        return
 
 
 def _mac_cores() -> int:

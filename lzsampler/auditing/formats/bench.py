@@ -17,6 +17,8 @@ def matches(row: Any) -> bool:
 def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield the text of every request that did not fail."""
     texts, errors = row.get("generated_texts"), row.get("errors") or []
+    if not matches(row):
+        raise KeyError("generated_texts")
     if texts is None:
         raise NoTextError("the texts were not saved: run it with --save-detailed (vLLM) or --output-details (SGLang)")
     server = row.get("server_info")

@@ -15,7 +15,9 @@ def matches(row: Any) -> bool:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the one answer; `stop_type` is its finish reason."""
+    """Yield the one answer; `stop_type` is its finish reason. KeyError for a row without content."""
+    if "content" not in row:
+        raise KeyError("content")
     found = groups({**row, "finish_reason": row.get("stop_type")}, source.by)
     if row.get("stopped_limit") is True:  # before stop_type there was one key for each
         found["finish_reason"] = "length"

@@ -36,13 +36,13 @@ def head(file: str, row: Any) -> dict[str, str]:
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every response of a document."""
+    """Yield every response of a document; nothing for a row of another filter than the first, which repeats them."""
+    responses = list(_texts(row["resps"]))
     head = dict(source.head)
-    if str(row.get("filter", "")) != head.pop("filter", str(row.get("filter", ""))):
+    if head.pop("filter", None) and str(row["filter"]) != source.head["filter"]:
         return
     found = {**head, **groups(row, source.by), **groups(_settings(row.get("arguments")))}
     id = str(row["doc_id"]) if "doc_id" in row else None
-    responses = list(_texts(row["resps"]))
     if not responses:
         raise NoTextError(_NO_ANSWER)
     for response in responses:

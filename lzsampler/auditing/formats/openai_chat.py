@@ -22,6 +22,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     found, id = groups(row, source.by), name(row)
     if "messages" in row:
         yield from turns(row["messages"], found, id)
+    elif "role" not in row and "from" not in row:
+        raise TypeError("the row has neither messages nor a role")
     elif (made := turn(row, found, id)) is not None:
         yield made
 

@@ -6,6 +6,8 @@ from typing import Any
 from ..reading.format import Format, Message, Source
 from ..reading.messages import groups
 
+_HEADER = {"user_name", "character_name", "chat_metadata"}  # keys of the first line, one of which is enough
+
 
 def matches(row: Any) -> bool:
     """Recognise a chat by its header, or by a message where the header is damaged."""
@@ -21,6 +23,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     by a command (its `api` is "manual"). `is_system` is also what hides a message from the prompt.
     """
     if "mes" not in row:
+        if not row.keys() & _HEADER:
+            raise KeyError("mes")
         return
     if row.get("is_user"):
         source.state["asked"] = True

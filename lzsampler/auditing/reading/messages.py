@@ -67,7 +67,7 @@ def content(value: Any) -> tuple[str | None, str | None]:
     if isinstance(value, Mapping):
         value = [value]
     if not isinstance(value, list | tuple):
-        raise TypeError(f"the content is {_kind(value)}")
+        raise TypeError(f"the content is {kind_of(value)}")
     reasoning: list[str] = []
     answer: list[str] = []
     for part in value:
@@ -118,7 +118,12 @@ def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str
 
 
 def is_model(message: Any) -> bool:
-    """Return whether a message of a conversation, {"role", "content"} or {"from", "value"}, is the model's."""
+    """Return whether a message of a conversation, {"role", "content"} or {"from", "value"}, is the model's.
+
+    TypeError if it is not an object.
+    """
+    if not isinstance(message, Mapping):
+        raise TypeError(f"a message is {kind_of(message)}, not an object")
     role = message.get("role") or message.get("from")
     return role == "assistant" or (role != "user" and str(role).lower() in MODEL)
 
@@ -151,7 +156,7 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> M
 def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Iterator[Message]:
     """Yield the messages of the model in a conversation. TypeError if it is not a list, NoTextError without any."""
     if not isinstance(conversation, list):
-        raise TypeError(f"the conversation is {_kind(conversation)}")
+        raise TypeError(f"the conversation is {kind_of(conversation)}")
     silent = True
     for message in conversation:
         if is_model(message):
@@ -234,6 +239,7 @@ def scalar(value: Any) -> str | None:
     return None
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Return what a JSON value is, with its article, for errors."""
     names = {dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
     return "null" if value is None else names.get(type(value), type(value).__name__)

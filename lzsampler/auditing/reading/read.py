@@ -11,7 +11,7 @@ from ..records import BadRecord, Field, Record, fields_of
 from . import decode, parquet, slot
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
-from .messages import GROUP_KEYS, NAME_KEYS
+from .messages import GROUP_KEYS, NAME_KEYS, kind_of
 from .shard import Shard, recognised
 from .sniff import WINDOW, UnknownFormatError, container, first_rows
 
@@ -243,7 +243,10 @@ def records_of(
     except NoTextError as error:
         yield BadRecord(source.file, line, where + str(error))
     except _MALFORMED as error:
-        what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        if isinstance(row, dict) or format.matches(row):
+            what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        else:
+            what = f"the row is {kind_of(row)}, not an object"
         yield BadRecord(source.file, line, f"{where}not in the form of {format.name}: {what}")
 
 
