@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lzsampler import sequence_seed
 from lzsampler.auditing.repetition import repetition
 
 pytest.importorskip("llama_cpp")
@@ -254,6 +255,10 @@ import sys, types
 from lzsampler import LzsError
 from lzsampler.decoding.generate import generate
 
+class Turn:
+    def __init__(self, messages, params):
+        self.messages, self.params = messages, params
+
 class Chat:
     def __init__(self, model, params, *, system=None, **limits):
         self.model, self.params, self.limits = model, params, limits
@@ -265,6 +270,7 @@ class Chat:
             raise LzsError("the context is full")
         asked = [*self.messages, {"role": "user", "content": text}]
         made = generate(self.model, asked, self.params, on_text=on_text, **self.limits)
+        self.turn = Turn(asked, self.params)
         self.messages = [*asked, {"role": "assistant", "content": made.content}]
         return made
 
@@ -312,6 +318,34 @@ def test_a_conversation_goes_on(tmp_path: Path, double: bool) -> None:
     assert done.returncode == 0
     assert [m["role"] for m in rows(out)[1]["messages"]] == ["system", "user", "assistant", "user", "assistant"]
     assert "embedded model" in done.stderr
+
+
+def test_an_answer_that_never_began_is_saved_with_its_own_question(tmp_path: Path) -> None:
+    """It was once saved as the answer to the first question, with the seed of the first turn."""
+    out = tmp_path / "t.jsonl"
+    code = (
+        "from lzsampler.cli.main import main\n"
+        "from lzsampler.llama.model import Model\n"
+        "decode, prompts = Model.decode, []\n"
+        "def decode_once(self, tokens):\n"
+        "    prompts.append(len(tokens) > 1)\n"
+        "    if sum(prompts) == 2: raise KeyboardInterrupt\n"
+        "    return decode(self, tokens)\n"
+        "Model.decode = decode_once\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", code, "generate", "-cnv", "--save", str(out), "--temp", "0.1", "-s", "5"]
+    typed = "What is 70 + 479?\nWhat is 1 + 2?\n"
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", input=typed, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, second = rows(out)
+    assert second["finish_reason"] == "interrupted"
+    assert second["messages"][:2] == first["messages"]
+    assert second["messages"][2:] == [
+        {"role": "user", "content": "What is 1 + 2?"},
+        {"role": "assistant", "content": "", "reasoning_content": ""},
+    ]
+    assert (first["settings"]["seed"], second["settings"]["seed"]) == (5, sequence_seed(5, 1))
 
 
 def test_a_conversation_survives_an_error() -> None:
