@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .options import dry_breakers, limits_from, open_model, with_tokens
+from .options import dry_breakers, is_broken, limits_from, open_model, with_tokens
 from .output import Output, figures_of, loop_line, summary, transcript_of
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
             if message in ("/reset", "/clear"):
                 chat.reset()
                 console.note("the conversation begins anew")
+                continue
+            if is_broken(message):
+                console.error("the message is not UTF-8 text: write it again")
                 continue
             output = Output(live=not (flags["no_stream"] or flags["trim_loop"]))
             try:

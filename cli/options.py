@@ -330,6 +330,11 @@ def _breaker(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
+def is_broken(text: str) -> bool:
+    """Return whether a text has lone surrogates, as from bytes that are not UTF-8: no model can be given it."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 
 
