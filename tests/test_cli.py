@@ -213,6 +213,17 @@ def test_info() -> None:
     assert "none: a vocabulary without weights" in lzs("info", str(VOCABULARY)).stdout
 
 
+def test_info_shows_control_characters_and_does_not_send_them(tmp_path: Path) -> None:
+    path = tmp_path / "named.gguf"
+    name, steering = b"lzsampler tale 7M", b"lz\x1b]0;x\x07r tale\n7M"
+    assert len(name) == len(steering)
+    path.write_bytes(default_model().read_bytes().replace(name, steering))
+    shown = lzs("info", str(path)).stdout
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "name            lz\ufffd]0;x\ufffdr tale ⏎ 7M\n" in shown
+
+
 def test_info_of_a_truncated_file(tmp_path: Path) -> None:
     path = tmp_path / "cut.gguf"
     path.write_bytes(default_model().read_bytes()[:-1000])
