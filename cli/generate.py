@@ -160,7 +160,7 @@ def _penalised(token: Any) -> bool:
 
 
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
-    """Raise a usage error for a text that is not UTF-8, a file that is both read and written, or flags that conflict."""
+    """Raise a usage error for a text that is not UTF-8, a file that is both read and written, or conflicting flags."""
     _check_texts(prompt, flags)
     for name, path in (("-f", flags["prompt_file"]), ("--prompts", flags["prompts"])):
         if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):

@@ -407,7 +407,7 @@ def test_bad_input(files: dict[str, str], arguments: list[str], message: str) ->
         (["generate"], b"", "the prompt is empty"),
         (["generate", "", "-n", "1"], None, "the prompt is empty"),
         (["generate"], b"ab\xff", "stdin is not UTF-8 text (byte 2)"),
-        (["generate", "-n", "1", b"a\xff"], None, "the prompt is not valid UTF-8"),
+        (["generate", "-n", "1", b"a\xff"], None, "PROMPT is not UTF-8 text: convert it first"),
         (["bogus"], None, "No such command 'bogus'"),
         (["--bogus"], None, "No such option"),
         (["info", "nothing.gguf"], None, "nothing.gguf does not exist"),

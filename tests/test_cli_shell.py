@@ -119,7 +119,7 @@ def test_zsh_and_fish_complete_too() -> None:
     assert "\n".join(lines).count("--fail-over") == 1
 
 
-def test_completion_of_what_is_no_command_line_is_an_error_in_one_line() -> None:
+def test_completion_without_a_command_line_is_an_error_in_one_line() -> None:
     for instruction in ("nosuch", "", "bash", "bash_nosuch"):
         done = lzs(env={"_LZS_COMPLETE": instruction})
         assert (done.returncode, done.stdout) == (2, "")
