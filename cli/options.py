@@ -234,7 +234,7 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
 
 
 def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `generate` that are no part of `Params`."""
+    """Return the arguments of `generate` that do not belong to `Params`."""
     limits = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
     return {**limits, "ignore_eos": True} if flags["ignore_eos"] else limits
 

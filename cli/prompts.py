@@ -86,7 +86,7 @@ def write_all(params: "Params", flags: dict[str, Any]) -> None:
 
 
 def _rows(flags: dict[str, Any]) -> list[Row]:
-    """Return the rows of the file; an error, with the line, for what is not a prompt."""
+    """Return the rows of the file. Raises an error that names the line of the first row that is not a prompt."""
     path: Path = flags["prompts"]
     data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     rows: list[Row] = []
