@@ -413,6 +413,20 @@ def test_a_conversation_survives_an_error() -> None:
     assert "/reset begins anew" in done.stderr
 
 
+def test_a_message_that_is_not_utf8_does_not_end_a_conversation() -> None:
+    """A terminal may send such bytes, which Python reads as halves of surrogate pairs."""
+    code = (
+        "from lzsampler.cli import chat\n"
+        "from lzsampler.cli.main import main\n"
+        "chat._messages = lambda first: iter(['\\udcff', 'What is 70 + 479?'])\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", code, "generate", "-cnv", "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    assert (done.returncode, done.stderr) == (0, "lzs: the message is not UTF-8 text: write it again\n")
+    assert done.stdout.endswith("549\n")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_a_conversation_on_a_terminal() -> None:
     pty = pytest.importorskip("pty")

@@ -306,6 +306,16 @@ def test_an_error_that_nobody_reads_is_still_an_error() -> None:
     assert done.returncode == 2
 
 
+def test_a_broken_pipe_that_is_not_stdout_is_an_error() -> None:
+    code = (
+        "from lzsampler.cli.main import status_of\n"
+        "def broken(): raise BrokenPipeError(32, 'Broken pipe')\n"
+        "raise SystemExit(status_of(broken))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "lzs: Broken pipe\n")
+
+
 def test_json_that_is_nested_too_deeply_is_one_line(tmp_path: Path) -> None:
     done = shell('"$@"', "audit", looping_file(tmp_path), "--resume", tmp_path / "done")
     assert done.returncode == 0, done.stderr
