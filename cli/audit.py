@@ -233,17 +233,19 @@ def refuse_nothing(summary: "Summary") -> None:
 
 
 def _exceeds(summary: "Summary", limit: Limit) -> bool:
+    """Return whether a limit is exceeded by everything, or by any group of the name that it has."""
+    if limit.group is None:
+        return _group_exceeds(summary, summary.total, limit)
+    groups = _groups(summary, limit)
+    if limit.rate == "bad_rate":
+        raise click.UsageError(f"--fail-over {limit.text}: bad records belong to no group; leave out {limit.group}.")
+    return max([_group_exceeds(summary, group, limit) for group in groups])  # not any(): each of them has its message
+
+
+def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
     """Return whether a limit is exceeded, having said so; say also where more records would be needed to be sure."""
     from lzsampler.util.stats import records_needed, wilson
 
-    if limit.group is not None:
-        group = _group(summary, limit)
-        if limit.rate == "bad_rate":
-            raise click.UsageError(
-                f"--fail-over {limit.text}: bad records belong to no group; leave out {limit.group}."
-            )
-    else:
-        group = summary.total
     counts = {"loop_rate": group.looping, "literal_rate": group.literal}
     n = group.records
     rate = summary.bad_rate if limit.rate == "bad_rate" else counts[limit.rate] / n
@@ -263,9 +265,14 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
     return exceeded
 
 
-def _group(summary: "Summary", limit: Limit) -> "Group":
-    """Return the group that a limit names, as the table does: its values of --by, with " / " between them."""
-    names = {" / ".join(value or "-" for value in values): group for values, group in summary.groups.items()}
+def _groups(summary: "Summary", limit: Limit) -> list["Group"]:
+    """Return the groups that a limit names, as the table does: their values of --by, with " / " between them.
+
+    Groups of different values may have one name: a value that is absent is shown as "-", and so is the value "-".
+    """
+    names: dict[str, list[Group]] = {}
+    for values, group in summary.groups.items():
+        names.setdefault(" / ".join(value or "-" for value in values), []).append(group)
     if not summary.by:
         raise click.UsageError(f"--fail-over {limit.text}: there are no groups; add --by to make them")
     if limit.group not in names:

@@ -3,13 +3,12 @@
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .console import console
-from .options import dry_breakers, limits_from, open_model, with_tokens
+from .options import dry_breakers, is_broken, limits_from, open_model, with_tokens
 from .output import Output, figures_of, loop_line, summary, transcript_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
     """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
     from lzsampler import LzsError
     from lzsampler.decoding.transcript import TranscriptFile
-    from lzsampler.sampler import sequence_seed
 
     limits = limits_from(flags)
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
@@ -47,6 +45,9 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
                 chat.reset()
                 console.note("the conversation begins anew")
                 continue
+            if is_broken(message):
+                console.error("the message is not UTF-8 text: write it again")
+                continue
             output = Output(live=not (flags["no_stream"] or flags["trim_loop"]))
             try:
                 generation = chat.say(message, on_text=output.write)
@@ -57,16 +58,14 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
             if output.error is not None:
                 raise output.error
             figures = figures_of(generation)
-            asked = chat.messages[:-1]
-            turn = sum(message["role"] == "assistant" for message in asked)
-            settings = replace(params, seed=sequence_seed(params.seed, turn)) if turn else params  # as `Chat` draws
+            turn = chat.turn
             if file is not None:
-                file.append(transcript_of(model, asked, settings, generation, figures, limits, breakers))
+                file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, breakers))
             if generation.loop is not None:
                 console.note(loop_line(generation.loop, trimmed=flags["trim_loop"]))
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
-            console.detail(summary(generation, settings, figures))
+            console.detail(summary(generation, turn.params, figures))
 
 
 def _chat(model: "Model", params: "Params", **settings: Any) -> Any:

@@ -62,7 +62,7 @@ def _alpha(ctx: click.Context, _: click.Parameter, given: float) -> float:
     option(_OUTPUT, "--exit-zero", is_flag=True, help="exit with status 0 even if B is worse"),
 )  # fmt: skip
 @work_options
-@general_options(quiet="print nothing; the exit status tells")
+@general_options(quiet="print nothing; the exit status gives the result")
 def diff(a: str, b: str, **flags: Any) -> None:
     """Say whether the answers in B loop more than those in A to the same prompts.
 

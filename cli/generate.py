@@ -1,5 +1,6 @@
 """`lzs generate`: continue a prompt with a local GGUF model, answer a question, chat, or write many texts."""
 
+import os
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,6 +13,7 @@ from .console import console, general_options
 from .help import GroupedCommand, option, options
 from .options import (
     dry_breakers,
+    is_broken,
     limits_from,
     loop_options,
     model_options,
@@ -158,7 +160,11 @@ def _penalised(token: Any) -> bool:
 
 
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
-    """Raise a usage error for flags that do not go together."""
+    """Raise a usage error for a text that is not UTF-8, a file that is both read and written, or conflicting flags."""
+    _check_texts(prompt, flags)
+    for name, path in (("-f", flags["prompt_file"]), ("--prompts", flags["prompts"])):
+        if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):
+            raise click.UsageError(f"--save {flags['save']} would append to the file of {name}: name another file")
     if flags["prompts"] is None:
         if flags["conversation"] and flags["explain"]:
             raise click.UsageError("--explain is for one text, not for -cnv: leave one of them out")
@@ -179,6 +185,24 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
             raise click.UsageError(f"--prompts and {name} exclude each other: give one of them")
     if flags["save"] is None and not flags["as_json"]:
         raise click.UsageError("--prompts needs a place for the texts: --save FILE, or --json to print them")
+
+
+def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
+    texts = {
+        "PROMPT": [prompt],
+        "-p": [flags["prompt_option"]],
+        "-sys": [flags["system"]],
+        "--stop": flags["stop"],
+        "--exempt": flags["exempt"],
+        "--dry-sequence-breaker": flags["dry_breakers"],
+    }
+    for name, given in texts.items():
+        if any(text is not None and is_broken(text) for text in given):
+            raise click.UsageError(f"{name} is not UTF-8 text: convert it first")
+
+
+def _is_same_file(a: str | Path, b: str | Path) -> bool:
+    return str(a) != "-" and os.path.isfile(a) and os.path.isfile(b) and os.path.samefile(a, b)
 
 
 def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str, Any]) -> None:

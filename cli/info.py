@@ -10,6 +10,7 @@ from .console import console, general_options
 from .help import GroupedCommand, option
 
 _TEMPLATE_SHOWN = 100  # characters
+_LONGEST = 2000  # characters of a value that are shown
 
 
 @click.command(cls=GroupedCommand)
@@ -23,6 +24,7 @@ def info(model: Path | None, as_json: bool) -> None:
     """
     from lzsampler.llama.gguf import describe, read
     from lzsampler.models import default_model
+    from lzsampler.reports.text import visible
 
     path = model or default_model()
     facts = describe(read(path))
@@ -46,7 +48,7 @@ def info(model: Path | None, as_json: bool) -> None:
         "license": facts["license"],
     }
     for title, value in rows.items():
-        click.echo(f"{title:15} {value or 'not given'}")
+        click.echo(f"{title:15} {visible(str(value), _LONGEST) if value else 'not given'}")
 
 
 def _parameters(facts: dict[str, Any]) -> str:

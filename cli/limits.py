@@ -18,7 +18,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
 }
 _LIMIT = re.compile(
-    rf"\s*(?:(?P<group>.+?)\.)?(?P<rate>{'|'.join(RATES)})\s*(?P<sign><=|>=|=|<|>)\s*(?P<number>[^%]*?)\s*(?P<percent>%?)\s*"
+    rf"\s*(?:(?P<group>.+?)\.)?(?P<rate>{'|'.join(RATES)})\s*(?P<sign><=|>=|=|<|>)\s*(?P<number>[-+.0-9eE]*)\s*(?P<percent>%?)\s*"
 )
 
 

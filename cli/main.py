@@ -1,17 +1,19 @@
 """The command `lzs`: its subcommands, and the one place where an exception becomes a line and an exit status."""
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from lzsampler import LzsError, __version__
 
 _DONE, _TROUBLE, _INTERRUPTED = 0, 2, 130  # 1 is what a command has found: a limit exceeded, more loops than before
+_STDOUT = "stdout"  # the file that an error of writing standard output names
 _COMPLETE = "_LZS_COMPLETE"  # the environment variable by which a shell asks for completions
 
 # Name: module, function, one line of help. A command's module is loaded when the command is used, no sooner.
@@ -93,45 +95,86 @@ def lzs(ctx: click.Context) -> None:
 
 
 class _Stdout(io.FileIO):
-    """Standard output, whose errors say that they are its own."""
+    """Standard output. Its errors name it as their file, so that `status_of` knows them from those of other files."""
 
     def write(self, data: Any) -> int:
         """Write bytes."""
         try:
             return super().write(data)
         except OSError as error:
-            error.filename = "stdout"
+            error.filename = _STDOUT
             raise
+
+
+class _Stderr(io.FileIO):
+    """Standard error. What it cannot write is lost: messages must not change what a command does or its exit status."""
+
+    def write(self, data: Any) -> int:
+        """Write bytes, as many as possible."""
+        try:
+            return super().write(data)
+        except OSError:  # a disk that is full, or a reader that is gone
+            return memoryview(data).nbytes
 
 
 def main() -> None:
     """Run `lzs` with the arguments of the process and exit: 0 done, 1 found, 2 trouble, 130 Ctrl-C."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # closed by whoever started us: nothing is read, and nobody reads
-            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
-    buffer = getattr(sys.stdout, "buffer", None)
-    raw = getattr(buffer, "raw", buffer)  # where Python runs unbuffered, there is no buffer around it
-    if type(raw) is io.FileIO:  # not a console of Windows
-        sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(_Stdout(raw.fileno(), "w", closefd=False)),
-            encoding=sys.stdout.encoding,
-            line_buffering=raw.isatty(),
-        )
-    for stream in (sys.stdout, sys.stderr):  # a model writes any character, whatever the locale; a program reads UTF-8
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
+    if sys.stdin is None:  # closed by whoever started this process, as the two others may be
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    sys.stdout = _stream(sys.stdout, _Stdout)
+    sys.stderr = _stream(sys.stderr, _Stderr)
     sys.exit(status_of(lambda: _run(sys.argv[1:])))
+
+
+def _stream(given: TextIO | None, file: type[io.FileIO]) -> TextIO:
+    """Return a standard stream with the class of ours for its bytes, for any character that a model may write.
+
+    In the place of a stream that is closed comes one that cannot be written. It takes the number of the closed one, so
+    that no other file gets that number, and with it what native code writes there.
+    """
+    if given is None:
+        number, encoding, on_terminal = os.open(os.devnull, os.O_RDONLY), "utf-8", False
+    else:
+        buffer = getattr(given, "buffer", None)
+        raw = getattr(buffer, "raw", buffer)  # where Python runs unbuffered, there is no buffer around it
+        if type(raw) is not io.FileIO:  # a console of Windows
+            return given
+        number, on_terminal = raw.fileno(), raw.isatty()
+        encoding = given.encoding if on_terminal else "utf-8"  # programs read UTF-8, whatever the locale
+    return io.TextIOWrapper(
+        io.BufferedWriter(file(number, "w", closefd=False)),
+        encoding=encoding,
+        errors="replace",
+        line_buffering=on_terminal or file is _Stderr,
+    )
 
 
 def _run(arguments: list[str]) -> None:
     if _COMPLETE in os.environ:
-        from click.shell_completion import shell_complete
-
-        raise click.exceptions.Exit(shell_complete(lzs, {}, "lzs", _COMPLETE, os.environ[_COMPLETE]))
+        _complete(os.environ[_COMPLETE])
+        return
     # Not lzs.main(): click's own handling of a closed pipe and of Ctrl-C would come before that of status_of.
     with lzs.make_context("lzs", arguments) as context:
         lzs.invoke(context)
     sys.stdout.flush()
+
+
+def _complete(instruction: str) -> None:
+    """Print what a shell asks for: its script (bash_source), or completions of a line (bash_complete)."""
+    from click.shell_completion import shell_complete
+
+    try:
+        status = shell_complete(lzs, {}, "lzs", _COMPLETE, instruction)
+    except (LookupError, ValueError) as error:
+        raise click.ClickException(
+            "there is no command line to complete: COMP_WORDS and COMP_CWORD are set by the script that "
+            "`lzs completion SHELL` prints"
+        ) from error
+    if status:
+        raise click.ClickException(
+            f"{_COMPLETE} must be bash, zsh or fish with _source or _complete after it, such as bash_source, "
+            f"got {instruction!r}"
+        )
 
 
 def status_of(run: Callable[[], None]) -> int:
@@ -142,18 +185,19 @@ def status_of(run: Callable[[], None]) -> int:
         return done.exit_code
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
-    except BrokenPipeError:  # the reader has what it wanted
-        _discard_output()
-        return _DONE
     except click.UsageError as error:
         hint = "" if error.ctx is None else f"Try '{error.ctx.command_path} --help' for help."
         return _complain(error, error.format_message(), hint)
     except click.ClickException as error:
         return _complain(error, error.format_message())
     except OSError as error:
-        if error.filename == "stdout":
+        if error.filename == _STDOUT:
             _discard_output()
+            if isinstance(error, BrokenPipeError):  # the reader has what it wanted
+                return _DONE
         return _complain(error, _reason(error))
+    except RecursionError as error:
+        return _complain(error, "the JSON of a file is nested too deeply: the file is damaged, or not one of lzs")
     except (LzsError, ValueError, MemoryError) as error:
         return _complain(error, str(error) or "out of memory")
     return _DONE
@@ -161,9 +205,10 @@ def status_of(run: Callable[[], None]) -> int:
 
 def _reason(error: OSError) -> str:
     """Return what failed and why; an error without a file is one of a temporary file, whose folder may be full."""
+    if error.filename == _STDOUT and error.errno == errno.EBADF:
+        return "stdout is closed: send the output to a file, or to /dev/null"
     if error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
-    import errno
     from tempfile import gettempdir
 
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -234,7 +234,7 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
 
 
 def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `generate` that are no part of `Params`."""
+    """Return the arguments of `generate` that do not belong to `Params`."""
     limits = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
     return {**limits, "ignore_eos": True} if flags["ignore_eos"] else limits
 
@@ -328,6 +328,11 @@ def _bias(text: str) -> tuple[int, float]:
 def _breaker(text: str) -> str:
     """Return a breaker with line breaks and tabs in place of \\n and \\t, which are easier to give in a shell."""
     return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def is_broken(text: str) -> bool:
+    """Return whether a text has lone surrogates, as from bytes that are not UTF-8: no model can be given it."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}

@@ -23,7 +23,7 @@ class Output:
         self._printed = 0  # characters
 
     def write(self, text: str) -> bool:
-        """Print a piece as it comes; return True when nobody gets it."""
+        """Print a piece as it comes; return True when it cannot be printed."""
         if self.live:
             self._print(text)
         return self.error is not None

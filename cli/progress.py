@@ -1,4 +1,4 @@
-"""A progress bar on stderr for whoever watches: audit, eval and generate --prompts."""
+"""A progress bar on stderr for those commands that take long: audit, eval and generate --prompts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ _PAUSE = 0.05  # seconds between two drawings, each of which takes about a milli
 
 
 class Bar:
-    """A bar with share and time left, drawn from the first `update` on; nothing where nobody watches."""
+    """A bar with share and time left, drawn from the first `update` on; it draws nothing without a ``progress``."""
 
     def __init__(self, progress: "Progress | None", unit: str) -> None:
         self._progress = progress

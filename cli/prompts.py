@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .options import dry_breakers, limits_from, open_model, unescaped, with_tokens
+from .options import dry_breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
 
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
+_HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
+
 
 @dataclass(frozen=True)
 class Row:
-    """A prompt: its number among the rows, from 0, its id, and the text or the messages."""
+    """A prompt: its number among the rows, from 0, the line of its file, from 1, its id, and the text or messages."""
 
     number: int
+    line: int
     id: str
     prompt: str | list[dict[str, str]]
 
@@ -83,7 +86,7 @@ def write_all(params: "Params", flags: dict[str, Any]) -> None:
 
 
 def _rows(flags: dict[str, Any]) -> list[Row]:
-    """Return the rows of the file; an error, with the line, for what is not a prompt."""
+    """Return the rows of the file. Raises an error that names the line of the first row that is not a prompt."""
     path: Path = flags["prompts"]
     data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     rows: list[Row] = []
@@ -99,6 +102,8 @@ def _rows(flags: dict[str, Any]) -> list[Row]:
             ) from error
         except json.JSONDecodeError as error:
             raise click.ClickException(f"{path}, line {line}: not JSON: {error.msg} (column {error.colno})") from error
+        except RecursionError as error:
+            raise click.ClickException(f"{path}, line {line}: JSON that is nested too deeply") from error
         except ValueError as error:
             raise click.ClickException(f"{path}, line {line}: {error}") from error
         if row.id in ids:
@@ -113,20 +118,27 @@ def _rows(flags: dict[str, Any]) -> list[Row]:
 def _row(number: int, line: int, row: Any, flags: dict[str, Any]) -> Row:
     if not isinstance(row, dict) or ("prompt" in row) == ("messages" in row):
         raise ValueError('a row is an object with either "prompt" (text) or "messages" (a list)')
-    name = str(row.get("id", line))
+    given = row.get("id")
+    if isinstance(given, bool) or not isinstance(given, str | int | float | None):
+        raise ValueError('"id" must be a text or a number')
+    name = str(line if given is None else given)
     if "messages" in row:
         messages = row["messages"]
         if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
             raise ValueError('"messages" must be a list of objects with "role" and "content", both texts')
-        return Row(number, name, [{"role": m["role"], "content": m["content"]} for m in messages])
+        if any(is_broken(m[key]) for m in messages for key in ("role", "content")):
+            raise ValueError(f'"messages" has {_HALF}')
+        return Row(number, line, name, [{"role": m["role"], "content": m["content"]} for m in messages])
     text = row["prompt"]
     if not isinstance(text, str) or not text:
         raise ValueError('"prompt" must be a text that is not empty')
+    if is_broken(text):
+        raise ValueError(f'"prompt" has {_HALF}')
     text = unescaped(text) if flags["escape"] else text
     if not flags["chat"] and flags["system"] is None:
-        return Row(number, name, text)
+        return Row(number, line, name, text)
     system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
-    return Row(number, name, [*system, {"role": "user", "content": text}])
+    return Row(number, line, name, [*system, {"role": "user", "content": text}])
 
 
 def _is_message(value: Any) -> bool:
@@ -134,9 +146,14 @@ def _is_message(value: Any) -> bool:
 
 
 def _check_lengths(model: "Model", rows: list[Row], path: Path) -> None:
-    """Raise an error for a prompt that does not fit in the context, before any text is written."""
+    """Raise an error, before any text is written, for a prompt that its template refuses or the context cannot hold."""
+    from lzsampler import LzsError
+
     for row in rows:
-        text = row.prompt if isinstance(row.prompt, str) else model.chat_prompt(row.prompt)
+        try:
+            text = row.prompt if isinstance(row.prompt, str) else model.chat_prompt(row.prompt)
+        except LzsError as error:
+            raise click.ClickException(f"{path}, line {row.line}: {error}") from error
         n = len(model.tokenize(text))
         if n > model.n_ctx:
             raise click.ClickException(

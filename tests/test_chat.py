@@ -144,7 +144,23 @@ def test_an_interrupt_before_the_first_text_takes_the_question_back(
         patched.setattr(model, "decode", interrupted)
         assert chat.say(QUESTIONS[0]).finish_reason == "interrupted"
     assert chat.messages == []
+    assert chat.turn is not None
+    assert chat.turn.messages == ({"role": "user", "content": QUESTIONS[0]},)
     assert chat.say(QUESTIONS[0]).content == "549"
+
+
+def test_a_turn_is_what_generate_makes_the_answer_from(model: Model) -> None:
+    chat = Chat(model, HOT, n_predict=40)
+    assert chat.turn is None
+    chat.say(QUESTIONS[0])
+    made = chat.say(QUESTIONS[1])
+    turn = chat.turn
+    assert turn is not None
+    assert list(turn.messages) == chat.messages[:-1]
+    alone = generate(model, turn.messages, turn.params, n_predict=40)
+    assert made.tokens == alone.tokens
+    chat.reset()
+    assert chat.turn is None
 
 
 def test_refusals(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

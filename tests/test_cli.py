@@ -213,6 +213,17 @@ def test_info() -> None:
     assert "none: a vocabulary without weights" in lzs("info", str(VOCABULARY)).stdout
 
 
+def test_info_shows_control_characters_and_does_not_send_them(tmp_path: Path) -> None:
+    path = tmp_path / "named.gguf"
+    name, steering = b"lzsampler tale 7M", b"lz\x1b]0;x\x07r tale\n7M"
+    assert len(name) == len(steering)
+    path.write_bytes(default_model().read_bytes().replace(name, steering))
+    shown = lzs("info", str(path)).stdout
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "name            lz\ufffd]0;x\ufffdr tale ⏎ 7M\n" in shown
+
+
 def test_info_of_a_truncated_file(tmp_path: Path) -> None:
     path = tmp_path / "cut.gguf"
     path.write_bytes(default_model().read_bytes()[:-1000])
@@ -396,7 +407,7 @@ def test_bad_input(files: dict[str, str], arguments: list[str], message: str) ->
         (["generate"], b"", "the prompt is empty"),
         (["generate", "", "-n", "1"], None, "the prompt is empty"),
         (["generate"], b"ab\xff", "stdin is not UTF-8 text (byte 2)"),
-        (["generate", "-n", "1", b"a\xff"], None, "the prompt is not valid UTF-8"),
+        (["generate", "-n", "1", b"a\xff"], None, "PROMPT is not UTF-8 text: convert it first"),
         (["bogus"], None, "No such command 'bogus'"),
         (["--bogus"], None, "No such option"),
         (["info", "nothing.gguf"], None, "nothing.gguf does not exist"),

@@ -183,6 +183,17 @@ def test_a_limit_of_a_group(folder: Path) -> None:
         assert said in done.stderr
 
 
+def test_a_limit_holds_for_every_group_of_its_name(tmp_path: Path) -> None:
+    """Records without a value and those with the value "-" are two groups; only the one that came last was checked."""
+    loop, plain = ("hi there " * 40, "A text that ends.")
+    for first, second in ((loop, plain), (plain, loop)):
+        path = tmp_path / "t.jsonl"
+        records = [{"model": "-", "text": first}, {"text": second}]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        done = audit(path, "-q", "--by", "model", "--fail-over", "-.loop_rate > 0")
+        assert (done.returncode, done.stderr) == (1, "lzs: -.loop_rate 1 is over 0\n")
+
+
 def test_a_limit_within_the_interval_says_what_would_tell(folder: Path) -> None:
     done = audit(folder, "--fail-over", "loop_rate=0.1")
     assert done.returncode == 1
@@ -205,6 +216,9 @@ def test_a_limit_within_the_interval_says_what_would_tell(folder: Path) -> None:
         "loop_rate = nan",
         "loop_rate=200%",
         "loop_rate == 0.1",
+        "loop_rate=1_0%",
+        "loop_rate=\u0661%",
+        "loop_rate=inf",
     ],
 )
 def test_limits_that_are_none(clean: Path, limit: str) -> None:

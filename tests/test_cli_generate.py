@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lzsampler import sequence_seed
 from lzsampler.auditing.repetition import repetition
 
 pytest.importorskip("llama_cpp")
@@ -236,6 +237,12 @@ def test_many_prompts_as_questions_drawn_with_seeds_of_their_own(tmp_path: Path)
         ),
         ('{"prompt": "%s"}' % ("word " * 300), ": the prompt '1' has 3"),
         ("\udcff", ", line 1: not UTF-8 (byte 0): convert it first"),
+        ('{"prompt": "a"}\n{"prompt": "b\\ud800"}', ', line 2: "prompt" has half of a surrogate pair'),
+        ('{"messages": [{"role": "user", "content": "\\udfff"}]}', ', line 1: "messages" has half of a surrogate pair'),
+        ('{"messages": [{"role": "user", "content": null}]}', ', line 1: "messages" must be a list of objects'),
+        ('{"id": [1], "prompt": "a"}', ', line 1: "id" must be a text or a number'),
+        ('{"id": true, "prompt": "a"}', ', line 1: "id" must be a text or a number'),
+        ("[" * 200_000, ", line 1: JSON that is nested too deeply"),
     ],
 )
 def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path, text: str, message: str) -> None:
@@ -243,8 +250,58 @@ def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path, text: str
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
     done = generate("--prompts", file, "--save", out, "-c", "100")
     (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout, out.exists()) == (2, "", False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not out.exists() or out.read_bytes() == b""
     assert line.startswith(f"lzs: {file}{message}")
+
+
+def test_ids_of_many_prompts(tmp_path: Path) -> None:
+    """A null is no id, so that the line stands for it; half of a surrogate pair once ended the run at its row."""
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    ids = [None, "a\ud800", None]
+    file.write_text("".join(json.dumps({"id": name, "prompt": PROMPT}) + "\n" for name in ids))
+    done = generate("--prompts", file, "--save", out, "--json", "-n", "2")
+    assert done.returncode == 0, done.stderr
+    assert [row["id"] for row in rows(out)] == ["1", "a\ud800", "3"]
+    assert done.stdout.splitlines() == out.read_text(encoding="utf-8").splitlines()
+
+
+def test_a_row_that_the_chat_template_refuses_has_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('\n{"messages": [{"role": "user", "content": "x"}]}\n')
+    code = (
+        "from lzsampler import LzsError\n"
+        "from lzsampler.cli.main import main\n"
+        "from lzsampler.llama.model import Model\n"
+        "def refuse(self, messages): raise LzsError('the template fails')\n"
+        "Model.chat_prompt = refuse\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", code, "generate", "--prompts", str(file), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    assert (done.returncode, done.stderr) == (2, f"lzs: {file}, line 2: the template fails\n")
+
+
+def test_nothing_is_appended_to_the_prompts(tmp_path: Path) -> None:
+    file, same = tmp_path / "in.jsonl", tmp_path / "same.jsonl"
+    file.write_text(json.dumps({"prompt": PROMPT}) + "\n")
+    same.symlink_to(file)
+    for flag in ("--prompts", "-f"):
+        done = generate(flag, file, "--save", same, "-n", "1")
+        assert done.returncode == 2
+        line = f"lzs: --save {same} would append to the file of {flag}: name another file"
+        assert done.stderr.splitlines()[0] == line
+    assert len(rows(file)) == 1
+
+
+@pytest.mark.parametrize("flag", ["-p", "-sys", "--stop", "--exempt", "--dry-sequence-breaker"])
+def test_a_flag_that_is_not_utf8_is_refused_before_any_text(tmp_path: Path, flag: str) -> None:
+    """The text was once written, and then it could not be saved."""
+    out = tmp_path / "out.jsonl"
+    text = [] if flag == "-p" else [PROMPT]
+    done = generate("--save", out, "-n", "2", flag, "\udcff", *text)
+    assert (done.returncode, done.stdout, out.exists()) == (2, "", False)
+    assert done.stderr.splitlines()[0] == f"lzs: {flag} is not UTF-8 text: convert it first"
 
 
 # -- a conversation --
@@ -253,6 +310,10 @@ DOUBLE = """
 import sys, types
 from lzsampler import LzsError
 from lzsampler.decoding.generate import generate
+
+class Turn:
+    def __init__(self, messages, params):
+        self.messages, self.params = messages, params
 
 class Chat:
     def __init__(self, model, params, *, system=None, **limits):
@@ -265,6 +326,7 @@ class Chat:
             raise LzsError("the context is full")
         asked = [*self.messages, {"role": "user", "content": text}]
         made = generate(self.model, asked, self.params, on_text=on_text, **self.limits)
+        self.turn = Turn(asked, self.params)
         self.messages = [*asked, {"role": "assistant", "content": made.content}]
         return made
 
@@ -314,6 +376,34 @@ def test_a_conversation_goes_on(tmp_path: Path, double: bool) -> None:
     assert "embedded model" in done.stderr
 
 
+def test_an_answer_that_never_began_is_saved_with_its_own_question(tmp_path: Path) -> None:
+    """It was once saved as the answer to the first question, with the seed of the first turn."""
+    out = tmp_path / "t.jsonl"
+    code = (
+        "from lzsampler.cli.main import main\n"
+        "from lzsampler.llama.model import Model\n"
+        "decode, prompts = Model.decode, []\n"
+        "def decode_once(self, tokens):\n"
+        "    prompts.append(len(tokens) > 1)\n"
+        "    if sum(prompts) == 2: raise KeyboardInterrupt\n"
+        "    return decode(self, tokens)\n"
+        "Model.decode = decode_once\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", code, "generate", "-cnv", "--save", str(out), "--temp", "0.1", "-s", "5"]
+    typed = "What is 70 + 479?\nWhat is 1 + 2?\n"
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", input=typed, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, second = rows(out)
+    assert second["finish_reason"] == "interrupted"
+    assert second["messages"][:2] == first["messages"]
+    assert second["messages"][2:] == [
+        {"role": "user", "content": "What is 1 + 2?"},
+        {"role": "assistant", "content": "", "reasoning_content": ""},
+    ]
+    assert (first["settings"]["seed"], second["settings"]["seed"]) == (5, sequence_seed(5, 1))
+
+
 def test_a_conversation_survives_an_error() -> None:
     done = chatting(stdin="too long\nWhat is 70 + 479?\n", double=True)
     assert done.returncode == 0
@@ -321,6 +411,20 @@ def test_a_conversation_survives_an_error() -> None:
     assert "lzs: the context is full (/reset begins a new conversation)" in done.stderr
     done = chatting(stdin="/help\n", double=True)
     assert "/reset begins anew" in done.stderr
+
+
+def test_a_message_that_is_not_utf8_does_not_end_a_conversation() -> None:
+    """A terminal may send such bytes, which Python reads as halves of surrogate pairs."""
+    code = (
+        "from lzsampler.cli import chat\n"
+        "from lzsampler.cli.main import main\n"
+        "chat._messages = lambda first: iter(['\\udcff', 'What is 70 + 479?'])\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", code, "generate", "-cnv", "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    assert (done.returncode, done.stderr) == (0, "lzs: the message is not UTF-8 text: write it again\n")
+    assert done.stdout.endswith("549\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")

@@ -119,6 +119,19 @@ def test_zsh_and_fish_complete_too() -> None:
     assert "\n".join(lines).count("--fail-over") == 1
 
 
+def test_completion_without_a_command_line_is_an_error_in_one_line() -> None:
+    for instruction in ("nosuch", "", "bash", "bash_nosuch"):
+        done = lzs(env={"_LZS_COMPLETE": instruction})
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("lzs: _LZS_COMPLETE must be bash, zsh or fish with _source or _complete")
+        assert done.stderr.count("\n") == 1
+    for words in ({}, {"COMP_WORDS": "lzs"}, {"COMP_WORDS": "lzs", "COMP_CWORD": "x"}):
+        done = lzs(env={"_LZS_COMPLETE": "bash_complete", **words})
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("lzs: there is no command line to complete: COMP_WORDS and COMP_CWORD")
+        assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.skipif(not Path("/bin/bash").exists(), reason="needs bash")
 def test_bash_itself_takes_the_script(tmp_path: Path) -> None:
     script = (
@@ -243,6 +256,74 @@ def test_a_full_disk_is_blamed_on_whom_it_concerns(tmp_path: Path) -> None:
         with open("/dev/full", "w") as full:
             failed = subprocess.run([LZS, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         assert (failed.returncode, failed.stderr) == (2, "lzs: stdout: No space left on device\n"), arguments
+
+
+# -- streams that cannot be written --
+
+
+def shell(command: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Run a command of bash, in which "$@" is lzs with its arguments."""
+    words = ["/bin/bash", "-o", "pipefail", "-c", command, "bash", LZS, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="needs bash")
+def test_a_closed_stdout_is_one_line(tmp_path: Path) -> None:
+    file, report = looping_file(tmp_path), tmp_path / "report.csv"
+    for arguments in (["audit", file], ["-h"], ["completion", "bash"]):
+        done = shell('"$@" >&-', *arguments)
+        line = "lzs: stdout is closed: send the output to a file, or to /dev/null\n"
+        assert (done.returncode, done.stderr) == (2, line), arguments
+    assert shell('"$@" <&- >&- 2>&-', "audit", file).returncode == 2
+    assert shell('"$@"', "audit", "-q", file, "-o", report).returncode == 0
+    expected = report.read_bytes()
+    for command in ('"$@" >&-', '"$@" <&- >&- 2>&-'):  # nothing is printed, so nothing is lost
+        report.unlink()
+        assert shell(command, "audit", "-q", file, "-o", report).returncode == 0
+        assert report.read_bytes() == expected
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_stderr_does_not_change_the_exit_status(tmp_path: Path) -> None:
+    file = looping_file(tmp_path)
+    for status, arguments in (
+        (0, ("audit", file, "-v")),
+        (1, ("audit", file, "--fail-over", "loop_rate > 0")),
+        (2, ("audit", "nosuch.jsonl")),
+        (2, ("info", file)),
+        (2, ()),
+    ):
+        assert shell('"$@" 2>/dev/full', *arguments).returncode == status, arguments
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="needs bash")
+def test_an_error_that_nobody_reads_is_still_an_error() -> None:
+    assert shell('"$@" 2> >(:)', "diff", "a", "b", "--alpha", "nan").returncode == 2
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([LZS, "diff", "a", "b", "--alpha", "nan"], stdout=write, stderr=write, timeout=60)
+    os.close(write)
+    assert done.returncode == 2
+
+
+def test_a_broken_pipe_that_is_not_stdout_is_an_error() -> None:
+    code = (
+        "from lzsampler.cli.main import status_of\n"
+        "def broken(): raise BrokenPipeError(32, 'Broken pipe')\n"
+        "raise SystemExit(status_of(broken))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (2, "lzs: Broken pipe\n")
+
+
+def test_json_that_is_nested_too_deeply_is_one_line(tmp_path: Path) -> None:
+    done = shell('"$@"', "audit", looping_file(tmp_path), "--resume", tmp_path / "done")
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "done" / "audit.json"
+    path.write_text("[" * 200_000)
+    done = lzs("diff", tmp_path / "done", tmp_path / "done")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "nested too deeply" in done.stderr
 
 
 # -- the man page --

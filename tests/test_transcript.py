@@ -97,14 +97,26 @@ def test_append_adds_lines(tmp_path: Path) -> None:
     assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [0, 10, 1, 11]
 
 
-def test_a_file_that_got_nothing_is_not_left_behind(tmp_path: Path) -> None:
-    with TranscriptFile(tmp_path / "new.jsonl"):
-        assert (tmp_path / "new.jsonl").exists()
-    assert not (tmp_path / "new.jsonl").exists()
-    (tmp_path / "old.jsonl").touch()
-    with TranscriptFile(tmp_path / "old.jsonl"):
+def test_a_file_that_got_nothing_keeps_what_others_append(tmp_path: Path) -> None:
+    """It was once removed by the process that had created it, with the transcripts of the other."""
+    path = tmp_path / "t.jsonl"
+    with TranscriptFile(path), TranscriptFile(path) as other:
+        other.append({"n": 1})
+    assert path.read_text() == '{"n": 1}\n'
+
+
+def test_a_new_file_that_nobody_appends_to_is_empty(tmp_path: Path) -> None:
+    with TranscriptFile(tmp_path / "t.jsonl"):
         pass
-    assert (tmp_path / "old.jsonl").exists()
+    assert (tmp_path / "t.jsonl").read_bytes() == b""
+
+
+def test_a_lone_surrogate_is_saved_as_an_escape(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    with TranscriptFile(path) as file:
+        file.append({"id": "a\ud800é"})
+    assert path.read_text(encoding="utf-8") == '{"id": "a\\ud800é"}\n'
+    assert json.loads(path.read_bytes()) == {"id": "a\ud800é"}
 
 
 @pytest.mark.parametrize("name", ["missing/t.jsonl", "."])
@@ -201,7 +213,7 @@ def test_a_line_that_is_not_on_the_disk_is_taken_back(tmp_path: Path, monkeypatc
     path = tmp_path / "t.jsonl"
     with TranscriptFile(path) as file, pytest.raises(LzsError, match="Input/output error"):
         file.append({"n": 1})
-    assert not path.exists()
+    assert path.read_bytes() == b""
 
 
 def test_a_pipe_needs_no_sync(tmp_path: Path) -> None:

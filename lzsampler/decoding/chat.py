@@ -1,7 +1,7 @@
 """`Chat`: a conversation with a model, which decodes only what is new in each turn."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .._check import INT32_MAX, integer
 from ..errors import LzsError
@@ -10,6 +10,18 @@ from ..llama.model import Model
 from ..params import Params
 from ..sampler import sequence_seed
 from .generate import Generation, generate
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one answer of a `Chat` was made from: `generate` gives the same answer to the same two arguments.
+
+    ``messages``: the conversation up to the user's message, which is the last one; ``params``: the settings, with the
+    seed of this turn.
+    """
+
+    messages: tuple[dict[str, str], ...]
+    params: Params
 
 
 class Chat:
@@ -42,6 +54,7 @@ class Chat:
         self.stop, self.ignore_eos, self.trim_loop = tuple(stop), ignore_eos, trim_loop
         self._messages: list[dict[str, str]] = []
         self._turns = 0
+        self._turn: Turn | None = None
         self.reset()
 
     @property
@@ -49,10 +62,16 @@ class Chat:
         """The conversation so far, {"role", "content"} each; an answer may have "reasoning_content" too. A copy."""
         return [dict(message) for message in self._messages]
 
+    @property
+    def turn(self) -> Turn | None:
+        """What the last answer was made from, even if it was interrupted before its first text; None before any."""
+        return self._turn
+
     def reset(self) -> None:
         """Forget everything but the system message."""
         self._messages = [] if self.system is None else [{"role": "system", "content": self.system}]
         self._turns = 0
+        self._turn = None
 
     def say(
         self,
@@ -78,10 +97,11 @@ class Chat:
                 "begin a new conversation, or open the model with a larger context"
             )
         seed = sequence_seed(self.params.seed, self._turns) if self._turns else self.params.seed
+        params = replace(self.params, seed=seed)
         made = generate(
             self.model,
             asked,
-            replace(self.params, seed=seed),
+            params,
             n_predict=self.n_predict,
             stop=self.stop,
             ignore_eos=self.ignore_eos,
@@ -90,6 +110,7 @@ class Chat:
             on_text=on_text,
             on_explanation=on_explanation,
         )
+        self._turn = Turn(tuple(dict(message) for message in asked), params)
         if made.finish_reason == "interrupted" and not made.text:
             return made
         answer = {"role": "assistant", "content": made.content}

@@ -97,20 +97,24 @@ def record(
 
 
 def to_line(transcript: dict[str, Any]) -> str:
-    """Return a transcript as one line of JSON, with no line end of any kind in it."""
-    return json.dumps(transcript, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS)
+    """Return a transcript as one line of JSON, with no line end of any kind in it.
+
+    Lone surrogates, which UTF-8 cannot represent, are written as JSON escapes such as ``\\ud800``.
+    """
+    line = json.dumps(transcript, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS)
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class TranscriptFile:
     """A file that transcripts are appended to. It is opened at once, so that a path that cannot be written shows early.
 
-    Several processes may append to one file. A new file that got no transcript is removed again. Raises LzsError, in
-    one line, when the file cannot be written.
+    Several processes may append to one file. A new file that got no transcript stays, empty: another process may be
+    about to append to it, so that removing it could lose what that process wrote. Raises LzsError, in one line, when
+    the file cannot be written.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._is_new = not self.path.exists()
         binary: int = getattr(os, "O_BINARY", 0)  # or Windows writes a carriage return before each line feed
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | binary, 0o666)
@@ -140,7 +144,6 @@ class TranscriptFile:
             if written and self._is_regular:
                 self._take_back(written)
             raise self._failure(error) from error
-        self._is_new = False
 
     def _ends_a_line(self) -> bool:
         if not self._is_regular or os.fstat(self._file).st_size == 0:
@@ -171,8 +174,6 @@ class TranscriptFile:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
-        if self._is_new:
-            self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> "TranscriptFile":
         return self
