@@ -12,6 +12,7 @@ import click
 from .console import console, general_options
 from .help import GroupedCommand, option, options
 from .options import (
+    asked_with,
     dry_breakers,
     is_broken,
     limits_from,
@@ -106,9 +107,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         return
     text = _prompt(prompt, flags["prompt_option"], flags["prompt_file"])
     text = unescaped(text) if flags["escape"] else text
-    chat = flags["chat"] or flags["system"] is not None
-    system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
-    asked = [*system, {"role": "user", "content": text}] if chat else text
+    asked = asked_with(text, flags)
 
     from lzsampler.decoding.generate import generate as run
     from lzsampler.decoding.transcript import TranscriptFile, to_line

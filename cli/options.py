@@ -239,6 +239,14 @@ def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
     return {**limits, "ignore_eos": True} if flags["ignore_eos"] else limits
 
 
+def asked_with(text: str, flags: Mapping[str, Any]) -> "str | list[dict[str, str]]":
+    """Return what a model is asked: the text, or with --chat or a system message a conversation for its template."""
+    if not flags["chat"] and flags["system"] is None:
+        return text
+    system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
+    return [*system, {"role": "user", "content": text}]
+
+
 def params_from(flags: dict[str, Any]) -> "Params":
     """Take the fields of `Params` out of ``flags`` and return them; a seed of -1 becomes a random one.
 

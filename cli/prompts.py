@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .options import dry_breakers, is_broken, limits_from, open_model, unescaped, with_tokens
+from .options import asked_with, dry_breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
 
@@ -135,10 +135,7 @@ def _row(number: int, line: int, row: Any, flags: dict[str, Any]) -> Row:
     if is_broken(text):
         raise ValueError(f'"prompt" has {_HALF}')
     text = unescaped(text) if flags["escape"] else text
-    if not flags["chat"] and flags["system"] is None:
-        return Row(number, line, name, text)
-    system = [] if flags["system"] is None else [{"role": "system", "content": flags["system"]}]
-    return Row(number, line, name, [*system, {"role": "user", "content": text}])
+    return Row(number, line, name, asked_with(text, flags))
 
 
 def _is_message(value: Any) -> bool:

@@ -27,6 +27,13 @@ def check(status: int) -> None:
     raise LzsError(message)
 
 
+def boolean(name: str, value: object) -> bool:
+    """Return ``value`` as a bool (numpy's too); a TypeError that is a ValueError, too, otherwise."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentTypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
     """Return ``value`` as an int of low..high (numpy integers too); TypeError or ValueError otherwise.
 
@@ -95,6 +102,11 @@ def output_array(out: npt.NDArray[np.float32], n_vocab: int) -> npt.NDArray[np.f
     if not out.flags.writeable:
         raise ValueError("out must be writable: process() writes there")
     return out
+
+
+def row_of(pointer: Any, n_vocab: int) -> npt.NDArray[np.float32]:
+    """Return float32[n_vocab] over the memory that a ``float *`` of `lzsampler._ffi` points to."""
+    return np.frombuffer(ffi.buffer(pointer, 4 * n_vocab), np.float32)
 
 
 def mask_array(words: object, n_vocab: int) -> npt.NDArray[np.uint32]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from ._check import INT32_MAX, integer, unknown_keyword
+from ._check import INT32_MAX, boolean, integer, unknown_keyword
 from ._ffi import ffi, lib
 from .errors import ArgumentTypeError
 
@@ -179,8 +179,7 @@ class Params:
         normal("min_p", _number("min_p", self.min_p, 0.0, 1.0))
         normal("seed", integer("seed", self.seed, 0, 2**64 - 1))
         for field in ("sign_aware", "temperature_last"):
-            if not isinstance(getattr(self, field), bool | np.bool_):
-                raise ArgumentTypeError(f"{field} must be True or False, got {getattr(self, field)!r}")
+            boolean(field, getattr(self, field))
         normal("repetition_detection", _detection(self.repetition_detection))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, token_array
+from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, row_of, token_array
 from ._ffi import ffi, lib
 from .errors import ArgumentTypeError, LzsError
 from .params import CHOICES, LZ_BUFFER, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_difference
@@ -301,7 +301,7 @@ class Sampler:
         token, looping = self._stepped
         status = lib.lzs_step(self.handle, logits, token, looping)
         if status:
-            self.refuse(status, np.frombuffer(ffi.buffer(logits, 4 * self.n_vocab), np.float32))
+            self.refuse(status, row_of(logits, self.n_vocab))
         return token[0], looping[0] != 0
 
     @cached_property
@@ -321,7 +321,7 @@ class Sampler:
         row = self._row(logits)
         chosen = self.sample(logits) if token is None else integer("token", token, 0, self.n_vocab - 1)
         k = min(integer("k", k, 0, INT32_MAX), self.n_vocab)
-        values = np.frombuffer(ffi.buffer(row, 4 * self.n_vocab), np.float32)
+        values = row_of(row, self.n_vocab)
         best = np.argsort(-values, kind="stable")[: k + 1].tolist()
         tokens = [chosen, *[other for other in best if other != chosen][:k]]
         made = ffi.new("lzs_explanation[]", len(tokens))

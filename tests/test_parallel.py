@@ -13,10 +13,11 @@ import pytest
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params, Sampler  # noqa: E402 (needs llama_cpp)
+from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
-from lzsampler.llama.model import Model, row_of  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, TypeVar, get_args
 
 import numpy as np
 
-from .._check import INT32_MAX, integer
+from .._check import INT32_MAX, boolean, integer
 from .records import RULES, Level, Rule
 
 
@@ -50,8 +50,7 @@ class Rules:
             object.__setattr__(self, name, integer(name, getattr(self, name), low, INT32_MAX))
         for name, choices in (("levels", get_args(Level)), ("select", tuple(RULES)), ("ignore", tuple(RULES))):
             object.__setattr__(self, name, _choices(name, getattr(self, name), choices))
-        if not isinstance(self.near, bool | np.bool_):
-            raise ValueError(f"near must be True or False, got {self.near!r}")
+        boolean("near", self.near)
         is_number = isinstance(self.rep4, int | float | np.number) and not isinstance(self.rep4, bool)
         if not (is_number and 0 < self.rep4 <= 1):
             raise ValueError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")

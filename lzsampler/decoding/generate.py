@@ -9,10 +9,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .._check import INT32_MAX, Tokens, integer, token_array
+from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from ..errors import ArgumentTypeError, LzsError
 from ..explanation import Explanation, TokenExplanation
-from ..llama.model import Model, Prompt, Stepper, row_of
+from ..llama.model import Model, Prompt, Stepper
 from ..params import Params
 from ..sampler import Loop, Sampler
 from ..util.reasoning import opened, split
@@ -126,9 +126,8 @@ def generate(
     begins = False
     start = perf_counter()
     try:
-        known = (
-            common_length(model.past, written.prompt[:-1]) if reuse_context else 0
-        )  # the last one's logits are needed
+        # Not the last token of the prompt, whose logits are needed.
+        known = common_length(model.past, written.prompt[:-1]) if reuse_context else 0
         model.decode(written.prompt[_keep(model, known) :])
         logits = model.logits_pointer()
         begins, written.prompt_s = True, perf_counter() - start
@@ -200,9 +199,8 @@ class Text:
         n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
             raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
-        for name, flag in (("trim_loop", trim_loop), ("ignore_eos", ignore_eos)):
-            if not isinstance(flag, bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {flag!r}")
+        boolean("trim_loop", trim_loop)
+        boolean("ignore_eos", ignore_eos)
         if trim_loop and params.repetition_detection is None:
             raise ValueError("trim_loop needs repetition_detection in Params, which finds the loop")
         text = ""

@@ -1,6 +1,5 @@
 """`Model`: a GGUF model with one llama.cpp context, which decodes one sequence of tokens."""
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._check import INT32_MAX, Tokens, integer, token_array
+from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
 from ..errors import LzsError
 from ..sampler import Sampler
@@ -17,6 +16,7 @@ from ..util.cores import physical_cores
 from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .binding import llama_cpp
+from .chain import address
 from .log import captured_log, reason
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
@@ -70,10 +70,7 @@ class Model:
         enough = min(physical_cores(), 1 + self.header.file_bytes // _BYTES_A_THREAD)
         self.n_threads = enough if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
         self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, INT32_MAX)
-        for name, value in (("flash_attn", flash_attn), ("use_mlock", use_mlock)):
-            if not isinstance(value, bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {value!r}")
-        self.flash_attn, self.use_mlock = bool(flash_attn), bool(use_mlock)
+        self.flash_attn, self.use_mlock = boolean("flash_attn", flash_attn), boolean("use_mlock", use_mlock)
         _refuse_without_weights(self.header)
         self.llm = self._open()
         self._vocab = llama_cpp.llama_model_get_vocab(self.llm.model)
@@ -84,11 +81,11 @@ class Model:
         # What is called for each new token is called through cffi, which costs a fraction of a call through ctypes.
         self._c_vocab = ffi.cast("void *", self._vocab)
         self._to_piece = ffi.cast(
-            "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", _address(llama_cpp.llama_token_to_piece)
+            "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", address(llama_cpp.llama_token_to_piece)
         )
-        self._is_eog = ffi.cast("_Bool (*)(void *, int32_t)", _address(llama_cpp.llama_vocab_is_eog))
+        self._is_eog = ffi.cast("_Bool (*)(void *, int32_t)", address(llama_cpp.llama_vocab_is_eog))
         self._context = self.llm.ctx
-        self._logits_of = ffi.cast("float *(*)(void *, int32_t)", _address(llama_cpp.llama_get_logits_ith))
+        self._logits_of = ffi.cast("float *(*)(void *, int32_t)", address(llama_cpp.llama_get_logits_ith))
         self._logits_context = ffi.cast("void *", self._context)
         self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self._row_at = 0
@@ -238,9 +235,9 @@ class Model:
         Valid until the next `decode`. LzsError before the first.
         """
         pointer = self.logits_pointer()
-        address = int(ffi.cast("uintptr_t", pointer))
-        if address != self._row_at:  # making a view costs more than a small model's sampling; the row seldom moves
-            self._row, self._row_at = row_of(pointer, self.n_vocab), address
+        at = int(ffi.cast("uintptr_t", pointer))
+        if at != self._row_at:  # making a view costs more than a small model's sampling; the row seldom moves
+            self._row, self._row_at = row_of(pointer, self.n_vocab), at
         return self._row
 
     def logits_pointer(self) -> Any:
@@ -272,7 +269,7 @@ class Model:
 
 
 class Stepper:
-    """Decodes a token and picks the next one with a sampler, in one call into C: `Model.append` and `Sampler.step`.
+    """Decodes a token and picks the next one with a sampler, in one call into C: `Model.decode` and `Sampler.step`.
 
     Between two decodes everything is out of the caches, so that what a loop costs is the memory that it touches.
     """
@@ -281,8 +278,8 @@ class Stepper:
         self._model, self._sampler, self._past = model, sampler, model.past
         self.loop = ffi.new("lzs_llama_loop *")  # `lzs_llama_loop` of C, with the seconds that its parts took
         self.loop.context = ffi.cast("void *", model.llm.ctx)
-        self.loop.decode = _address(llama_cpp.llama_decode)
-        self.loop.get_logits_ith = _address(llama_cpp.llama_get_logits_ith)
+        self.loop.decode = address(llama_cpp.llama_decode)
+        self.loop.get_logits_ith = address(llama_cpp.llama_get_logits_ith)
         self.loop.sampler = sampler.handle
 
     def step(self, token: int) -> tuple[int, bool]:
@@ -305,10 +302,6 @@ class Stepper:
         self._sampler.refuse(status, self._model.logits())
 
 
-def _address(function: Any) -> Any:
-    return ffi.cast("void *", ctypes.cast(function, ctypes.c_void_p).value)
-
-
 def _decode_failed(status: int, n_past: int) -> LzsError:
     return LzsError(
         f"llama.cpp failed at token {n_past} (llama_decode returned {status}): try a smaller context or batch"
@@ -323,11 +316,6 @@ class _Fragments(dict[int, str | bytes | None]):
 
     def __missing__(self, token: int) -> str | bytes | None:
         return self.setdefault(token, self._fragment(token))
-
-
-def row_of(pointer: Any, n_vocab: int) -> npt.NDArray[np.float32]:
-    """Return float32[n_vocab] over the memory that a ``float *`` of `lzsampler._ffi` points to."""
-    return np.frombuffer(ffi.buffer(pointer, 4 * n_vocab), np.float32)
 
 
 def _context_length(header: gguf.Header) -> int:
