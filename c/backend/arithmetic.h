@@ -53,24 +53,32 @@ static inline float lzs_key_float(uint32_t key) {
     return lzs_bits_float(key ^ ((key >> 31) ? 0x80000000u : 0xffffffffu));
 }
 
+#define LZS_LOG2_FACTORS 9
+static const float lzs_log2_factors[LZS_LOG2_FACTORS] = {
+    0x1.9f4d50p-3f,  -0x1.c71be4p-3f, 0x1.9d492ep-3f,  -0x1.e4f056p-3f, 0x1.27a3eep-2f,
+    -0x1.7172d2p-2f, 0x1.ec6ffep-2f,  -0x1.715456p-1f, 0x1.715476p+0f,
+};
+
 /* log2(1 + x) for x in [-1/3, 1/3], relative error 1.5e-7, also near 0. */
 static inline float lzs_log2_1p(float x) {
-    float q = 0x1.9f4d50p-3f;
-    q = q * x + -0x1.c71be4p-3f;
-    q = q * x + 0x1.9d492ep-3f;
-    q = q * x + -0x1.e4f056p-3f;
-    q = q * x + 0x1.27a3eep-2f;
-    q = q * x + -0x1.7172d2p-2f;
-    q = q * x + 0x1.ec6ffep-2f;
-    q = q * x + -0x1.715456p-1f;
-    q = q * x + 0x1.715476p+0f;
+    const float *f = lzs_log2_factors;
+    float q = f[0] * x + f[1];
+    q = q * x + f[2];
+    q = q * x + f[3];
+    q = q * x + f[4];
+    q = q * x + f[5];
+    q = q * x + f[6];
+    q = q * x + f[7];
+    q = q * x + f[8];
     return q * x;
 }
+
+#define LZS_TWO_THIRDS 0x3f2aaaab /* the bits of 2/3 as a float */
 
 /* log2(v) for normal v > 0; exact at powers of two. v = m * 2^e with m in [2/3, 4/3). */
 static inline float lzs_log2(float v) {
     uint32_t bits = lzs_float_bits(v);
-    int32_t e = (int32_t)(bits - 0x3f2aaaabu) >> 23; /* 0x3f2aaaab = 2/3 */
+    int32_t e = (int32_t)(bits - LZS_TWO_THIRDS) >> 23;
     float m = lzs_bits_float(bits - ((uint32_t)e << 23));
     return (float)e + lzs_log2_1p(m - 1.0f);
 }

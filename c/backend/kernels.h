@@ -15,6 +15,8 @@
 #  include <intrin.h>
 #endif
 
+#include "../include/lzsampler.h"
+#include "../state/token_entry.h"
 #include "noise.h"
 
 typedef struct lzs_row {
@@ -103,6 +105,14 @@ typedef struct lzs_race {
     int32_t token;
 } lzs_race;
 
+/* The LZ penalty of a token whose best match has length 1, by the distance of its nearest occurrence: the bias is
+ * -penalty * (log2_vocab - log2(distance + 1 or 0)), where that logarithm is at most log2_vocab. */
+typedef struct lzs_nearest_price {
+    const float *bias_at; /* the same by distance, from 1 on */
+    float penalty, log2_vocab;
+    int32_t plus; /* 1 or 0 */
+} lzs_nearest_price;
+
 typedef struct lzs_kernels {
     const char *name;
     /* The maximum and nothing else, as fast as the row can be read: what benches call the floor. No logit is NaN. */
@@ -138,6 +148,11 @@ typedef struct lzs_kernels {
     void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
     /* Writes the indices k < n where len[k] >= least (at least 1); returns their number. */
     int32_t (*find_long)(const uint16_t *len, int32_t n, uint16_t least, int32_t *indices);
+    /* Makes an edit of each of n entries, all of which are in reach of LZ, by its nearest occurrence in a history of `length`
+     * tokens. A table of 131,072 prices does not fit beside the entries in a core's cache, so that vectors that are wide enough
+     * compute the price instead. */
+    void (*price_nearest)(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
+                          lzs_edit *edits);
 } lzs_kernels;
 
 /* Tables are made by function attributes, not by per-file flags, so that one command line builds them all. */

@@ -10,6 +10,7 @@
 #define LZS_TABLE lzs_kernels_avx512
 #define LZS_NAME "avx512"
 #define V_COMPRESSES 1 /* v_compress is a few instructions */
+#define V_TRIPLES 1 /* structs of three words come and go by permutes */
 #define V_LANES 16
 #define V_SHORTS 32
 
@@ -41,6 +42,7 @@ LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
 LZS_FN static inline vi v_ids(int32_t first) {
     return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
+LZS_FN static inline vi v_set_int(int32_t x) { return _mm512_set1_epi32(x); }
 LZS_FN static inline vi v_zero(void) { return _mm512_setzero_si512(); }
 LZS_FN static inline vi v_truncate(vf x) { return _mm512_cvttps_epi32(x); }
 LZS_FN static inline vf v_float(vi x) { return _mm512_cvtepi32_ps(x); }
@@ -124,6 +126,35 @@ LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t
 }
 LZS_FN static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {
     return _mm512_cmpge_epu16_mask(_mm512_loadu_si512(len), _mm512_set1_epi16((short)least));
+}
+/* The exponent e of v = m * 2^e with m in [2/3, 4/3), and that m */
+LZS_FN static inline vi v_log2_exponent(vf v) {
+    return _mm512_srai_epi32(_mm512_sub_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(LZS_TWO_THIRDS)), 23);
+}
+LZS_FN static inline vf v_without_exponent(vf v, vi e) {
+    return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_castps_si512(v), _mm512_slli_epi32(e, 23)));
+}
+/* The tokens and last positions of 16 entries: what three vectors hold of each, one after the other */
+LZS_FN static inline void v_load_entries(const lzs_token_entry *entries, vi *token, vi *last) {
+    const __m512i token_01 = _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
+    const __m512i token_2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29);
+    const __m512i last_01 = _mm512_setr_epi32(2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 0, 0, 0, 0, 0, 0);
+    const __m512i last_2 = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 19, 22, 25, 28, 31);
+    const int32_t *words = &entries->token;
+    __m512i a = _mm512_loadu_si512(words), b = _mm512_loadu_si512(words + 16), c = _mm512_loadu_si512(words + 32);
+    *token = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, token_01, b), token_2, c);
+    *last = _mm512_permutex2var_epi32(_mm512_permutex2var_epi32(a, last_01, b), last_2, c);
+}
+/* 16 edits, each a token, the factor 1 and a bias; 16 + k stands for the bias of edit k */
+LZS_FN static inline void v_store_edits(lzs_edit *edits, vi token, vf bias) {
+    const __m512i first = _mm512_setr_epi32(0, 0, 16, 1, 0, 17, 2, 0, 18, 3, 0, 19, 4, 0, 20, 5);
+    const __m512i second = _mm512_setr_epi32(0, 21, 6, 0, 22, 7, 0, 23, 8, 0, 24, 9, 0, 25, 10, 0);
+    const __m512i third = _mm512_setr_epi32(26, 11, 0, 27, 12, 0, 28, 13, 0, 29, 14, 0, 30, 15, 0, 31);
+    const __m512i b = _mm512_castps_si512(bias), one = _mm512_castps_si512(_mm512_set1_ps(1.0f));
+    int32_t *words = &edits->token;
+    _mm512_storeu_si512(words, _mm512_mask_mov_epi32(_mm512_permutex2var_epi32(token, first, b), 0x2492, one));
+    _mm512_storeu_si512(words + 16, _mm512_mask_mov_epi32(_mm512_permutex2var_epi32(token, second, b), 0x9249, one));
+    _mm512_storeu_si512(words + 32, _mm512_mask_mov_epi32(_mm512_permutex2var_epi32(token, third, b), 0x4924, one));
 }
 
 #include "kernels_simd.h"

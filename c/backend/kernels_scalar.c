@@ -127,8 +127,17 @@ static int32_t scalar_find_long(const uint16_t *len, int32_t n, uint16_t least, 
     return found;
 }
 
+static void scalar_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
+                                 lzs_edit *edits) {
+    const float *bias_at = price->bias_at; /* a local, since a write to an edit might change a member; distances are unsigned,
+                                            * since a signed index costs an instruction an entry */
+    for (int32_t i = 0; i < n; i++) {
+        edits[i] = (lzs_edit){entries[i].token, 1.0f, bias_at[(uint32_t)(length - entries[i].last)]};
+    }
+}
+
 const lzs_kernels lzs_kernels_scalar = {
     "scalar",     scalar_scan, scalar_max,         scalar_max_of_group, scalar_gather,    scalar_count,
     scalar_weigh, scalar_sum,  scalar_group_words, scalar_contenders,   scalar_favourite, scalar_open,
-    scalar_extend, scalar_find_long,
+    scalar_extend, scalar_find_long, scalar_price_nearest,
 };

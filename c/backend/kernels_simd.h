@@ -444,7 +444,34 @@ LZS_FN static int32_t simd_find_long(const uint16_t *len, int32_t n, uint16_t le
     return found;
 }
 
+#ifdef V_TRIPLES
+/* lzs_log2 of each lane */
+LZS_FN LZS_INLINE vf v_log2(vf v) {
+    vi e = v_log2_exponent(v);
+    vf x = v_sub(v_without_exponent(v, e), v_set(1.0f)), q = v_set(lzs_log2_factors[0]);
+    for (int i = 1; i < LZS_LOG2_FACTORS; i++) q = v_add(v_mul(q, x), v_set(lzs_log2_factors[i]));
+    return v_add(v_float(e), v_mul(q, x));
+}
+#endif
+
+LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
+                                      lzs_edit *edits) {
+    int32_t i = 0;
+#ifdef V_TRIPLES
+    vf log2_vocab = v_set(price->log2_vocab), minus_penalty = v_set(-price->penalty);
+    for (; n - i >= V_LANES; i += V_LANES) {
+        vi token, last;
+        v_load_entries(entries + i, &token, &last);
+        vf cost = v_log2(v_float(v_sub_int(v_set_int(length + price->plus), last)));
+        vf bias = v_mul(minus_penalty, v_sub(log2_vocab, v_min(cost, log2_vocab)));
+        v_store_edits(edits + i, token, v_max(bias, v_set(-FLT_MAX)));
+    }
+#endif
+    lzs_kernels_scalar.price_nearest(entries + i, n - i, length, price, edits + i);
+}
+
 const lzs_kernels LZS_TABLE = {
     LZS_NAME, simd_scan,        simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,
     simd_sum, simd_group_words, simd_contenders, simd_favourite,    simd_open,   simd_extend, simd_find_long,
+    simd_price_nearest,
 };

@@ -47,11 +47,8 @@ size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
 /* One edit for each entry of the token table. */
 static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
     const lzs_token_entry *entries = h->table.entries;
-    const float *bias_at = e->lz.bias_at; /* locals, since a write to an edit might change a member; distances are unsigned,
-                                           * since a signed index costs an instruction an entry */
-    lzs_edit *edits = e->edits;
+    lzs_edit *edits = e->edits; /* locals, since a write to an edit might change a member */
     size_t n = h->table.n;
-    int32_t length = (int32_t)h->n;
     if (h->count_window) {
         enum { OFTEN = 8 };
         lzs_edit by_count[OFTEN]; /* most tokens were counted a few times only */
@@ -63,9 +60,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
             if (entries[i].last >= 0) edits[i].bias = lzs_finite(edits[i].bias + lzs_lz_bias_of(&e->lz, h, i));
         }
     } else { /* LZ alone, so every entry is in reach: a look-up each, then the few that have longer matches */
-        for (size_t i = 0; i < n; i++) {
-            edits[i] = (lzs_edit){entries[i].token, 1.0f, bias_at[(uint32_t)(length - entries[i].last)]};
-        }
+        h->kernels->price_nearest(entries, (int32_t)n, (int32_t)h->n, &e->lz.nearest, edits);
         for (uint32_t i = 0; i < e->lz.n_matched; i++) {
             edits[e->lz.matched[i]].bias = e->lz.matches[e->lz.matched[i]].value;
         }

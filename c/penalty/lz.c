@@ -31,9 +31,9 @@ lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, i
 }
 
 void lzs_lz_set_prices(lzs_lz *lz, const lzs_params *params, float log2_vocab) {
+    lz->nearest = (lzs_nearest_price){lz->bias_at, params->lz_penalty, log2_vocab, params->lz_formula == LZS_LZ_RATE};
     for (int32_t d = 1; d <= lz->reach; d++) {
-        float cost = lzs_log2((float)(params->lz_formula == LZS_LZ_RATE ? d + 1 : d));
-        lz->bias_at[d] = bias_of_cost(params, cost, log2_vocab);
+        lz->bias_at[d] = bias_of_cost(params, lzs_log2((float)(d + lz->nearest.plus)), log2_vocab);
     }
 }
 

@@ -15,6 +15,7 @@ typedef struct lzs_lz_match {
 typedef struct lzs_lz {
     int32_t reach;        /* distances 1 to this; 0 when LZ is off */
     float *bias_at;       /* (reach + 1) the bias of a token whose best match has length 1, by its distance from 1 on */
+    lzs_nearest_price nearest; /* how those were made */
     lzs_lz_match *matches; /* (capacity) by index of the token table's entry */
     int32_t *matched;      /* (n_matched of capacity) entries that have a match longer than 1 */
     uint32_t n_matched;

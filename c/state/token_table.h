@@ -7,12 +7,7 @@
 #define LZS_TOKEN_TABLE_H
 
 #include "../include/lzsampler.h"
-
-typedef struct lzs_token_entry {
-    int32_t token;
-    int32_t count; /* occurrences in the window of the penalties that count */
-    int32_t last;  /* last position that the LZ penalty can match, -1 if there is none */
-} lzs_token_entry;
+#include "token_entry.h"
 
 typedef struct lzs_token_table {
     lzs_token_entry *entries; /* (n of capacity) in any order */

@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "check.h"
+#include "penalty/lz.h"
 
 enum { MAX_N = 152000, GUARD = 64 };
 
@@ -238,12 +239,39 @@ static void test_lengths(int32_t n) {
     }
 }
 
+/* Prices of all distances, for weak, usual and overflowing strengths, both kinds of logarithm, and a vocabulary so small that
+ * far matches cost all of its bits. */
+static void test_price_nearest(int32_t n) {
+    enum { REACH = 131072 };
+    static lzs_token_entry entries[MAX_N];
+    static lzs_edit got[MAX_N + 1], expected[MAX_N + 1];
+    static float bias_at[REACH + 1];
+    for (int try = 0; try < 6; try++) {
+        lzs_params params;
+        lzs_params_init(&params);
+        params.lz_penalty = (float[]){0.15f, 1e-30f, FLT_MAX}[try % 3];
+        params.lz_formula = try % 2 ? LZS_LZ_RATE : LZS_LZ_DISTANCE;
+        float log2_vocab = lzs_log2((float[]){151936.0f, 1.0f, 300.0f}[try / 2]);
+        lzs_lz lz = {.reach = REACH, .bias_at = bias_at};
+        lzs_lz_set_prices(&lz, &params, log2_vocab);
+        for (int32_t i = 0; i < n; i++) {
+            int32_t distance = try == 0 ? i % REACH + 1 : random_below(&random_state, REACH) + 1;
+            entries[i] = (lzs_token_entry){random_below(&random_state, INT32_MAX), 7, REACH - distance};
+        }
+        got[n].token = 42;
+        table->price_nearest(entries, n, REACH, &lz.nearest, got);
+        lzs_kernels_scalar.price_nearest(entries, n, REACH, &lz.nearest, expected);
+        CHECK(memcmp(got, expected, (size_t)n * sizeof *got) == 0 && got[n].token == 42);
+    }
+}
+
 int main(void) {
     int n_tables = 0;
     for (; (table = lzs_kernels_at(n_tables)); n_tables++) {
         for (int32_t l = 0; l < N_LENGTHS; l++) {
             int32_t n = lengths[l];
             test_lengths(n);
+            test_price_nearest(n);
             if (n == 0) continue; /* a vocabulary has a token at least */
             for (int kind = 0; kind < KINDS && (n < 50000 || kind < 2); kind++) {
                 fill(n, kind);
