@@ -14,7 +14,7 @@ typedef struct lzs_penalty {
     const char *(*invalid)(const lzs_params *params, int32_t n_vocab);
     /* The name of one of its [fixed] numbers in which two settings differ, or NULL. */
     const char *(*fixed)(const lzs_params *a, const lzs_params *b);
-    /* (*) The most tokens that it finds in one step, 0 when it is off. */
+    /* (*) The most tokens that it finds in one step, which are tokens of the history; 0 when it is off. */
     size_t (*most)(const lzs_params *params);
     /* (*) Finds its tokens, none when it is off, and adds to their edits: see `found` of lzs_edit_list. Counts and LZ have
      * none: lzs_edit_list_make folds them in one pass over the history's table. */
@@ -55,8 +55,8 @@ struct lzs_edit_list {
     int32_t *biased; /* (n_logit_bias) the edit of each token that has a logit_bias */
     bool valid; /* they are those of the history as it is */
     lzs_lz lz;
-    /* The tokens that a `fold` has found. `count` is for the penalty at work, which begins with 0 in all entries; `last` is
-     * the token's edit, -1 where it has none yet: lzs_edit_of_found gives it. */
+    /* The tokens that a `fold` has found (lzs_token_table_take). `count` is for the penalty at work, which begins with 0 in
+     * all entries; `last` is the token's edit, -1 where it has none yet: every token gets one, by lzs_edit_of_found. */
     lzs_token_table found;
     size_t most_found;       /* entries that `found` may need */
     uint32_t table_capacity; /* that of the history's table when room was made last; UINT32_MAX when there was none */
