@@ -88,7 +88,10 @@ size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     lzs_params p;
     if (!lzs_params_whole(params, &p)) return 0;
     size_t count = lzs_count_window(&p), lz = p.lz_penalty > 0.0f ? (size_t)p.lz_window : 0;
-    size_t most = (size_t)lzs_dry_window(&p) + p.n_logit_bias + (count > lz ? count < SIZE_MAX / 2 ? count : SIZE_MAX / 2 : lz);
+    size_t most = p.n_logit_bias + (count > lz ? count < SIZE_MAX / 2 ? count : SIZE_MAX / 2 : lz);
+    for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
+        if ((*row)->most) most += (*row)->most(&p);
+    }
     return most < (size_t)n_vocab ? most : (size_t)n_vocab;
 }
 
@@ -216,12 +219,10 @@ lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     next.dry_breakers = s->params.dry_breakers;
     next.n_dry_breakers = s->params.n_dry_breakers;
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
-    bool priced_anew = next.lz_penalty != s->params.lz_penalty || next.lz_formula != s->params.lz_formula;
     uint64_t seed = next.seed;
     next.seed = s->params.seed;
+    lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
     s->params = next;
-    s->edits.valid = false;
-    if (priced_anew) lzs_lz_set_prices(&s->edits.lz, &s->params, s->log2_vocab);
     lzs_sampler_set_seed(s, seed);
     return LZS_OK;
 }

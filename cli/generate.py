@@ -142,8 +142,8 @@ class _Explainer:
         self.silent = True
 
     def __call__(self, step: Any) -> None:
-        others = tuple(filter(_penalised, step.others))
-        if others or _penalised(step.token):
+        others = tuple(other for other in step.others if other.is_penalised)
+        if others or step.token.is_penalised:
             self.silent = False
             click.echo(str(replace(step, others=others)), err=True)
 
@@ -152,10 +152,6 @@ def _unpenalised(params: "Params") -> str:
     if params.lz_penalty == 0:
         return "the LZ penalty is off"
     return f"the LZ penalty begins after {params.lz_buffer} tokens (--lz-buffer)"
-
-
-def _penalised(token: Any) -> bool:
-    return bool(token.lz_change or token.dry_change or token.count_change or token.count_factor != 1)
 
 
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:

@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
+
+from lzsampler.params import CHOICES, FLAGS, Flag, Params
 
 from .help import Number, Whole, option, options
 
 if TYPE_CHECKING:
     from lzsampler.llama.model import Model
-    from lzsampler.params import Params, RepetitionDetection
+    from lzsampler.params import RepetitionDetection
 
-_MODEL, _SAMPLING, _LOOPS, _PENALTIES = "Model", "Sampling", "LZ penalty", "Other penalties (off by default)"
-_STOP, _DRY = "Stop on loop (off by default)", "DRY penalty (off by default)"
+_MODEL, _SAMPLING, _STOP = "Model", "Sampling", "Stop on loop (off by default)"
 
 _STRINGS = ("exempt", "dry_breakers")  # fields of Params that are token ids, and strings on the command line
 # Fields of RepetitionDetection and their flags.
@@ -26,7 +27,6 @@ LOOP_FLAGS = {
     "min_pattern_size": "--loop-min-pattern",
     "min_count": "--loop-min-count",
 }
-_METHODS = click.Choice(["multiplicative", "subtractive"])
 _FILE = click.Path(path_type=Path)
 _DROP_IN = "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it (docs/llama-cpp-python.md)"
 
@@ -39,6 +39,22 @@ def whole(low: int | None = None) -> dict[str, Any]:
 def number(letter: str) -> dict[str, Any]:
     """Return the settings of an option for a number that is called by a letter."""
     return {"type": Number(), "metavar": letter}
+
+
+_TYPES = get_type_hints(Params)
+
+
+def flag(row: Flag) -> Callable[[Any], Any]:
+    """Return a decorator that adds the option of a row of `FLAGS`; the type is that of the field."""
+    kinds = get_args(_TYPES[row.field]) or (_TYPES[row.field],)
+    settings: dict[str, Any] = {"default": row.default, "help": row.help, "metavar": row.metavar}
+    if row.field in CHOICES:
+        settings["type"] = click.Choice(row.choices or CHOICES[row.field])
+    elif row.field in _STRINGS:
+        settings["multiple"] = True
+    elif bool not in kinds:
+        settings["type"] = Whole(row.low) if int in kinds else Number()
+    return option(row.group, *row.names, row.field, **settings)
 
 
 def refused(*names: str, message: str, is_flag: bool = False) -> Callable[[Any], Any]:
@@ -118,74 +134,7 @@ sampling_options = options(
         _SAMPLING, "-l", "--logit-bias", multiple=True, metavar="ID+BIAS",
         help="add BIAS to the logit of token ID: 15043+1, 15043-1; ID-inf forbids the token; repeatable",
     ),
-    option(
-        _LOOPS, "--lz-penalty", **number("A"), default=0.15,
-        help="strength, logits per bit; 0 is off; no effect on the first --lz-buffer tokens",
-    ),
-    option(_LOOPS, "--lz-window", **whole(), default=512, help="how far back it looks, 2 to 131072 tokens"),
-    option(_LOOPS, "--lz-buffer", **whole(), help="longest match it looks for, 1 to 4096 tokens (default: 32)"),
-    option(
-        _LOOPS, "--lz-formula", type=click.Choice(["rate", "distance", "codelength"]), default="rate", metavar="NAME",
-        help="what a match costs: rate, distance or codelength (docs/penalties.md)",
-    ),
-    option(
-        _LOOPS, "--history", type=click.Choice(["generated", "all"]), default="generated", metavar="WHAT",
-        help="what all penalties look at: generated tokens, or all, with the prompt",
-    ),
-    option(
-        _LOOPS, "--exempt", multiple=True, metavar="TEXT",
-        help="apply no penalty to the tokens of TEXT; repeatable",
-    ),
-    option(
-        _PENALTIES, "--repeat-penalty", "repetition_penalty", **number("R"),
-        help="divide the logits of tokens seen before by R, above 0; 1 is off (default: off)",
-    ),
-    option(
-        _PENALTIES, "--frequency-penalty", **number("F"), default=0.0,
-        help="subtract F from a logit for each occurrence; 0 is off",
-    ),
-    option(
-        _PENALTIES, "--presence-penalty", **number("F"), default=0.0,
-        help="subtract F once from the logit of every token seen before; 0 is off",
-    ),
-    option(
-        _PENALTIES, "--repeat-last-n", "penalty_window", **whole(-1), default=-1,
-        help="tokens these three look back at; 0\xa0turns them off, -1\xa0is all",
-    ),
-    option(
-        _PENALTIES, "--repeat-method", "repetition_method", type=_METHODS, default="multiplicative", metavar="M",
-        help="multiplicative or subtractive",
-    ),
-    option(
-        _PENALTIES, "--frequency-method", type=_METHODS, default="subtractive", metavar="M",
-        help="the same for --frequency-penalty",
-    ),
-    option(
-        _PENALTIES, "--presence-method", type=_METHODS, default="subtractive", metavar="M",
-        help="the same for --presence-penalty",
-    ),
-    option(
-        _PENALTIES, "--sign-aware/--no-sign-aware", default=True,
-        help="multiply negative logits by R instead of dividing them (default: yes)",
-    ),
-    option(
-        _DRY, "--dry-multiplier", **number("A"), default=0.0,
-        help="strength, logits; 0 is off, 0.8 is usual; LZ stays on unless --lz-penalty\xa00",
-    ),
-    option(_DRY, "--dry-base", **number("B"), default=1.75, help="factor for each further token of a repetition"),
-    option(
-        _DRY, "--dry-allowed-length", **whole(), default=2,
-        help="shortest repetition whose continuation is penalised, tokens",
-    ),
-    option(
-        _DRY, "--dry-penalty-last-n", **whole(), default=-1,
-        help="tokens it looks back at, up to 131072; 0 is off, -1\xa0is\xa0131072",
-    ),
-    option(
-        _DRY, "--dry-sequence-breaker", "dry_breakers", multiple=True, metavar="TEXT",
-        help="no repetition crosses a token that contains TEXT; repeatable; none is no breakers (default: line break, "
-        "colon, double quote, asterisk)",
-    ),
+    *map(flag, FLAGS),
     refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
 )  # fmt: skip
 
@@ -247,14 +196,12 @@ def asked_with(text: str, flags: Mapping[str, Any]) -> "str | list[dict[str, str
     return [*system, {"role": "user", "content": text}]
 
 
-def params_from(flags: dict[str, Any]) -> "Params":
+def params_from(flags: dict[str, Any]) -> Params:
     """Take the fields of `Params` out of ``flags`` and return them; a seed of -1 becomes a random one.
 
     An option with the name of a field sets it, and one that was not given leaves the default of `Params`. Stopping on
     loops is part of it where a command has `loop_options`. Raises ValueError for a value out of range.
     """
-    from lzsampler.params import Params
-
     names = [field.name for field in fields_of(Params) if field.name in flags and field.name not in _STRINGS]
     fields = {name: value for name in names if (value := flags.pop(name)) is not None}
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
@@ -296,7 +243,7 @@ def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionD
     return None
 
 
-def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
+def dry_breakers(params: Params, flags: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the strings that end DRY's repetitions: the flag's, or llama.cpp's by default; () when DRY is off."""
     from lzsampler.llama import DRY_BREAKERS
 
@@ -306,7 +253,7 @@ def dry_breakers(params: "Params", flags: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(_breaker, given)) or DRY_BREAKERS
 
 
-def with_tokens(params: "Params", llm: Any, flags: Mapping[str, Any]) -> "Params":
+def with_tokens(params: Params, llm: Any, flags: Mapping[str, Any]) -> Params:
     """Return settings with the token ids of the strings in ``flags``, which a model's vocabulary knows.
 
     Raises ValueError for a token that the vocabulary does not have.

@@ -1,17 +1,20 @@
-"""The border to C: status to exception, array to pointer. Every check of an argument's type and shape is here."""
+"""The border to C: status to exception, array to pointer. Checks of arrays; those of single values are `_values`'s."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._ffi import ffi, lib
+from ._values import INT32_MAX as INT32_MAX
+from ._values import boolean as boolean
+from ._values import integer as integer
+from ._values import unknown_keyword as unknown_keyword
 from .errors import ArgumentTypeError, LzsError
 
 Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
 
-INT32_MAX = 2**31 - 1
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -25,27 +28,6 @@ def check(status: int) -> None:
     if status == lib.LZS_ENOMEM:
         raise MemoryError(message)
     raise LzsError(message)
-
-
-def boolean(name: str, value: object) -> bool:
-    """Return ``value`` as a bool (numpy's too); a TypeError that is a ValueError, too, otherwise."""
-    if not isinstance(value, bool | np.bool_):
-        raise ArgumentTypeError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
-
-
-def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
-    """Return ``value`` as an int of low..high (numpy integers too); TypeError or ValueError otherwise.
-
-    ``high_is``: what the upper bound is, for the message, beginning with a comma.
-    """
-    if type(value) is int and low <= value <= high:
-        return value
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
-    if not low <= int(value) <= high:
-        raise ValueError(f"{name} must be from {low} to {high}{high_is}, got {value!r}")
-    return int(value)
 
 
 def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32]:
@@ -118,12 +100,3 @@ def mask_array(words: object, n_vocab: int) -> npt.NDArray[np.uint32]:
     if words.shape != ((n_vocab + 31) // 32,):
         raise ValueError(f"mask must have shape ({(n_vocab + 31) // 32},), got {words.shape}")
     return np.ascontiguousarray(words).view(np.uint32)
-
-
-def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """Return the TypeError for a keyword that a function does not have, with the name that may have been meant."""
-    from difflib import get_close_matches  # needed when a call fails, and only then
-
-    close = get_close_matches(name, known, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args
 
-import numpy as np
-
-from ._check import INT32_MAX, boolean, integer, unknown_keyword
 from ._ffi import ffi, lib
+from ._values import FLOAT_MAX, FLOAT_MIN, INT32_MAX, bias_pairs, boolean, integer, number, token_ids, unknown_keyword
 from .errors import ArgumentTypeError
 
 Formula = Literal["rate", "distance", "codelength"]
@@ -25,8 +23,6 @@ LZ_BUFFER = 32  # the authors', where the window is larger
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 _MAX_DRY_LENGTH = 65535  # longer matches count as this
-_FLOAT_MAX = float(np.finfo(np.float32).max)
-_FLOAT_MIN = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,7 @@ class Params:
         def normal(field: str, value: object) -> None:
             object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
 
-        normal("lz_penalty", _number("lz_penalty", self.lz_penalty, 0.0, _FLOAT_MAX))
+        normal("lz_penalty", number("lz_penalty", self.lz_penalty, 0.0, FLOAT_MAX))
         normal("lz_window", integer("lz_window", self.lz_window, 2, MAX_WINDOW))
         usual = min(LZ_BUFFER, self.lz_window - 1)
         buffer = integer("lz_buffer", usual if self.lz_buffer is None else self.lz_buffer, 1, MAX_BUFFER)
@@ -158,25 +154,25 @@ class Params:
                 continue
             name, given = penalty.strength, getattr(self, penalty.strength)
             off = penalty.off(self)
-            value = off if given is None else _number(name, given, -_FLOAT_MAX, _FLOAT_MAX)
-            if getattr(self, penalty.method) == "multiplicative" and value < _FLOAT_MIN and value != off:
-                raise ValueError(f"{name} must be above 0 ({_FLOAT_MIN:.3g}) when multiplicative, got {value!r}")
+            value = off if given is None else number(name, given, -FLOAT_MAX, FLOAT_MAX)
+            if getattr(self, penalty.method) == "multiplicative" and value < FLOAT_MIN and value != off:
+                raise ValueError(f"{name} must be above 0 ({FLOAT_MIN:.3g}) when multiplicative, got {value!r}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
-        normal("exempt", _token_ids("exempt", self.exempt, hint="exempt_ids"))
-        normal("dry_multiplier", _number("dry_multiplier", self.dry_multiplier, 0.0, _FLOAT_MAX))
-        normal("dry_base", _number("dry_base", self.dry_base, 1.0, _FLOAT_MAX))
+        normal("exempt", token_ids("exempt", self.exempt, hint="exempt_ids"))
+        normal("dry_multiplier", number("dry_multiplier", self.dry_multiplier, 0.0, FLOAT_MAX))
+        normal("dry_base", number("dry_base", self.dry_base, 1.0, FLOAT_MAX))
         normal("dry_allowed_length", integer("dry_allowed_length", self.dry_allowed_length, 0, _MAX_DRY_LENGTH))
         normal("dry_penalty_last_n", integer("dry_penalty_last_n", self.dry_penalty_last_n, -1, MAX_WINDOW))
-        normal("dry_breakers", _token_ids("dry_breakers", self.dry_breakers, hint="dry_breaker_ids"))
-        normal("logit_bias", _logit_bias(self.logit_bias))
-        temperature = _number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
+        normal("dry_breakers", token_ids("dry_breakers", self.dry_breakers, hint="dry_breaker_ids"))
+        normal("logit_bias", bias_pairs(self.logit_bias))
+        temperature = number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
         if 0 < temperature < MIN_TEMPERATURE:
             raise ValueError(f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {temperature!r}")
         normal("temperature", temperature)
         normal("top_k", integer("top_k", self.top_k, 0, INT32_MAX))
-        normal("top_p", _number("top_p", self.top_p, 0.0, 1.0))
-        normal("min_p", _number("min_p", self.min_p, 0.0, 1.0))
+        normal("top_p", number("top_p", self.top_p, 0.0, 1.0))
+        normal("min_p", number("min_p", self.min_p, 0.0, 1.0))
         normal("seed", integer("seed", self.seed, 0, 2**64 - 1))
         for field in ("sign_aware", "temperature_last"):
             boolean(field, getattr(self, field))
@@ -269,6 +265,116 @@ PENALTIES = (
 )
 
 
+@dataclass(frozen=True)
+class Flag:
+    """An option of the command line that sets a field of `Params`: a row of `FLAGS`.
+
+    ``names``: as click takes them; ``group``: the title it is listed under. ``default``: what it starts from, which the
+    help shows; None leaves that of `Params` and shows nothing. ``low``: the least that a whole number may be, if the
+    option itself is to say so. ``choices``: the names in the order of errors, where `CHOICES` has another one.
+    """
+
+    field: str
+    group: str
+    names: tuple[str, ...]
+    metavar: str | None
+    default: float | str | None
+    help: str
+    low: int | None = None
+    choices: tuple[str, ...] = ()
+
+
+_LZ, _OTHERS, _DRY = "LZ penalty", "Other penalties (off by default)", "DRY penalty (off by default)"
+_METHODS = ("multiplicative", "subtractive")
+
+# All fields that are no sampling fields, in the order of the help. Some of the spaces must not be broken: \xa0.
+FLAGS = (
+    Flag("lz_penalty", _LZ, ("--lz-penalty",), "A", LZ_PENALTY,
+         "strength, logits per bit; 0 is off; no effect on the first --lz-buffer tokens"),
+    Flag("lz_window", _LZ, ("--lz-window",), "N", 512, "how far back it looks, 2 to 131072 tokens"),
+    Flag("lz_buffer", _LZ, ("--lz-buffer",), "N", None, "longest match it looks for, 1 to 4096 tokens (default: 32)"),
+    Flag("lz_formula", _LZ, ("--lz-formula",), "NAME", "rate",
+         "what a match costs: rate, distance or codelength (docs/penalties.md)"),
+    Flag("history", _LZ, ("--history",), "WHAT", "generated",
+         "what all penalties look at: generated tokens, or all, with the prompt"),
+    Flag("exempt", _LZ, ("--exempt",), "TEXT", None, "apply no penalty to the tokens of TEXT; repeatable"),
+    Flag("repetition_penalty", _OTHERS, ("--repeat-penalty",), "R", None,
+         "divide the logits of tokens seen before by R, above 0; 1 is off (default: off)"),
+    Flag("frequency_penalty", _OTHERS, ("--frequency-penalty",), "F", 0.0,
+         "subtract F from a logit for each occurrence; 0 is off"),
+    Flag("presence_penalty", _OTHERS, ("--presence-penalty",), "F", 0.0,
+         "subtract F once from the logit of every token seen before; 0 is off"),
+    Flag("penalty_window", _OTHERS, ("--repeat-last-n",), "N", -1,
+         "tokens these three look back at; 0\xa0turns them off, -1\xa0is all", low=-1),
+    Flag("repetition_method", _OTHERS, ("--repeat-method",), "M", "multiplicative",
+         "multiplicative or subtractive", choices=_METHODS),
+    Flag("frequency_method", _OTHERS, ("--frequency-method",), "M", "subtractive",
+         "the same for --frequency-penalty", choices=_METHODS),
+    Flag("presence_method", _OTHERS, ("--presence-method",), "M", "subtractive",
+         "the same for --presence-penalty", choices=_METHODS),
+    Flag("sign_aware", _OTHERS, ("--sign-aware/--no-sign-aware",), None, True,
+         "multiply negative logits by R instead of dividing them (default: yes)"),
+    Flag("dry_multiplier", _DRY, ("--dry-multiplier",), "A", 0.0,
+         "strength, logits; 0 is off, 0.8 is usual; LZ stays on unless --lz-penalty\xa00"),
+    Flag("dry_base", _DRY, ("--dry-base",), "B", 1.75, "factor for each further token of a repetition"),
+    Flag("dry_allowed_length", _DRY, ("--dry-allowed-length",), "N", 2,
+         "shortest repetition whose continuation is penalised, tokens"),
+    Flag("dry_penalty_last_n", _DRY, ("--dry-penalty-last-n",), "N", -1,
+         "tokens it looks back at, up to 131072; 0 is off, -1\xa0is\xa0131072"),
+    Flag("dry_breakers", _DRY, ("--dry-sequence-breaker",), "TEXT", None,
+         "no repetition crosses a token that contains TEXT; repeatable; none is no breakers (default: line break, "
+         "colon, double quote, asterisk)"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PenaltyParts:
+    """What each penalty does to the logit of one token, and why: the part of a `TokenExplanation` that is theirs.
+
+    Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
+    this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
+    for which the token loses ``lz_change``. Repetition, frequency and presence: the token came ``count`` times within
+    ``penalty_window`` (0 where all three are off); together they divide its logit by ``count_factor`` (or multiply it,
+    as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would extend a repetition of ``dry_length``
+    tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
+    """
+
+    lz_length: int
+    lz_distance: int
+    lz_bits: float
+    lz_change: float
+    count: int
+    count_factor: float
+    count_change: float
+    dry_length: int
+    dry_distance: int
+    dry_change: float
+
+
+def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
+    if not parts.count or (parts.count_factor == 1 and parts.count_change == 0 and not exempt):
+        return ""
+    changes = [f"factor {parts.count_factor:.4g}"] if parts.count_factor != 1 else []
+    changes += [f"{parts.count_change:+.3f}"] if parts.count_change else []
+    changes += ["exempt"] if exempt else []
+    return f"occurred {'once' if parts.count == 1 else f'{parts.count} times'} ({', '.join(changes)})"
+
+
+def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
+    tokens = "1 token" if parts.lz_length == 1 else f"{parts.lz_length} tokens"
+    match = f"match of {tokens}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
+    return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
+
+
+def _reason_of_dry(parts: PenaltyParts, exempt: bool) -> str:
+    match = f"repetition of {parts.dry_length} tokens, {parts.dry_distance} back"
+    return f"DRY {parts.dry_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.dry_length else ""
+
+
+# What an explanation says of each penalty, in the order in which a step applies them; "" where there is nothing to say.
+REASONS: tuple[Callable[[PenaltyParts, bool], str], ...] = (_reason_of_counts, _reason_of_lz, _reason_of_dry)
+
+
 class CallSettings(TypedDict, total=False):
     """Keywords of `PenaltySettings` that calls of llama-cpp-python do not have themselves."""
 
@@ -352,56 +458,6 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
             stacklevel=3,
         )
     return made
-
-
-def _number(name: str, value: object, low: float, high: float) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{name} must be a number, got {value!r}")
-    if isinstance(value, float | np.floating) and not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    number = value if isinstance(value, int) else float(value)  # an int may be too large for a float
-    if not low <= number <= high:
-        only_low = number < low and high == _FLOAT_MAX and low > -high
-        bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.2g}"
-        raise ValueError(f"{name} must be {bounds}, got {value!r}")
-    return float(number)
-
-
-def _token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
-    if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
-        raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {tokens!r}")
-    ids = list(tokens)
-    for token in ids:
-        if isinstance(token, str):
-            raise ArgumentTypeError(
-                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{token!r}]) gives those of a string"
-            )
-    return tuple(sorted({integer(name, token, 0, INT32_MAX) for token in ids}))
-
-
-def _logit_bias(table: object) -> tuple[tuple[int, float], ...]:
-    """Return sorted pairs of token id and bias, so that equal tables compare equal and can be hashed."""
-    if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
-        raise ArgumentTypeError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
-    pairs: dict[int, float] = {}
-    for pair in table.items() if isinstance(table, Mapping) else table:
-        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ArgumentTypeError(f"logit_bias must be pairs of a token id and a number, got {pair!r}")
-        token, value = pair
-        if isinstance(token, str):
-            raise ArgumentTypeError(
-                f"logit_bias takes token ids, got {token!r}: llm.tokenize() gives those of a string"
-            )
-        token = integer("logit_bias", token, 0, INT32_MAX)
-        if token in pairs:
-            raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
-        if isinstance(value, float | np.floating) and not math.isfinite(value):
-            if value != -math.inf:
-                raise ValueError(f"logit_bias must be finite, or -inf to forbid the token, got {value!r}")
-            pairs[token] = -math.inf
-        else:
-            pairs[token] = _number("logit_bias", value, -_FLOAT_MAX, _FLOAT_MAX)
-    return tuple(sorted(pairs.items()))
 
 
 def _detection(value: object) -> RepetitionDetection | None:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,8 +48,27 @@ def test_a_sampler_loads_numpy_and_nothing_heavier() -> None:
     assert "numpy" in packages
     assert not packages & {"click", "llama_cpp", "torch", "transformers", "scipy", "cffi", "pycparser", "ctypeslib"}
     inside = {name for name in loaded if name.startswith("lzsampler.")}
-    core = ("_check", "_ffi", "_ffi.lib", "errors", "params", "sampler")
+    core = ("_check", "_ffi", "_ffi.lib", "_values", "errors", "params", "sampler")
     assert inside == {f"lzsampler.{name}" for name in core}
+
+
+def test_help_loads_no_numpy() -> None:
+    loaded = modules_after("import lzsampler.cli.generate, lzsampler.cli.audit, lzsampler.cli.main")
+    assert "lzsampler.params" in loaded
+    assert "numpy" not in loaded
+
+
+def test_every_penalty_of_c_is_in_the_list() -> None:
+    """A file that is not named there would compile, and do nothing."""
+    listed = re.findall(r"#define LZS_PENALTIES\(X\) (.*)", (ROOT / "c/penalty/penalty.h").read_text(encoding="utf-8"))
+    defined = [
+        name
+        for path in sorted((ROOT / "c/penalty").glob("*.c"))
+        for name in re.findall(
+            r"^const lzs_penalty lzs_penalty_(\w+) = ", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    assert sorted(re.findall(r"X\((\w+)\)", listed[0])) == sorted(defined)
 
 
 def test_exports_are_pinned() -> None:

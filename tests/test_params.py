@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 
 from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
+from lzsampler import params as params_module
+from lzsampler._ffi import ffi
+from lzsampler.explanation import TokenExplanation
 from lzsampler.params import (
     PENALTIES,
     PENALTY_FIELDS,
     SAMPLING_FIELDS,
     Penalty,
+    PenaltyParts,
     PenaltySettings,
     changed,
     from_json,
@@ -200,6 +204,24 @@ def test_the_table_has_every_field_of_a_penalty() -> None:
     assert {*owned, *shared} == set(PENALTY_FIELDS)
     types, keywords = get_type_hints(Params), get_type_hints(PenaltySettings)
     assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in ("exempt", "dry_breakers")}
+
+
+def test_every_field_of_a_penalty_has_a_flag() -> None:
+    """The command line lists logit_bias with sampling, and has flags of its own for loops."""
+    flags = [flag.field for flag in params_module.FLAGS]
+    assert len(flags) == len(set(flags))
+    assert set(flags) == set(PENALTY_FIELDS) - {"logit_bias", "repetition_detection"}
+    starts = {"lz_penalty": 0.15, "penalty_window": -1}  # the others start from the defaults of Params
+    for flag in params_module.FLAGS:
+        assert flag.default in (None, starts.get(flag.field, getattr(Params(), flag.field)))
+
+
+def test_an_explanation_has_every_part_that_c_tells() -> None:
+    told = {name.replace("_repeat", "_factor") for name in dir(ffi.new("lzs_explanation *"))}
+    ours = {field.name.replace("_change", "_bias") for field in dataclasses.fields(TokenExplanation)}
+    assert told - {"repeat", "bias"} == ours - {"text"}
+    changes = [field.name for field in dataclasses.fields(PenaltyParts) if field.name.endswith("_change")]
+    assert changes == ["lz_change", "count_change", "dry_change"]
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty.name)

@@ -180,11 +180,11 @@ LZS_API const char *lzs_strerror(int status);
  * lzs_params_init, which knows the size of their own header. */
 LZS_API void lzs_params_init_size(lzs_params *params, size_t size);
 
-/* The name of the first field that is out of range for this vocabulary, or NULL when all is well ("n_vocab" when the size of
+/* The name of a field that is out of range for this vocabulary, or NULL when all is well ("n_vocab" when the size of
  * the vocabulary itself is). */
 LZS_API const char *lzs_params_invalid(const lzs_params *params, int32_t n_vocab);
 
-/* The name of the first [fixed] number in which two valid settings differ, or NULL. Lists are not compared. */
+/* The name of a [fixed] number in which two valid settings differ, or NULL. Lists are not compared. */
 LZS_API const char *lzs_params_fixed(const lzs_params *a, const lzs_params *b);
 
 /* The seed of sequence number `sequence` among several that share a user's seed. Sequences with one seed would draw with

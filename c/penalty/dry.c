@@ -7,16 +7,34 @@
  */
 #include "dry.h"
 
+#include "../plan/params.h"
+#include "../state/state.h"
 #include "penalty.h"
 
-lzs_status lzs_dry_reserve(lzs_dry *dry, const lzs_history *h, size_t n) {
-    if (!h->dry.window) return LZS_OK;
-    size_t most = n < (size_t)h->dry.window ? n : (size_t)h->dry.window;
-    return lzs_token_table_reserve(&dry->longest, most < (size_t)h->n_vocab ? most : (size_t)h->n_vocab);
+static void set_defaults(lzs_params *p) {
+    p->dry_base = 1.75f;
+    p->dry_allowed_length = 2;
+    p->dry_penalty_last_n = -1;
 }
 
-void lzs_dry_match_all(lzs_dry *dry, const lzs_history *h, const lzs_params *params) {
-    lzs_token_table_clear(&dry->longest);
+static const char *invalid(const lzs_params *p, int32_t n_vocab) {
+    if (!lzs_within(p->dry_multiplier, 0.0f, FLT_MAX)) return "dry_multiplier";
+    if (!lzs_within(p->dry_base, 1.0f, FLT_MAX)) return "dry_base";
+    if (p->dry_allowed_length < 0 || p->dry_allowed_length > UINT16_MAX) return "dry_allowed_length";
+    if (p->dry_penalty_last_n < -1 || p->dry_penalty_last_n > LZS_MAX_WINDOW) return "dry_penalty_last_n";
+    return lzs_tokens_valid(p->dry_breakers, p->n_dry_breakers, n_vocab) ? NULL : "dry_breakers";
+}
+
+static const char *fixed(const lzs_params *a, const lzs_params *b) {
+    if (!lzs_dry_window(a) != !lzs_dry_window(b)) return "dry_multiplier";
+    return lzs_dry_window(a) != lzs_dry_window(b) ? "dry_penalty_last_n" : NULL;
+}
+
+static size_t most(const lzs_params *p) {
+    return (size_t)lzs_dry_window(p);
+}
+
+void lzs_dry_match_all(lzs_token_table *longest, const lzs_history *h, const lzs_params *params) {
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, seen = -1, seen_length = 0;
     if (h->unbroken < (size_t)least) return;
     lzs_match_walk walk = {.reach = lzs_history_dry_reach(h), .least = (uint16_t)least};
@@ -30,7 +48,7 @@ void lzs_dry_match_all(lzs_dry *dry, const lzs_history *h, const lzs_params *par
             int32_t token = h->tokens[h->n - (size_t)distance];
             bool known = token == seen && length <= seen_length; /* most matches of a loop are of one token */
             if (!known && length >= least && !lzs_history_is_breaker(h, token)) {
-                lzs_token_entry *entry = &dry->longest.entries[lzs_token_table_take(&dry->longest, token)];
+                lzs_token_entry *entry = &longest->entries[lzs_token_table_take(longest, token)];
                 if (length > entry->count) entry->count = length;
                 seen = token;
                 seen_length = entry->count;
@@ -62,3 +80,28 @@ int32_t lzs_dry_explain(const lzs_history *h, const lzs_params *params, int32_t 
     }
     return longest;
 }
+
+static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
+    if (!h->dry.window) return;
+    lzs_dry_match_all(&e->found, h, params);
+    for (uint32_t i = 0; i < e->found.n; i++) {
+        if (!e->found.entries[i].count) continue;
+        lzs_edit *edit = lzs_edit_of_found(e, h, &e->found.entries[i]);
+        edit->bias = lzs_finite(edit->bias - lzs_dry_penalty(params, e->found.entries[i].count));
+    }
+}
+
+static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    (void)log2_vocab;
+    e->dry_length = lzs_dry_explain(h, params, e->token, &e->dry_distance);
+    if (e->dry_length && !e->exempt) e->dry_bias = -lzs_dry_penalty(params, e->dry_length);
+}
+
+const lzs_penalty lzs_penalty_dry = {
+    .set_defaults = set_defaults,
+    .invalid = invalid,
+    .fixed = fixed,
+    .most = most,
+    .fold = fold,
+    .explain = explain,
+};

@@ -4,15 +4,9 @@
 
 #include "../state/history.h"
 
-typedef struct lzs_dry {
-    lzs_token_table longest; /* tokens that would extend a repetition; `count` is the longest one's length */
-} lzs_dry;
-
-/* Makes room for all tokens that a history of n tokens can have in DRY's window. */
-lzs_status lzs_dry_reserve(lzs_dry *dry, const lzs_history *h, size_t n);
-
-/* Finds the tokens that would extend a repetition of dry_allowed_length tokens or more. */
-void lzs_dry_match_all(lzs_dry *dry, const lzs_history *h, const lzs_params *params);
+/* Finds the tokens that would extend a repetition of dry_allowed_length tokens or more. The `count` of their entries, which
+ * was 0, becomes the length of the longest one. */
+void lzs_dry_match_all(lzs_token_table *longest, const lzs_history *h, const lzs_params *params);
 
 /* The length of the longest repetition that a token would extend and its distance, found anew by a walk through the
  * window; 0 where there is none of dry_allowed_length tokens. */

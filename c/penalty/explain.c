@@ -6,12 +6,6 @@
 #include "../state/sorted_tokens.h"
 #include "penalty.h"
 
-/* Occurrences in the window of the penalties that count. */
-static int32_t count_of(const lzs_history *h, int32_t token) {
-    int32_t at = h->count_window ? lzs_token_table_find(&h->table, token) : -1;
-    return at < 0 ? 0 : h->table.entries[at].count;
-}
-
 static float bias_of_user(const lzs_params *p, int32_t token) {
     size_t at = lzs_find_token(p->logit_bias, p->n_logit_bias, sizeof *p->logit_bias, token);
     return at < p->n_logit_bias ? p->logit_bias[at].bias : 0.0f;
@@ -19,26 +13,13 @@ static float bias_of_user(const lzs_params *p, int32_t token) {
 
 lzs_explanation lzs_explain_edit(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token,
                                  const lzs_edit *edit) {
-    lzs_explanation e = {.token = token, .repeat = 1.0f, .count_repeat = 1.0f};
+    lzs_explanation e = {.token = token, .repeat = 1.0f};
     if (edit) {
         e.repeat = edit->repeat;
         e.bias = edit->bias;
     }
     e.exempt = lzs_find_token(p->exempt, p->n_exempt, sizeof token, token) < p->n_exempt;
-    lzs_lz_reason lz = lzs_lz_explain(h, p, log2_vocab, token);
-    e.lz_length = lz.length;
-    e.lz_distance = lz.distance;
-    e.lz_bits = lz.bits;
-    e.count = count_of(h, token);
-    e.dry_length = lzs_dry_explain(h, p, token, &e.dry_distance);
     e.logit_bias = bias_of_user(p, token);
-    if (e.exempt) return e;
-    e.lz_bias = lz.bias;
-    if (e.dry_length) e.dry_bias = -lzs_dry_penalty(p, e.dry_length);
-    if (e.count) {
-        lzs_edit counted = lzs_counted_edit(p, token, e.count);
-        e.count_repeat = counted.repeat;
-        e.count_bias = counted.bias;
-    }
+    for (const lzs_penalty *const *row = lzs_penalties; *row; row++) (*row)->explain(&e, h, p, log2_vocab);
     return e;
 }

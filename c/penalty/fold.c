@@ -1,7 +1,7 @@
 /* fold.c - the penalties of a history, folded into one edit a token.
  *
- * The factors of repetition, frequency and presence multiply, then their biases add, then LZ's, then DRY's; exempt tokens
- * lose all of that; the user's logit_bias is added last.
+ * The factors of repetition, frequency and presence multiply, then their biases add, then LZ's, then those of the others
+ * in the order of LZS_PENALTIES; exempt tokens lose all of that; the user's logit_bias is added last.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +9,15 @@
 #include "../state/sorted_tokens.h"
 #include "penalty.h"
 
+#define ADDRESS(name) &lzs_penalty_##name,
+const lzs_penalty *const lzs_penalties[] = {LZS_PENALTIES(ADDRESS) NULL};
+
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h) {
-    *e = (lzs_edit_list){0};
+    *e = (lzs_edit_list){.table_capacity = UINT32_MAX};
+    for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
+        if ((*row)->most) e->most_found += (*row)->most(params);
+    }
+    if (e->most_found > (size_t)h->n_vocab) e->most_found = (size_t)h->n_vocab;
     if (params->n_logit_bias) {
         e->biased = malloc(params->n_logit_bias * sizeof *e->biased);
         if (!e->biased) return LZS_ENOMEM;
@@ -20,28 +27,40 @@ lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float 
 }
 
 lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n) {
+    size_t most = n < e->most_found ? n : e->most_found;
+    if (h->table.capacity == e->table_capacity && most <= e->found.capacity) return LZS_OK;
+    e->table_capacity = UINT32_MAX; /* until there is room everywhere */
     lzs_status status = lzs_lz_reserve(&e->lz, h->table.capacity);
-    if (status == LZS_OK) status = lzs_dry_reserve(&e->dry, h, n);
+    if (status == LZS_OK && most) status = lzs_token_table_reserve(&e->found, most);
     if (status != LZS_OK) return status;
-    size_t capacity = (size_t)h->table.capacity + e->dry.longest.capacity + params->n_logit_bias;
-    if (capacity <= e->capacity) return LZS_OK;
-    lzs_edit *edits = realloc(e->edits, capacity * sizeof *edits);
-    if (!edits) return LZS_ENOMEM;
-    e->edits = edits;
-    e->capacity = capacity;
+    size_t capacity = (size_t)h->table.capacity + e->found.capacity + params->n_logit_bias;
+    if (capacity > e->capacity) {
+        lzs_edit *edits = realloc(e->edits, capacity * sizeof *edits);
+        if (!edits) return LZS_ENOMEM;
+        e->edits = edits;
+        e->capacity = capacity;
+    }
+    e->table_capacity = h->table.capacity;
     return LZS_OK;
+}
+
+void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab) {
+    e->valid = false;
+    for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
+        if ((*row)->settings_changed) (*row)->settings_changed(e, before, params, log2_vocab);
+    }
 }
 
 void lzs_edit_list_free(lzs_edit_list *e) {
     free(e->edits);
     free(e->biased);
     lzs_lz_free(&e->lz);
-    lzs_token_table_free(&e->dry.longest);
+    lzs_token_table_free(&e->found);
 }
 
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
     return e->capacity * sizeof *e->edits + params->n_logit_bias * sizeof *e->biased + lzs_lz_memory(&e->lz) +
-           lzs_token_table_memory(&e->dry.longest);
+           lzs_token_table_memory(&e->found);
 }
 
 /* One edit for each entry of the token table. */
@@ -68,17 +87,13 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     e->n = n;
 }
 
-static void add_dry(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
-    lzs_token_table *longest = &e->dry.longest;
-    for (uint32_t i = 0; i < longest->n; i++) {
-        lzs_token_entry *entry = &longest->entries[i];
-        int32_t at = lzs_token_table_find(&h->table, entry->token);
-        if (at < 0) {
-            at = (int32_t)e->n;
-            e->edits[e->n++] = (lzs_edit){entry->token, 1.0f, 0.0f};
-        }
-        e->edits[at].bias = lzs_finite(e->edits[at].bias - lzs_dry_penalty(params, entry->count));
-        entry->last = at; /* where add_logit_bias finds it */
+/* The penalties that find their tokens themselves. */
+static void fold_others(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
+    lzs_token_table_clear(&e->found);
+    for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
+        if (!(*row)->fold) continue;
+        for (uint32_t i = 0; i < e->found.n; i++) e->found.entries[i].count = 0;
+        (*row)->fold(e, h, params);
     }
 }
 
@@ -87,8 +102,8 @@ static void add_logit_bias(lzs_edit_list *e, const lzs_history *h, const lzs_par
         int32_t token = params->logit_bias[i].token, at = lzs_token_table_find(&h->table, token);
         float bias = params->logit_bias[i].bias;
         if (at < 0) {
-            int32_t entry = lzs_token_table_find(&e->dry.longest, token);
-            if (entry >= 0) at = e->dry.longest.entries[entry].last;
+            int32_t entry = lzs_token_table_find(&e->found, token);
+            if (entry >= 0) at = e->found.entries[entry].last;
         }
         if (at < 0) {
             at = (int32_t)e->n;
@@ -102,8 +117,8 @@ static void add_logit_bias(lzs_edit_list *e, const lzs_history *h, const lzs_par
 const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token) {
     int32_t at = lzs_token_table_find(&h->table, token);
     if (at >= 0) return &e->edits[at];
-    at = lzs_token_table_find(&e->dry.longest, token);
-    if (at >= 0) return &e->edits[e->dry.longest.entries[at].last];
+    at = lzs_token_table_find(&e->found, token);
+    if (at >= 0) return &e->edits[e->found.entries[at].last];
     size_t place = lzs_find_token(params->logit_bias, params->n_logit_bias, sizeof *params->logit_bias, token);
     return place < params->n_logit_bias ? &e->edits[e->biased[place]] : NULL;
 }
@@ -113,10 +128,7 @@ void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params
     e->valid = true;
     if (h->lz.window) lzs_lz_match_all(&e->lz, h, params, log2_vocab);
     fold_windows(e, h, params);
-    if (h->dry.window) {
-        lzs_dry_match_all(&e->dry, h, params);
-        add_dry(e, h, params);
-    }
+    if (e->most_found) fold_others(e, h, params);
     for (size_t i = 0; params->n_exempt && i < e->n; i++) {
         int32_t token = e->edits[i].token;
         bool exempt = lzs_find_token(params->exempt, params->n_exempt, sizeof token, token) < params->n_exempt;

@@ -11,6 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../plan/params.h"
+#include "penalty.h"
+
+static void set_defaults(lzs_params *p) {
+    p->lz_window = 512;
+    p->lz_buffer = 32;
+    p->lz_formula = LZS_LZ_RATE;
+}
+
+static const char *invalid(const lzs_params *p, int32_t n_vocab) {
+    (void)n_vocab;
+    if (!lzs_within(p->lz_penalty, 0.0f, FLT_MAX)) return "lz_penalty";
+    if (p->lz_window < 2 || p->lz_window > LZS_MAX_WINDOW) return "lz_window";
+    if (p->lz_buffer < 1 || p->lz_buffer > LZS_MAX_BUFFER || p->lz_buffer >= p->lz_window) return "lz_buffer";
+    return lzs_choice(p->lz_formula, LZS_LZ_CODELENGTH) ? NULL : "lz_formula";
+}
+
+static const char *fixed(const lzs_params *a, const lzs_params *b) {
+    if ((a->lz_penalty > 0.0f) != (b->lz_penalty > 0.0f)) return "lz_penalty";
+    if (a->lz_window != b->lz_window) return "lz_window";
+    return a->lz_buffer != b->lz_buffer ? "lz_buffer" : NULL;
+}
+
 static float bits_of_cost(const lzs_params *p, float cost, float log2_vocab) {
     if (cost > log2_vocab) cost = log2_vocab;
     if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
@@ -167,3 +190,24 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     reason.bias = bias_of_cost(p, cost, log2_vocab);
     return reason;
 }
+
+static void settings_changed(lzs_edit_list *e, const lzs_params *before, const lzs_params *p, float log2_vocab) {
+    bool priced_anew = p->lz_penalty != before->lz_penalty || p->lz_formula != before->lz_formula;
+    if (priced_anew) lzs_lz_set_prices(&e->lz, p, log2_vocab);
+}
+
+static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    lzs_lz_reason reason = lzs_lz_explain(h, params, log2_vocab, e->token);
+    e->lz_length = reason.length;
+    e->lz_distance = reason.distance;
+    e->lz_bits = reason.bits;
+    if (!e->exempt) e->lz_bias = reason.bias;
+}
+
+const lzs_penalty lzs_penalty_lz = {
+    .set_defaults = set_defaults,
+    .invalid = invalid,
+    .fixed = fixed,
+    .settings_changed = settings_changed,
+    .explain = explain,
+};

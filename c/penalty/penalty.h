@@ -2,8 +2,38 @@
 #ifndef LZS_PENALTY_H
 #define LZS_PENALTY_H
 
-#include "dry.h"
 #include "lz.h"
+
+typedef struct lzs_edit_list lzs_edit_list;
+
+/* What the library has to know of a penalty. The functions get whole settings; those marked with a star may be NULL. */
+typedef struct lzs_penalty {
+    /* Sets those of its fields whose default is not 0. */
+    void (*set_defaults)(lzs_params *params);
+    /* The name of one of its fields that is out of range, or NULL. */
+    const char *(*invalid)(const lzs_params *params, int32_t n_vocab);
+    /* The name of one of its [fixed] numbers in which two settings differ, or NULL. */
+    const char *(*fixed)(const lzs_params *a, const lzs_params *b);
+    /* (*) The most tokens that it finds in one step, which are tokens of the history; 0 when it is off. */
+    size_t (*most)(const lzs_params *params);
+    /* (*) Finds its tokens, none when it is off, and adds to their edits: see `found` of lzs_edit_list. Counts and LZ have
+     * none: lzs_edit_list_make folds them in one pass over the history's table. */
+    void (*fold)(lzs_edit_list *e, const lzs_history *h, const lzs_params *params);
+    /* (*) After a change of settings. */
+    void (*settings_changed)(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
+    /* Fills in its fields of the explanation of e->token; its changes are 0 where e->exempt is set. */
+    void (*explain)(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
+} lzs_penalty;
+
+/* All penalties, in the order in which their settings are checked and those with a `fold` are folded. A new one is a file of
+ * its own and a name here: X(NAME) stands for its lzs_penalty_NAME. */
+#define LZS_PENALTIES(X) X(lz) X(counts) X(dry)
+
+#define LZS_DECLARE_PENALTY(name) extern const lzs_penalty lzs_penalty_##name;
+LZS_PENALTIES(LZS_DECLARE_PENALTY)
+
+/* Their addresses, and NULL at the end. */
+extern const lzs_penalty *const lzs_penalties[];
 
 /* b^n for n >= 0 by squaring: the same products in the same order everywhere. */
 static inline float lzs_power(float b, int32_t n) {
@@ -19,18 +49,34 @@ lzs_edit lzs_counted_edit(const lzs_params *params, int32_t token, int32_t count
 
 /* The edits of a history, and the room to make them. Edit i belongs to entry i of the token table; edits of tokens that
  * are not in the table follow. */
-typedef struct lzs_edit_list {
+struct lzs_edit_list {
     lzs_edit *edits; /* (n of capacity) */
     size_t n, capacity;
     int32_t *biased; /* (n_logit_bias) the edit of each token that has a logit_bias */
     bool valid; /* they are those of the history as it is */
     lzs_lz lz;
-    lzs_dry dry;
-} lzs_edit_list;
+    /* The tokens that a `fold` has found (lzs_token_table_take). `count` is for the penalty at work, which begins with 0 in
+     * all entries; `last` is the token's edit, -1 where it has none yet: every token gets one, by lzs_edit_of_found. */
+    lzs_token_table found;
+    size_t most_found;       /* entries that `found` may need */
+    uint32_t table_capacity; /* that of the history's table when room was made last; UINT32_MAX when there was none */
+};
+
+/* The edit of a token of e->found, which is a new one where it had none. */
+static inline lzs_edit *lzs_edit_of_found(lzs_edit_list *e, const lzs_history *h, lzs_token_entry *entry) {
+    if (entry->last < 0) entry->last = lzs_token_table_find(&h->table, entry->token);
+    if (entry->last < 0) {
+        entry->last = (int32_t)e->n;
+        e->edits[e->n++] = (lzs_edit){entry->token, 1.0f, 0.0f};
+    }
+    return &e->edits[entry->last];
+}
 
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h);
 /* Makes room for the edits of a history that has come to n tokens. */
 lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n);
+/* After a change of settings. */
+void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
 void lzs_edit_list_free(lzs_edit_list *e);
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params);
 void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab);

@@ -2,6 +2,7 @@
 #ifndef LZS_PARAMS_H
 #define LZS_PARAMS_H
 
+#include <float.h>
 #include <stdbool.h>
 
 #include "../include/lzsampler.h"
@@ -9,5 +10,19 @@
 /* Copies settings of any size that this library knows into a whole struct, the rest being defaults. Returns false for
  * another size. */
 bool lzs_params_whole(const lzs_params *given, lzs_params *whole);
+
+/* As lzs_params_invalid, for the temperature, the truncation and the pick alone. */
+const char *lzs_sampling_invalid(const lzs_params *params);
+
+/* Whether a list is one of tokens. */
+bool lzs_tokens_valid(const int32_t *list, size_t n, int32_t n_vocab);
+
+static inline bool lzs_within(float x, float low, float high) {
+    return x >= low && x <= high; /* false for NaN */
+}
+
+static inline bool lzs_choice(int32_t x, int32_t last) {
+    return x >= 0 && x <= last;
+}
 
 #endif

@@ -42,20 +42,20 @@ void lzs_plan_settings(lzs_plan *plan, int32_t n_vocab, const lzs_params *params
 }
 
 const char *lzs_plan_invalid(const lzs_plan *plan) {
-    lzs_params params;
-    lzs_params_init(&params);
-    params.sign_aware = plan->sign_aware;
-    params.temperature = plan->temperature;
-    params.temperature_last = plan->temperature_last;
-    params.top_k = plan->top_k;
-    params.top_p = plan->top_p;
-    params.min_p = plan->min_p;
-    params.ties = plan->ties;
-    params.pick = plan->pick;
+    lzs_params params = {
+        .temperature = plan->temperature,
+        .temperature_last = plan->temperature_last,
+        .top_k = plan->top_k,
+        .top_p = plan->top_p,
+        .min_p = plan->min_p,
+        .ties = plan->ties,
+        .pick = plan->pick,
+    };
     if (plan->n_vocab < 1 || plan->n_vocab > LZS_MAX_VOCAB) return "n_vocab";
     if (!(plan->uniform >= 0.0 && plan->uniform < 1.0)) return "uniform";
     if (plan->n_edits > (size_t)plan->n_vocab || (plan->n_edits && !plan->edits)) return "edits";
-    return lzs_params_invalid(&params, plan->n_vocab);
+    if (!lzs_choice(plan->sign_aware, 1)) return "sign_aware";
+    return lzs_sampling_invalid(&params);
 }
 
 size_t lzs_plan_size(const lzs_plan *plan) {

@@ -89,8 +89,8 @@ static void check_dry(void) {
     size_t n;
     lzs_edits(f.samplers[0], &n);
     for (int32_t t = 0; t < f.n_vocab; t++) {
-        int32_t at = lzs_token_table_find(&s->edits.dry.longest, t);
-        CHECK((at < 0 ? 0 : s->edits.dry.longest.entries[at].count) == lengths[t]);
+        int32_t at = lzs_token_table_find(&s->edits.found, t);
+        CHECK((at < 0 ? 0 : s->edits.found.entries[at].count) == lengths[t]);
     }
 }
 

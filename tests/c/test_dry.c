@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "penalty/dry.h"
 #include "penalty/penalty.h"
 #include "sampler.h"
 

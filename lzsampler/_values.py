@@ -1,0 +1,107 @@
+"""Checks of single values and small tables. numpy is loaded for a value that needs it, and not before.
+
+The help of the command line comes from `params`, and would otherwise take as long again as it does.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from .errors import ArgumentTypeError
+
+INT32_MAX = 2**31 - 1
+FLOAT_MAX = float.fromhex("0x1.fffffep127")  # of a float32
+FLOAT_MIN = float.fromhex("0x1p-126")  # the least normal one
+
+
+def boolean(name: str, value: object) -> bool:
+    """Return ``value`` as a bool (numpy's too); a TypeError that is a ValueError, too, otherwise."""
+    if isinstance(value, bool):
+        return value
+    import numpy as np
+
+    if not isinstance(value, np.bool_):
+        raise ArgumentTypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def integer(name: str, value: object, low: int, high: int, high_is: str = "") -> int:
+    """Return ``value`` as an int of low..high (numpy integers too); TypeError or ValueError otherwise.
+
+    ``high_is``: what the upper bound is, for the message, beginning with a comma.
+    """
+    if type(value) is int and low <= value <= high:
+        return value
+    import numpy as np
+
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
+    if not low <= int(value) <= high:
+        raise ValueError(f"{name} must be from {low} to {high}{high_is}, got {value!r}")
+    return int(value)
+
+
+def number(name: str, value: object, low: float, high: float) -> float:
+    """Return ``value`` as a float of low..high (numpy's numbers too); TypeError or ValueError otherwise."""
+    if type(value) is float and low <= value <= high:
+        return value
+    import numpy as np
+
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{name} must be a number, got {value!r}")
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    given = value if isinstance(value, int) else float(value)  # an int may be too large for a float
+    if not low <= given <= high:
+        only_low = given < low and high == FLOAT_MAX and low > -high
+        bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.2g}"
+        raise ValueError(f"{name} must be {bounds}, got {value!r}")
+    return float(given)
+
+
+def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
+    """Return token ids in order, each once. ``hint``: the function that has them of a string, for the message."""
+    if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
+        raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {tokens!r}")
+    ids = list(tokens)
+    for token in ids:
+        if isinstance(token, str):
+            raise ArgumentTypeError(
+                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{token!r}]) gives those of a string"
+            )
+    return tuple(sorted({integer(name, token, 0, INT32_MAX) for token in ids}))
+
+
+def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
+    """Return sorted pairs of token id and bias, so that equal tables compare equal and can be hashed."""
+    import numpy as np
+
+    if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
+        raise ArgumentTypeError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
+    pairs: dict[int, float] = {}
+    for pair in table.items() if isinstance(table, Mapping) else table:
+        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ArgumentTypeError(f"logit_bias must be pairs of a token id and a number, got {pair!r}")
+        token, value = pair
+        if isinstance(token, str):
+            raise ArgumentTypeError(
+                f"logit_bias takes token ids, got {token!r}: llm.tokenize() gives those of a string"
+            )
+        token = integer("logit_bias", token, 0, INT32_MAX)
+        if token in pairs:
+            raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
+        if isinstance(value, float | np.floating) and not math.isfinite(value):
+            if value != -math.inf:
+                raise ValueError(f"logit_bias must be finite, or -inf to forbid the token, got {value!r}")
+            pairs[token] = -math.inf
+        else:
+            pairs[token] = number("logit_bias", value, -FLOAT_MAX, FLOAT_MAX)
+    return tuple(sorted(pairs.items()))
+
+
+def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """Return the TypeError for a keyword that a function does not have, with the name that may have been meant."""
+    from difflib import get_close_matches  # needed when a call fails, and only then
+
+    close = get_close_matches(name, known, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
