@@ -70,11 +70,15 @@ class Params:
     of its own, by `sequence_seed` or ``secrets.randbits(64)``.
 
     - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's. ``lz_window``
-      (lookback, tokens, 2..131072), ``lz_buffer`` (longest suffix compared, tokens, 1..4096, below the window; None is
-      32, or one less than the window where that is smaller), ``lz_formula``: "rate" and "distance" (the authors' code
-      of March and July 2025), "codelength" (the paper's Eq. 14 with its algebra corrected). The first ``lz_buffer``
-      tokens of a history have no LZ penalty at all: with the defaults, and ``history="generated"``, it begins at the
-      33rd new token. arXiv 2504.20131; docs/penalties.md.
+      (lookback, tokens, 2..131072), ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
+      "codelength" (the paper's Eq. 14 with its algebra corrected). ``lz_min_match``: the shortest match that is priced,
+      tokens, the new one included, 1..``lz_buffer`` + 1; 1 is the paper's rule, which prices every token of the window.
+      ``lz_buffer``: the longest suffix compared, tokens, 1..4096, below the window; None is 32, or 4096 with an
+      ``lz_min_match`` above 1, or one less than the window where that is smaller. ``lz_breakers``: token ids that end a
+      match, unless it covers its own distance, as in a loop; `lzsampler.llama.lz_breaker_ids` returns those that
+      lzsampler uses by default, and they need an ``lz_min_match`` above 1. With the paper's rule the first
+      ``lz_buffer`` tokens of a history have no LZ penalty at all: with ``history="generated"`` it begins at the 33rd
+      new token. arXiv 2504.20131; docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
       "subtractive" subtracts (p, p * count, p). None is off by either method; so is 0 for the last two, and for
@@ -109,6 +113,8 @@ class Params:
     lz_window: int = 512
     lz_buffer: int | None = None
     lz_formula: Formula = "rate"
+    lz_min_match: int = 1
+    lz_breakers: tuple[int, ...] = ()
     repetition_penalty: float | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
@@ -141,11 +147,19 @@ class Params:
 
         normal("lz_penalty", number("lz_penalty", self.lz_penalty, 0.0, FLOAT_MAX))
         normal("lz_window", integer("lz_window", self.lz_window, 2, MAX_WINDOW))
-        usual = min(LZ_BUFFER, self.lz_window - 1)
+        normal("lz_min_match", integer("lz_min_match", self.lz_min_match, 1, MAX_BUFFER))
+        usual = usual_buffer(self.lz_window, self.lz_min_match)
         buffer = integer("lz_buffer", usual if self.lz_buffer is None else self.lz_buffer, 1, MAX_BUFFER)
         normal("lz_buffer", buffer)
         if buffer >= self.lz_window:
             raise ValueError(f"lz_buffer must be below lz_window ({self.lz_window}), got {self.lz_buffer}")
+        if self.lz_min_match > buffer + 1:
+            raise ValueError(
+                f"lz_min_match must be at most lz_buffer ({buffer}) and the new token, got {self.lz_min_match}"
+            )
+        normal("lz_breakers", token_ids("lz_breakers", self.lz_breakers, hint="lz_breaker_ids"))
+        if self.lz_breakers and self.lz_min_match == 1:
+            raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
                 raise ValueError(f"{field} must be one of {', '.join(names)}, got {getattr(self, field)!r}")
@@ -177,6 +191,11 @@ class Params:
         for field in ("sign_aware", "temperature_last"):
             boolean(field, getattr(self, field))
         normal("repetition_detection", _detection(self.repetition_detection))
+
+
+def usual_buffer(window: int, min_match: int) -> int:
+    """Return the ``lz_buffer`` that None stands for."""
+    return min(LZ_BUFFER if min_match == 1 else MAX_BUFFER, window - 1)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -232,7 +251,7 @@ def _counted(params: Params) -> int:
 PENALTIES = (
     Penalty(
         "lz",
-        ("lz_penalty", "lz_window", "lz_buffer", "lz_formula"),
+        ("lz_penalty", "lz_window", "lz_buffer", "lz_formula", "lz_min_match"),
         reach=lambda params: params.lz_window,
     ),
     Penalty(
@@ -382,6 +401,7 @@ class CallSettings(TypedDict, total=False):
     lz_window: int
     lz_buffer: int | None
     lz_formula: Formula
+    lz_min_match: int
     repetition_penalty: float | None
     penalty_window: int
     history: History
@@ -410,13 +430,11 @@ class PenaltySettings(CallSettings, total=False):
 def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
-    Unlike `dataclasses.replace`, it fits to a new ``lz_window`` an ``lz_buffer`` that is not among the changes.
+    Unlike `dataclasses.replace`, it fits to a new ``lz_window`` or ``lz_min_match`` an ``lz_buffer`` that is not among
+    the changes.
     """
-    if (
-        "lz_window" in changes
-        and "lz_buffer" not in changes
-        and params.lz_buffer == min(LZ_BUFFER, params.lz_window - 1)
-    ):
+    usual = params.lz_buffer == usual_buffer(params.lz_window, params.lz_min_match)
+    if usual and "lz_buffer" not in changes and not {"lz_window", "lz_min_match"}.isdisjoint(changes):
         changes = {**changes, "lz_buffer": None}
     for penalty in PENALTIES:
         if penalty.method in changes and penalty.strength not in changes and not penalty.is_on(params):
@@ -481,6 +499,8 @@ def fixed_difference(before: Params, after: Params) -> str | None:
     for field in _FIXED:
         if getattr(before, field) != getattr(after, field):
             return f"{field} cannot change"
+    if (before.lz_min_match == 1) != (after.lz_min_match == 1):
+        return "lz_min_match cannot change from or to 1"
     for penalty in PENALTIES:
         if penalty.method is None and penalty.is_on(before) != penalty.is_on(after):
             return f"{penalty.strength} cannot be switched on or off"
@@ -491,7 +511,7 @@ def fixed_difference(before: Params, after: Params) -> str | None:
 
 _FIXED = (
     "lz_window", "lz_buffer", "penalty_window", "history", "exempt", "repetition_detection", "pick", "logit_bias",
-    "dry_penalty_last_n", "dry_breakers",
+    "dry_penalty_last_n", "dry_breakers", "lz_breakers",
 )  # fmt: skip
 
 
@@ -539,5 +559,10 @@ def c_params(params: Params) -> tuple[Any, Any]:
     return p, arrays
 
 
-_ARRAYS = {"exempt": "int32_t[]", "dry_breakers": "int32_t[]", "logit_bias": "lzs_logit_bias[]"}
+_ARRAYS = {
+    "exempt": "int32_t[]",
+    "lz_breakers": "int32_t[]",
+    "dry_breakers": "int32_t[]",
+    "logit_bias": "lzs_logit_bias[]",
+}
 _NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, "repetition_detection")]

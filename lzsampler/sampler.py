@@ -161,8 +161,8 @@ class Sampler:
 
         All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
         others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
-        ``exempt``, ``repetition_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n`` and ``dry_breakers``.
-        The strengths of LZ and of DRY can change, but neither penalty can be switched on or off; the same holds for
+        ``exempt``, ``repetition_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``, ``lz_breakers``,
+        ``dry_breakers``, and whether ``lz_min_match`` is 1. The strengths of LZ and of DRY can change, but neither penalty can be switched on or off; the same holds for
         repetition, frequency and presence taken together. ValueError, with nothing changed, names the field.
         """
         if not isinstance(params, Params):
@@ -337,6 +337,7 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
     biased: Any = params.logit_bias
     for field, tokens in (
         ("exempt", params.exempt),
+        ("lz_breakers", params.lz_breakers),
         ("dry_breakers", params.dry_breakers),
         ("logit_bias", [token for token, _ in biased[-1:]]),
     ):

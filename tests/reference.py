@@ -38,8 +38,15 @@ class Match(NamedTuple):
     distance: int
 
 
-def lz_matches(history: Tokens, window: int, buffer: int) -> dict[int, list[Match]]:
-    """Return every match of every token of the window that has a whole buffer before it, the furthest first."""
+def lz_matches(
+    history: Tokens, window: int, buffer: int, min_match: int = 1, breakers: Collection[int] = ()
+) -> dict[int, list[Match]]:
+    """Return every match of every token of the window that has a whole buffer before it, the furthest first.
+
+    With a ``min_match`` above 1 those of that many tokens or more, wherever in the window: see `long_matches`.
+    """
+    if min_match > 1:
+        return long_matches([int(t) for t in history], window, buffer, min_match, breakers)
     h = np.asarray(history, np.int64)[-window:]
     w = len(h)
     if w <= buffer:
@@ -57,9 +64,33 @@ def lz_matches(history: Tokens, window: int, buffer: int) -> dict[int, list[Matc
     return matches
 
 
-def lz_costs(history: Tokens, window: int, buffer: int, formula: str) -> dict[int, float]:
+def long_matches(
+    h: Sequence[int], window: int, buffer: int, min_match: int, breakers: Collection[int]
+) -> dict[int, list[Match]]:
+    """Return the matches of ``min_match`` tokens or more, the furthest first.
+
+    The tokens before the match are the last ones of the history, at most ``buffer`` of them, which may lie before the
+    window. They end behind the last breaker, unless they cover the distance of the match.
+    """
+    matches: dict[int, list[Match]] = {}
+    for i in range(max(0, len(h) - window), len(h)):
+        distance = len(h) - i
+        same = 0
+        while same < min(buffer, i) and h[i - 1 - same] == h[-1 - same]:
+            same += 1
+        if same < distance:
+            broken = [k for k in range(same) if h[-1 - k] in breakers]
+            same = min([same, *broken])
+        if same + 1 >= min_match:
+            matches.setdefault(h[i], []).append(Match(same + 1, distance))
+    return matches
+
+
+def lz_costs(
+    history: Tokens, window: int, buffer: int, formula: str, min_match: int = 1, breakers: Collection[int] = ()
+) -> dict[int, float]:
     """Return cost(t) in bits, not clamped, of each token of the window (docs/penalties.md)."""
-    matches = lz_matches(history, window, buffer)
+    matches = lz_matches(history, window, buffer, min_match, breakers)
     if formula == "rate":
         return {t: min((math.log2(m.distance + 1) + math.log2(m.length)) / m.length for m in ms)
                 for t, ms in matches.items()}  # fmt: skip
@@ -78,11 +109,19 @@ def lz_costs(history: Tokens, window: int, buffer: int, formula: str) -> dict[in
     return costs
 
 
-def lz_bits(history: Tokens, n_vocab: int, window: int, buffer: int, formula: str) -> dict[int, float]:
+def lz_bits(
+    history: Tokens,
+    n_vocab: int,
+    window: int,
+    buffer: int,
+    formula: str,
+    min_match: int = 1,
+    breakers: Collection[int] = (),
+) -> dict[int, float]:
     """Return bits(t) = log2 V - clamp(cost) of each token of the window, zeros too."""
     v = math.log2(n_vocab)
     bits = {}
-    for token, cost in lz_costs(history, window, buffer, formula).items():
+    for token, cost in lz_costs(history, window, buffer, formula, min_match, breakers).items():
         low = -math.inf if formula == "codelength" else 0.0
         bits[token] = v - min(max(cost, low), v)
     return bits
@@ -205,7 +244,8 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
                 bias -= p.presence_penalty
             out[t] = Edit(min(max(repeat, FLOAT_TINY), FLOAT_MAX), _finite(bias))
     if p.lz_penalty:
-        for t, bits in lz_bits(tokens, n_vocab, p.lz_window, p.lz_buffer, p.lz_formula).items():
+        priced = lz_bits(tokens, n_vocab, p.lz_window, p.lz_buffer, p.lz_formula, p.lz_min_match, set(p.lz_breakers))
+        for t, bits in priced.items():
             if bits:
                 before = out.get(t, Edit(1.0, 0.0))
                 out[t] = Edit(before.repeat, _finite(before.bias - p.lz_penalty * bits))

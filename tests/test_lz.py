@@ -151,6 +151,62 @@ def test_a_sampler_equals_lz_bits_at_every_token(
             assert sampler_bits(sampler) == core_bits(history[:n], n_vocab, window, buffer, formula)
 
 
+# ---- matches that must have a length ----
+
+
+@settings(derandomize=True, max_examples=400, deadline=None)
+@given(cases(), st.sampled_from(FORMULAS), st.integers(2, 9), st.sets(st.integers(0, 3), max_size=2), st.data())
+@example(([0, 1, 2, 0, 1, 2, 0, 1], 64, 512, 8), "rate", 3, {1}, None)
+def test_long_matches_equal_the_twin(
+    case: tuple[list[int], int, int, int], formula: Formula, min_match: int, breakers: set[int], data: Any
+) -> None:
+    history, n_vocab, window, buffer = case
+    min_match = min(min_match, buffer + 1)
+    breakers = {token for token in breakers if token < n_vocab}
+    params = Params(
+        lz_penalty=1.0,
+        lz_window=window,
+        lz_buffer=buffer,
+        lz_formula=formula,
+        lz_min_match=min_match,
+        lz_breakers=tuple(breakers),
+    )
+    sampler = Sampler(n_vocab, params)
+    checked = {len(history)} | (data.draw(st.sets(st.integers(1, max(1, len(history))), max_size=5)) if data else set())
+    for n, token in enumerate(history, 1):
+        sampler.accept(token)
+        if n in checked:
+            expected = lz_bits(history[:n], n_vocab, window, buffer, formula, min_match, breakers)
+            assert_bits(sampler_bits(sampler), expected)
+    back = data.draw(st.integers(0, len(history))) if data else len(history) // 2
+    sampler.rewind(back)
+    left = history[: len(history) - back]
+    assert_bits(sampler_bits(sampler), lz_bits(left, n_vocab, window, buffer, formula, min_match, breakers))
+
+
+def test_a_match_across_a_breaker_counts_where_it_covers_its_distance() -> None:
+    params = Params(lz_penalty=1.0, lz_min_match=3, lz_breakers=(9,))
+    sampler = Sampler(64, params)
+    for token in (
+        1,
+        9,
+        2,
+        5,
+        6,
+        7,
+        8,
+        1,
+        9,
+        2,
+    ):  # "1 9 2" stood before, then 5, but its end is not a copy of all between
+        sampler.accept(token)
+    assert sampler_bits(sampler) == {}
+    sampler = Sampler(64, params)
+    for token in (1, 9, 2, 1, 9, 2):  # now it is, so the next copy begins with 1
+        sampler.accept(token)
+    assert sampler_bits(sampler).keys() == {1}
+
+
 # ---- the largest window and buffer ----
 
 

@@ -261,13 +261,29 @@ def test_a_large_bias_stays_finite(value: float) -> None:
 # ---- against the twin ----
 
 
+def lz_matches_priced() -> st.SearchStrategy[dict[str, Any]]:
+    """The paper's rule, or longer matches with breakers."""
+    return st.just({}) | st.fixed_dictionaries(
+        {
+            "lz_min_match": st.sampled_from([2, 2, 3, 4]),
+            "lz_breakers": st.lists(st.integers(0, 6), max_size=3).map(tuple),
+        }
+    )
+
+
 def penalty_params() -> st.SearchStrategy[Params]:
     def values(off: float) -> st.SearchStrategy[float]:
         return st.just(off) | st.sampled_from([0.5, 1.1, 1.25, 2.0])
 
+    def made(priced: dict[str, Any], lz_buffer: int, **others: Any) -> Params:
+        if priced.get("lz_min_match", 1) > lz_buffer + 1:
+            priced = {**priced, "lz_min_match": 2}
+        return Params(**priced, lz_buffer=lz_buffer, **others)
+
     methods = st.sampled_from(["multiplicative", "subtractive"])
     return st.builds(
-        Params,
+        made,
+        priced=lz_matches_priced(),
         lz_penalty=st.sampled_from([0.0, 0.15, 1.0]),
         lz_window=st.sampled_from([4, 16, 512]),
         lz_buffer=st.sampled_from([1, 2, 3]),

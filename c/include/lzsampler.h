@@ -128,6 +128,11 @@ typedef struct lzs_params {
     int32_t dry_penalty_last_n; /* [fixed] lookback, tokens, 1..LZS_MAX_WINDOW; 0 is off, -1 is LZS_MAX_WINDOW */
     const int32_t *dry_breakers; /* [fixed] tokens that end every match; copied; may be NULL when n_dry_breakers is 0 */
     size_t n_dry_breakers;
+    int32_t lz_min_match; /* shortest match that LZ prices, tokens, the new one included, 1..lz_buffer + 1; 1 is the paper's rule.
+                           * Above 1 the whole window is searched, from its first token on. [fixed: whether it is 1] */
+    const int32_t *lz_breakers; /* [fixed] tokens that end a match of LZ, unless it covers its own distance, as in a loop; copied;
+                                 * may be NULL when n_lz_breakers is 0, as it is where lz_min_match is 1 */
+    size_t n_lz_breakers;
 } lzs_params;
 
 /* What all penalties together do to one token's logit: x -> (x > 0 ? x / repeat : x * repeat) + bias. A finite logit
@@ -255,7 +260,7 @@ LZS_API lzs_status lzs_sampler_params(const lzs_sampler *sampler, lzs_params *pa
 
 /* New settings from the next step on, the seed included: to change one of them, begin with lzs_sampler_params. LZS_EINVAL,
  * with nothing changed, when they are out of range or differ in a [fixed] number (lzs_params_fixed says in which); exempt,
- * logit_bias and dry_breakers are not looked at and stay as they are. */
+ * logit_bias, dry_breakers and lz_breakers are not looked at and stay as they are. */
 LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
 
 /* A new seed for the draws to come, which a rewind does not take back. Samplers that were cloned from one prefix need one

@@ -36,7 +36,7 @@ static size_t most(const lzs_params *p) {
 
 void lzs_dry_match_all(lzs_token_table *longest, const lzs_history *h, const lzs_params *params) {
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, seen = -1, seen_length = 0;
-    if (h->unbroken < (size_t)least) return;
+    if (h->dry_breakers.unbroken < (size_t)least) return;
     lzs_match_walk walk = {.reach = lzs_history_dry_reach(h), .least = (uint16_t)least};
     while (lzs_match_walk_on(&walk, &h->dry, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
@@ -44,10 +44,10 @@ void lzs_dry_match_all(lzs_token_table *longest, const lzs_history *h, const lzs
             int32_t inside = h->dry.window + 1 - distance; /* the repetition lies in the window as a whole */
             bool whole = length >= inside;
             if (whole) length = inside;
-            if ((size_t)length > h->unbroken) length = (int32_t)h->unbroken;
+            if ((size_t)length > h->dry_breakers.unbroken) length = (int32_t)h->dry_breakers.unbroken;
             int32_t token = h->tokens[h->n - (size_t)distance];
             bool known = token == seen && length <= seen_length; /* most matches of a loop are of one token */
-            if (!known && length >= least && !lzs_history_is_breaker(h, token)) {
+            if (!known && length >= least && !lzs_is_breaker(&h->dry_breakers, token)) {
                 lzs_token_entry *entry = &longest->entries[lzs_token_table_take(longest, token)];
                 if (length > entry->count) entry->count = length;
                 seen = token;
@@ -67,12 +67,12 @@ float lzs_dry_penalty(const lzs_params *params, int32_t length) {
 int32_t lzs_dry_explain(const lzs_history *h, const lzs_params *params, int32_t token, int32_t *distance) {
     int32_t least = params->dry_allowed_length > 1 ? params->dry_allowed_length : 1, longest = 0;
     *distance = 0;
-    if (!h->dry.window || lzs_history_is_breaker(h, token)) return 0;
+    if (!h->dry.window || lzs_is_breaker(&h->dry_breakers, token)) return 0;
     for (int32_t d = 1; d <= lzs_history_dry_reach(h); d++) {
         if (h->tokens[h->n - (size_t)d] != token) continue;
         int32_t length = lzs_match_length(&h->dry, d), inside = h->dry.window + 1 - d;
         if (length > inside) length = inside;
-        if ((size_t)length > h->unbroken) length = (int32_t)h->unbroken;
+        if ((size_t)length > h->dry_breakers.unbroken) length = (int32_t)h->dry_breakers.unbroken;
         if (length >= least && length > longest) {
             longest = length;
             *distance = d;
@@ -81,7 +81,8 @@ int32_t lzs_dry_explain(const lzs_history *h, const lzs_params *params, int32_t 
     return longest;
 }
 
-static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
+static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    (void)log2_vocab;
     if (!h->dry.window) return;
     lzs_dry_match_all(&e->found, h, params);
     for (uint32_t i = 0; i < e->found.n; i++) {

@@ -22,7 +22,7 @@ lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float 
         e->biased = malloc(params->n_logit_bias * sizeof *e->biased);
         if (!e->biased) return LZS_ENOMEM;
     }
-    lzs_status status = lzs_lz_init(&e->lz, params, log2_vocab, h->lz.window);
+    lzs_status status = lzs_lz_init(&e->lz, params, log2_vocab, h->by_nearest ? h->lz.window : 0);
     return status == LZS_OK ? lzs_edit_list_reserve(e, params, h, 0) : status;
 }
 
@@ -30,8 +30,9 @@ lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, con
     size_t most = n < e->most_found ? n : e->most_found;
     if (h->table.capacity == e->table_capacity && most <= e->found.capacity) return LZS_OK;
     e->table_capacity = UINT32_MAX; /* until there is room everywhere */
-    lzs_status status = lzs_lz_reserve(&e->lz, h->table.capacity);
-    if (status == LZS_OK && most) status = lzs_token_table_reserve(&e->found, most);
+    lzs_status status = most ? lzs_token_table_reserve(&e->found, most) : LZS_OK;
+    size_t tokens_of_lz = h->by_nearest ? h->table.capacity : h->lz.window ? e->found.capacity : 0;
+    if (status == LZS_OK) status = lzs_lz_reserve(&e->lz, tokens_of_lz);
     if (status != LZS_OK) return status;
     size_t capacity = (size_t)h->table.capacity + e->found.capacity + params->n_logit_bias;
     if (capacity > e->capacity) {
@@ -88,12 +89,12 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
 }
 
 /* The penalties that find their tokens themselves. */
-static void fold_others(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
+static void fold_others(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     lzs_token_table_clear(&e->found);
     for (const lzs_penalty *const *row = lzs_penalties; *row; row++) {
         if (!(*row)->fold) continue;
         for (uint32_t i = 0; i < e->found.n; i++) e->found.entries[i].count = 0;
-        (*row)->fold(e, h, params);
+        (*row)->fold(e, h, params, log2_vocab);
     }
 }
 
@@ -126,9 +127,9 @@ const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h,
 void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     if (e->valid) return;
     e->valid = true;
-    if (h->lz.window) lzs_lz_match_all(&e->lz, h, params, log2_vocab);
+    if (h->by_nearest) lzs_lz_match_all(&e->lz, h, params, log2_vocab, NULL);
     fold_windows(e, h, params);
-    if (e->most_found) fold_others(e, h, params);
+    if (e->most_found) fold_others(e, h, params, log2_vocab);
     for (size_t i = 0; params->n_exempt && i < e->n; i++) {
         int32_t token = e->edits[i].token;
         bool exempt = lzs_find_token(params->exempt, params->n_exempt, sizeof token, token) < params->n_exempt;

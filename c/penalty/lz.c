@@ -5,9 +5,13 @@
  * before it, its distance D is 1 for the last token. At one distance a longer match never costs more, since
  * (c + log2 L) / L <= c for c = log2(D + 1) >= 1. So the best match of a token that only has matches of length 1 is its
  * nearest occurrence, which the token table knows; the index is searched for longer matches alone.
+ *
+ * With lz_min_match above 1 only matches of that many tokens count. Then most steps find nothing, no token has to be known by
+ * its nearest occurrence, and LZ finds its tokens itself, as DRY does.
  */
 #include "lz.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,20 +22,33 @@ static void set_defaults(lzs_params *p) {
     p->lz_window = 512;
     p->lz_buffer = 32;
     p->lz_formula = LZS_LZ_RATE;
+    p->lz_min_match = 1;
 }
 
 static const char *invalid(const lzs_params *p, int32_t n_vocab) {
-    (void)n_vocab;
     if (!lzs_within(p->lz_penalty, 0.0f, FLT_MAX)) return "lz_penalty";
     if (p->lz_window < 2 || p->lz_window > LZS_MAX_WINDOW) return "lz_window";
     if (p->lz_buffer < 1 || p->lz_buffer > LZS_MAX_BUFFER || p->lz_buffer >= p->lz_window) return "lz_buffer";
-    return lzs_choice(p->lz_formula, LZS_LZ_CODELENGTH) ? NULL : "lz_formula";
+    if (!lzs_choice(p->lz_formula, LZS_LZ_CODELENGTH)) return "lz_formula";
+    if (p->lz_min_match < 1 || p->lz_min_match > p->lz_buffer + 1) return "lz_min_match";
+    bool breakers = lzs_tokens_valid(p->lz_breakers, p->n_lz_breakers, n_vocab) && (p->lz_min_match > 1 || !p->n_lz_breakers);
+    return breakers ? NULL : "lz_breakers";
 }
 
 static const char *fixed(const lzs_params *a, const lzs_params *b) {
     if ((a->lz_penalty > 0.0f) != (b->lz_penalty > 0.0f)) return "lz_penalty";
     if (a->lz_window != b->lz_window) return "lz_window";
-    return a->lz_buffer != b->lz_buffer ? "lz_buffer" : NULL;
+    if (a->lz_buffer != b->lz_buffer) return "lz_buffer";
+    return (a->lz_min_match == 1) != (b->lz_min_match == 1) ? "lz_min_match" : NULL;
+}
+
+/* Whether LZ finds its tokens itself. */
+static bool finds(const lzs_params *p) {
+    return p->lz_penalty > 0.0f && p->lz_min_match > 1;
+}
+
+static size_t most(const lzs_params *p) {
+    return finds(p) ? (size_t)p->lz_window : 0;
 }
 
 static float bits_of_cost(const lzs_params *p, float cost, float log2_vocab) {
@@ -61,7 +78,7 @@ void lzs_lz_set_prices(lzs_lz *lz, const lzs_params *params, float log2_vocab) {
 }
 
 lzs_status lzs_lz_reserve(lzs_lz *lz, size_t capacity) {
-    if (!lz->reach || capacity <= lz->capacity) return LZS_OK;
+    if (capacity <= lz->capacity) return LZS_OK;
     lzs_lz_match *matches = realloc(lz->matches, capacity * sizeof *matches);
     if (!matches) return LZS_ENOMEM;
     lz->matches = matches;
@@ -80,8 +97,8 @@ void lzs_lz_free(lzs_lz *lz) {
 }
 
 size_t lzs_lz_memory(const lzs_lz *lz) {
-    if (!lz->reach) return 0;
-    return lz->capacity * (sizeof *lz->matches + sizeof *lz->matched) + ((size_t)lz->reach + 1) * sizeof *lz->bias_at;
+    size_t prices = lz->reach ? (size_t)lz->reach + 1 : 0;
+    return lz->capacity * (sizeof *lz->matches + sizeof *lz->matched) + prices * sizeof *lz->bias_at;
 }
 
 /* A stamp that no match has. */
@@ -91,24 +108,33 @@ static void new_stamp(lzs_lz *lz) {
     lz->stamp = 1;
 }
 
-/* The best match of each token that extends a match of length 1 or more. The walk goes from near to far, so a token whose
- * match has the greatest length there is will not find a better one; when that holds for all tokens in reach, as in a
- * text of one repeated pattern, it ends. */
-static void find_matches(lzs_lz *lz, const lzs_history *h, bool rate) {
-    lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};
+/* What a token's matches are compared with before the first of them is found. */
+static lzs_lz_match no_match(const lzs_lz *lz, const lzs_history *h, int32_t distance, int32_t at, bool rate, bool found) {
+    if (found) return (lzs_lz_match){lz->stamp, 0, 0, distance, FLT_MAX};
+    int32_t nearest = (int32_t)h->n - h->table.entries[at].last;
+    return (lzs_lz_match){lz->stamp, 1, nearest, nearest, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
+}
+
+/* The best match of each token. The walk goes from near to far, so a token whose match has the greatest length there is will
+ * not find a better one; when that holds for all tokens in reach, as in a text of one repeated pattern, it ends. */
+static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, lzs_token_table *found) {
+    bool rate = p->lz_formula == LZS_LZ_RATE;
+    int32_t least = found ? p->lz_min_match : 2;
+    lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = (uint16_t)(least - 1)};
     size_t n_final = 0;
     int32_t final_token = -1; /* the last one that was found to be final: runs of it need no look at the table */
     lz->n_matched = 0;
     new_stamp(lz);
-    while (n_final < h->n_in_reach && lzs_match_walk_on(&walk, &h->lz, h->kernels)) {
+    while ((found || n_final < h->n_in_reach) && lzs_match_walk_on(&walk, &h->lz, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], token = h->tokens[h->n - (size_t)distance];
             if (token == final_token) continue;
-            int32_t length = lzs_match_length(&h->lz, distance) + 1, at = lzs_token_table_find(&h->table, token);
+            int32_t suffix = lzs_match_length(&h->lz, distance), length = lzs_history_lz_suffix(h, suffix, distance) + 1;
+            if (length < least) continue;
+            int32_t at = found ? lzs_token_table_take(found, token) : lzs_token_table_find(&h->table, token);
             lzs_lz_match *m = &lz->matches[at];
             if (m->stamp != lz->stamp) {
-                int32_t nearest = (int32_t)h->n - h->table.entries[at].last;
-                *m = (lzs_lz_match){lz->stamp, 1, nearest, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
+                *m = no_match(lz, h, distance, at, rate, found);
                 lz->matched[lz->n_matched++] = at;
             }
             if (length <= m->length) continue; /* in every formula a match that is further away and not longer costs at least as much */
@@ -126,7 +152,7 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, bool rate) {
     }
 }
 
-static void price_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, float log2_vocab) {
+static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab) {
     int32_t longest = 0, at = 0; /* for codelength: the longest match of the buffer (l) and its nearest distance (d) */
     for (uint32_t i = 0; i < lz->n_matched; i++) {
         const lzs_lz_match *m = &lz->matches[lz->matched[i]];
@@ -144,32 +170,41 @@ static void price_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p,
             float after = (float)m->length * (float)m->distance, before = (float)longest * (float)at;
             cost = lzs_log2(after / before) - 1.0f;
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
-            cost = lzs_log2((float)((int32_t)h->n - h->table.entries[lz->matched[i]].last));
+            cost = lzs_log2((float)m->nearest);
         }
         m->value = bias_of_cost(p, cost, log2_vocab);
     }
 }
 
-void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab) {
-    find_matches(lz, h, params->lz_formula == LZS_LZ_RATE);
-    price_matches(lz, h, params, log2_vocab);
+void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab, lzs_token_table *found) {
+    find_matches(lz, h, params, found);
+    price_matches(lz, params, log2_vocab);
+}
+
+static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
+    if (!finds(params)) return;
+    lzs_lz_match_all(&e->lz, h, params, log2_vocab, &e->found);
+    for (uint32_t i = 0; i < e->lz.n_matched; i++) {
+        lzs_edit *edit = lzs_edit_of_found(e, h, &e->found.entries[e->lz.matched[i]]);
+        edit->bias = lzs_finite(edit->bias + e->lz.matches[e->lz.matched[i]].value);
+    }
 }
 
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
-    lzs_lz_reason reason = {0};
-    int32_t longest = 0, at = 0, nearest = 0; /* of all tokens: the longest common suffix, and where it is; of this one */
+    lzs_lz_reason reason = {0}, nearest = {0};
+    int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
     float cheapest = 0.0f;
     for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
-        int32_t suffix = lzs_match_length(&h->lz, d);
+        int32_t suffix = lzs_history_lz_suffix(h, lzs_match_length(&h->lz, d), d), length = suffix + 1;
+        if (length < p->lz_min_match) continue;
         if (suffix > longest) {
             longest = suffix;
             at = d;
         }
         if (h->tokens[h->n - (size_t)d] != token) continue;
-        int32_t length = suffix + 1;
         float cost = (lzs_log2((float)(d + 1)) + lzs_log2((float)length)) / (float)length;
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
-        if (!nearest) nearest = d;
+        if (!nearest.length) nearest = (lzs_lz_reason){.length = p->lz_min_match == 1 ? 1 : length, .distance = d};
         if (reason.length && !better) continue;
         reason.length = length;
         reason.distance = d;
@@ -177,10 +212,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     }
     if (!reason.length) return reason;
     bool joint = p->lz_formula == LZS_LZ_CODELENGTH && longest && reason.length == longest + 1;
-    if (p->lz_formula == LZS_LZ_CODELENGTH && !joint) { /* priced by its nearest occurrence */
-        reason.length = 1;
-        reason.distance = nearest;
-    }
+    if (p->lz_formula == LZS_LZ_CODELENGTH && !joint) reason = nearest;
     float cost = p->lz_formula == LZS_LZ_RATE ? cheapest : lzs_log2((float)reason.distance);
     if (joint) {
         float after = (float)reason.length * (float)reason.distance, before = (float)longest * (float)at;
@@ -208,6 +240,8 @@ const lzs_penalty lzs_penalty_lz = {
     .set_defaults = set_defaults,
     .invalid = invalid,
     .fixed = fixed,
+    .most = most,
+    .fold = fold,
     .settings_changed = settings_changed,
     .explain = explain,
 };

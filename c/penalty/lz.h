@@ -4,20 +4,23 @@
 
 #include "../state/history.h"
 
-/* The best match of a table entry, where that is longer than 1. */
+/* The best match of a token. */
 typedef struct lzs_lz_match {
     uint32_t stamp;   /* equal to that of lzs_lz where the rest belongs to the present history */
-    int32_t length;   /* of the longest match (L, at least 2) */
+    int32_t length;   /* of the longest match (L) */
     int32_t distance; /* of the nearest of the longest */
+    int32_t nearest;  /* the least distance of a match that is priced */
     float value;      /* the least cost in bits (`rate`), then the bias */
 } lzs_lz_match;
 
+/* Matches belong to entries of the history's token table where matches of length 1 are priced (history.h: by_nearest), and there
+ * only those longer than 1 are looked for; else to entries of the table `found` of lzs_edit_list. */
 typedef struct lzs_lz {
-    int32_t reach;        /* distances 1 to this; 0 when LZ is off */
-    float *bias_at;       /* (reach + 1) the bias of a token whose best match has length 1, by its distance from 1 on */
+    int32_t reach;         /* distances 1 to this are priced by_nearest; 0 when they are not */
+    float *bias_at;        /* (reach + 1) the bias of a token whose best match has length 1, by its distance from 1 on */
     lzs_nearest_price nearest; /* how those were made */
-    lzs_lz_match *matches; /* (capacity) by index of the token table's entry */
-    int32_t *matched;      /* (n_matched of capacity) entries that have a match longer than 1 */
+    lzs_lz_match *matches; /* (capacity) by index of the entry */
+    int32_t *matched;      /* (n_matched of capacity) entries that have a match */
     uint32_t n_matched;
     size_t capacity;
     uint32_t stamp;
@@ -30,8 +33,9 @@ lzs_status lzs_lz_reserve(lzs_lz *lz, size_t capacity);
 void lzs_lz_free(lzs_lz *lz);
 size_t lzs_lz_memory(const lzs_lz *lz);
 
-/* Finds and prices the matches longer than 1; a token in reach that has none costs bias_at[its nearest distance]. */
-void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab);
+/* Finds and prices the matches longer than 1; a token in reach that has none costs bias_at[its nearest distance]. With `found`,
+ * finds and prices those of lz_min_match tokens or more, and takes their tokens into that table. */
+void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab, lzs_token_table *found);
 
 /* Why a token costs what it does: the match that sets its price, found anew by a walk through the window. */
 typedef struct lzs_lz_reason {

@@ -16,9 +16,9 @@ typedef struct lzs_penalty {
     const char *(*fixed)(const lzs_params *a, const lzs_params *b);
     /* (*) The most tokens that it finds in one step, which are tokens of the history; 0 when it is off. */
     size_t (*most)(const lzs_params *params);
-    /* (*) Finds its tokens, none when it is off, and adds to their edits: see `found` of lzs_edit_list. Counts and LZ have
-     * none: lzs_edit_list_make folds them in one pass over the history's table. */
-    void (*fold)(lzs_edit_list *e, const lzs_history *h, const lzs_params *params);
+    /* (*) Finds its tokens, none when it is off, and adds to their edits: see `found` of lzs_edit_list. Counts have none, and
+     * LZ's finds none where it is by_nearest: lzs_edit_list_make folds those in one pass over the history's table. */
+    void (*fold)(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
     /* (*) After a change of settings. */
     void (*settings_changed)(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
     /* Fills in its fields of the explanation of e->token; its changes are 0 where e->exempt is set. */

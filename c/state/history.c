@@ -12,39 +12,44 @@
 
 /* No more tokens than this are distinct in the windows, except that one may join before another leaves. */
 static size_t most_distinct(const lzs_history *h, size_t n) {
-    size_t window = h->count_window > (size_t)h->lz.window ? h->count_window : (size_t)h->lz.window;
+    size_t reach = h->by_nearest ? (size_t)h->lz.window : 0, window = h->count_window > reach ? h->count_window : reach;
     size_t most = window < n ? window + 1 : n;
     return most < (size_t)h->n_vocab ? most : (size_t)h->n_vocab;
 }
 
+static lzs_breakers breakers_of(lzs_token_list list, int32_t window) {
+    return (lzs_breakers){list.tokens, list.n, (size_t)window, 0, true};
+}
+
 lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, const lzs_kernels *kernels) {
+    int32_t left_out = shape->lz_by_nearest ? shape->lz_buffer : 0;
     *h = (lzs_history){.most = INT32_MAX,
                        .n_vocab = shape->n_vocab,
                        .kernels = kernels,
-                       .buffer = shape->lz_buffer,
-                       .unbroken_exact = true};
-    h->lz = (lzs_match_index){.window = shape->lz_window - shape->lz_buffer, .cap = shape->lz_buffer};
+                       .buffer = left_out,
+                       .by_nearest = shape->lz_by_nearest};
+    h->lz = (lzs_match_index){.window = shape->lz_window - left_out, .cap = shape->lz_buffer};
     h->dry = (lzs_match_index){.window = shape->dry_window ? shape->dry_window - 1 : 0, .cap = UINT16_MAX};
-    h->breakers = shape->breakers;
-    h->n_breakers = shape->n_breakers;
+    h->lz_breakers = breakers_of(shape->lz_breakers, shape->lz_buffer);
+    h->dry_breakers = breakers_of(shape->dry_breakers, h->dry.window);
     h->count_window = shape->count_window;
     /* What a window bounds is there from the start; what a whole history needs grows with it. */
     lzs_status status = lzs_match_index_reserve(&h->lz, (size_t)h->lz.window);
-    bool bounded = (h->lz.window || h->count_window) && h->count_window <= LZS_MAX_WINDOW;
+    bool bounded = (h->by_nearest || h->count_window) && h->count_window <= LZS_MAX_WINDOW;
     if (status == LZS_OK && bounded) status = lzs_token_table_reserve(&h->table, most_distinct(h, SIZE_MAX));
     return status;
 }
 
 /* Makes room for `capacity` tokens, with `previous` in the same block, and copies those of `from` into it. */
 static lzs_status set_room(lzs_history *h, size_t capacity, const lzs_history *from) {
-    size_t lists = h->lz.window ? 2 : 1;
+    size_t lists = h->by_nearest ? 2 : 1;
     int32_t *room = malloc((capacity ? capacity : 1) * lists * sizeof *room);
     if (!room) return LZS_ENOMEM;
     if (from->n) memcpy(room, from->tokens, from->n * sizeof *room);
-    if (from->n && h->lz.window) memcpy(room + capacity, from->previous, from->n * sizeof *room);
+    if (from->n && h->by_nearest) memcpy(room + capacity, from->previous, from->n * sizeof *room);
     free(h->tokens);
     h->tokens = room;
-    h->previous = h->lz.window ? room + capacity : NULL;
+    h->previous = h->by_nearest ? room + capacity : NULL;
     h->capacity = capacity;
     return LZS_OK;
 }
@@ -58,7 +63,7 @@ lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
         status = set_room(to, from->capacity, from);
     } else if (status == LZS_OK && from->n) {
         memcpy(to->tokens, from->tokens, from->n * sizeof *to->tokens);
-        if (to->lz.window) memcpy(to->previous, from->previous, from->n * sizeof *to->previous);
+        if (to->by_nearest) memcpy(to->previous, from->previous, from->n * sizeof *to->previous);
     }
     if (status != LZS_OK) {
         lzs_history_clear(to);
@@ -66,8 +71,10 @@ lzs_status lzs_history_copy(lzs_history *to, const lzs_history *from) {
     }
     to->n = from->n;
     to->n_in_reach = from->n_in_reach;
-    to->unbroken = from->unbroken;
-    to->unbroken_exact = from->unbroken_exact;
+    to->lz_breakers.unbroken = from->lz_breakers.unbroken;
+    to->lz_breakers.exact = from->lz_breakers.exact;
+    to->dry_breakers.unbroken = from->dry_breakers.unbroken;
+    to->dry_breakers.exact = from->dry_breakers.exact;
     return LZS_OK;
 }
 
@@ -79,15 +86,15 @@ void lzs_history_free(lzs_history *h) {
 }
 
 void lzs_history_clear(lzs_history *h) {
-    h->n = h->n_in_reach = h->unbroken = 0;
-    h->unbroken_exact = true;
+    h->n = h->n_in_reach = h->lz_breakers.unbroken = h->dry_breakers.unbroken = 0;
+    h->lz_breakers.exact = h->dry_breakers.exact = true;
     lzs_match_index_clear(&h->lz);
     lzs_match_index_clear(&h->dry);
     lzs_token_table_clear(&h->table);
 }
 
 size_t lzs_history_memory(const lzs_history *h) {
-    size_t bytes = h->capacity * sizeof *h->tokens * (h->lz.window ? 2 : 1) + lzs_token_table_memory(&h->table);
+    size_t bytes = h->capacity * sizeof *h->tokens * (h->by_nearest ? 2 : 1) + lzs_token_table_memory(&h->table);
     return bytes + lzs_match_index_memory(&h->lz) + lzs_match_index_memory(&h->dry);
 }
 
@@ -102,7 +109,7 @@ static lzs_status reserve(lzs_history *h, size_t n) {
         lzs_status status = lzs_match_index_reserve(&h->dry, h->n + n);
         if (status != LZS_OK) return status;
     }
-    if (!h->lz.window && !h->count_window) return LZS_OK;
+    if (!h->by_nearest && !h->count_window) return LZS_OK;
     /* one that joins may come before another leaves, and with it the table has n_vocab tokens at most */
     return lzs_token_table_reserve(&h->table, most_distinct(h, h->table.n + n));
 }
@@ -159,20 +166,26 @@ static void last_pop(lzs_history *h) {
 
 /* ---- breakers ---- */
 
-bool lzs_history_is_breaker(const lzs_history *h, int32_t token) {
-    return lzs_find_token(h->breakers, h->n_breakers, sizeof token, token) < h->n_breakers;
+bool lzs_is_breaker(const lzs_breakers *b, int32_t token) {
+    return lzs_find_token(b->tokens, b->n, sizeof token, token) < b->n;
+}
+
+static void push_breaker(lzs_breakers *b, int32_t token) {
+    bool breaks = lzs_is_breaker(b, token);
+    b->unbroken = breaks ? 0 : b->unbroken + 1;
+    b->exact |= breaks;
 }
 
 /* After a rewind of n tokens. The search for a breaker ends behind the window, where it no longer matters. */
-static void rewind_breakers(lzs_history *h, size_t n) {
-    if (h->unbroken_exact && n <= h->unbroken) {
-        h->unbroken -= n;
+static void rewind_breakers(lzs_breakers *b, const lzs_history *h, size_t n) {
+    if (b->exact && n <= b->unbroken) {
+        b->unbroken -= n;
         return;
     }
-    size_t most = h->n <= (size_t)h->dry.window + 1 ? h->n : (size_t)h->dry.window + 2;
-    h->unbroken = 0;
-    while (h->unbroken < most && !lzs_history_is_breaker(h, h->tokens[h->n - 1 - h->unbroken])) h->unbroken++;
-    h->unbroken_exact = h->unbroken < most || most == h->n;
+    size_t most = h->n <= b->window + 1 ? h->n : b->window + 2;
+    b->unbroken = 0;
+    while (b->unbroken < most && !lzs_is_breaker(b, h->tokens[h->n - 1 - b->unbroken])) b->unbroken++;
+    b->exact = b->unbroken < most || most == h->n;
 }
 
 /* ---- changes ---- */
@@ -187,13 +200,9 @@ lzs_status lzs_history_append(lzs_history *h, const int32_t *tokens, size_t n) {
             count_add(&h->table, tokens[i]);
             if (h->n > h->count_window) count_remove(&h->table, h->tokens[h->n - 1 - h->count_window]);
         }
-        if (h->lz.window) last_push(h);
-        if (h->dry.window && lzs_history_is_breaker(h, tokens[i])) {
-            h->unbroken = 0;
-            h->unbroken_exact = true;
-        } else if (h->dry.window) {
-            h->unbroken++;
-        }
+        if (h->by_nearest) last_push(h);
+        if (h->lz.window) push_breaker(&h->lz_breakers, tokens[i]);
+        if (h->dry.window) push_breaker(&h->dry_breakers, tokens[i]);
     }
     if (n <= FEW) {
         for (size_t length = h->n - n + 1; length <= h->n; length++) {
@@ -214,12 +223,15 @@ void lzs_history_rewind(lzs_history *h, size_t n) {
             count_remove(&h->table, h->tokens[h->n]);
             if (h->n >= h->count_window) count_add(&h->table, h->tokens[h->n - h->count_window]);
         }
-        if (h->lz.window) last_pop(h);
+        if (h->by_nearest) last_pop(h);
     }
     if (n == 0) return;
-    if (h->lz.window) lzs_match_index_rebuild(&h->lz, h->tokens, h->n);
+    if (h->lz.window) {
+        lzs_match_index_rebuild(&h->lz, h->tokens, h->n);
+        rewind_breakers(&h->lz_breakers, h, n);
+    }
     if (h->dry.window) {
         lzs_match_index_rebuild(&h->dry, h->tokens, h->n);
-        rewind_breakers(h, n);
+        rewind_breakers(&h->dry_breakers, h, n);
     }
 }

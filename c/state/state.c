@@ -19,10 +19,11 @@ lzs_status lzs_state_init(lzs_state *state, int32_t n_vocab, const lzs_params *p
     lzs_history_shape shape = {.n_vocab = n_vocab,
                                .lz_window = lz ? p->lz_window : 0,
                                .lz_buffer = lz ? p->lz_buffer : 0,
+                               .lz_by_nearest = lz && p->lz_min_match == 1,
                                .dry_window = lzs_dry_window(p),
                                .count_window = lzs_count_window(p),
-                               .breakers = p->dry_breakers,
-                               .n_breakers = p->n_dry_breakers};
+                               .lz_breakers = {p->lz_breakers, p->n_lz_breakers},
+                               .dry_breakers = {p->dry_breakers, p->n_dry_breakers}};
     *state = (lzs_state){0};
     lzs_masks_init(&state->masks, n_vocab);
     lzs_status status = lzs_history_init(&state->history, &shape, kernels);

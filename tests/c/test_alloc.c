@@ -12,6 +12,7 @@
 enum { N_VOCAB = 300 };
 
 static float logits[N_VOCAB];
+static bool finding; /* LZ prices matches of three tokens or more */
 
 static lzs_params everything_on(void) {
     static const int32_t exempt[] = {3, 1, 2};
@@ -21,6 +22,11 @@ static lzs_params everything_on(void) {
     p.lz_penalty = 0.15f;
     p.lz_window = 64;
     p.lz_buffer = 8;
+    if (finding) {
+        p.lz_min_match = 3;
+        p.lz_breakers = exempt;
+        p.n_lz_breakers = 2;
+    }
     p.repetition_penalty = 1.1f;
     p.frequency_penalty = 0.1f;
     p.history = LZS_HISTORY_ALL;
@@ -338,9 +344,7 @@ static void test_member_apply_never_allocates(void) {
     CHECK(n_live == 0);
 }
 
-int main(void) {
-    uint64_t state = 3;
-    for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
+static void test_all(void) {
     test_sample_never_allocates(LZS_PICK_RACE);
     test_sample_never_allocates(LZS_PICK_LLAMA_DIST);
     test_accept_is_amortised();
@@ -357,5 +361,13 @@ int main(void) {
     test_member_clone_failures(LZS_CHAIN_PENALTIES);
     test_member_clone_failures(LZS_CHAIN_SAMPLER);
     test_member_apply_never_allocates();
+}
+
+int main(void) {
+    uint64_t state = 3;
+    for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
+    test_all();
+    finding = true;
+    test_all();
     return 0;
 }

@@ -57,7 +57,7 @@ static void test_step(void) {
     lzs_sampler_free(b);
 }
 
-/* Settings in which every penalty is on in some of 48 cases and off in others. */
+/* Settings in which every penalty is on in some of 96 cases and off in others. */
 static lzs_params settings(int k) {
     static const int32_t exempt[] = {2, 3}, breakers[] = {5, 7};
     static const lzs_logit_bias bias[] = {{1, 2.5f}, {2, -1.0f}, {9, -INFINITY}};
@@ -69,6 +69,11 @@ static lzs_params settings(int k) {
     p.lz_formula = k % 3;
     p.lz_window = 40;
     p.lz_buffer = 1 + k % 7;
+    if (k & 16) {
+        p.lz_min_match = 2 + (k % 7 > 2);
+        p.lz_breakers = breakers;
+        p.n_lz_breakers = k % 3 == 0 ? 2 : 0;
+    }
     p.history = k % 2;
     if (k & 2) {
         p.repetition_penalty = 1.3f;
@@ -97,7 +102,7 @@ static void test_parts_add_up(void) {
     uint64_t seed = 11;
     int32_t n_lz = 0, n_count = 0, n_dry = 0, n_exempt = 0, tokens[N_VOCAB];
     for (int32_t i = 0; i < N_VOCAB; i++) tokens[i] = i;
-    for (int k = 0; k < 48; k++) {
+    for (int k = 0; k < 96; k++) {
         lzs_params p = settings(k);
         lzs_sampler *s = new_sampler(&p);
         uint32_t mask = 0xfffffbefu;

@@ -16,11 +16,14 @@ typedef struct config {
     size_t count_window;
     int32_t dry_window, n_vocab; /* a window of 1 switches DRY off: nothing comes before its last token */
     size_t n_breakers; /* tokens 0 to this - 1 are breakers */
+    bool finds; /* LZ prices no match of length 1 */
 } config;
 
 static lzs_history history_of(config c) {
     static const int32_t breakers[] = {0, 1, 2, 3};
-    lzs_history_shape shape = {c.n_vocab, c.window, c.buffer, c.dry_window, c.count_window, breakers, c.n_breakers};
+    lzs_token_list list = {breakers, c.n_breakers}, none = {NULL, 0};
+    bool by_nearest = c.window && !c.finds;
+    lzs_history_shape shape = {c.n_vocab, c.window, c.buffer, by_nearest, c.dry_window, c.count_window, c.finds ? list : none, list};
     lzs_history h;
     CHECK(lzs_history_init(&h, &shape, &lzs_kernels_scalar) == LZS_OK);
     return h;
@@ -35,20 +38,31 @@ static int32_t common_end(const model *m, size_t distance, int32_t cap) {
     return length;
 }
 
+static void check_breakers(const lzs_breakers *b, const model *m, bool on) {
+    size_t unbroken = 0;
+    while (unbroken < m->n && (size_t)m->tokens[m->n - 1 - unbroken] >= b->n) unbroken++;
+    if (!on) {
+        CHECK(b->unbroken == 0);
+    } else if (b->exact) {
+        CHECK(b->unbroken == unbroken);
+    } else { /* a rewind looked back no further than matters */
+        CHECK(b->unbroken > b->window && b->unbroken <= unbroken);
+    }
+}
+
 static void check_same(const lzs_history *h, const model *m, config c) {
     CHECK(h->n == m->n && h->n <= h->capacity);
     CHECK(m->n == 0 || memcmp(h->tokens, m->tokens, m->n * sizeof *m->tokens) == 0);
-    CHECK(h->lz.window == c.window - c.buffer && h->lz.room == h->lz.window);
+    int32_t left_out = c.finds ? 0 : c.buffer;
+    CHECK(h->lz.window == c.window - left_out && h->lz.room == h->lz.window);
     for (int32_t d = 1; d <= h->lz.window; d++) CHECK(lzs_match_length(&h->lz, d) == common_end(m, (size_t)d, c.buffer));
     for (int32_t d = 1; d <= h->dry.room; d++) CHECK(lzs_match_length(&h->dry, d) == common_end(m, (size_t)d, UINT16_MAX));
-    size_t unbroken = 0;
-    while (unbroken < m->n && (size_t)m->tokens[m->n - 1 - unbroken] >= c.n_breakers) unbroken++;
-    if (c.dry_window < 2) {
-        CHECK(h->unbroken == 0);
-    } else if (h->unbroken_exact) {
-        CHECK(h->unbroken == unbroken);
-    } else { /* a rewind looked back no further than matters */
-        CHECK(h->unbroken > (size_t)h->dry.window && h->unbroken <= unbroken);
+    check_breakers(&h->lz_breakers, m, c.window > 0);
+    check_breakers(&h->dry_breakers, m, c.dry_window > 1);
+    for (int32_t d = 1; c.finds && d <= h->lz.window; d++) { /* a suffix without breakers, or one that covers its distance */
+        int32_t suffix = common_end(m, (size_t)d, c.buffer), whole = 0;
+        while (whole < suffix && (size_t)m->tokens[m->n - 1 - (size_t)whole] >= c.n_breakers) whole++;
+        CHECK(lzs_history_lz_suffix(h, suffix, d) == (suffix >= d ? suffix : whole));
     }
     CHECK(c.dry_window < 2 || lzs_history_dry_reach(h) <= h->dry.room);
 
@@ -61,9 +75,9 @@ static void check_same(const lzs_history *h, const model *m, config c) {
     }
     for (int32_t t = 0; t < MAX_VOCAB; t++) last[t] = -1;
     int32_t reach = lzs_history_reach(h), in_reach = 0;
-    for (size_t i = (size_t)c.buffer; h->lz.window && i < m->n; i++) { /* a whole buffer before it, in the window */
+    for (size_t i = (size_t)left_out; h->lz.window && i < m->n; i++) { /* a whole buffer before it, in the window */
         if (m->n - i > (size_t)h->lz.window) continue;
-        last[m->tokens[i]] = (int32_t)i;
+        if (!c.finds) last[m->tokens[i]] = (int32_t)i;
         in_reach++;
     }
     CHECK(reach == in_reach);
@@ -125,7 +139,7 @@ static void test_random(config c, uint64_t seed, int n_steps) {
 /* A window in which every token is another: as many entries as there can be, one more while a token slides in. */
 static void test_all_distinct(void) {
     for (size_t window = 1; window < 300; window++) {
-        lzs_history h = history_of((config){0, 0, window, 0, 700, 0});
+        lzs_history h = history_of((config){.count_window = window, .n_vocab = 700});
         for (int32_t t = 0; t < 700; t++) {
             CHECK(lzs_history_append(&h, &t, 1) == LZS_OK);
             CHECK(h.table.n == (h.n < window ? h.n : window) && h.table.n <= h.table.capacity);
@@ -138,7 +152,7 @@ static void test_all_distinct(void) {
 
 /* A history that is full refuses a token, and a prompt that does not fit whole, and is as it was. */
 static void test_full(void) {
-    config c = {20, 4, SIZE_MAX, 30, 5, 1};
+    config c = {20, 4, SIZE_MAX, 30, 5, 1, false};
     static model m;
     lzs_history h = history_of(c);
     uint64_t state = 9;
@@ -170,7 +184,7 @@ static void test_memory_of_a_prompt(void) {
     int32_t *prompt = calloc(LENGTH, sizeof *prompt);
     CHECK(prompt);
     for (int lz = 0; lz < 2; lz++) {
-        config c = {lz ? 512 : 0, lz ? 32 : 0, SIZE_MAX, 0, 100, 0};
+        config c = {lz ? 512 : 0, lz ? 32 : 0, SIZE_MAX, 0, 100, 0, false};
         lzs_history at_once = history_of(c), one_by_one = history_of(c);
         CHECK(lzs_history_append(&at_once, prompt, LENGTH) == LZS_OK);
         for (size_t i = 0; i < LENGTH; i++) CHECK(lzs_history_append(&one_by_one, &prompt[i], 1) == LZS_OK);
@@ -184,12 +198,13 @@ static void test_memory_of_a_prompt(void) {
 
 int main(void) {
     static const config configs[] = {
-        {0, 0, 0, 0, 3, 0},      {0, 0, SIZE_MAX, 0, 3, 0},   {0, 0, 1, 9, 3, 1},   {0, 0, 7, 1, MAX_VOCAB, 0},
-        {2, 1, 0, 2, 2, 0},      {3, 2, 3, 40, 2, 1},         {33, 32, 64, 0, 2, 0}, {64, 8, 5, 70, 4, 0},
-        {65, 64, 0, 3, 1, 0},    {128, 3, SIZE_MAX, 0, 9, 0}, {256, 1, 50, 200, MAX_VOCAB, 4},
-        {4096, 300, 16, 600, 3, 0},
+        {0, 0, 0, 0, 3, 0, false},      {0, 0, SIZE_MAX, 0, 3, 0, false},   {0, 0, 1, 9, 3, 1, false},   {0, 0, 7, 1, MAX_VOCAB, 0, false},
+        {2, 1, 0, 2, 2, 0, false},      {3, 2, 3, 40, 2, 1, false},         {33, 32, 64, 0, 2, 0, false}, {64, 8, 5, 70, 4, 0, false},
+        {65, 64, 0, 3, 1, 0, false},    {128, 3, SIZE_MAX, 0, 9, 0, false}, {256, 1, 50, 200, MAX_VOCAB, 4, false},
+        {4096, 300, 16, 600, 3, 0, false},
+        {2, 1, 0, 0, 2, 1, true}, {40, 7, 0, 9, 3, 1, true}, {64, 63, 11, 0, 4, 2, true}, {512, 100, 0, 0, MAX_VOCAB, 4, true},
     };
-    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) test_random(configs[i], i + 1, i + 1 < 12 ? 2500 : 300);
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) test_random(configs[i], i + 1, configs[i].window > 500 ? 300 : 2500);
     test_all_distinct();
     test_full();
     test_memory_of_a_prompt();

@@ -33,6 +33,8 @@ static void test_parameters(void) {
     REFUSED(lz_window, LZS_MAX_WINDOW + 1);
     REFUSED(lz_buffer, 0);
     REFUSED(lz_buffer, 512);
+    REFUSED(lz_min_match, 0);
+    REFUSED(lz_min_match, 34); /* the buffer and the new token make 33 */
     REFUSED(lz_buffer, LZS_MAX_BUFFER + 1);
     REFUSED(lz_formula, -1);
     REFUSED(lz_formula, 3);
