@@ -162,8 +162,9 @@ class Sampler:
         All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
         others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
         ``exempt``, ``repetition_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``, ``lz_breakers``,
-        ``dry_breakers``, and whether ``lz_min_match`` is 1. The strengths of LZ and of DRY can change, but neither penalty can be switched on or off; the same holds for
-        repetition, frequency and presence taken together. ValueError, with nothing changed, names the field.
+        ``dry_breakers``, and whether ``lz_min_match`` is 1. The strengths of LZ and of DRY can change, but neither
+        penalty can be switched on or off; the same holds for repetition, frequency and presence taken together.
+        ValueError, with nothing changed, names the field.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
