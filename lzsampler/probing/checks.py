@@ -1,0 +1,353 @@
+"""The questions that a probe asks an endpoint, one function each."""
+
+from collections.abc import Callable, Iterator
+from math import exp
+from typing import Any
+
+from .client import Refused
+from .endpoint import Answer, Endpoint
+from .finding import Finding, Verdict
+from .texts import DRAWN, GREEDY, PROMPTS, RUNS, SEEDS, TOKENS, Difference, Parameters, Texts, quoted, told_apart
+from .window import IDS, window
+
+# Name: the value that switches it off, and a strong one. The first two are two names of one penalty.
+PENALTIES: dict[str, tuple[float, float]] = {
+    "repetition_penalty": (1.0, 2.0),
+    "repeat_penalty": (1.0, 2.0),
+    "frequency_penalty": (0.0, 2.0),
+    "presence_penalty": (0.0, 2.0),
+    "dry_multiplier": (0.0, 5.0),
+    "lz_penalty": (0.0, 1.0),
+}
+_REPETITION = ("repetition_penalty", "repeat_penalty")
+_OPENAI = ("frequency_penalty", "presence_penalty")  # what every server of this interface is expected to apply
+# A filter that leaves the likeliest token only, and its value that leaves them all.
+FILTERS: dict[str, tuple[float, float]] = {"top_k": (0, 1), "min_p": (0.0, 1.0)}
+UNKNOWN = "no_such_parameter"
+
+_STRENGTHS = {  # what an unasked penalty is compared with
+    "repetition_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
+    "repeat_penalty": (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5),
+    "frequency_penalty": (0.1, 0.2, 0.3, 0.5, 1.0, 1.5),
+    "presence_penalty": (0.1, 0.3, 0.5, 1.0, 1.5),
+    "dry_multiplier": (0.5, 0.8, 1.0),
+    "lz_penalty": (0.1, 0.15, 0.2, 0.3),
+}
+_ONE_TOKEN_SEEDS = 32  # first tokens that are drawn to see whether the prompt is counted
+_ENOUGH = 5.0  # changes expected among these, so that none has a chance of e**-5
+_MIXED = "red blue green red green blue blue red green green blue red blue green red red blue"
+_BEST = 5  # likeliest tokens asked for; OpenAI's completions give no more
+_CLOSE = 0.01  # nats, below which two log-probabilities count as one
+
+
+class Checks:
+    """All questions about one endpoint. `run` yields the findings; ``on_step`` is called with what is done next."""
+
+    def __init__(self, endpoint: Endpoint, on_step: Callable[[str], object]) -> None:
+        self.endpoint = endpoint
+        self._on_step = on_step
+        self._refused: dict[str, str] = {}  # parameters that the server refuses, and its words
+        self._shows: str | None = None  # "before" or "after" penalties, where there are log-probabilities
+        self._differences: dict[str, Difference] = {}
+        self.texts = Texts(endpoint, {})
+
+    def run(self) -> Iterator[Finding]:
+        """Yield the findings."""
+        self._step("unknown parameters")
+        yield self._unknown()
+        self._step("texts without penalties")
+        neutral = {name: off for name, (off, _) in PENALTIES.items() if self._takes(name, off)}
+        seeds = self._takes("seed", SEEDS[0])
+        self.texts = Texts(self.endpoint, neutral)
+        self.texts.prepare(seeds=seeds)
+        yield self._greedy()
+        yield self._seed()
+        self._step("defaults")
+        yield self._default()
+        for name in PENALTIES:
+            self._step(name)
+            self._differences[name] = self._difference(name)
+        self._step("logprobs")
+        yield self._logprobs()
+        yield from self._penalties()
+        for name in FILTERS:
+            self._step(name)
+            yield self._filter(name)
+        self._step("logit_bias")
+        bias = self._bias()
+        yield bias
+        counts: dict[str, Verdict] = {}
+        for name in (*_REPETITION, *_OPENAI):
+            if self._differences[name].answer == "yes":
+                self._step(f"{name} and the prompt")
+                finding = self._prompt(name)
+                counts[name] = finding.answer
+                yield finding
+        self._step("window")
+        yield self._window(bias.answer == "yes", counts.get("frequency_penalty"))
+
+    def _step(self, what: str) -> None:
+        self._on_step(f"{self.endpoint.kind}: {what}")
+
+    def _finding(
+        self, check: str, question: str, answer: Verdict, evidence: str, *, wrong: bool = False, value: Any = None
+    ) -> Finding:
+        return Finding(self.endpoint.kind, check, question, answer, evidence, wrong, value)
+
+    def _takes(self, name: str, value: float) -> bool:
+        """Return whether the server takes a parameter, known to it or not; what it says is kept."""
+        try:
+            self.endpoint.ask(PROMPTS[0], tokens=1, **GREEDY, **{name: value})
+        except Refused as error:
+            self._refused[name] = str(error)
+            return False
+        return True
+
+    # -- the server as it is --
+
+    def _unknown(self) -> Finding:
+        question = "Is an unknown parameter refused?"
+        if self._takes(UNKNOWN, 1):
+            return self._finding("unknown_parameters", question, "no", f"{UNKNOWN}=1 is ignored without a word")
+        return self._finding("unknown_parameters", question, "yes", f"{UNKNOWN}=1: {self._refused[UNKNOWN]}")
+
+    def _greedy(self) -> Finding:
+        question = "Does temperature 0 give a text again?"
+        texts = self.texts
+        if not texts.once:
+            shown = f"{len(texts.greedy)} of {len(PROMPTS)} texts of up to {TOKENS} tokens come again"
+            return self._finding("temperature_0", question, "yes", shown)
+        first, second = texts.once[0]
+        shown = f"{len(texts.once)} of {len(PROMPTS)} texts do not come again: {quoted(first)}, then {quoted(second)}"
+        return self._finding("temperature_0", question, "no", shown, wrong=True)
+
+    def _seed(self) -> Finding:
+        question = "Does a seed give a drawn text again?"
+        texts = self.texts
+        if "seed" in self._refused:
+            return self._finding("seed", question, "no", f"refused: {self._refused['seed']}")
+        asked = len(texts.drawn) + len(texts.drawn_once)
+        if texts.drawn_once:
+            first, second = texts.drawn_once[0]
+            shown = f"{len(texts.drawn_once)} of {asked} texts do not come again with their seed: "
+            shown += f"{quoted(first)}, then {quoted(second)}"
+            return self._finding("seed", question, "no", shown, wrong=True)
+        if texts.seed_repeats:
+            return self._finding("seed", question, "yes", f"{asked} texts come again, and two seeds give two texts")
+        differs = [text for (prompt, _), text in texts.drawn.items() if text != texts.unused[prompt]]
+        if differs:
+            shown = f"seeds {SEEDS[0]} and {SEEDS[1]} give one text, {quoted(differs[0])}, which is not the greedy one"
+            return self._finding("seed", question, "no", shown, wrong=True)
+        shown = "at temperature 1 every text is the greedy one, so that there is nothing that a seed could repeat"
+        return self._finding("seed", question, "cannot tell", shown)
+
+    def _default(self) -> Finding:
+        question = "Is the default free of penalties?"
+        difference = self.texts.compare({}, "nothing asked")
+        if difference.answer != "yes":
+            answer: Verdict = "yes" if difference.answer == "no" else "cannot tell"
+            return self._finding("default", question, answer, difference.evidence)
+        if not difference.prompt:  # found by a permutation test
+            return self._finding("default", question, "no", difference.evidence, wrong=True)
+        shown = f"{self._culprit(difference)}; {difference.evidence}"
+        return self._finding("default", question, "no", shown, wrong=True)
+
+    def _culprit(self, difference: Difference) -> str:
+        """Return which penalty it is that applies unasked, and the strengths that give the same texts."""
+        prompt, sampling = difference.prompt, difference.sampling
+        for name, off in self.texts.neutral.items():
+            if self.texts.ask(prompt, {name: off}, sampling) == self.texts.ask(prompt, self.texts.neutral, sampling):
+                break
+        else:
+            return "several penalties together"
+        cases = [(prompt, how, self.texts.ask(prompt, {}, how)) for prompt, how, _ in self.texts.cases()]
+        same = [
+            f"{strength:g}"
+            for strength in _STRENGTHS[name]
+            if all(self.texts.ask(prompt, {name: strength}, how) == text for prompt, how, text in cases)
+        ]
+        if not same:
+            return f"{name} of a strength unlike {', '.join(f'{s:g}' for s in _STRENGTHS[name])}"
+        return f"{name} {' or '.join(same)}: {len(cases)} texts are the same with that and with nothing"
+
+    # -- penalties --
+
+    def _difference(self, name: str) -> Difference:
+        off, strong = PENALTIES[name]
+        named = f"{name}={strong:g}"
+        if name in self._refused:
+            return Difference("no", f"{name}={off:g} is refused: {self._refused[name]}")
+        try:
+            return self.texts.compare({**self.texts.neutral, name: strong}, named)
+        except Refused as error:
+            self._refused[name] = str(error)
+            return Difference("no", f"{named} is refused: {error}")
+
+    def _penalties(self) -> Iterator[Finding]:
+        repetition = [name for name in _REPETITION if self._differences[name].answer == "yes"]
+        for name, found in self._differences.items():
+            shown = found.evidence
+            silent = found.answer == "no" and name not in self._refused
+            if found.answer == "yes" and self._shows == "after":
+                shown += self._measured(name)
+            if silent and name in _REPETITION and repetition:
+                shown += f"; this server calls it {repetition[0]}"
+            expected = name in _OPENAI or (name in _REPETITION and not repetition)
+            yield self._finding(name, f"Is {name} applied?", found.answer, shown, wrong=silent and expected)
+
+    def _logprobs(self) -> Finding:
+        """Say whether log-probabilities are given, and whether penalties are in them."""
+        question = "Are there logprobs with the penalties in them?"
+        try:
+            answer = self.endpoint.ask(PROMPTS[-1], tokens=8, logprobs=_BEST, **self.texts.neutral, **GREEDY)
+        except Refused as error:
+            return self._finding("logprobs", question, "no", f"none: {error}")
+        if answer.best is None or answer.chosen is None:
+            return self._finding("logprobs", question, "no", f"none come with logprobs={_BEST}")
+        for name, found in self._differences.items():
+            if found.answer == "yes" and found.prompt:
+                shift = self._shift(name, found.prompt)
+                if shift is None:
+                    continue
+                self._shows = "after" if shift else "before"
+                if shift:
+                    return self._finding("logprobs", question, "yes", f"{name} moves them: {_moved(shift)}")
+                shown = f"{name} changes the text and not the logprobs: they are those before penalties"
+                return self._finding("logprobs", question, "no", shown)
+        return self._finding("logprobs", question, "cannot tell", "logprobs come, but no penalty changes a text")
+
+    def _shift(self, name: str, prompt: str) -> dict[str, float] | None:
+        """Return by how much a penalty moves the log-probabilities at the first token where it moves any.
+
+        That is empty when it moves none up to where the texts part, and None when texts or logprobs do not show it.
+        """
+        without, with_it = (
+            self.endpoint.ask(prompt, tokens=TOKENS, logprobs=_BEST, **{**self.texts.neutral, **extra}, **GREEDY)
+            for extra in ({}, {name: PENALTIES[name][1]})
+        )
+        return _shift(without, with_it)
+
+    def _measured(self, name: str) -> str:
+        found = self._differences[name]
+        shift = self._shift(name, found.prompt) if found.prompt else None
+        return f"; the logprobs say {_moved(shift)}" if shift else ""
+
+    def _filter(self, name: str) -> Finding:
+        """Ask for drawn texts from which a filter leaves the likeliest tokens only."""
+        question = f"Is {name} applied?"
+        off, only = FILTERS[name]
+        prompt = PROMPTS[-1]
+        try:
+            free, filtered = (
+                [
+                    self.texts.ask(prompt, {**self.texts.neutral, name: value}, {**DRAWN, "temperature": 1.5}, 16)
+                    for _ in range(3)
+                ]
+                for value in (off, only)
+            )
+        except Refused as error:
+            return self._finding(name, question, "no", f"refused: {error}")
+        shown = f"{name}={only:g} at temperature 1.5: {len(set(filtered))} of 3 texts are different, "
+        shown += f"{len(set(free))} of 3 with {name}={off:g}"
+        if len(set(filtered)) > 1:
+            return self._finding(name, question, "no", shown)
+        if len(set(free)) > 1:
+            return self._finding(name, question, "yes", shown)
+        return self._finding(name, question, "cannot tell", shown)
+
+    def _bias(self) -> Finding:
+        question = "Is logit_bias applied?"
+        prompt = PROMPTS[-1]
+        shown = ""
+        for token in IDS:
+            bias = {"logit_bias": {str(token): 100}}
+            try:
+                got = self.texts.ask(prompt, {**self.texts.neutral, **bias}, GREEDY, 8)
+            except Refused as error:
+                shown = f"refused: {error}"
+                continue
+            text = self.texts.ask(prompt, self.texts.neutral, GREEDY, 8)
+            if got != text:
+                return self._finding("logit_bias", question, "yes", f"{bias}: {told_apart(prompt, text, got)}")
+            shown = f"{bias} changes nothing"
+        return self._finding("logit_bias", question, "no", shown)
+
+    # -- what a penalty looks at --
+
+    def _prompt(self, name: str) -> Finding:
+        """Say whether a penalty counts the prompt: whether it changes the first token, before which there is no other.
+
+        At temperature 0, after prompts that repeat themselves; then drawn, with seeds, after a prompt of three words,
+        where a change of their share moves some of the draws.
+        """
+        check, question = f"{name}_prompt", f"Does {name} count the prompt?"
+        strong = {**self.texts.neutral, name: PENALTIES[name][1]}
+        runs = [prompt for prompt in RUNS if prompt in self.texts.greedy]
+        same = 0
+        for prompt in runs:
+            first, got = (self.texts.ask(prompt, how, GREEDY, 1) for how in (self.texts.neutral, strong))
+            if first != got:
+                again = self.texts.ask(prompt, strong, GREEDY, 1), self.texts.ask(prompt, self.texts.neutral, GREEDY, 1)
+                if again == (got, first):
+                    shown = f"the first token after {quoted(prompt, 12)} is {quoted(got)}, not {quoted(first)}"
+                    return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
+            same += first == got and _in(first, prompt)
+        if not self.texts.seed_repeats:
+            needed = "the first token does not change at temperature 0; drawn ones need a seed that repeats"
+            return self._finding(check, question, "cannot tell", needed)
+        seen = 0
+        for seed in range(1, _ONE_TOKEN_SEEDS + 1):
+            how = {**DRAWN, "seed": seed}
+            first, got = (self.texts.ask(_MIXED, parameters, how, 1) for parameters in (self.texts.neutral, strong))
+            if first != got:
+                shown = f"seed {seed} draws {quoted(got)} first, not {quoted(first)}, after {quoted(_MIXED, 14)}"
+                return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
+            seen += _in(first, _MIXED)
+        return self._no_prompt(name, same, seen)
+
+    def _no_prompt(self, name: str, same: int, seen: int) -> Finding:
+        """Say what it means that no first token changed: ``seen`` of the drawn ones are words of the prompt."""
+        check, question = f"{name}_prompt", f"Does {name} count the prompt?"
+        share = seen / _ONE_TOKEN_SEEDS
+        left = share * exp(-2) / (share * exp(-2) + 1 - share)  # with two logits less, which presence is at its most
+        expected = _ONE_TOKEN_SEEDS * (share - left)
+        shown = f"the first token is the same with {name}={PENALTIES[name][1]:g} for {_ONE_TOKEN_SEEDS} seeds"
+        if same and name != "presence_penalty":
+            also = "and at temperature 0 the word that the prompt repeats stays the first"
+            return self._finding(check, question, "no", f"{shown}, {also}: it counts generated tokens only")
+        if expected >= _ENOUGH:
+            also = f"where {expected:.0f} would change if the prompt were counted"
+            return self._finding(check, question, "no", f"{shown}, {also}: it counts generated tokens only")
+        needed = f"only {expected:.1f} would change if the prompt were counted; a model that repeats words would tell"
+        return self._finding(check, question, "cannot tell", f"{shown}, but {needed}")
+
+    def _window(self, bias: bool, prompt: Verdict | None) -> Finding:
+        question = "Is all of the text counted?"
+        if self._differences["frequency_penalty"].answer != "yes":
+            return self._finding("window", question, "cannot tell", "that needs a frequency_penalty that is applied")
+        if not self.texts.greedy:
+            return self._finding("window", question, "cannot tell", "that needs a temperature 0 that repeats its texts")
+        counts = {"yes": True, "no": False}.get(prompt or "")
+        found = window(self.texts, bias=bias, prompt_counts=counts)
+        return self._finding("window", question, found.answer, found.evidence, value=found.tokens)
+
+
+def _in(token: str, prompt: str) -> bool:
+    """Return whether a drawn token is in the prompt; one of white space always is."""
+    return token.strip() in (*prompt.split(), "")
+
+
+def _shift(without: Answer, with_it: Answer) -> dict[str, float] | None:
+    if without.best is None or with_it.best is None or without.chosen is None or with_it.chosen is None:
+        return None
+    for i, (a, b) in enumerate(zip(without.best, with_it.best, strict=False)):
+        shift = {token: b[token] - a[token] for token in a if token in b}
+        if set(a) != set(b) or any(abs(n) > _CLOSE for n in shift.values()):
+            return shift or {token: float("nan") for token in b}
+        if without.chosen[i][0] != with_it.chosen[i][0]:
+            return {}
+    return None
+
+
+def _moved(shift: dict[str, float]) -> str:
+    return ", ".join(f"{quoted(token, 12)} {n:+.2f}" for token, n in sorted(shift.items(), key=lambda pair: pair[1])[:4])
