@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,14 +19,16 @@ import numpy as np
 from lzsampler import Params, Sampler
 
 N_VOCAB = 512
-_WORDS = (
-    "1 A B C D the cat sat on mat, Once upon a time there was king who had three sons, and The house stood at end of "
-    "road, road red blue green no Continue this text. Write only continuation:"
-).split()
-KNOWN = (
-    "repetition_penalty frequency_penalty presence_penalty dry_multiplier lz_penalty min_p top_k top_p temperature "
-    "logit_bias seed logprobs top_logprobs max_tokens prompt messages model"
-).split()
+_TEXT = """
+1 A B C D the cat sat on mat, Once upon a time there was king who had three sons, and The house
+stood at end of road, road red blue green no Continue this text. Write only continuation:
+"""
+_WORDS = _TEXT.split()
+SAMPLING = [
+    *("repetition_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier", "lz_penalty"),
+    *("min_p", "top_k", "top_p", "temperature", "seed"),
+]
+KNOWN = [*SAMPLING, "logit_bias", "logprobs", "top_logprobs", "max_tokens", "prompt", "messages", "model"]
 
 
 @dataclass
@@ -83,9 +85,7 @@ def logits_of(tokens: list[int]) -> Any:
 
 def params_of(body: dict[str, Any], behaviour: Behaviour) -> Params:
     given = {**behaviour.defaults, **{k: v for k, v in body.items() if k not in behaviour.ignores}, **behaviour.always}
-    names = ("repetition_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier", "lz_penalty")
-    names += ("min_p", "top_k", "top_p", "temperature", "seed")
-    fields = {name: given[name] for name in names if given.get(name) is not None}
+    fields = {name: given[name] for name in SAMPLING if given.get(name) is not None}
     if "seed" not in fields:
         fields["seed"] = behaviour.count
     bias = {int(token): float(n) for token, n in (given.get("logit_bias") or {}).items() if int(token) < N_VOCAB}
@@ -97,7 +97,9 @@ def complete(body: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
     prompt = [token_of(word) for word in text.split()]
     params = params_of(body, behaviour)
     sampler = Sampler(N_VOCAB, params)
+    penalised = Sampler(N_VOCAB, replace(params, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0))
     sampler.prime(prompt)
+    penalised.prime(prompt)
     noise = np.random.default_rng(behaviour.count)
     made: list[int] = []
     rows = []
@@ -107,9 +109,10 @@ def complete(body: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
             row += noise.normal(0, behaviour.drift, N_VOCAB).astype(np.float32)
         shown = row.copy()
         if behaviour.logprobs == "after":
-            sampler.process(row, out=shown)
+            penalised.process(row, out=shown)
         rows.append(shown - np.logaddexp.reduce(shown))
         made.append(sampler.step(row))
+        penalised.accept(made[-1])
     answer = "".join(f" {word_of(token)}" for token in made)
     choice: dict[str, Any] = {"index": 0, "finish_reason": "length"}
     choice |= {"message": {"role": "assistant", "content": answer}} if "messages" in body else {"text": answer}
@@ -146,7 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.respond(400, {"error": {"message": f"Unknown parameter: {unknown[0]!r}."}})
             return
         paths = {"/v1/completions": self.behaviour.completions, "/v1/chat/completions": self.behaviour.chat}
-        self.respond(*((200, complete(body, self.behaviour)) if paths.get(self.path) else (404, {"detail": "Not Found"})))
+        self.respond(
+            *((200, complete(body, self.behaviour)) if paths.get(self.path) else (404, {"detail": "Not Found"}))
+        )
 
     def respond(self, status: int, answer: dict[str, Any], path: str = "") -> None:
         if self.behaviour.key and self.headers["Authorization"] != f"Bearer {self.behaviour.key}":

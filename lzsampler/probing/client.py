@@ -10,6 +10,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -24,7 +25,7 @@ _SHOWN = 200  # characters of an error's message
 _ENDINGS = ("/chat/completions", "/completions", "/models", "/v1")  # what people copy along with the address
 
 
-class Refused(LzsError):
+class Refused(LzsError):  # noqa: N818 (it says what the server did)
     """The server answered a request with an error; ``status`` is that of HTTP, ``reason`` what the server said."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -139,10 +140,8 @@ class Client:
         if status == 429:
             return LzsError(f"{self.base} has had too many requests (HTTP 429): try again later")
         reason = ""
-        try:
+        with suppress(OSError, http.client.HTTPException):  # the status says enough
             reason = _clean(_message(error.read(_PIECE)))
-        except (OSError, http.client.HTTPException):
-            pass  # the status says enough
         return (NotThere if status in (404, 405, 501) else Refused)(status, reason)
 
 
@@ -168,7 +167,9 @@ def _object(data: bytes, where: str) -> dict[str, Any]:
         answer = json.loads(data)
     except (ValueError, RecursionError):
         start = _clean(data[:60].decode("utf-8", "replace"))
-        raise LzsError(f"{where} does not answer with JSON but with {start!r}: not an OpenAI-compatible server") from None
+        raise LzsError(
+            f"{where} does not answer with JSON but with {start!r}: not an OpenAI-compatible server"
+        ) from None
     if not isinstance(answer, dict):
         raise LzsError(f"{where} answers with JSON that is not an object: not an OpenAI-compatible server")
     return answer

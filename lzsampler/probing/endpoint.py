@@ -1,6 +1,7 @@
 """One endpoint of a server, completions or chat: a prompt in, a text with its log-probabilities out."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Literal
 
 from ..errors import LzsError
@@ -81,7 +82,10 @@ def _count(value: object) -> int | None:
 
 
 def _logprobs(given: Any) -> tuple[tuple[tuple[str, float], ...] | None, tuple[dict[str, float], ...] | None]:
-    """Return the chosen and the likeliest tokens of either form; (None, None) for what is not of these forms."""
+    """Return the chosen and the likeliest tokens of either form; (None, None) for what is not of these forms.
+
+    Tokens of probability 0 are left out of the likeliest ones.
+    """
     try:
         if isinstance(given.get("content"), list):  # of chats, and of llama-server's completions
             rows = given["content"]
@@ -92,4 +96,5 @@ def _logprobs(given: Any) -> tuple[tuple[tuple[str, float], ...] | None, tuple[d
             best = [{token: float(n) for token, n in top.items()} for top in given["top_logprobs"]]
     except (AttributeError, KeyError, TypeError, ValueError):
         return None, None
+    best = [{token: n for token, n in top.items() if isfinite(n)} for top in best]
     return (tuple(chosen), tuple(best)) if chosen and len(chosen) == len(best) and all(best) else (None, None)
