@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ _SERVER, _OUTPUT = "Server", "Output"
 _KEY = "OPENAI_API_KEY"
 _SHOWN = 500  # characters of a request or an answer that -v shows
 _LONGEST = 400  # characters of a line of evidence
+_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
 _COLOURS = {"yes": "green", "no": "yellow", "cannot tell": "cyan"}
 
 _EPILOG = """\b
@@ -106,13 +109,14 @@ def _table(found: "Probe", *, quiet: bool) -> str:
 
     file = StringIO()
     width = max(shutil.get_terminal_size().columns, 60)
+    color = console.colored(sys.stdout)
     drawn = Console(
-        file=file, width=width, force_terminal=True, color_system="standard", legacy_windows=False, highlight=False,
+        file=file, width=width, force_terminal=color, color_system="standard" if color else None, legacy_windows=False, highlight=False,
         markup=False, emoji=False, _environ={},
     )  # fmt: skip
     for part in _parts(found, quiet):
         drawn.print(part)
-    return "\n".join(line.rstrip() for line in file.getvalue().rstrip("\n").split("\n"))
+    return _LINE_END.sub(lambda end: end[0].replace(" ", ""), file.getvalue().rstrip("\n"))
 
 
 def _parts(found: "Probe", quiet: bool) -> Iterator[Any]:

@@ -197,7 +197,7 @@ class Checks:
             if self.texts.ask(prompt, {name: off}, sampling) == self.texts.ask(prompt, self.texts.neutral, sampling):
                 break
         else:
-            return "several penalties together"
+            return "several penalties apply together"
         cases = [(prompt, how, self.texts.ask(prompt, {}, how)) for prompt, how, _ in self.texts.cases()]
         same = [
             f"{strength:g}"
@@ -205,8 +205,8 @@ class Checks:
             if all(self.texts.ask(prompt, {name: strength}, how) == text for prompt, how, text in cases)
         ]
         if not same:
-            return f"{name} of a strength unlike {', '.join(f'{s:g}' for s in _STRENGTHS[name])}"
-        return f"{name} {' or '.join(same)}: {len(cases)} texts are the same with that and with nothing"
+            return f"{name} applies, with none of the strengths {', '.join(f'{s:g}' for s in _STRENGTHS[name])}"
+        return f"the texts are those of {name}={' or '.join(same)} ({len(cases)} of {len(cases)})"
 
     # -- penalties --
 
@@ -342,6 +342,9 @@ class Checks:
                     shown = f"the first token after {quoted(prompt, 12)} is {quoted(got)}, not {quoted(first)}"
                     return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
             same += first == got and _in(first, prompt)
+        if same and name != "presence_penalty":  # which alone is too weak to move a word that repeats itself
+            shown = f"{name}={PENALTIES[name][1]:g} does not move the word that a prompt repeats from the first place"
+            return self._finding(check, question, "no", f"{shown}: generated tokens only")
         if not self.texts.seed_repeats:
             needed = "the first token does not change at temperature 0; drawn ones need a seed that repeats"
             return self._finding(check, question, "cannot tell", needed)
@@ -358,16 +361,13 @@ class Checks:
             share = seen / _ONE_TOKEN_SEEDS
             weaker = share * exp(-2 / temperature)  # two logits less, which is the most that presence_penalty can do
             expected += _ONE_TOKEN_SEEDS * (share - weaker / (weaker + 1 - share)) if share else 0
-        return self._no_prompt(name, same, expected)
+        return self._no_prompt(name, expected)
 
-    def _no_prompt(self, name: str, same: int, expected: float) -> Finding:
+    def _no_prompt(self, name: str, expected: float) -> Finding:
         """Say what it means that no drawn first token changed; ``expected``: how many would if the prompt counted."""
         check, question = f"{name}_prompt", f"Does {name} count the prompt?"
         drawn = len(_MIXED) * _ONE_TOKEN_SEEDS
         shown = f"none of {drawn} first tokens drawn with seeds changes with {name}={PENALTIES[name][1]:g}"
-        if same and name != "presence_penalty":
-            also = "nor does the word that a prompt repeats, at temperature 0"
-            return self._finding(check, question, "no", f"{shown}, {also}: generated tokens only")
         if expected >= _ENOUGH:
             also = f"{expected:.0f} would if the prompt were counted"
             return self._finding(check, question, "no", f"{shown}, where {also}: generated tokens only")
