@@ -111,9 +111,16 @@ def _table(found: "Probe", *, quiet: bool) -> str:
     width = max(shutil.get_terminal_size().columns, 60)
     color = console.colored(sys.stdout)
     drawn = Console(
-        file=file, width=width, force_terminal=color, color_system="standard" if color else None, legacy_windows=False, highlight=False,
-        markup=False, emoji=False, _environ={},
-    )  # fmt: skip
+        file=file,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
     for part in _parts(found, quiet):
         drawn.print(part)
     return _LINE_END.sub(lambda end: end[0].replace(" ", ""), file.getvalue().rstrip("\n"))

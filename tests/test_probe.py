@@ -1,13 +1,14 @@
-"""`lzsampler.probe` against a server that is honest, against those that lie, and against the server of llama-cpp-python."""
+"""`lzsampler.probe` against a server that is honest, those that lie, and the server of llama-cpp-python."""
 
 import importlib.util
+import json
 import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -197,16 +198,14 @@ def test_a_server_that_repeats_no_text() -> None:
 
 def test_a_text_that_never_changes_tells_nothing() -> None:
     canned = {"choices": [{"text": "I am sorry, but I cannot go on with this."}]}
-    found = probed(Behaviour(answer=lambda handler: handler.send(200, json_bytes(canned))))
+    found = probed(Behaviour(answer=says(canned)))
     told = ("default", *PENALTIES, "window", "top_k")
     assert {found.find(check).answer for check in told} == {"cannot tell"}
     assert found.ok
 
 
-def json_bytes(value: Any) -> bytes:
-    import json
-
-    return json.dumps(value).encode()
+def says(answer: Any) -> Callable[[Any], object]:
+    return lambda handler: handler.send(200, json.dumps(answer).encode())
 
 
 # -- trouble --
@@ -221,12 +220,12 @@ def troubled(behaviour: Behaviour, **settings: Any) -> str:
 
 
 ANSWERS: dict[str, tuple[Any, str]] = {
-    "500": (lambda h: h.send(500, b'{"error": {"message": "out of memory"}}'), "refuses a plain request: HTTP 500: out of memory"),
-    "malformed JSON": (lambda h: h.send(200, b'{"choices": [{"te'), "does not answer with JSON but with '{\"choices\": [{\"te'"),
-    "not JSON": (lambda h: h.send(200, b"<html>hello"), "does not answer with JSON but with '<html>hello': not an OpenAI"),
+    "500": (lambda h: h.send(500, b'{"error": {"message": "no memory"}}'), "a plain request: HTTP 500: no memory"),
+    "malformed JSON": (lambda h: h.send(200, b'{"choices": [{"te'), "does not answer with JSON but with"),
+    "not JSON": (lambda h: h.send(200, b"<html>hello"), "does not answer with JSON but with '<html>hello': not an"),
     "not an object": (lambda h: h.send(200, b"[1, 2]"), "answers with JSON that is not an object"),
     "truncated": (lambda h: h.send(200, b'{"choices"', 500), "closed the connection in the middle of an answer"),
-    "a redirect": (lambda h: h.send(307, b"", Location="http://elsewhere/v1"), "redirects to http://elsewhere/v1: give"),
+    "a redirect": (lambda h: h.send(307, b"", Location="http://there/v1"), "redirects to http://there/v1: give"),
     "empty choices": (lambda h: h.send(200, b'{"choices": []}'), "answers with an empty list of choices"),
     "no choices": (lambda h: h.send(200, b'{"hello": 1}'), "answers with no choices"),
     "no text": (lambda h: h.send(200, b'{"choices": [{"index": 0}]}'), "answers with a choice without a text"),
@@ -295,7 +294,7 @@ def test_no_server() -> None:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(LzsError, match=f"cannot connect to {url}/v1: nothing listens there"):
             probe(url)
-    with pytest.raises(LzsError, match="cannot connect to http://no-such-host.invalid/v1: no such host"):
+    with pytest.raises(LzsError, match=r"no-such-host\.invalid/v1: no such host"):
         probe("http://no-such-host.invalid")
 
 
@@ -385,7 +384,9 @@ def test_the_server_of_llama_cpp_python(llama_server: str) -> None:
     assert (found.find("window").answer, found.find("window").value) == ("no", 64)
     yes = ("temperature_0", "seed", "repeat_penalty", *PENALTIES[1:], "top_k", "min_p", "logit_bias")
     assert {check: found.find(check).answer for check in yes} == dict.fromkeys(yes, "yes")
-    no = ("unknown_parameters", "logprobs", "repetition_penalty", "dry_multiplier", "lz_penalty")
-    no += ("repeat_penalty_prompt", "frequency_penalty_prompt")
+    no = [
+        *("unknown_parameters", "logprobs", "repetition_penalty", "dry_multiplier", "lz_penalty"),
+        *("repeat_penalty_prompt", "frequency_penalty_prompt"),
+    ]
     assert {check: found.find(check).answer for check in no} == dict.fromkeys(no, "no")
     assert found.find("logprobs").evidence.endswith("they are those before penalties")

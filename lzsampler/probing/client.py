@@ -115,15 +115,19 @@ class Client:
 
     def _body(self, response: Any, deadline: float) -> bytes:
         pieces, size = [], 0
-        while piece := response.read1(_PIECE):
+        length = response.length  # None where the server does not say
+        while length is None or size < length:
+            piece = response.read1(_PIECE if length is None else min(_PIECE, length - size))
+            if not piece:
+                break
             pieces.append(piece)
             size += len(piece)
             if size > _LONGEST_ANSWER:
                 raise LzsError(f"{self.base} sent an answer of more than {_LONGEST_ANSWER // 2**20} MiB")
             if monotonic() > deadline:
                 raise self._too_slow()
-        if response.length:  # read1() does not say that bytes are missing
-            raise http.client.IncompleteRead(b"", response.length)
+        if length is not None and size < length:  # read1() does not say so
+            raise http.client.IncompleteRead(b"", length - size)
         return b"".join(pieces)
 
     def _too_slow(self) -> LzsError:
