@@ -74,7 +74,8 @@ Start with:
   lzs audit transcripts.jsonl -o report.html
 \b
 Exit status: 0 success; 1 something was found (a limit of --fail-over or
---fail-if is exceeded, or B loops more than A); 2 an error; 130 Ctrl-C."""
+--fail-if is exceeded, B loops more than A, or a server does not do as
+asked); 2 an error; 130 Ctrl-C."""
 
 
 @click.group(
