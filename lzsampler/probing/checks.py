@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import exp
 from typing import Any
 
@@ -25,6 +26,8 @@ _REPETITION = ("repetition_penalty", "repeat_penalty")
 _OPENAI = ("frequency_penalty", "presence_penalty")  # what every server of this interface is expected to apply
 # A filter that leaves the likeliest token only, and its value that leaves them all.
 FILTERS: dict[str, tuple[float, float]] = {"top_k": (0, 1), "min_p": (0.0, 1.0)}
+_COUNTS = "Does {} count the prompt?"
+_ALL = "Is all of the text counted?"
 UNKNOWN = "no_such_parameter"
 COUNTING = ("repetition_penalty", "repeat_penalty", "frequency_penalty", "presence_penalty")
 CHECKS = (  # the names of all findings
@@ -95,11 +98,19 @@ class Checks:
         for name in COUNTING:
             if self._differences[name].answer == "yes":
                 self._step(f"{name} and the prompt")
-                finding = self._prompt(name)
+                finding = self._unless_refused(f"{name}_prompt", _COUNTS.format(name), partial(self._prompt, name))
                 counts[name] = finding.answer
                 yield finding
         self._step("window")
-        yield self._window(bias.answer == "yes", counts.get("frequency_penalty"))
+        biased, prompt = bias.answer == "yes", counts.get("frequency_penalty")
+        yield self._unless_refused("window", _ALL, partial(self._window, biased, prompt))
+
+    def _unless_refused(self, check: str, question: str, find: Callable[[], Finding]) -> Finding:
+        """Return a finding, or that the server refuses what it needs, such as so many tokens."""
+        try:
+            return find()
+        except Refused as error:
+            return self._finding(check, question, "cannot tell", f"refused: {error}")
 
     def _step(self, what: str) -> None:
         self._on_step(f"{self.endpoint.kind}: {what}")
@@ -322,7 +333,7 @@ class Checks:
         then drawn, with seeds, after prompts with whose words a model goes on, so that a change of their share moves
         some of the draws.
         """
-        check, question = f"{name}_prompt", f"Does {name} count the prompt?"
+        check, question = f"{name}_prompt", _COUNTS.format(name)
         strong = {**self.texts.neutral, name: PENALTIES[name][1]}
         runs = [prompt for prompt in RUNS if prompt in self.texts.greedy]
         same = 0
@@ -365,7 +376,7 @@ class Checks:
 
     def _no_prompt(self, name: str, expected: float) -> Finding:
         """Say what it means that no drawn first token changed; ``expected``: how many would if the prompt counted."""
-        check, question = f"{name}_prompt", f"Does {name} count the prompt?"
+        check, question = f"{name}_prompt", _COUNTS.format(name)
         drawn = len(_MIXED) * _ONE_TOKEN_SEEDS
         shown = f"none of {drawn} first tokens drawn with seeds changes with {name}={PENALTIES[name][1]:g}"
         if expected >= _ENOUGH:
@@ -375,7 +386,7 @@ class Checks:
         return self._finding(check, question, "cannot tell", f"{shown}, but {needed}")
 
     def _window(self, bias: bool, prompt: Verdict | None) -> Finding:
-        question = "Is all of the text counted?"
+        question = _ALL
         if not self.texts.greedy:
             return self._finding("window", question, "cannot tell", "that needs a temperature 0 that repeats its texts")
         applied = [name for name in (*_REPETITION, "frequency_penalty") if self._differences[name].answer == "yes"]

@@ -110,7 +110,7 @@ class Client:
             raise LzsError(f"cannot connect to {self.base}: {_why(error.reason)}") from None
         except http.client.IncompleteRead:
             raise LzsError(f"{self.base} closed the connection in the middle of an answer") from None
-        except (http.client.HTTPException, ConnectionError) as error:
+        except (http.client.HTTPException, OSError) as error:
             raise LzsError(f"{self.base} does not answer as an HTTP server: {_why(error)}") from None
 
     def _body(self, response: Any, deadline: float) -> bytes:
@@ -153,7 +153,9 @@ def base_of(url: str) -> str:
     """Return the address of a server up to and with ``/v1``; ValueError when ``url`` is not an address of HTTP."""
     try:
         parts = urlsplit(url.strip())
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        known = parts.scheme in ("http", "https") and (parts.port or 1) > 0
+        known = known and bool((parts.hostname or "").encode("idna")) and parts.path.isascii()
+        known = known and all(c.isprintable() and not c.isspace() for c in url.strip())
     except ValueError:
         known = False
     if not known:
