@@ -141,7 +141,7 @@ def test_a_temperature_that_is_ignored() -> None:
 def test_a_hidden_default(name: str, strength: float) -> None:
     found = probed(Behaviour(defaults={name: strength}))
     assert wrong(found) == ["default"]
-    assert found.find("default").evidence.startswith(f"the texts are those of {name}={strength:g} (11 of 11)")
+    assert found.find("default").evidence.startswith(f"{name} {strength:g}: 11 texts are the same with that")
 
 
 def test_a_hidden_default_of_an_odd_strength() -> None:
@@ -380,7 +380,7 @@ def test_the_server_of_llama_cpp_python(llama_server: str) -> None:
     """Its schema has repeat_penalty 1.1, its window is llama.cpp's 64, and samplers there do not see the prompt."""
     found = probe(llama_server, endpoints=("completions",))
     assert wrong(found) == ["default"]
-    assert found.find("default").evidence.startswith("the texts are those of repeat_penalty=1.1 (11 of 11)")
+    assert found.find("default").evidence.startswith("repeat_penalty 1.1: 11 texts are the same with that")
     assert (found.find("window").answer, found.find("window").value) == ("no", 64)
     yes = ("temperature_0", "seed", "repeat_penalty", *PENALTIES[1:], "top_k", "min_p", "logit_bias")
     assert {check: found.find(check).answer for check in yes} == dict.fromkeys(yes, "yes")

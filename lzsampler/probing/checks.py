@@ -217,7 +217,7 @@ class Checks:
         ]
         if not same:
             return f"{name} applies, with none of the strengths {', '.join(f'{s:g}' for s in _STRENGTHS[name])}"
-        return f"the texts are those of {name}={' or '.join(same)} ({len(cases)} of {len(cases)})"
+        return f"{name} {' or '.join(same)}: {len(cases)} texts are the same with that and with nothing"
 
     # -- penalties --
 

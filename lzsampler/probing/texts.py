@@ -148,7 +148,7 @@ def told_apart(prompt: str, text: str, got: str) -> str:
     start = max(0, at - 8)
     dots = "..." if start else ""
     return (
-        f"after {quoted(prompt, 16)} comes {quoted(dots + got[start:], 28)} "
+        f"after {quoted(prompt, 24)} comes {quoted(dots + got[start:], 28)} "
         f"instead of {quoted(dots + text[start:], 28)} (from character {at})"
     )
 
