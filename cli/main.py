@@ -22,6 +22,7 @@ COMMANDS = {
     "audit": ("audit", "audit", "Find loops in saved model output: how many, where, how bad."),
     "diff": ("diff", "diff", "Compare two audits: does B loop more than A on the same prompts?"),
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
+    "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
     "info": ("info", "info", "Show what a GGUF file says about itself."),
     "bench": ("bench", "bench", "Measure the time that sampling and the LZ penalty take."),
     "demo": ("demo", "demo", "Show three texts without and with the LZ penalty, side by side."),
@@ -73,7 +74,8 @@ Start with:
   lzs audit transcripts.jsonl -o report.html
 \b
 Exit status: 0 success; 1 something was found (a limit of --fail-over or
---fail-if is exceeded, or B loops more than A); 2 an error; 130 Ctrl-C."""
+--fail-if is exceeded, B loops more than A, or a server does not do as
+asked); 2 an error; 130 Ctrl-C."""
 
 
 @click.group(

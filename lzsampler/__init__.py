@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .llama.dropin import attach
     from .llama.model import Model
     from .params import STOP_ON_LOOP, Params, RepetitionDetection
+    from .probing.run import probe
     from .sampler import Loop, Sampler, lz_bits, sequence_seed
 
 __version__ = "0.1.0"
@@ -59,6 +60,7 @@ __all__ = [
     "evaluate",
     "generate",
     "lz_bits",
+    "probe",
     "sequence_seed",
 ]
 
@@ -80,6 +82,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "evaluate": "evaluation.run",
     "generate": "decoding.generate",
     "lz_bits": "sampler",
+    "probe": "probing.run",
     "sequence_seed": "sampler",
 }
 

@@ -74,7 +74,8 @@ def test_every_penalty_of_c_is_in_the_list() -> None:
 def test_exports_are_pinned() -> None:
     classes = ["Loop", "LzsError", "Model", "Params", "RepetitionDetection", "Report", "Results", "Rules", "Sampler"]
     functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "evaluate", "generate", "lz_bits"]
-    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions, "sequence_seed"]
+    functions += ["probe", "sequence_seed"]
+    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert set(lzsampler.__all__) <= set(dir(lzsampler))
     assert issubclass(lzsampler.LzsError, RuntimeError)
@@ -203,6 +204,7 @@ LAYERS = {
     "auditing": {"util"},
     "evaluation": {"util", "llama", "decoding", "auditing"},
     "reports": {"util", "auditing", "evaluation"},
+    "probing": {"util"},
 }
 # module, room: why it may know that one all the same
 EXCEPTIONS = {
@@ -230,7 +232,9 @@ def rooms_known(path: Path) -> set[str]:
 def test_a_room_knows_only_those_below_it(path: Path) -> None:
     room, *rest = path.relative_to(ROOT / "lzsampler").with_suffix("").as_posix().split("/")
     module = "/".join([room, *rest])
-    allowed = LAYERS[room] | {room, "core"} if rest else {"core", "auditing", "evaluation", "llama", "decoding"}
+    allowed = (
+        LAYERS[room] | {room, "core"} if rest else {"core", "auditing", "evaluation", "llama", "decoding", "probing"}
+    )
     allowed |= {known for (name, known) in EXCEPTIONS if name == module}
     assert rooms_known(path) <= allowed
 

@@ -1,0 +1,164 @@
+"""`lzs probe`: what a server does with penalties, defaults and seeds."""
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import console, general_options
+from .help import GroupedCommand, Number, option, options
+from .progress import progress
+
+if TYPE_CHECKING:
+    from lzsampler.probing.finding import Finding, Probe
+
+_SERVER, _OUTPUT = "Server", "Output"
+_KEY = "OPENAI_API_KEY"
+_SHOWN = 500  # characters of a request or an answer that -v shows
+_LONGEST = 400  # characters of a line of evidence
+_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
+_COLOURS = {"yes": "green", "no": "yellow", "cannot tell": "cyan"}
+
+_EPILOG = """\b
+Exit status: 0 all is applied as asked, and nothing else; 1 something is not,
+or a check of --require has another answer than yes; 2 an error, such as no
+server; 130 Ctrl-C. docs/probe.md says what is asked and what it shows."""
+
+
+def _required(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    if given:
+        from lzsampler.probing.checks import CHECKS
+
+        for name in given:
+            if name not in CHECKS:
+                raise click.UsageError(f"--require takes the name of a check ({', '.join(CHECKS)}), got {name!r}")
+    return given
+
+
+@click.command("probe", cls=GroupedCommand, epilog=_EPILOG)
+@click.argument("url")
+@options(
+    option(_SERVER, "--model", metavar="NAME", help="model to ask for (default: the first that the server lists)"),
+    option(_SERVER, "--api-key", metavar="KEY", help=f"key to send (default: that of {_KEY}); it is never printed"),
+    option(_SERVER, "--timeout", type=Number(), default=60.0, metavar="SECONDS", help="the longest wait for an answer"),
+    option(
+        _SERVER, "--endpoint", type=click.Choice(["completions", "chat", "both"]), default="both", metavar="NAME",
+        help="completions, chat or both, as far as the server has them",
+    ),
+    option(
+        _OUTPUT, "--require", multiple=True, callback=_required, metavar="CHECK",
+        help="exit with status 1 unless the answer of this check is yes: dry_multiplier, window; repeatable",
+    ),
+    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object instead of a table"),
+)  # fmt: skip
+@general_options(quiet="print what is wrong only", verbose="also print each request and what came")
+def probe_command(**flags: Any) -> None:
+    """Check what the OpenAI-compatible server at URL does with penalties, defaults and seeds.
+
+    It is asked a few hundred short questions, and its texts are compared: is each penalty applied, does it count the
+    prompt, how many tokens does it look back, does a seed give its text again, and what applies when nothing is asked?
+    """
+    from lzsampler import probe
+
+    endpoint = flags["endpoint"]
+    with progress("requests") as bar:
+        found = probe(
+            flags["url"],
+            model=flags["model"],
+            api_key=flags["api_key"] or os.environ.get(_KEY) or None,
+            timeout=flags["timeout"],
+            endpoints=("completions", "chat") if endpoint == "both" else (endpoint,),
+            on_request=_show if console.verbose else None,
+            on_step=bar.say,
+        )
+    missing = [name for name in flags["require"] if not _is_met(found, name)]
+    if flags["as_json"]:
+        click.echo(json.dumps(found.to_json(), ensure_ascii=False))
+    else:
+        console.print(_table(found, quiet=console.quiet))
+    if missing:
+        console.error(f"--require {', '.join(missing)}")
+    if missing or not found.ok:
+        raise click.exceptions.Exit(1)
+
+
+def _is_met(found: "Probe", name: str) -> bool:
+    endpoints = {finding.endpoint for finding in found.findings}
+    met = {finding.endpoint for finding in found.findings if finding.check == name and finding.answer == "yes"}
+    return met == endpoints
+
+
+def _show(method: str, path: str, body: dict[str, Any] | None, came: str) -> None:
+    from lzsampler.reports.text import visible
+
+    asked = "" if body is None else " " + visible(json.dumps(body, ensure_ascii=False), _SHOWN)
+    console.detail(f"{method} {path}{asked}")
+    console.detail(f"  {visible(came, _SHOWN)}")
+
+
+def _table(found: "Probe", *, quiet: bool) -> str:
+    """Return the findings as lines for the terminal; with ``quiet`` only those that are wrong."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    file = StringIO()
+    width = max(shutil.get_terminal_size().columns, 60)
+    color = console.colored(sys.stdout)
+    drawn = Console(
+        file=file,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    for part in _parts(found, quiet):
+        drawn.print(part)
+    return _LINE_END.sub(lambda end: end[0].replace(" ", ""), file.getvalue().rstrip("\n"))
+
+
+def _parts(found: "Probe", quiet: bool) -> Iterator[Any]:
+    from rich.text import Text
+
+    from lzsampler.reports.text import visible
+
+    if not quiet:
+        model = "" if found.model is None else f", model {visible(found.model, 60)}"
+        yield Text(f"{visible(found.url, 200)}{model}: {found.requests:,} requests")
+    for endpoint in dict.fromkeys(finding.endpoint for finding in found.findings):
+        shown = [f for f in found.findings if f.endpoint == endpoint and (f.wrong or not quiet)]
+        if shown:
+            yield Text("")
+            yield Text(endpoint, "bold")
+            yield _rows(shown)
+    if not quiet:
+        yield Text("")
+        wrong = ", ".join(f"{finding.check} ({finding.endpoint})" for finding in found.wrong)
+        verdict = f"Not as asked: {wrong}" if wrong else "What was asked is applied as far as can be seen."
+        yield Text(verdict, "bold red" if wrong else "bold")
+
+
+def _rows(findings: "list[Finding]") -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from lzsampler.reports.text import visible
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
+    table.add_column("check", no_wrap=True)
+    table.add_column("answer", no_wrap=True)
+    table.add_column("evidence", ratio=1)
+    for finding in findings:
+        style = "bold red" if finding.wrong else _COLOURS[finding.answer]
+        answer = f"{finding.answer}{' !' if finding.wrong else ''}"
+        table.add_row(Text(finding.check), Text(answer, style), Text(visible(finding.evidence, _LONGEST)))
+    return table

@@ -1,0 +1,211 @@
+"""HTTP for `probe`: JSON to and from a server, with each way in which a server can fail as one line.
+
+It is urllib's: a probe asks one question at a time, and needs neither a pool of connections nor retries.
+"""
+
+import http.client
+import json
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ..errors import LzsError
+
+OnRequest = Callable[[str, str, "dict[str, Any] | None", str], object]
+
+_LONGEST_ANSWER = 16 * 2**20  # bytes
+_PIECE = 2**16
+_SHOWN = 200  # characters of an error's message
+_ENDINGS = ("/chat/completions", "/completions", "/models", "/v1")  # what people copy along with the address
+
+
+class Refused(LzsError):  # noqa: N818 (it says what the server did)
+    """The server answered a request with an error; ``status`` is that of HTTP, ``reason`` what the server said."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        self.status = status
+        self.reason = reason
+        super().__init__(f"HTTP {status}{': ' if reason else ''}{reason}")
+
+
+class NotThere(Refused):
+    """The server has nothing at this path (404, 405, 501)."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect is an error: a key must not follow it, and a probe tests the server that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class Client:
+    """The server at an address.
+
+    ``url``: with or without ``/v1``. ``timeout``: seconds for a whole answer. ``on_request`` is called after each
+    request with method, path, body and outcome; the key is in none of them. ValueError for an address that is not one,
+    or a key that cannot be sent. `requests` counts.
+    """
+
+    def __init__(
+        self, url: str, *, api_key: str | None = None, timeout: float = 60.0, on_request: OnRequest | None = None
+    ) -> None:
+        self.base = base_of(url)
+        self.timeout = timeout
+        self.requests = 0
+        self._on_request = on_request
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        self.has_key = bool(api_key)
+        if api_key:
+            if not (api_key.isascii() and api_key.isprintable()):
+                raise ValueError("api_key must be printable ASCII characters without line ends")
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return the object at a path below ``/v1``; raises as `post`."""
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Send an object to a path below ``/v1`` and return the answer.
+
+        `NotThere` and `Refused` for an answer that is an error; LzsError for everything else that can go wrong.
+        """
+        return self._ask("POST", path, body)
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode("utf-8")
+        request = urllib.request.Request(f"{self.base}{path}", data, self._headers, method=method)
+        self.requests += 1
+        outcome = ""
+        try:
+            answer = _object(self._read(request), f"{self.base}{path}")
+            outcome = json.dumps(answer, ensure_ascii=False)
+            return answer
+        except LzsError as error:
+            outcome = str(error)
+            raise
+        finally:
+            if self._on_request is not None:
+                self._on_request(method, path, body, outcome)
+
+    def _read(self, request: urllib.request.Request) -> bytes:
+        try:
+            deadline = monotonic() + self.timeout
+            with self._opener.open(request, timeout=self.timeout) as response:
+                return self._body(response, deadline)
+        except urllib.error.HTTPError as error:
+            raise self._failure(error) from None
+        except TimeoutError:
+            raise self._too_slow() from None
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise self._too_slow() from None
+            raise LzsError(f"cannot connect to {self.base}: {_why(error.reason)}") from None
+        except http.client.IncompleteRead:
+            raise LzsError(f"{self.base} closed the connection in the middle of an answer") from None
+        except (http.client.HTTPException, OSError) as error:
+            raise LzsError(f"{self.base} does not answer as an HTTP server: {_why(error)}") from None
+
+    def _body(self, response: Any, deadline: float) -> bytes:
+        pieces, size = [], 0
+        length = response.length  # None where the server does not say
+        while length is None or size < length:
+            piece = response.read1(_PIECE if length is None else min(_PIECE, length - size))
+            if not piece:
+                break
+            pieces.append(piece)
+            size += len(piece)
+            if size > _LONGEST_ANSWER:
+                raise LzsError(f"{self.base} sent an answer of more than {_LONGEST_ANSWER // 2**20} MiB")
+            if monotonic() > deadline:
+                raise self._too_slow()
+        if length is not None and size < length:  # read1() does not say so
+            raise http.client.IncompleteRead(b"", length - size)
+        return b"".join(pieces)
+
+    def _too_slow(self) -> LzsError:
+        return LzsError(f"{self.base} did not answer in {self.timeout:g} seconds: give a longer --timeout")
+
+    def _failure(self, error: urllib.error.HTTPError) -> LzsError:
+        status = error.code
+        if 300 <= status < 400:
+            there = error.headers.get("Location") or "another address"
+            return LzsError(f"{self.base} redirects to {_clean(there)}: give the address of the server itself")
+        if status in (401, 403):
+            what = "refuses this API key" if self.has_key else "asks for an API key: give --api-key"
+            return LzsError(f"{self.base} {what} (HTTP {status})")
+        if status == 429:
+            return LzsError(f"{self.base} has had too many requests (HTTP 429): try again later")
+        reason = ""
+        with suppress(OSError, http.client.HTTPException):  # the status says enough
+            reason = _clean(_message(error.read(_PIECE)))
+        return (NotThere if status in (404, 405, 501) else Refused)(status, reason)
+
+
+def base_of(url: str) -> str:
+    """Return the address of a server up to and with ``/v1``; ValueError when ``url`` is not an address of HTTP."""
+    try:
+        parts = urlsplit(url.strip())
+        known = parts.scheme in ("http", "https") and (parts.port or 1) > 0
+        known = known and bool((parts.hostname or "").encode("idna")) and parts.path.isascii()
+        known = known and all(c.isprintable() and not c.isspace() for c in url.strip())
+    except ValueError:
+        known = False
+    if not known:
+        raise ValueError(f"url must be an address such as http://localhost:8000/v1, got {url!r}")
+    if "@" in parts.netloc:
+        raise ValueError("url must not hold a name or password: give the key as --api-key")
+    path = parts.path.rstrip("/")
+    for ending in _ENDINGS:
+        path = path.removesuffix(ending)
+    return urlunsplit((parts.scheme, parts.netloc, path + "/v1", "", ""))
+
+
+def _object(data: bytes, where: str) -> dict[str, Any]:
+    try:
+        answer = json.loads(data)
+    except (ValueError, RecursionError):
+        start = _clean(data[:60].decode("utf-8", "replace"))
+        raise LzsError(
+            f"{where} does not answer with JSON but with {start!r}: not an OpenAI-compatible server"
+        ) from None
+    if not isinstance(answer, dict):
+        raise LzsError(f"{where} answers with JSON that is not an object: not an OpenAI-compatible server")
+    return answer
+
+
+def _message(data: bytes) -> str:
+    """Return what the body of an error says: OpenAI's {"error": {"message"}}, FastAPI's {"detail"}, or its text."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        return data.decode("utf-8", "replace")
+    for key in ("error", "detail", "message"):
+        if isinstance(said, dict) and key in said:
+            said = said[key]
+    if isinstance(said, list) and said and isinstance(said[0], dict):  # FastAPI's list of what is wrong
+        where = ".".join(str(part) for part in said[0].get("loc") or ())
+        return f"{where}: {said[0].get('msg')}"
+    return said if isinstance(said, str) else json.dumps(said)
+
+
+def _clean(text: str) -> str:
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(line.split())[:_SHOWN]
+
+
+def _why(error: object) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if isinstance(error, socket.gaierror):
+        return "no such host"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS fails ({error.reason or error}); is it http:// rather than https://?"
+    return _clean(str(error)) or type(error).__name__

@@ -1,0 +1,68 @@
+"""`probe`: what an OpenAI-compatible server does with penalties and seeds, found out from outside."""
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+from ..errors import LzsError
+from .checks import Checks
+from .client import Client, NotThere, OnRequest, Refused
+from .endpoint import PATHS, Endpoint, Kind
+from .finding import Finding, Probe
+from .texts import GREEDY
+
+
+def probe(
+    url: str,
+    *,
+    model: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 60.0,
+    endpoints: Sequence[Kind] = ("completions", "chat"),
+    on_request: OnRequest | None = None,
+    on_step: Callable[[str], object] | None = None,
+) -> Probe:
+    """Find out what a server that has OpenAI's interface does with penalties, defaults and seeds.
+
+    ``url``: where it listens, such as ``http://localhost:8000/v1``. ``model``: its name, where the server has several;
+    otherwise the first that it lists. ``api_key`` is sent to the server, and to nobody else. ``timeout``: seconds for
+    one answer. ``endpoints``: those that are asked; one that the server does not have is left out. ``on_request`` is
+    called after each request with method, path, body (None: none) and what came, in one line; ``on_step`` with what is
+    done next. A few hundred requests of at most 256 tokens are sent, one at a time.
+
+    docs/probe.md says what each check does. ValueError for a bad argument. LzsError when the server cannot be reached,
+    refuses the key, does not answer in time, or is not one of OpenAI's interface.
+    """
+    if not isfinite(timeout) or timeout <= 0:
+        raise ValueError(f"timeout must be above 0 seconds, got {timeout!r}")
+    if not endpoints or any(kind not in PATHS for kind in endpoints):
+        raise ValueError(f"endpoints must be some of {', '.join(PATHS)}, got {endpoints!r}")
+    client = Client(url, api_key=api_key, timeout=timeout, on_request=on_request)
+    name = model if model is not None else _first_model(client)
+    findings: list[Finding] = []
+    missing: NotThere | None = None
+    found = False
+    for kind in endpoints:
+        endpoint = Endpoint(client, kind, name)
+        try:
+            endpoint.ask("Once upon a time", tokens=1, **GREEDY)
+        except NotThere as error:
+            missing = error
+            continue
+        except Refused as error:
+            raise LzsError(f"{client.base} refuses a plain request: {error}") from None
+        found = True
+        findings += Checks(endpoint, on_step or (lambda _: None)).run()
+    if not found:
+        raise LzsError(f"{client.base} has no {' and no '.join(PATHS[k] for k in endpoints)} ({missing})")
+    return Probe(client.base, name, client.requests, tuple(findings))
+
+
+def _first_model(client: Client) -> str | None:
+    """Return the first model that the server lists; None when it has no list."""
+    try:
+        listed = client.get("/models").get("data")
+    except Refused:
+        return None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    name = first.get("id") if isinstance(first, dict) else None
+    return name if isinstance(name, str) else None

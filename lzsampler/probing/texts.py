@@ -1,0 +1,184 @@
+"""Texts of a server compared: is what it writes with some parameters what it writes with neutral ones?
+
+A greedy text that comes again is compared exactly, and so is one that is drawn with a seed that repeats: one difference
+that comes again, too, is proof. Where a server repeats nothing, the share of repeated words decides, by a permutation
+test; that can show a penalty, but not that there is none.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from .endpoint import Endpoint
+from .finding import Verdict
+
+Parameters = Mapping[str, Any]
+
+# What a model goes on to repeat, and what any model goes on with in words that come again.
+RUNS = ("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "A B C D A B C D A B C D A B C D A B C D")
+PROMPTS = (
+    RUNS[0],
+    RUNS[1],
+    "the cat sat on the mat, the cat sat on the mat, the cat sat on the mat,",
+    "Once upon a time there was a king who had three sons, and",
+    "The house stood at the end of the road, and the road",
+)
+TOKENS = 64
+SEEDS = (11, 12)
+DRAWN: Parameters = {"temperature": 1.0, "top_p": 1.0}
+GREEDY: Parameters = {"temperature": 0.0}
+
+_FEWEST_REPEATS = 20  # repeated words without which unchanged texts say nothing
+_SAMPLES = 8  # texts on each side of the permutation test
+_ALPHA = 0.001  # several penalties are tested
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Whether texts differ, ``evidence`` in one line, and the first prompt where they do, with its sampling."""
+
+    answer: Verdict
+    evidence: str
+    prompt: str = ""
+    sampling: Parameters = field(default_factory=dict)
+
+
+class Texts:
+    """The texts that a server writes with neutral penalties.
+
+    ``greedy``: by prompt, those that came again; ``drawn``: by prompt and seed, those that came again with their seed.
+    ``asked_greedy`` and ``asked_drawn``: how many were asked for twice.
+    """
+
+    def __init__(self, endpoint: Endpoint, neutral: Parameters) -> None:
+        self.endpoint = endpoint
+        self.neutral = dict(neutral)
+        self.greedy: dict[str, str] = {}
+        self.drawn: dict[tuple[str, int], str] = {}
+        self.once: list[tuple[str, str]] = []  # two greedy texts of one prompt that differ
+        self.drawn_once: list[tuple[str, str]] = []
+        self.unused: dict[str, str] = {}  # greedy texts, whether they came again or not
+
+    def ask(self, prompt: str, parameters: Parameters, sampling: Parameters, tokens: int = TOKENS) -> str:
+        """Return a text."""
+        return self.endpoint.ask(prompt, tokens=tokens, **{**parameters, **sampling}).text
+
+    def prepare(self, *, seeds: bool) -> None:
+        """Ask for the texts, each twice; ``seeds``: also for drawn ones."""
+        self.ask(PROMPTS[0], self.neutral, GREEDY, 8)  # what a server does but once, such as filling a cache
+        for prompt in PROMPTS:
+            first, second = (self.ask(prompt, self.neutral, GREEDY) for _ in range(2))
+            self.unused[prompt] = first
+            if first == second:
+                self.greedy[prompt] = first
+            else:
+                self.once.append((first, second))
+        for prompt in PROMPTS[2:] if seeds else ():
+            for seed in SEEDS:
+                sampling = {**DRAWN, "seed": seed}
+                first, second = (self.ask(prompt, self.neutral, sampling) for _ in range(2))
+                if first == second:
+                    self.drawn[prompt, seed] = first
+                else:
+                    self.drawn_once.append((first, second))
+
+    @property
+    def seed_repeats(self) -> bool:
+        """Whether a seed gives the same text each time, and another seed another text."""
+        pairs = [(self.drawn.get((prompt, SEEDS[0])), self.drawn.get((prompt, SEEDS[1]))) for prompt in PROMPTS[2:]]
+        return not self.drawn_once and any(a is not None and b is not None and a != b for a, b in pairs)
+
+    def cases(self) -> Iterator[tuple[str, Parameters, str]]:
+        """Yield prompt, sampling and text of everything that came again."""
+        for prompt, text in self.greedy.items():
+            yield prompt, GREEDY, text
+        if self.seed_repeats:
+            for (prompt, seed), text in self.drawn.items():
+                yield prompt, {**DRAWN, "seed": seed}, text
+
+    def compare(self, parameters: Parameters, named: str) -> Difference:
+        """Return whether texts with these penalties differ from the neutral ones; ``named``: how evidence says it.
+
+        Raises `Refused` when the server refuses them.
+        """
+        cases = list(self.cases())
+        if not cases:
+            return self._by_chance(parameters, named)
+        steady = True
+        for prompt, sampling, text in cases:
+            got = self.ask(prompt, parameters, sampling)
+            if got == text:
+                continue
+            again = self.ask(prompt, parameters, sampling), self.ask(prompt, self.neutral, sampling)
+            if again == (got, text):
+                return Difference("yes", f"{named}: {told_apart(prompt, text, got)}", prompt, sampling)
+            steady = False
+        if not steady:  # the text changed by itself: two that came again did so by luck
+            return self._by_chance(parameters, named)
+        texts = [text for _, _, text in cases]
+        if len(set(texts)) < 2:
+            return Difference("cannot tell", f"{named}: every prompt gets the same text, {quoted(texts[0])}")
+        repeats = sum(map(repeated_words, texts))
+        if repeats < _FEWEST_REPEATS:
+            few = f"the texts are too short: only {repeats} words come again in them"
+            return Difference("cannot tell", f"{named}: nothing changes, but {few}")
+        return Difference("no", f"{named}: {len(texts)} texts are the same with and without, {repeats} repeated words")
+
+    def _by_chance(self, parameters: Parameters, named: str) -> Difference:
+        """Compare the shares of repeated words; texts of both kinds in turn, so that nothing else divides them."""
+        without, with_it = [], []
+        for i in range(_SAMPLES):
+            prompt = PROMPTS[i % len(PROMPTS)]
+            without.append(share_repeated(self.ask(prompt, self.neutral, DRAWN)))
+            with_it.append(share_repeated(self.ask(prompt, parameters, DRAWN)))
+        p = permutation_p(without, with_it)
+        shares = f"{100 * sum(without) / _SAMPLES:.0f} % of the words come again, {100 * sum(with_it) / _SAMPLES:.0f} %"
+        shown = f"{named}: {shares} with it ({_SAMPLES} texts each, permutation test p = {p:.2g})"
+        if p < _ALPHA:
+            return Difference("yes", shown)
+        needed = "the texts of this server do not come again; a seed or temperature 0 that repeats would tell"
+        return Difference("cannot tell", f"{shown}; {needed}")
+
+
+def told_apart(prompt: str, text: str, got: str) -> str:
+    """Return where two texts of a prompt part, in one line."""
+    at = common_length(text, got)
+    start = max(0, at - 8)
+    dots = "..." if start else ""
+    return (
+        f"after {quoted(prompt, 24)} comes {quoted(dots + got[start:], 28)} "
+        f"instead of {quoted(dots + text[start:], 28)} (from character {at})"
+    )
+
+
+def quoted(text: str, longest: int = 40) -> str:
+    """Return the beginning of a text in quotation marks, as JSON writes it."""
+    return json.dumps(text if len(text) <= longest else text[:longest] + "...", ensure_ascii=False)
+
+
+def common_length(a: str, b: str) -> int:
+    """Return how many characters two texts have in common at their beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def repeated_words(text: str) -> int:
+    """Return how many words of a text came before in it."""
+    words = text.split()
+    return len(words) - len(set(words))
+
+
+def share_repeated(text: str) -> float:
+    """Return the share of words that came before, 0..1; 0 for a text without words."""
+    return repeated_words(text) / max(1, len(text.split()))
+
+
+def permutation_p(a: list[float], b: list[float]) -> float:
+    """Return the two-sided p of a difference of means, by all ways to divide the numbers (exact)."""
+    everything = [*a, *b]
+    total, n = sum(everything), len(a)
+    expected = total * n / len(everything)
+    seen = abs(sum(a) - expected)
+    ways = [abs(sum(chosen) - expected) >= seen - 1e-12 for chosen in combinations(everything, n)]
+    return sum(ways) / len(ways)

@@ -1,0 +1,256 @@
+"""How many tokens a server's penalties look at, from texts alone.
+
+**The clock**, where there are a repetition penalty and ``logit_bias``: two tokens are biased so strongly that the model
+writes nothing else, the first one a little more. The penalty outweighs the difference: once the first has come, the
+second comes, once; then both are penalised, and the first comes again and again, until the second has left the window
+and comes once more. So the second comes at every (window + 1)-th token, whatever the model is, and whether or not the
+prompt is counted.
+
+**The run**, where there is a frequency penalty only: a text in which one token comes over and over, by ``logit_bias``
+or because the prompt does nothing else, is ended by a penalty f after c tokens, when f * c is more than what the token
+is ahead of the next one. A smaller f ends it later, and one that is too small for the window never does. f is found by
+bisection. What the token is ahead changes along the text, so this shows that there is a window, and about how wide.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from .client import Refused
+from .finding import Verdict
+from .texts import GREEDY, RUNS, Parameters, Texts, common_length, quoted
+
+LONGEST = 256  # tokens of a text
+IDS = (1000, 500, 2000, 300, 100)  # tokens that may be biased: which, does not matter
+_PROMPT = "Once upon a time"
+_TRIED = 16  # tokens that show what a biased token is
+
+_CLOCK_BIASES = (100, 90)
+_CLOCK_PENALTY = 1.5  # takes a third off: far more than what lies between the two, far less than what lies above others
+
+_BIASES = (12, 20, 30, 60, 100)
+_STRONGEST = 2.0  # the most that OpenAI's interface allows
+_FAR = 0.9  # of a run: where it ends as far as was looked
+_FEWEST = 2  # tokens after which a run may end: at the first, the token is not yet as far ahead as it will be
+_UNEVEN = 1.5  # how much further ahead a token may seem at the end of a run than at its beginning
+
+
+@dataclass(frozen=True)
+class Window:
+    """``answer``: whether all of the text is counted; ``tokens``: how many are, at least for "yes"; None: unknown."""
+
+    answer: Verdict
+    tokens: int | None
+    evidence: str
+
+
+def window(texts: Texts, *, repetition: str | None, frequency: bool, bias: bool, prompt_counts: bool | None) -> Window:
+    """Return how many tokens are counted.
+
+    ``repetition``: the server's name for its repetition penalty, ``frequency``: whether its frequency penalty is
+    applied, ``bias``: whether `logit_bias` is; ``prompt_counts``: whether the frequency penalty counts the prompt, None
+    where that is not known.
+    """
+    if repetition is not None and bias:
+        found = _by_clock(texts, repetition)
+        if found is not None:
+            return found
+    if frequency:
+        found = _by_runs(texts, bias=bias, prompt_counts=prompt_counts)
+        if found is not None:
+            return found
+    needed = "a repetition or frequency penalty with logit_bias, or a model that repeats one word without end"
+    return Window("cannot tell", None, f"that needs {needed}")
+
+
+def _copies(text: str) -> tuple[str, int]:
+    """Return the shortest piece of which a text is copies, and how many; white space at its ends may be missing."""
+    core = text.strip()
+    if not core or "\ufffd" in core:
+        return "", 0
+    period = next(p for p in range(1, len(core) + 1) if core[p:] == core[: len(core) - p])
+    return core[:period], -(-len(core) // period)
+
+
+# -- the clock --
+
+
+def _by_clock(texts: Texts, repetition: str) -> Window | None:
+    """Return what two clocks say; None when there are none that agree."""
+    known = [(token, piece) for token in IDS if (piece := _piece(texts, token))]
+    readings: list[tuple[int, bool]] = []
+    for first, second in pairwise(known):
+        read = _clock(texts, repetition, first, second)
+        if read is not None:
+            readings.append(read)
+        if len(readings) == 2:
+            break
+    if len(readings) < 2 or readings[0][1] != readings[1][1]:
+        return None
+    width = min(width for width, _ in readings)
+    if not readings[0][1]:
+        shown = f"a token that has come once stays penalised by {repetition} for {width} tokens, as far as was looked"
+        return Window("yes", width, shown)
+    if readings[0][0] != readings[1][0]:
+        return None
+    shown = f"a token that has come once is penalised by {repetition} for {width} tokens, and then no more"
+    return Window("no", width, f"{shown} (two pairs of biased tokens)")
+
+
+def _piece(texts: Texts, token: int) -> str:
+    """Return the text of a token, without white space around it; "" when it cannot be seen."""
+    parameters = {**texts.neutral, "logit_bias": {str(token): _CLOCK_BIASES[0]}}
+    try:
+        piece, n = _copies(texts.ask(_PROMPT, parameters, GREEDY, _TRIED))
+    except Refused:
+        return ""
+    return piece.strip() if n == _TRIED else ""
+
+
+def _clock(texts: Texts, repetition: str, first: tuple[int, str], second: tuple[int, str]) -> tuple[int, bool] | None:
+    """Return the window, or what was looked at of it, and whether it has an end; None when the clock does not run."""
+    (x, x_piece), (y, y_piece) = first, second
+    bias = dict(zip((str(x), str(y)), _CLOCK_BIASES, strict=True))
+    parameters = {**texts.neutral, "logit_bias": bias, repetition: _CLOCK_PENALTY}
+    written = _spelt(texts.ask(_PROMPT, parameters, GREEDY, LONGEST), x_piece, y_piece)
+    if len(written) != LONGEST:
+        return None
+    at = [i for i, piece in enumerate(written) if piece == y_piece]
+    gaps = {b - a for a, b in pairwise(at)}
+    if len(gaps) == 1:
+        return gaps.pop() - 1, True
+    if len(at) == 1 and at[0] < 2:
+        return LONGEST - 1 - at[0], False
+    return None
+
+
+def _spelt(text: str, *pieces: str) -> list[str]:
+    """Return the pieces that make up a text, with white space between them or not; [] when others are in it."""
+    found, at = [], 0
+    longest_first = sorted(pieces, key=len, reverse=True)
+    while rest := text[at:].lstrip():
+        at = len(text) - len(rest)
+        piece = next((piece for piece in longest_first if rest.startswith(piece)), None)
+        if piece is None:
+            return []
+        found.append(piece)
+        at += len(piece)
+    return found
+
+
+# -- the run --
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A text of one token, ``n`` times; ``counted``: how often the prompt has it before, where prompts count."""
+
+    name: str
+    prompt: str
+    parameters: Parameters
+    text: str
+    n: int
+    counted: int = 0
+
+
+def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window | None:
+    """Return what two runs say, or one that never ends; None when there is none."""
+    found: list[tuple[str, int]] = []
+    for run in _runs(texts, bias=bias, prompt_counts=prompt_counts):
+        measured = _measure(texts, run)
+        if measured is None:
+            continue
+        width, ended = measured
+        if not ended:
+            return Window(
+                "yes", width, f"a frequency_penalty ends {run.name} after {width} tokens, as far as was looked"
+            )
+        found.append((run.name, width))
+        if len(found) == 2:
+            break
+    if len(found) < 2:
+        return None
+    names = " and ".join(name for name, _ in found)
+    (_, a), (_, b) = found
+    ends = f"{a} tokens at the most" if a == b else f"{a} and {b} tokens at the most"
+    shown = f"a frequency_penalty ends {names} after {ends}, and a little smaller one never does"
+    if abs(a - b) > 1:
+        return Window("no", None, f"{shown}: about so many are counted")
+    return Window("no", min(a, b), shown)
+
+
+def _runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Iterator[_Run]:
+    if bias:
+        for token in IDS:
+            run = _forced(texts, token)
+            if run is not None:
+                yield run
+        return
+    for prompt, word in ((RUNS[0][:15], "1"), ("no no no no no no no no", "no")):
+        if prompt_counts is None:
+            return
+        text = texts.ask(prompt, texts.neutral, GREEDY, LONGEST)
+        if set(text.split()) == {word}:
+            counted = _tokens_of(texts, prompt) if prompt_counts else 0
+            if counted is not None:
+                yield _Run(f"the run after {quoted(prompt, 16)}", prompt, {}, text, LONGEST, counted)
+
+
+def _forced(texts: Texts, token: int) -> _Run | None:
+    """Return a run that the smallest bias that is enough makes; None where none is, or the server refuses."""
+    for size in _BIASES:
+        parameters: dict[str, Any] = {"logit_bias": {str(token): size}}
+        try:
+            first = texts.ask(_PROMPT, {**texts.neutral, **parameters}, GREEDY, _TRIED)
+            if _copies(first)[1] != _TRIED:
+                continue
+            text = texts.ask(_PROMPT, {**texts.neutral, **parameters}, GREEDY, LONGEST)
+        except Refused:
+            return None
+        if _copies(text)[1] == LONGEST:
+            return _Run(f"a run of token {token} (logit_bias {size})", _PROMPT, parameters, text, LONGEST)
+    return None
+
+
+def _tokens_of(texts: Texts, prompt: str) -> int | None:
+    """Return how many tokens a prompt of copies has, without what a server puts around it; None when it says none."""
+    once, twice = (texts.endpoint.ask(p, tokens=1, **GREEDY).prompt_tokens for p in (prompt, f"{prompt} {prompt}"))
+    return None if once is None or twice is None else twice - once
+
+
+def _measure(texts: Texts, run: _Run) -> tuple[int, bool] | None:
+    """Return the last place where a penalty ends a run, in tokens counted, and whether it is an end; None: unknown."""
+
+    def ends(f: float) -> int | None:
+        parameters = {**texts.neutral, **run.parameters, "frequency_penalty": f}
+        got = texts.ask(run.prompt, parameters, GREEDY, run.n)
+        same = common_length(run.text, got)
+        return None if same == len(run.text) else round(same * run.n / len(run.text))
+
+    high = _STRONGEST
+    last = ends(high)
+    if last is None or run.counted + last < _FEWEST:
+        return None
+    ahead = high * max(run.counted + last, 1)  # what the token is ahead, in logits
+    low = None
+    while low is None:
+        if last >= _FAR * run.n - 1:
+            # With a window the penalty would be smaller, so that the token would seem to be further ahead.
+            return (run.counted + last, False) if high * (run.counted + last) <= _UNEVEN * ahead else None
+        counted = max(run.counted + last, 1)
+        f = high * counted / (run.counted + min(2 * max(last, 1), _FAR * run.n))
+        at = ends(f)
+        if at is None:
+            low = f
+        else:
+            high, last = f, at
+    while high / low > 1 + 0.5 / max(last, 1):
+        f = math.sqrt(high * low)
+        at = ends(f)
+        if at is None:
+            low = f
+        else:
+            high, last = f, at
+    return run.counted + last, True
