@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from .dropin import Attachment, Stats, attach
     from .lzllama import LZLlama
     from .model import Model
-    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids
+    from .vocabulary import DRY_BREAKERS, LZ_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids
 
 __all__ = [
     "DRY_BREAKERS",
+    "LZ_BREAKERS",
     "Attachment",
     "LZLlama",
     "Model",
@@ -27,6 +28,7 @@ __all__ = [
     "dry_breaker_ids",
     "exempt_ids",
     "llama_cpp",
+    "lz_breaker_ids",
     "penalties_sampler",
     "pipeline_sampler",
 ]
@@ -37,7 +39,7 @@ _MODULES = {
     "dropin": ["Attachment", "Stats", "attach"],
     "lzllama": ["LZLlama"],
     "model": ["Model"],
-    "vocabulary": ["DRY_BREAKERS", "dry_breaker_ids", "exempt_ids"],
+    "vocabulary": ["DRY_BREAKERS", "LZ_BREAKERS", "dry_breaker_ids", "exempt_ids", "lz_breaker_ids"],
 }
 _LATE = {name: module for module, names in _MODULES.items() for name in names}
 

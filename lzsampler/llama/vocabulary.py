@@ -4,7 +4,7 @@ import atexit
 import ctypes
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from .binding import llama_cpp
 from .log import captured_log, reason
 
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
+
+# What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
+LZ_BREAKERS = tuple("\n:\"*|`#[]{}()<>=;/\\_@0123456789")
 
 
 class Vocabulary:
@@ -137,11 +140,24 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
     Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
     for one that no token contains.
     """
+    return _ids_with(source, strings, DRY_BREAKERS, "DRY")
+
+
+def lz_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
+    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_breakers`.
+
+    ``strings``: None means lzsampler's own, `LZ_BREAKERS`: the line break, digits, double quotes, brackets, and other
+    marks that structure is made of in code, tables and Markdown. Everything else is as in `dry_breaker_ids`.
+    """
+    return _ids_with(source, strings, LZ_BREAKERS, "LZ")
+
+
+def _ids_with(source: Any, strings: Iterable[str] | None, usual: Sequence[str], penalty: str) -> tuple[int, ...]:
     if not isinstance(source, llama_cpp.Llama | Vocabulary):
         raise ArgumentTypeError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
     if isinstance(strings, str | bytes):
         raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
-    wanted = DRY_BREAKERS if strings is None else tuple(strings)
+    wanted = usual if strings is None else tuple(strings)
     if source not in _token_texts:
         vocab = source._vocab if isinstance(source, Vocabulary) else llama_cpp.llama_model_get_vocab(source.model)
         _token_texts[source] = _TokenTexts(vocab)
@@ -151,7 +167,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
         _check_string(string)
         found = texts.with_part(string.encode("utf-8", "replace"))
         if not found and strings is not None:
-            raise ValueError(f"no token of this vocabulary contains {string!r}, so it cannot be a breaker of DRY")
+            raise ValueError(f"no token of this vocabulary contains {string!r}, so it cannot be a breaker of {penalty}")
         ids.update(found)
     return tuple(sorted(ids))
 
@@ -172,7 +188,7 @@ class _TokenTexts:
         pieces = [_piece(vocab, token, buffer) for token in range(n_vocab)]
         self._joined = b"".join(pieces)
         self._ends = np.cumsum([len(piece) for piece in pieces])
-        self.with_part = lru_cache(maxsize=64)(self._with_part)
+        self.with_part = lru_cache(maxsize=256)(self._with_part)
 
     def _with_part(self, part: bytes) -> list[int]:
         """Return the tokens whose text contains some bytes."""
