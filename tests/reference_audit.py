@@ -108,6 +108,15 @@ def token_figures(tokens: Sequence[Any]) -> TokenFigures:
     )
 
 
+def free_of_loops(texts: Sequence[tuple[int, bool]], tokens: int) -> float:
+    """Kaplan and Meier's product: at each place that loops begin, the share of texts that get there and go on."""
+    share = 1.0
+    for place in range(tokens + 1):
+        there = [loops and at == place for at, loops in texts if at >= place]
+        share *= 1 - sum(there) / len(there) if there else 1.0
+    return share
+
+
 def ngrams(words: Sequence[Any], n: int) -> list[tuple[Any, ...]]:
     return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 

@@ -17,8 +17,8 @@ from .text import count, percent, visible, whole
 if TYPE_CHECKING:
     from ..auditing.records import Audited
     from ..evaluation.counts import Counts
-    from ..evaluation.paired import Paired
     from ..evaluation.first_loop import FirstLoop
+    from ..evaluation.paired import Paired
     from ..evaluation.results import Results
 
 LOOP, RIGHT = "loop", "literal"  # classes of report.css: the warm colour and the cold one
@@ -244,8 +244,8 @@ def _first_loops(results: "Results") -> str:
         panels.append(tag("figure", tag("figcaption", tag("h3", escape(_name(results, kind)))), chart))
     grey = ", no penalty in grey" if "none" in firsts else ""
     what = (
-        f"The share of texts in which no loop has begun, by tokens written, each kind at the strength above{grey}. A text "
-        "that ends without a loop counts up to its end only (Kaplan and Meier 1958)."
+        f"The share of texts in which no loop has begun, by tokens written, each kind at the strength above{grey}. A "
+        "text that ends without a loop counts up to its end only (Kaplan and Meier 1958)."
     )
     return tag("section", tag("h2", "How long texts stay free of loops"), tag("p", what, class_="soft"),
                tag("div", *panels, class_="panels"))  # fmt: skip
