@@ -372,7 +372,8 @@ def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
 
 def test_texts_cannot_end_where_the_grid_forbids_it(tmp_path: Path) -> None:
     """The answer to a sum has a few tokens; with the end forbidden every text has all of n_predict."""
-    settings = (*GRID.settings[:2], replace(GRID.settings[1], name="placebo", kind="placebo-lz-rate", placebo=True))
+    lz = Setting("lz", "lz-rate", Params(temperature=0.0, lz_penalty=1.0, lz_buffer=4), 1.0)
+    settings = (GRID.settings[0], lz, replace(lz, name="placebo", kind="placebo-lz-rate", placebo=True))
     grid = Grid("long", settings, n_predict=60, ignore_eos=True)
     given: dict[str, Any] = {"tasks": FILES["tasks"], "limit": 2, "n_ctx": 256, "n_threads": 1}
     results = evaluate(default_model(), tmp_path / "out", grid=grid, **given)
@@ -387,7 +388,7 @@ def test_texts_cannot_end_where_the_grid_forbids_it(tmp_path: Path) -> None:
         evaluate(default_model(), tmp_path / "out", grid=replace(grid, ignore_eos=False), **given, resume=True)
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
         row = json.loads(default_tasks().read_text().splitlines()[0])
-        alone = generate(model, row["messages"], replace(settings[1].params, seed=0), n_predict=60, ignore_eos=True)
+        alone = generate(model, row["messages"], lz.params, n_predict=60, ignore_eos=True)
     texts = {(row["eval"]["setting"], row["eval"]["prompt"]): row["tokens"] for row in made}
     assert texts["lz", row["id"]] == list(alone.tokens)
     assert texts["placebo", row["id"]] != texts["lz", row["id"]]

@@ -25,7 +25,7 @@ def changed(placebo: Placebo, row: Any) -> Any:
         seen.append(np.array(given))
         return 0
 
-    placebo._draw.sample = draw  # type: ignore[method-assign]
+    placebo._draw.sample = draw  # type: ignore[method-assign, assignment]
     placebo.sample(row)
     return seen[0]
 

@@ -11,7 +11,8 @@
  *
  * A text longer than PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b bytes,
  * the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs need
- * no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams.
+ * no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams, and as
+ * the end of at most 30 pairs.
  */
 #include "text.h"
 
