@@ -142,6 +142,14 @@ def test_p_of_several_seeds_is_never_bold(tmp_path: Path) -> None:
         assert (">sd<" in made) == (len(seeds) > 1)
 
 
+def test_the_head_says_that_texts_could_not_end(tmp_path: Path) -> None:
+    for ignore_eos in (False, True):
+        grid = replace(runs.grid(), ignore_eos=ignore_eos)
+        Results.read(runs.write_run(tmp_path / f"run{ignore_eos}", grid, [])).save(tmp_path / "r.html")
+        head = text_of(static((tmp_path / "r.html").read_text(encoding="utf-8")))
+        assert ("at most 200 tokens each, with the end token forbidden" in head) == ignore_eos
+
+
 def test_heat_maps_have_every_cell(page: str, results: Results) -> None:
     heats = section(page, "Strength and temperature")
     assert heats.count("<table") == 3

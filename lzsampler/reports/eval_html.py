@@ -73,6 +73,7 @@ def _headline(results: "Results") -> str:
     none = results.counts(kind="none") if "none" in results.kinds else everything
     where = "without a penalty" if "none" in results.kinds else "of all texts"
     length = "until the context is full" if grid.n_predict < 0 else f"at most {grid.n_predict:,} tokens each"
+    length += ", with the end token forbidden" if grid.ignore_eos else ""
     figures = [
         (percent(none.loop_rate) if none.texts else "–", f"loop, {where}"),
         ("–" if none.accuracy is None else percent(none.accuracy), f"of tasks right, {where}"),
