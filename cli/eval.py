@@ -25,7 +25,7 @@ _options = options(
     refused_download,
     option(_WHAT, "--tasks", type=_FILE, metavar="FILE", help="JSON Lines: questions with answers"),
     option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
-    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, or a TOML file"),
+    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, long, or a TOML file"),
     option(_WHAT, "--limit", **whole(1), default=None, help="use only the first N rows of each file"),
     option(_WHAT, "--judge", type=_FILE, metavar="FILE",
            help="GGUF model that is asked at the end whether each text is degenerate"),
@@ -34,7 +34,8 @@ _options = options(
     option(_HOW, "--resume", is_flag=True, help="continue the evaluation in that folder"),
     option(_HOW, "--so-far", is_flag=True, help="write no new text; print and report what the folder has now"),
     option(_HOW, "-c", "--ctx-size", "n_ctx", **whole(0), default=None,
-           help="context of each text, tokens; 0 is all that the model was trained with (default: up to 4096)"),
+           help="context of each text, tokens; 0 is all that the model was trained with (default: up to 4096, or more "
+           "where the grid has longer texts)"),
     option(_HOW, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts decoded at a time"),
     option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None,
            help="CPU threads (default: physical cores, fewer for a small model)"),
@@ -53,7 +54,10 @@ Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error;
 
 @click.command("eval", cls=GroupedCommand, epilog=_EPILOG)
 @_options
-@general_options(quiet="print the table and errors only")
+@general_options(
+    quiet="print the table and errors only",
+    verbose="also print a table in the terms of other work, settings, times and the traceback of an error",
+)
 def evaluate_command(**flags: Any) -> None:
     """Write a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.
 
@@ -62,6 +66,8 @@ def evaluate_command(**flags: Any) -> None:
     """
     results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
     click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
+    if console.verbose and not flags["as_json"]:
+        click.echo(f"\n{results.table(terms=True)}")
     if results.judged is not None and not flags["as_json"]:
         click.echo(f"\n{results.judged}")
     for name, rows in results.bad.items():

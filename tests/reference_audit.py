@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deflate import zlib_compress
 
@@ -64,6 +64,10 @@ def metrics(texts: Sequence[str], words_of: Sequence[Sequence[str]] | None = Non
         total, distinct = sum(map(len, grams)), sum(len(set(g)) for g in grams)
         made[f"rep{n}"] = share(total - distinct, total)
         made[f"distinct{n}"] = share(distinct, sum(map(len, words_of)))
+    found = [token_figures(words) for words in words_of]
+    made["tail_rep4"] = share(sum(f.tail_grams - f.tail_distinct for f in found), sum(f.tail_grams for f in found))
+    made["ser4"] = share(sum(f.extended for f in found), sum(f.extensible for f in found))
+    made["frequent_30_gram"] = float(any(f.frequent for f in found))
     data = [_utf8(text) for text in texts if text]
     made["zlib_ratio"] = share(sum(map(len, data)), sum(len(zlib_compress(d, 1)) for d in data))
     tails = [d[-4096:] for d in data]
@@ -82,7 +86,38 @@ def metrics(texts: Sequence[str], words_of: Sequence[Sequence[str]] | None = Non
     return made
 
 
-def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+class TokenFigures(NamedTuple):
+    grams: int
+    distinct: int
+    tail_grams: int
+    tail_distinct: int
+    extensible: int
+    extended: int
+    frequent: bool
+
+
+def token_figures(tokens: Sequence[Any]) -> TokenFigures:
+    """The figures of the field's terms for words or tokens: 4-grams, those of the last 512, extensions, a 30-gram."""
+    grams, tail = ngrams(tokens, 4), ngrams(tokens[-512:], 4)
+    extensible = [i for i in range(4, len(tokens)) if grams[i - 4] in grams[: i - 4]]
+    extended = [i for i in extensible if any(grams[j] == grams[i - 4] and tokens[j + 4] == tokens[i]
+                                             for j in range(i - 4))]  # fmt: skip
+    often = max(Counter(ngrams(tokens, 30)).values(), default=0)
+    return TokenFigures(
+        len(grams), len(set(grams)), len(tail), len(set(tail)), len(extensible), len(extended), often >= 20
+    )
+
+
+def free_of_loops(texts: Sequence[tuple[int, bool]], tokens: int) -> float:
+    """Kaplan and Meier's product: at each place that loops begin, the share of texts that get there and go on."""
+    share = 1.0
+    for place in range(tokens + 1):
+        there = [loops and at == place for at, loops in texts if at >= place]
+        share *= 1 - sum(there) / len(there) if there else 1.0
+    return share
+
+
+def ngrams(words: Sequence[Any], n: int) -> list[tuple[Any, ...]]:
     return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
 

@@ -37,6 +37,7 @@ def transcript(
         "settings": {"temperature": setting.params.temperature},
         "messages": [{"role": "user", "content": asked}, {"role": "assistant", "content": text}],
         "finish_reason": "length",
+        "tokens": [sum(map(ord, word)) for word in text.split()],
         "usage": {"prompt_tokens": 1, "completion_tokens": max(1, len(text) // 3), "total_tokens": 1 + len(text) // 3},
         "repetition": {"run": None, "loops": found.loops, "rep4": found.rep4, "zlib_ratio": found.zlib_ratio},
     }

@@ -40,7 +40,7 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     head, rule, none, lz = done.stdout.splitlines()
     assert head.split()[:4] == ["|", "kind", "|", "strength"]
     assert set(rule) == {"|", "-", ":"}
-    assert none.split()[1::2][:6] == ["none", "0", "0", "2", "0", "0.000"]
+    assert none.split()[1::2][:5] == ["none", "0", "0", "2", "0.000"]
     assert lz.split()[1::2][:4] == ["lz", "0.15", "0", "2"]
     assert done.stderr.splitlines() == [
         "lzs: tasks, line 3: no prompt: a row has messages, prompt, question, problem or Question",
@@ -54,6 +54,27 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     assert now.stdout == done.stdout
     assert now.stderr == done.stderr.splitlines(keepends=True)[1]
     assert (folder / "lzs-eval" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_terms_of_other_work_with_v(folder: Path) -> None:
+    (folder / "arms.toml").write_text(
+        "n_predict = 60\nignore_eos = true\nseeds = [1, 2]\n[[setting]]\n[[setting]]\n"
+        'kind = "lz"\nlz_penalty = 0.5\ntemperature = 0.8\nplacebo = [false, true]\n'
+    )
+    arguments = ("eval", "--grid", "arms.toml", "--tasks", "tasks.jsonl", "-c", 256)
+    done = lzs(*arguments, "-v", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    rates, terms = done.stdout.split("\n\n")
+    heads = [[cell.strip() for cell in table.splitlines()[0].strip("|").split("|")] for table in (rates, terms)]
+    assert heads[0] == ["kind", "strength", "T", "texts", "loop rate", "±", "sd", "accuracy", "±", "sd"]
+    terms_there = [head for head in heads[1] if head != "first"]  # where a text loops
+    assert terms_there == ["setting", "T", "30×20", "tail", "SER@4", "cap", "loop", "end", "waste"]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in terms.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["none 0", "lz 0.5", "placebo-lz 0.5"]
+    assert [row[heads[1].index("cap")] for row in rows] == ["1.000"] * 3  # no text could end
+    assert [row[heads[1].index("end")] for row in rows] == ["0.000"] * 3
+    again = lzs(*arguments, "--resume", "--json", "-v", cwd=folder)
+    assert json.loads(again.stdout) == json.loads((folder / "lzs-eval" / "results.json").read_text())
 
 
 @pytest.mark.parametrize(

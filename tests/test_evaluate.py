@@ -19,9 +19,10 @@ from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
+from lzsampler.evaluation.run import _context  # noqa: E402
 from lzsampler.evaluation.store import RunFolder  # noqa: E402
 from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
-from lzsampler.llama.model import Model  # noqa: E402
+from lzsampler.llama.model import Model, context_length  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
 from lzsampler.util.files import locked  # noqa: E402
 
@@ -367,6 +368,46 @@ def test_the_baseline_is_the_dry_of_llama_cpp(temperature: float) -> None:
             sampler.accept(token)
             model.decode((token,))
         theirs.close()
+
+
+def test_texts_cannot_end_where_the_grid_forbids_it(tmp_path: Path) -> None:
+    """The answer to a sum has a few tokens; with the end forbidden every text has all of n_predict."""
+    lz = Setting("lz", "lz-rate", Params(temperature=0.0, lz_penalty=1.0, lz_buffer=4), 1.0)
+    settings = (GRID.settings[0], lz, replace(lz, name="placebo", kind="placebo-lz-rate", placebo=True))
+    grid = Grid("long", settings, n_predict=60, ignore_eos=True)
+    given: dict[str, Any] = {"tasks": FILES["tasks"], "limit": 2, "n_ctx": 256, "n_threads": 1}
+    results = evaluate(default_model(), tmp_path / "out", grid=grid, **given)
+    made = lines(tmp_path / "out")
+    assert [len(row["tokens"]) for row in made] == [60] * 6
+    assert {row["finish_reason"] for row in made} == {"length"}
+    assert all(row["settings"]["ignore_eos"] and row["settings"]["logit_bias"] == [] for row in made)
+    assert results.counts().capped == 6
+    ends = evaluate(default_model(), tmp_path / "ends", grid=replace(grid, ignore_eos=False), **given)
+    assert 0 < ends.counts().ended < 6
+    with pytest.raises(ValueError, match="was started with another grid"):
+        evaluate(default_model(), tmp_path / "out", grid=replace(grid, ignore_eos=False), **given, resume=True)
+    with Model(default_model(), n_ctx=256, n_threads=1) as model:
+        row = json.loads(default_tasks().read_text().splitlines()[0])
+        alone = generate(model, row["messages"], lz.params, n_predict=60, ignore_eos=True)
+    texts = {(row["eval"]["setting"], row["eval"]["prompt"]): row["tokens"] for row in made}
+    assert texts["lz", row["id"]] == list(alone.tokens)
+    assert texts["placebo", row["id"]] != texts["lz", row["id"]]
+
+
+def test_the_context_follows_the_grid() -> None:
+    """The model was trained with 1,024 tokens, and another file says that it was with more."""
+    grid = replace(GRID, n_predict=4096)
+    assert _context(default_model(), GRID) is None
+    assert _context(default_model(), replace(GRID, n_predict=-1)) is None
+    with Model(default_model()) as model:
+        assert _context(default_model(), grid) == model.n_ctx == context_length(model.header)
+
+
+def test_a_large_context_leaves_room_for_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lzsampler.evaluation.run.context_length", lambda header: 8192)
+    assert _context(default_model(), replace(GRID, n_predict=4096)) == 4096 + 1024
+    assert _context(default_model(), replace(GRID, n_predict=3072)) is None
+    assert _context(default_model(), replace(GRID, n_predict=100_000)) == 8192
 
 
 def test_tasks_and_prompts_need_no_ids(tmp_path: Path) -> None:

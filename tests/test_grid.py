@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError, Params
-from lzsampler.evaluation.grid import PAPER_TEMPERATURES, Grid, paper, quick, read_grid
+from lzsampler.evaluation.grid import PAPER_TEMPERATURES, Grid, long, paper, quick, read_grid
 
 
 def test_built_in_grids() -> None:
@@ -20,14 +20,41 @@ def test_built_in_grids() -> None:
         for formula in ("rate", "distance", "codelength"):
             assert kinds[f"lz-{formula}"] == [0.1, 0.15, 0.2, 0.3]
         assert kinds["repetition"] == [1.1, 1.2, 1.25, 1.3, 1.5]
-        assert (kinds["frequency"][0], kinds["frequency"][-1]) == (0.1, 1.0)
+        assert kinds["frequency"] == [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9, 1.0]
         assert kinds["presence"] == [0.5, 1.0, 1.5]
         assert len(kinds["none"]) == 1
         assert kinds["dry"] == [0.8]
         assert all((s.params.top_k, s.params.top_p) == ((40, 0.95) if temperature else (0, 1.0)) for s in here)
     assert [s.params.lz_formula for s in grid.settings if s.kind == "lz-distance"] == ["distance"] * 16
+    assert (grid.seeds, grid.n_predict, grid.ignore_eos) == ((1, 2, 3, 4, 5), 512, False)
     assert read_grid("quick") == quick()
     assert read_grid("paper") == grid
+    assert read_grid("long") == long()
+
+
+def test_the_grid_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = long()
+    assert (grid.n_predict, grid.ignore_eos, grid.seeds) == (4096, True, (1,))
+    assert all(setting.params.temperature == 0 for setting in grid.settings)
+    by_kind = {setting.kind: setting for setting in grid.settings}
+    assert len(by_kind) == len(grid.settings)
+    paper_lz = by_kind["paper"].params
+    assert (paper_lz.lz_penalty, paper_lz.lz_formula, paper_lz.lz_window, paper_lz.lz_buffer) == (0.15, "rate", 512, 32)
+    strengths = {kind: setting.strength for kind, setting in by_kind.items() if kind not in ("paper", "default")}
+    assert strengths == {"none": 0.0, "repetition": 1.1, "frequency": 0.2, "presence": 1.5, "dry": 0.8}
+    monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.3)
+    settings = {setting.kind: setting.params.lz_penalty for setting in long().settings}
+    assert (settings["paper"], settings["default"]) == (0.15, 0.3)
+    monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.15)
+    assert "default" not in long().kinds  # no text is made twice
+
+
+def test_a_grid_of_an_older_folder_is_the_same() -> None:
+    """What is not used is not written, so that folders made before it existed can be resumed."""
+    written = json.dumps(quick().to_json())
+    assert "ignore_eos" not in written
+    assert "placebo" not in written
+    assert json.loads(json.dumps(long().to_json()))["ignore_eos"] is True
 
 
 def test_lists_are_combinations(tmp_path: Path) -> None:
@@ -92,6 +119,9 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("[[setting]]\ndry_breakers = [5]", r"dry_breakers must be a list of strings .*, got \[5\]"),
         ("[[setting]]\nlogit_bias = [5]", "logit_bias must be pairs of a token id and a number, got 5"),
         ("[[setting]]\nseed = 1", "unknown key 'seed'"),
+        ("ignore_eos = 1\n[[setting]]", r"grid\.toml: ignore_eos must be True or False, got 1"),
+        ("[[setting]]\nplacebo = true", r"\[\[setting\]\] 1: placebo needs a penalty whose place it takes"),
+        ("[[setting]]\nlz_penalty = 0.1\nplacebo = 'yes'", "placebo must be True or False, got 'yes'"),
     ],
 )
 def test_files_that_are_no_grid(tmp_path: Path, text: str, message: str) -> None:
@@ -102,7 +132,7 @@ def test_files_that_are_no_grid(tmp_path: Path, text: str, message: str) -> None
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(LzsError, match=r"cannot read the grid .*No such file.*built in: quick, paper"):
+    with pytest.raises(LzsError, match=r"cannot read the grid .*No such file.*built in: quick, paper, long"):
         read_grid(tmp_path / "missing.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="is not TOML"):
@@ -130,7 +160,14 @@ def test_a_kind_and_a_family_of_kinds() -> None:
 
 def test_json_and_back() -> None:
     biased = replace(paper().settings[0], params=Params(logit_bias={3: float("-inf")}), dry_breakers=("\n",))
-    for grid in (quick(), paper(), Grid("g", (biased,), (1, 2**64 - 1), -1)):
+    placebo = replace(paper().settings[1], placebo=True)
+    for grid in (
+        quick(),
+        paper(),
+        long(),
+        Grid("p", (placebo,), ignore_eos=True),
+        Grid("g", (biased,), (1, 2**64 - 1), -1),
+    ):
         assert Grid.from_json(json.loads(json.dumps(grid.to_json(), allow_nan=False))) == grid
 
 
@@ -150,6 +187,18 @@ def test_a_value_of_another_type_is_one_line(tmp_path: Path, name: str) -> None:
             refused.append(str(error))
     assert len(refused) >= 5
     assert all(said.startswith(f"{path}: [[setting]] 1") and "\n" not in said for said in refused)
+
+
+def test_a_placebo_is_a_setting_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "arms.toml"
+    path.write_text("ignore_eos = true\n[[setting]]\nlz_penalty = [0.1, 0.2]\nplacebo = [false, true]\n")
+    grid = read_grid(path)
+    assert grid.ignore_eos
+    assert [(s.kind, s.strength, s.placebo) for s in grid.settings] == [
+        ("lz_penalty", 0.1, False), ("placebo-lz_penalty", 0.1, True),
+        ("lz_penalty", 0.2, False), ("placebo-lz_penalty", 0.2, True),
+    ]  # fmt: skip
+    assert len({setting.name for setting in grid.settings}) == 4
 
 
 def test_a_seed_is_there_once() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import reference_audit as twin
 from lzsampler import audit
 from lzsampler._ffi import ffi, lib
-from lzsampler.auditing.metrics import MEMBERS, Metrics, intern, lines, words
+from lzsampler.auditing.metrics import MEMBERS, Metrics, intern, lines, token_figures, words
 from lzsampler.auditing.normalized import to_bytes
 from lzsampler.auditing.prefilter import Prefilter
 from lzsampler.auditing.repetition import repetition
@@ -61,6 +61,56 @@ def test_all_metrics_are_those_of_the_twin(seed: int) -> None:
     for text in texts:
         assert measured([text]) == twin.metrics([text])
     assert measured(texts) == twin.metrics(texts)
+
+
+def repeating(rng: random.Random) -> list[int]:
+    """Tokens of few kinds, with stretches that come again, longer and shorter than 30 and the tail."""
+    kinds = rng.choice(([0, 1], list(range(9)), [0, 5, 2**31 - 2], list(range(1000))))
+    made = rng.choices(kinds, k=rng.randrange(60))
+    for _ in range(rng.randrange(4)):
+        unit = rng.choices(kinds, k=rng.choice((1, 2, 7, 29, 30, 31, 40)))
+        made += unit * rng.choice((1, 3, 19, 20, 21)) + rng.choices(kinds, k=rng.randrange(20))
+    return made[: rng.choice((0, 3, 4, 5, 34, 48, 49, 50, 511, 512, 513, 900, 900, 900))]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_figures_of_tokens_are_those_of_the_twin(seed: int) -> None:
+    tokens = repeating(random.Random(seed))
+    slow = twin.token_figures(tokens)
+    rep4 = twin.share(slow.grams - slow.distinct, slow.grams)
+    tail_rep4 = twin.share(slow.tail_grams - slow.tail_distinct, slow.tail_grams)
+    assert token_figures(tokens) == (rep4, tail_rep4, slow.extensible, slow.extended, slow.frequent)
+
+
+def test_a_30_gram_20_times_or_more() -> None:
+    assert [token_figures([3] * n).frequent for n in (48, 49)] == [False, True]  # it may overlap itself
+    unit = list(range(29))
+    once = [[*unit, i] for i in range(100, 130)]  # the 30th token is another each time
+    assert not token_figures([token for row in once for token in row]).frequent
+    assert [token_figures([*range(40)] * n).frequent for n in (19, 20)] == [False, True]
+    sentence = "this is a sentence of words that come back and back again and no others at all "
+    assert [measured([sentence * n])["frequent_30_gram"] for n in (20, 22)] == [0.0, 1.0]  # 16 words
+
+
+def test_extensions_by_hand() -> None:
+    """1 2 3 4 come again; 5 follows as before, and then 9 does not."""
+    figures = token_figures([1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 9])
+    assert (figures.extensible, figures.extended) == (2, 1)
+    assert figures.rep4 == figures.tail_rep4 == 2 / 9
+    assert token_figures([1, 2, 3, 4, 0, 1, 2, 3, 4]).extensible == 0  # nothing follows them the second time
+    assert measured(["a b c d e f a b c d e x"])["ser4"] == 1 / 2
+    calm = token_figures([*[1] * 600, *range(2, 700)])
+    assert calm.tail_rep4 == 0.0
+    assert calm.rep4 > 0.4
+
+
+def test_what_are_not_tokens_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"tokens\[1\] = -2 is not a token"):
+        token_figures([1, -2])
+    with pytest.raises(TypeError, match="tokens must be integers"):
+        token_figures([0.5])  # type: ignore[list-item]
+    assert token_figures([]) == (0.0, 0.0, 0, 0, False)
+    assert lib.lzs_number_figures(ffi.NULL, 1, ffi.new("lzs_figures *")) == lib.LZS_EINVAL
 
 
 @pytest.mark.parametrize(

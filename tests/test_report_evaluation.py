@@ -4,6 +4,7 @@ import html
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
 from lzsampler.evaluation.grid import Grid, Setting
-from lzsampler.reports.charts import Cell, heat, trend
+from lzsampler.reports.charts import Cell, decline, heat, trend
 from lzsampler.reports.text import percent
 
 TASKS = ("sort", "add")
@@ -78,14 +79,18 @@ def test_figures_are_those_of_results_json(page: str, results: Results) -> None:
     for block in re.findall(r"<details>.*?</details>", page, re.DOTALL):
         kind = text_of(re.findall(r"<summary><b>(.*?)</b>", block)[0])
         for row in re.findall(r"<tr.*?</tr>", block.split('class="heat"')[0], re.DOTALL)[1:]:
-            strength, temperature, texts, loops, _, *paired = cells(row)
+            strength, temperature, texts, loops, loop_sd, _, *paired = cells(row)
             if temperature == "all":
                 pooled = results.compare(kind=kind, strength=float(strength))
                 assert paired[:2] == (["–"] * 2 if pooled is None else [f"{pooled.newly}", f"{pooled.cured}"])
                 continue
+            shown_sd = [loop_sd, paired.pop(5)]  # of the loop rate and of the accuracy
             setting = settings[kind, float(strength), float(temperature)]
             assert int(texts) == setting["texts"]
             assert loops == percent(setting["loop_rate"])
+            for deviation, sd in zip(shown_sd, (setting["loop_sd"], setting["accuracy_sd"]), strict=True):
+                assert deviation == ("–" if sd is None else f"{100 * sd:.2g}")
+                assert (sd is None) == (float(temperature) == 0)
             against = setting["against_none"]
             if against is None:
                 assert paired[:4] == ["–"] * 4
@@ -105,6 +110,44 @@ def test_figures_are_those_of_results_json(page: str, results: Results) -> None:
         assert f"{percent(chosen['loop_rate'])} " in text
         assert f"{percent(chosen['accuracy'])} " in text
         assert f"to {percent(chosen['accuracy_interval'][1])}" in text
+
+
+def test_the_terms_of_other_work_are_those_of_results_json(page: str, results: Results) -> None:
+    rows = re.findall(r"<tr>.*?</tr>", section(page, "In the terms of other work"), re.DOTALL)[1:]
+    for row, chosen in zip(rows, json.loads(json.dumps(results.to_json()))["chosen"], strict=True):
+        names = ("frequent_30_gram_rate", "rep4", "tail_rep4", "ser4")
+        shares = [*(chosen[name] for name in names), chosen["capped"] / chosen["texts"], chosen["capped_loop_rate"]]
+        shares += [chosen["ended"] / chosen["texts"], chosen["ended_loop_rate"]]
+        first = chosen["first_loop"]["median_of_looping"]
+        shown = ["–" if share is None else percent(share) for share in shares]
+        assert cells(row)[1:] == [*shown, "–" if first is None else f"{first:,.0f}"]
+    assert percent(1.0) in rows[0]  # every made-up text hit the cap
+    charts = section(page, "How long texts stay free of loops")
+    assert "Share of texts without a loop so far, none: 75.0 % at" in charts
+    assert charts.count("<figure>") == 2
+
+
+def test_p_of_several_seeds_is_never_bold(tmp_path: Path) -> None:
+    """McNemar's test treats the seeds of a prompt as independent, which they are not."""
+    for seeds, bold in (((1,), True), ((1, 2), False)):
+        grid = replace(runs.grid(("lz",), (0.6,)), seeds=seeds)
+        texts = [
+            runs.transcript(setting, f"p{i}", seed, runs.LOOP if setting.kind == "none" else "It ends.")
+            for setting in grid.settings for i in range(20) for seed in seeds
+        ]  # fmt: skip
+        results = Results.read(runs.write_run(tmp_path / f"run{len(seeds)}", grid, texts))
+        results.save(tmp_path / "r.html")
+        made = static((tmp_path / "r.html").read_text(encoding="utf-8")).split('id="settings"')[1]
+        assert ("<b>&lt;0.0001</b>" in made) == bold
+        assert (">sd<" in made) == (len(seeds) > 1)
+
+
+def test_the_head_says_that_texts_could_not_end(tmp_path: Path) -> None:
+    for ignore_eos in (False, True):
+        grid = replace(runs.grid(), ignore_eos=ignore_eos)
+        Results.read(runs.write_run(tmp_path / f"run{ignore_eos}", grid, [])).save(tmp_path / "r.html")
+        head = text_of(static((tmp_path / "r.html").read_text(encoding="utf-8")))
+        assert ("at most 200 tokens each, with the end token forbidden" in head) == ignore_eos
 
 
 def test_heat_maps_have_every_cell(page: str, results: Results) -> None:
@@ -210,7 +253,8 @@ def test_grids_of_any_form(tmp_path: Path, temperatures: tuple[float, ...]) -> N
 
 def test_charts_of_any_figures() -> None:
     for points in ([], [(0.0, 0.0, 0.0, 0.0)], [(1.0, 0.0, 0.5, 1.0), (2.0, 0.5, 1.0, 1.0)]):
-        chart = trend([("none", points), ("loop", points)], 1.0, "said")
+        fall = [(x, high) for x, _, _, high in points]
+        chart = trend([("none", points), ("loop", points)], 1.0, "said") + decline([("loop", fall)], 2.0, "said")
         for svg in re.findall(r"<svg.*?</svg>", chart, re.DOTALL):
             ET.fromstring(svg)
         for value in re.findall(r'="(-?[\d.]+)%"', chart):

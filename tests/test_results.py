@@ -1,20 +1,24 @@
 """`Results`: rates, comparisons with no penalty, the strengths that are chosen, timings, samples, what is written."""
 
 import json
+import random
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import CensoredData, binomtest, ecdf
 
+import reference_audit as twin
 import runs
 from lzsampler import LzsError, Params, Results
 from lzsampler.errors import MissingExtra
 from lzsampler.evaluation.counts import Outcome
-from lzsampler.evaluation.grid import Grid, Setting
+from lzsampler.evaluation.first_loop import first_loop
+from lzsampler.evaluation.grid import Grid, Setting, paper
 from lzsampler.evaluation.judged import Judged, read_judged
 from lzsampler.evaluation.samples import LOOPING_SAMPLES, OTHER_SAMPLES
 from lzsampler.evaluation.store import JUDGED, TIMINGS, TRANSCRIPTS, RunFolder
@@ -127,6 +131,127 @@ def test_the_chosen_strength_cures_most_and_loses_nothing(small: Results) -> Non
     assert alike.chosen["lz"] == 0.1
 
 
+# ---- the terms of other work ----
+
+
+def test_how_texts_ended_is_kept_apart() -> None:
+    ends = [("length", True), ("context", True), ("length", False), ("stop", True), ("stop", False), ("stop", False),
+            ("repetition", True), ("interrupted", False)]  # fmt: skip
+    texts = [Outcome(NONE.name, f"p{i}", 1, "", loops, None, 10, 0, finish=end) for i, (end, loops) in enumerate(ends)]
+    counts = Results(SMALL, texts).counts(kind="none")
+    assert (counts.capped, counts.capped_looping, counts.ended, counts.ended_looping) == (3, 2, 3, 1)
+    assert (counts.capped_share, counts.capped_loop_rate, counts.ended_loop_rate) == (3 / 8, 2 / 3, 1 / 3)
+    empty = Results(SMALL, ()).counts(kind="none")
+    assert (empty.capped_loop_rate, empty.ended_loop_rate, empty.ser4, empty.tail_rep4) == (None, None, None, 0.0)
+
+
+def test_figures_of_a_text_are_those_of_its_tokens(tmp_path: Path) -> None:
+    setting = runs.grid().settings[0]
+    made = [runs.transcript(setting, "p", 1, "?"), runs.transcript(setting, "q", 1, "?")]
+    made[0]["tokens"] = [*range(600), *[7, 8] * 40]
+    made[1]["tokens"] = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 9]
+    slow = [twin.token_figures(row["tokens"]) for row in made]
+    results = Results.read(runs.write_run(tmp_path / "run", runs.grid(), made))
+    counts, (first, second) = results.counts(), results.outcomes
+    assert (first.frequent, second.frequent, counts.frequent_rate) == (True, False, 0.5)
+    tails = [twin.share(f.tail_grams - f.tail_distinct, f.tail_grams) for f in slow]
+    assert counts.tail_rep4 == pytest.approx(sum(tails) / 2)
+    assert counts.rep4 == pytest.approx(sum(twin.share(f.grams - f.distinct, f.grams) for f in slow) / 2)
+    assert counts.ser4 == sum(f.extended for f in slow) / sum(f.extensible for f in slow)
+
+
+@pytest.mark.parametrize("tokens", [[-1], [0.5], ["a"], [2**31], [[1]], None, "abc", {"a": 1}, [10**400]])
+def test_tokens_that_are_none_are_damage(tmp_path: Path, tokens: Any) -> None:
+    made = runs.transcript(runs.grid().settings[0], "p", 1, "Fine.")
+    made["tokens"] = tokens
+    results = Results.read(runs.write_run(tmp_path / "run", runs.grid(), [made]))
+    assert [row.line for row in results.bad["transcripts"]] == [1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_first_loops_are_those_of_the_twin_and_of_scipy(seed: int) -> None:
+    rng = random.Random(seed)
+    texts = [(rng.randrange(rng.choice((1, 5, 200))), rng.random() < 0.5) for _ in range(rng.randrange(1, 40))]
+    found = first_loop(texts)
+    for tokens in (0, 1, 2, 50, found.longest):
+        assert found.free(tokens) == pytest.approx(twin.free_of_loops(texts, tokens))
+    sample = CensoredData.right_censored([at for at, _ in texts], [not loops for _, loops in texts])
+    curve = ecdf(sample).sf
+    assert [found.free(int(at)) for at in curve.quantiles] == pytest.approx(list(curve.probabilities))
+    places = [at for at, loops in texts if loops]
+    assert found.median_of_looping == (np.median(places) if places else None)
+    half = [at for at in range(found.longest + 1) if twin.free_of_loops(texts, at) <= 0.5 + 1e-12]
+    assert found.median == (half[0] if half else None) or found.free(half[0]) == pytest.approx(0.5)
+
+
+def test_first_loops_by_hand() -> None:
+    """Of four texts one ends at 10, one loops from 20 on, one from 40 on, one is 100 long."""
+    found = first_loop([(10, False), (20, True), (40, True), (100, False)])
+    assert [place for place, _ in found.curve] == [20, 40]
+    assert [share for _, share in found.curve] == pytest.approx([2 / 3, 1 / 3])
+    assert (found.looping, found.median_of_looping, found.median, found.longest) == (2, 30.0, 40, 100)
+    assert found.to_json()["free"] == [[64, pytest.approx(1 / 3)], [100, pytest.approx(1 / 3)]]
+    assert first_loop([]).to_json() == {"median_of_looping": None, "median": None, "free": []}
+
+
+def test_where_a_loop_begins_is_in_tokens(tmp_path: Path) -> None:
+    setting = runs.grid().settings[0]
+    before = "one two three four five six seven eight nine ten eleven: "
+    made = runs.transcript(setting, "p", 1, before + "and on " * 50)
+    made["usage"]["completion_tokens"] = size = len(before) + 350  # one a character
+    thought = runs.transcript(setting, "q", 1, "and on " * 50)
+    thought["messages"][-1]["reasoning_content"], thought["usage"]["completion_tokens"] = before, size
+    across = runs.transcript(setting, "r", 1, "It ends.")
+    across["repetition"] |= {"loops": True, "run": {"start": 3}}
+    unknown = runs.transcript(setting, "s", 1, "It ends.")
+    unknown["repetition"]["loops"] = True
+    results = Results.read(runs.write_run(tmp_path / "run", runs.grid(), [made, thought, across, unknown]))
+    places = [outcome.first_loop for outcome in results.outcomes]
+    assert places[0] == pytest.approx(len(before), abs=1)
+    assert places[1] == len(before)
+    assert places[2:] == [3 * across["usage"]["completion_tokens"] // 8, None]
+    assert results.first_loops().looping == 3
+    assert results.counts().looping == 4
+
+
+def test_deviations_over_seeds_by_hand() -> None:
+    warm = Setting("T=1", "none", Params(temperature=1.0))
+    grid = Grid("g", (NONE, warm), (1, 2, 3))
+    texts = [Outcome(NONE.name, f"p{i}", 1, "", i == 0, i != 3, 10, 0) for i in range(4)]
+    loops = {1: "1100", 2: "0000", 3: "0001"}
+    texts += [Outcome(warm.name, f"p{i}", seed, "", loop == "1", None, 10, 0)
+              for seed, row in loops.items() for i, loop in enumerate(row)]  # fmt: skip
+    made = Results(grid, texts)
+    assert made.spread(name=NONE.name) == (None, None)  # one text would come five times
+    alone = made.spread(name=warm.name)
+    assert alone.loop_rate == pytest.approx(np.std([0.5, 0.0, 0.25], ddof=1))
+    assert alone.accuracy is None
+    together = made.spread(kind="none")  # the greedy texts count for every seed
+    assert together.loop_rate == pytest.approx(np.std([3 / 8, 1 / 8, 2 / 8], ddof=1))
+    assert together.accuracy == 0.0
+    assert Results(replace(grid, seeds=(1,)), texts[:8]).spread(name=warm.name) == (None, None)
+    written = made.to_json()
+    assert [row["loop_sd"] for row in written["settings"]] == [None, made.spread(name=warm.name).loop_rate]
+    assert [line.split("|")[7].strip() for line in made.table().splitlines()[::2]] == ["sd", ""]
+    assert made.table().splitlines()[3].split("|")[7].strip() == "0.250"
+
+
+def test_tables_of_the_paper_fit_into_100_columns() -> None:
+    grid = paper()
+    texts = [
+        Outcome(setting.name, "p", seed, "sort", True, seed > 2, 512, 400, finish="length", first_loop=100,
+                rep4=0.5, tail_rep4=0.5, extensible=9, extended=8, frequent=True)
+        for setting in grid.settings
+        for seed in (grid.seeds[:1] if setting.params.temperature == 0 else grid.seeds)
+    ]  # fmt: skip
+    made = Results(grid, texts)
+    for table in (made.table(), made.table(terms=True)):
+        assert {len(line) for line in table.splitlines()} == {len(table.splitlines()[0])}
+        assert len(table.splitlines()[0]) <= 100
+    cells = [cell.strip() for cell in made.table(terms=True).splitlines()[2].strip("|").split("|")]
+    assert cells == ["none 0", "0", "1.000", "0.500", "0.889", "100", "1.000", "1.000", "0.000", "0.781"]
+
+
 def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) -> None:
     small.save(tmp_path / "r.json")
     written = json.loads((tmp_path / "r.json").read_text())
@@ -174,14 +299,13 @@ def test_overhead_is_that_of_the_texts_with_timings() -> None:
 def test_a_table_in_markdown(small: Results) -> None:
     head, rule, none, weak, strong = small.table().splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == [
-        "kind", "strength", "T", "texts", "loops", "loop rate", "±", "accuracy", "±", "tokens", "wasted",
+        "kind", "strength", "T", "texts", "loop rate", "±", "accuracy", "±",
     ]  # fmt: skip
     assert set(rule) == set("|-:")
     assert len({len(line) for line in (head, rule, none, weak, strong)}) == 1
     cells = [cell.strip() for cell in none.strip("|").split("|")]
     low, high = small.counts(kind="none").loop_interval
-    assert cells[:7] == ["none", "0", "0", "8", "4", "0.500", f"{(high - low) / 2:.3f}"]
-    assert cells[-2:] == ["80", "25.0 %"]
+    assert cells[:6] == ["none", "0", "0", "8", "0.500", f"{(high - low) / 2:.3f}"]
 
 
 def test_settings_alike_are_told_apart() -> None:
@@ -193,7 +317,7 @@ def test_settings_alike_are_told_apart() -> None:
     assert list(more(pair).values()) == ["lz_window=64", "", ""]
     head, _, first, *_ = Results(Grid("g", pair), outcomes(pair[0], "0", "-")).table().splitlines()
     assert head.split()[7] == "more"
-    assert first.startswith("| a\\|b | 0.1      | 0 | lz_window=64 |     1 |     0 |     0.000 |")
+    assert first.startswith("| a\\|b | 0.1      | 0 | lz_window=64 |     1 |     0.000 |")
 
 
 # ---- from a folder ----

@@ -6,6 +6,7 @@
  *     lzs_byte_runs, lzs_token_runs    every stretch of a text that repeats itself without a break
  *     lzs_split, lzs_intern            the words or the lines of a text, and a number for each distinct one
  *     lzs_text_figures                 how many n-grams of words, lines and paragraphs repeat earlier ones
+ *     lzs_number_figures               the same for n-grams of tokens
  *     lzs_normalize                    the text with digits, case and white space made alike
  *     lzs_prefilter                    all figures of a text, and which scans for loops may find one
  *
@@ -93,6 +94,10 @@ typedef struct lzs_figures {
     uint64_t duplicate_characters[6];
     uint64_t lines, duplicate_lines, duplicate_line_characters;
     uint64_t paragraphs, duplicate_paragraphs, duplicate_paragraph_characters;
+    uint64_t tail_ngrams, tail_distinct; /* 4-grams of the last 512 words, and distinct ones among them */
+    uint64_t extensible; /* words after 4 words that came before, in the same order and next to each other */
+    uint64_t extended;   /* those of them that came after these 4 words before: each makes the repetition longer */
+    uint64_t frequent;   /* distinct 30-grams of words that occur 20 times or more */
 } lzs_figures;
 
 /* Computes the figures of a text of fewer than 2^32 bytes. `words` are spans in ascending order that do not overlap,
@@ -104,6 +109,11 @@ typedef struct lzs_figures {
  * This bounds the memory: at most 80 bytes a word or line of the largest piece, and one byte for each of its bytes. */
 LZS_API lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids,
                                     size_t n_words, lzs_figures *figures);
+
+/* Computes the figures of n numbers, such as the tokens of a text, as lzs_text_figures does for words with these numbers,
+ * but in one piece. `words` is n; figures that need characters, lines or paragraphs are 0. The numbers are 0 or more.
+ * Memory: at most 80 bytes a number. */
+LZS_API lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *figures);
 
 /* Writes the normalized text, in which repetitions that differ in digits, case or white space are exact. First each
  * character c below `n_fold` is replaced by fold[c]; then every stretch of spaces becomes one space, and every stretch

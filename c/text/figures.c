@@ -11,13 +11,18 @@
  *
  * A text longer than PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b bytes,
  * the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs need
- * no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams.
+ * no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams, and as
+ * the end of at most 30 pairs.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
 #define PIECE ((size_t)4 << 20)
+#define TAIL 512     /* words at the end of a piece whose 4-grams are counted apart */
+#define MATCH 4      /* words after which a repetition counts as one that can be extended */
+#define LONG_GRAM 30 /* words, and the times that they occur, by which arXiv 2512.12895 knows a loop */
+#define OFTEN 20
 
 static uint64_t span_characters(const uint8_t *text, lzs_span span) {
     return count_characters(text + span.start, span.end - span.start);
@@ -26,13 +31,13 @@ static uint64_t span_characters(const uint8_t *text, lzs_span span) {
 /* A part of the text with its words, and the memory that its figures need. */
 typedef struct piece {
     const uint8_t *text;
-    const lzs_span *words; /* (n) */
+    const lzs_span *words; /* (n); NULL if there are only numbers */
     const int32_t *ids;    /* (n) */
     size_t n;
     void *block; /* holds the arrays below; those of the joined words replace those of the n-grams of numbers */
     table table; /* of n-grams */
 
-    /* n-grams of numbers, n = 1..4 */
+    /* n-grams of numbers, n = 1..5, and up to 30 where some occur often */
     uint32_t *grams;               /* (n) number of the n-gram that starts at each word */
     uint32_t *first, *prefix;      /* (n) by number: first word of an n-gram; number of its first n - 1 words */
     uint32_t *counts, *new_counts; /* (n) by number: occurrences of the (n - 1)-grams and of the n-grams */
@@ -59,7 +64,7 @@ static lzs_status piece_init(piece *p) {
     size_t n = p->n + 1, n_bytes = 0;
     int32_t last_id = 0;
     for (size_t i = 0; i < p->n; i++) {
-        n_bytes += p->words[i].end - p->words[i].start;
+        if (p->words) n_bytes += p->words[i].end - p->words[i].start;
         if (p->ids[i] > last_id) last_id = p->ids[i];
     }
     p->n_bits = 64;
@@ -266,17 +271,59 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     return LZS_OK;
 }
 
-static lzs_status word_figures(piece *p, lzs_figures *figures) {
-    for (size_t n = 1; n <= 4; n++) {
-        size_t n_distinct;
+/* Counts the distinct 4-grams of the last words, given the numbers of all 4-grams, in the room for new counts. */
+static void tail_figures(piece *p, lzs_figures *figures) {
+    size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
+    for (size_t i = from; i < n_grams; i++) p->new_counts[p->grams[i]] = 0;
+    for (size_t i = from; i < n_grams; i++) {
+        figures->tail_ngrams++;
+        figures->tail_distinct += !p->new_counts[p->grams[i]]++;
+    }
+}
+
+/* Counts the n-grams with a word after them that occurred before. */
+static uint64_t count_repeated(const piece *p, size_t n) {
+    uint64_t count = 0;
+    for (size_t i = 0; i + n < p->n; i++) count += p->first[p->grams[i]] != i;
+    return count;
+}
+
+/* Counts the n-grams that occur often, given the numbers of the (n - 1)-grams for n = `n` and those after it. An n-gram
+ * cannot occur more often than its beginning does, so most texts end this before it begins. */
+static lzs_status count_frequent(piece *p, size_t n, size_t n_distinct, uint64_t *frequent) {
+    for (;; n++) {
+        uint64_t often = 0;
+        for (size_t id = 0; id < n_distinct; id++) often += p->counts[id] >= OFTEN;
+        if (n > LONG_GRAM) *frequent += often;
+        if (n > LONG_GRAM || !often) return LZS_OK;
+        lzs_status status = make_grams(p, n, &n_distinct);
+        if (status != LZS_OK) return status;
+    }
+}
+
+/* Adds up the figures of the n-grams of numbers, and those of their characters where they are numbers of words. */
+static lzs_status ngram_figures(piece *p, lzs_figures *figures) {
+    size_t n_distinct;
+    for (size_t n = 1; n <= MATCH + 1; n++) {
         lzs_status status = LZS_OK;
         if (n == 1 && p->gram_of) make_unigrams(p, &n_distinct);
         else status = make_grams(p, n, &n_distinct);
         if (status != LZS_OK) return status;
-        if (n > 1) figures->top_characters[n - 2] += top_characters(p, n, n_distinct);
+        if (n > MATCH) break;
+        if (n > 1 && p->words) figures->top_characters[n - 2] += top_characters(p, n, n_distinct);
         figures->ngrams[n - 1] += p->n >= n ? p->n - n + 1 : 0;
         figures->distinct[n - 1] += n_distinct;
+        if (n < MATCH) continue;
+        tail_figures(p, figures);
+        figures->extensible += count_repeated(p, MATCH);
     }
+    figures->extended += (p->n > MATCH ? p->n - MATCH : 0) - n_distinct;
+    return count_frequent(p, MATCH + 2, n_distinct, &figures->frequent);
+}
+
+static lzs_status word_figures(piece *p, lzs_figures *figures) {
+    lzs_status made = ngram_figures(p, figures);
+    if (made != LZS_OK) return made;
     join_words(p);
     free(p->table.slots); /* Few n-grams are looked up from here on, and a small table is quickly cleared. */
     lzs_status status = lzs_text_table_init(&p->table, 0);
@@ -296,6 +343,19 @@ static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_w
     if (limit == n) return n;
     if (*word == first && first < n_words && words[first].start < limit) ++*word;
     return *word > first ? words[*word - 1].end : limit;
+}
+
+lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *figures) {
+    if ((!numbers && n) || !figures || n >= UINT32_MAX) return LZS_EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        if (numbers[i] < 0) return LZS_EINVAL;
+    }
+    *figures = (lzs_figures){.words = n};
+    piece p = {.ids = numbers, .n = n};
+    lzs_status status = piece_init(&p);
+    if (status == LZS_OK) status = ngram_figures(&p, figures);
+    piece_free(&p);
+    return status;
 }
 
 lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,

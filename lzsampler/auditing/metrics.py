@@ -1,11 +1,13 @@
 """Figures of repetition that need no runs: rep-n, distinct-n, Gopher's fractions, the zlib ratio (docs/audit.md)."""
 
+from collections.abc import Sequence
 from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .._check import check
+from .._check import INT32_MAX, check, token_array
 from .._ffi import ffi, lib
 from ..errors import LzsError
 
@@ -26,6 +28,7 @@ MEMBERS = (
     *(f"duplicate{n}" for n in range(5, 11)),
     *("lines", "duplicate_lines", "duplicate_lines_characters"),
     *("paragraphs", "duplicate_paragraphs", "duplicate_paragraphs_characters"),
+    *("tail_ngrams", "tail_distinct", "extensible", "extended", "frequent"),
 )
 
 Spans = npt.NDArray[np.uint32]
@@ -56,6 +59,37 @@ def intern(data: bytes, spans: Spans) -> Ids:
     span_array, id_array = ffi.from_buffer("lzs_span[]", spans), ffi.from_buffer("int32_t[]", ids)
     check(lib.lzs_intern(ffi.from_buffer(data), len(data), span_array, len(spans), id_array, ffi.new("size_t *")))
     return ids
+
+
+class TokenFigures(NamedTuple):
+    """Figures of the tokens of a text in the terms of other work (docs/evaluate.md).
+
+    ``rep4``: share of the 4-grams that occurred before, 0..1; ``tail_rep4``: the same for the last 512 tokens alone.
+    ``extensible``: tokens that follow 4 tokens which occurred before; ``extended``: those of them that followed these 4
+    before, too. ``frequent``: whether some 30-gram occurs 20 times or more.
+    """
+
+    rep4: float
+    tail_rep4: float
+    extensible: int
+    extended: int
+    frequent: bool
+
+
+def token_figures(tokens: Sequence[int] | npt.NDArray[np.integer[Any]]) -> TokenFigures:
+    """Return the figures of tokens, ids of 0 or more. They are exact, and take time proportional to their number.
+
+    Raises ValueError for other numbers, TypeError for what are not tokens.
+    """
+    ids, figures = token_array("tokens", tokens, INT32_MAX), ffi.new("lzs_figures *")
+    check(lib.lzs_number_figures(ffi.from_buffer("int32_t[]", ids), len(ids), figures))
+    return TokenFigures(
+        rep4=_share(figures.ngrams[3] - figures.distinct[3], figures.ngrams[3]),
+        tail_rep4=_share(figures.tail_ngrams - figures.tail_distinct, figures.tail_ngrams),
+        extensible=int(figures.extensible),
+        extended=int(figures.extended),
+        frequent=figures.frequent > 0,
+    )
 
 
 class Metrics:
@@ -90,6 +124,7 @@ class Metrics:
         made = {name: (sums[a] - sums[b]) / sums[of] if sums[of] else 0.0 for name, a, b, of in _DIFFERENCES}
         for name, a, of in _SHARES:
             made[name] = sums[a] / sums[of] if sums[of] else 0.0
+        made["frequent_30_gram"] = float(sums[_FREQUENT] > 0)
         if zlib_compress is not None:
             made["zlib_ratio"], made["zlib_tail_ratio"] = _share(sizes[0], sizes[1]), _share(sizes[2], sizes[3])
         return made
@@ -100,13 +135,15 @@ def _share(part: int, of: int) -> float:
 
 
 _place = MEMBERS.index
-
+_FREQUENT = _place("frequent")
 
 _DIFFERENCES: list[tuple[str, int, int, int]] = [
-    (f"rep{n}", _place(f"ngrams{n}"), _place(f"distinct{n}"), _place(f"ngrams{n}")) for n in (1, 2, 3, 4)
+    *((f"rep{n}", _place(f"ngrams{n}"), _place(f"distinct{n}"), _place(f"ngrams{n}")) for n in (1, 2, 3, 4)),
+    ("tail_rep4", _place("tail_ngrams"), _place("tail_distinct"), _place("tail_ngrams")),
 ]
 _SHARES: list[tuple[str, int, int]] = [
     *((f"distinct{n}", _place(f"distinct{n}"), _place("words")) for n in (1, 2, 3, 4)),
+    ("ser4", _place("extended"), _place("extensible")),
     *(
         (f"gopher.dup_{name}{what}_frac", _place(f"duplicate_{kind}{members}"), _place(of))
         for name, kind in (("line", "lines"), ("para", "paragraphs"))

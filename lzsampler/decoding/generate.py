@@ -222,7 +222,7 @@ class Text:
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
         self.sampler: Sampler | TextSampler
         if sampler is None:
-            self.sampler = Sampler(model.n_vocab, _without_end(model, params) if ignore_eos else params)
+            self.sampler = Sampler(model.n_vocab, without_end(model, params) if ignore_eos else params)
             self._step_at: Callable[[Any], tuple[int, bool]] = self.sampler.step_at
         else:
             self.sampler = sampler
@@ -351,7 +351,7 @@ class Text:
         return replace(explanation, token=named(explanation.token), others=tuple(map(named, explanation.others)))
 
 
-def _without_end(model: Model, params: Params) -> Params:
+def without_end(model: Model, params: Params) -> Params:
     """Return settings that forbid the tokens that end a text."""
     biases: Any = params.logit_bias
     return replace(params, logit_bias={**dict(biases), **dict.fromkeys(model.eog_tokens, float("-inf"))})

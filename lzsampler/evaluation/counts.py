@@ -5,6 +5,9 @@ from typing import Any
 
 from ..util.stats import Interval, wilson
 
+CAPPED = ("length", "context")  # reasons for which a text ends before the model ends it
+ENDED = "stop"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -12,7 +15,9 @@ class Outcome:
 
     ``task``: the kind of task; ``right``: None if the row has no answer; ``wasted_tokens``: the tokens of all copies in
     its loops but the first. ``seconds`` and ``sampling_seconds``: its whole time and that of its picks; None if no
-    timing is known.
+    timing is known. ``finish``: why the text ended (docs/transcript.md). ``first_loop``: tokens before its first loop,
+    from characters by the text's mean length of a token; None without a loop, or where its place is not known. The rest
+    is as in `lzsampler.auditing.metrics.TokenFigures`.
     """
 
     setting: str
@@ -25,6 +30,13 @@ class Outcome:
     wasted_tokens: int
     seconds: float | None = None
     sampling_seconds: float | None = None
+    finish: str = ""
+    first_loop: int | None = None
+    rep4: float = 0.0
+    tail_rep4: float = 0.0
+    extensible: int = 0
+    extended: int = 0
+    frequent: bool = False
 
 
 @dataclass
@@ -32,7 +44,9 @@ class Counts:
     """Sums over some texts: ``answered`` of them are answers to tasks, of which ``right`` are right.
 
     ``looping`` counts among all texts; ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts whose
-    timings are known.
+    timings are known. ``capped``: texts that hit the cap, n_predict or the context, ``capped_looping`` of which loop;
+    ``ended`` and ``ended_looping``: those that the model ended itself. ``frequent``: texts with a 30-gram of tokens
+    that occurs 20 times or more.
     """
 
     texts: int = 0
@@ -44,6 +58,15 @@ class Counts:
     timed_tokens: int = 0
     seconds: float = 0.0
     sampling_seconds: float = 0.0
+    capped: int = 0
+    capped_looping: int = 0
+    ended: int = 0
+    ended_looping: int = 0
+    frequent: int = 0
+    extensible: int = 0
+    extended: int = 0
+    rep4_sum: float = 0.0
+    tail_rep4_sum: float = 0.0
 
     @property
     def loop_rate(self) -> float:
@@ -64,6 +87,46 @@ class Counts:
     def accuracy_interval(self) -> Interval:
         """Wilson's 95 % interval of the accuracy."""
         return wilson(self.right, self.answered)
+
+    @property
+    def capped_share(self) -> float:
+        """Share of the texts that hit the cap, 0..1."""
+        return self.capped / self.texts if self.texts else 0.0
+
+    @property
+    def capped_loop_rate(self) -> float | None:
+        """Share of the texts that hit the cap which loop, 0..1; None when there are none."""
+        return self.capped_looping / self.capped if self.capped else None
+
+    @property
+    def ended_loop_rate(self) -> float | None:
+        """Share of the texts that ended by themselves which loop, 0..1; None when there are none."""
+        return self.ended_looping / self.ended if self.ended else None
+
+    @property
+    def frequent_rate(self) -> float:
+        """Share of the texts with a 30-gram that occurs 20 times or more, 0..1 (arXiv 2512.12895)."""
+        return self.frequent / self.texts if self.texts else 0.0
+
+    @property
+    def frequent_interval(self) -> Interval:
+        """Wilson's 95 % interval of that share."""
+        return wilson(self.frequent, self.texts)
+
+    @property
+    def rep4(self) -> float:
+        """Mean of the texts' rep-4 over tokens, 0..1 (arXiv 1908.04319)."""
+        return self.rep4_sum / self.texts if self.texts else 0.0
+
+    @property
+    def tail_rep4(self) -> float:
+        """Mean of the texts' rep-4 over their last 512 tokens, 0..1."""
+        return self.tail_rep4_sum / self.texts if self.texts else 0.0
+
+    @property
+    def ser4(self) -> float | None:
+        """Suffix-extension rate: share of the repeated 4 tokens that the next token extends, 0..1; None if none."""
+        return self.extended / self.extensible if self.extensible else None
 
     @property
     def wasted_share(self) -> float:
@@ -88,6 +151,15 @@ class Counts:
         self.right += outcome.right is True
         self.tokens += outcome.tokens
         self.wasted_tokens += outcome.wasted_tokens
+        self.capped += outcome.finish in CAPPED
+        self.capped_looping += outcome.finish in CAPPED and outcome.looping
+        self.ended += outcome.finish == ENDED
+        self.ended_looping += outcome.finish == ENDED and outcome.looping
+        self.frequent += outcome.frequent
+        self.extensible += outcome.extensible
+        self.extended += outcome.extended
+        self.rep4_sum += outcome.rep4
+        self.tail_rep4_sum += outcome.tail_rep4
         if outcome.seconds is not None and outcome.sampling_seconds is not None:
             self.timed_tokens += outcome.tokens
             self.seconds += outcome.seconds
@@ -111,4 +183,18 @@ class Counts:
             "accuracy_interval": list(self.accuracy_interval) if self.answered else None,
             "tokens": self.tokens,
             "wasted_tokens": self.wasted_tokens,
+            "frequent_30_gram": self.frequent,
+            "frequent_30_gram_rate": self.frequent_rate,
+            "frequent_30_gram_interval": list(self.frequent_interval),
+            "rep4": round(self.rep4, 6),
+            "tail_rep4": round(self.tail_rep4, 6),
+            "extensible": self.extensible,
+            "extended": self.extended,
+            "ser4": self.ser4,
+            "capped": self.capped,
+            "capped_looping": self.capped_looping,
+            "capped_loop_rate": self.capped_loop_rate,
+            "ended": self.ended,
+            "ended_looping": self.ended_looping,
+            "ended_loop_rate": self.ended_loop_rate,
         }

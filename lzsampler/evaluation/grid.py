@@ -1,4 +1,4 @@
-"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`) or from a TOML file."""
+"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `long`) or from a TOML file."""
 
 import itertools
 import sys
@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from .._check import INT32_MAX, integer
+from .._check import INT32_MAX, boolean, integer
 from ..errors import LzsError
-from ..params import PENALTIES, Params, from_json, to_json
+from ..params import LZ_PENALTY, PENALTIES, Params, from_json, to_json
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,6 +17,8 @@ else:
     import tomli as tomllib
 
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
+PAPER_SEEDS = (1, 2, 3, 4, 5)
+PAPER_LZ = 0.15  # the strength that the paper settles on, whatever the package's default is
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
 _LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
 
@@ -27,7 +29,8 @@ class Setting:
 
     ``kind``: the group of the setting in results; ``strength``: its number in that group. ``dry_breakers``: strings
     whose tokens break DRY's repetitions if ``params`` have DRY, since a grid does not know token ids; None stands for
-    those of llama.cpp.
+    those of llama.cpp. ``placebo``: the penalties of ``params`` are computed and then given to other tokens
+    (`lzsampler.evaluation.placebo`), so that what they change cannot be because they hit repetitions.
     """
 
     name: str
@@ -35,19 +38,23 @@ class Setting:
     params: Params
     strength: float = 0.0
     dry_breakers: tuple[str, ...] | None = None
+    placebo: bool = False
 
 
 @dataclass(frozen=True)
 class Grid:
     """Settings, the seeds of those that draw, and the most new tokens (-1: until the context is full).
 
-    ValueError if a seed is there twice.
+    Settings at temperature 0 are run once, with the first seed, as the others would give the same texts.
+    ``ignore_eos``: the tokens that end a text are forbidden, so that every text gets as long as it may. ValueError if a
+    seed is there twice.
     """
 
     name: str
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...] = (1,)
     n_predict: int = 512
+    ignore_eos: bool = False
 
     def __post_init__(self) -> None:
         twice = [seed for i, seed in enumerate(self.seeds) if seed in self.seeds[:i]]
@@ -79,10 +86,19 @@ class Grid:
                 "params": to_json(setting.params),
                 "strength": setting.strength,
                 "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
+                **(
+                    {"placebo": True} if setting.placebo else {}
+                ),  # not there otherwise, as in folders of older versions
             }
             for setting in self.settings
         ]
-        return {"name": self.name, "settings": rows, "seeds": list(self.seeds), "n_predict": self.n_predict}
+        return {
+            "name": self.name,
+            "settings": rows,
+            "seeds": list(self.seeds),
+            "n_predict": self.n_predict,
+            **({"ignore_eos": True} if self.ignore_eos else {}),
+        }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Grid":
@@ -90,8 +106,10 @@ class Grid:
         settings = []
         for row in data["settings"]:
             breakers = None if row["dry_breakers"] is None else tuple(row["dry_breakers"])
-            settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), row["strength"], breakers))
-        return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"])
+            about = row["strength"], breakers, row.get("placebo", False)
+            settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), *about))
+        ignore_eos = data.get("ignore_eos", False)
+        return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"], ignore_eos)
 
 
 def quick() -> Grid:
@@ -112,9 +130,9 @@ def quick() -> Grid:
 
 
 def paper() -> Grid:
-    """Return the grid of arXiv 2504.20131, section 5, with all three formulas, and with presence and DRY added.
+    """Return the grid of arXiv 2504.20131, section 4 and appendix A.1, with all three formulas, presence and DRY added.
 
-    As in the paper, top-p is 0.95 and top-k 40 at temperatures above 0.
+    As in the paper, top-p is 0.95 and top-k 40 at temperatures above 0, where every text is drawn with five seeds.
     """
     kinds: list[tuple[str, str, Sequence[float], dict[str, Any]]] = [
         ("none", "lz_penalty", (0.0,), {}),
@@ -123,7 +141,7 @@ def paper() -> Grid:
             for formula in ("rate", "distance", "codelength")
         ),
         ("repetition", "repetition_penalty", (1.1, 1.2, 1.25, 1.3, 1.5), {}),
-        ("frequency", "frequency_penalty", (0.1, 0.2, 0.3, 0.5, 0.7, 1.0), {}),
+        ("frequency", "frequency_penalty", (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9, 1.0), {}),
         ("presence", "presence_penalty", (0.5, 1.0, 1.5), {}),
         ("dry", "dry_multiplier", (0.8,), {}),
     ]
@@ -134,19 +152,40 @@ def paper() -> Grid:
             shared |= {"top_k": 40, "top_p": 0.95}
         for kind, name, strengths, more in kinds:
             settings += [_setting(kind, strength, {**shared, **more, name: strength}) for strength in strengths]
-    return Grid("paper", tuple(settings))
+    return Grid("paper", tuple(settings), PAPER_SEEDS)
 
 
-BUILT_IN = {"quick": quick, "paper": paper}
+def long() -> Grid:
+    """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens forbidden that end a text.
+
+    No penalty, the paper's, the package's default where it is another, and the usual strengths of other penalties.
+    """
+    kinds: list[tuple[str, float, dict[str, Any]]] = [
+        ("none", 0.0, {}),
+        ("paper", PAPER_LZ, {"lz_penalty": PAPER_LZ, "lz_formula": "rate"}),
+        ("default", LZ_PENALTY, {"lz_penalty": LZ_PENALTY}),
+        ("repetition", 1.1, {"repetition_penalty": 1.1}),
+        ("frequency", 0.2, {"frequency_penalty": 0.2}),
+        ("presence", 1.5, {"presence_penalty": 1.5}),
+        ("dry", 0.8, {"dry_multiplier": 0.8}),
+    ]
+    settings: dict[str, Setting] = {}
+    for kind, strength, chosen in kinds:
+        setting = _setting(kind, strength, chosen)
+        settings.setdefault(setting.name, setting)  # the default may be the paper's, which is then run once
+    return Grid("long", tuple(settings.values()), n_predict=4096, ignore_eos=True)
+
+
+BUILT_IN = {"quick": quick, "paper": paper, "long": long}
 
 
 def read_grid(source: str | Path) -> Grid:
     """Return a built-in grid by its name, or that of a TOML file.
 
-    A file has ``n_predict``, ``seeds`` and tables ``[[setting]]``: ``kind`` (the name in results) and fields of
-    `Params`. A list stands for each of its values, and several lists for all combinations; ``exempt`` (token ids),
-    ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists themselves. LzsError if
-    the file cannot be read; ValueError, with the place, for values that are not valid.
+    A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
+    ``placebo`` and fields of `Params`. A list stands for each of its values, and several lists for all combinations;
+    ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists
+    themselves. LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if str(source) in BUILT_IN:
         return BUILT_IN[str(source)]()
@@ -158,9 +197,11 @@ def read_grid(source: str | Path) -> Grid:
         raise LzsError(f"cannot read the grid {path}: {error.strerror} (built in: {built_in})") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
-    unknown = set(data) - {"n_predict", "seeds", "setting"}
+    unknown = set(data) - {"n_predict", "seeds", "ignore_eos", "setting"}
     if unknown:
-        raise ValueError(f"{path}: unknown key {min(unknown)!r}; there are n_predict, seeds and [[setting]]")
+        raise ValueError(
+            f"{path}: unknown key {min(unknown)!r}; there are n_predict, seeds, ignore_eos and [[setting]]"
+        )
     rows = data.get("setting")
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"{path} has no [[setting]]")
@@ -177,6 +218,7 @@ def read_grid(source: str | Path) -> Grid:
             tuple(settings.values()),
             tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
             integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
+            boolean("ignore_eos", data.get("ignore_eos", False)),
         )
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
@@ -186,7 +228,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings that a table stands for."""
     if not isinstance(row, dict):
         raise ValueError(f"{place} must be a table of names and values, got {row!r}")
-    unknown = set(row) - {*_PARAMS, "kind", "dry_breakers"}
+    unknown = set(row) - {*_PARAMS, "kind", "dry_breakers", "placebo"}
     if unknown:
         raise ValueError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
@@ -206,7 +248,8 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
         try:
-            settings.append(_setting(kind, _strength(chosen), {**chosen, **same}, breakers))
+            placebo = boolean("placebo", chosen.pop("placebo", False))
+            settings.append(_setting(kind, _strength(chosen), {**chosen, **same}, breakers, placebo=placebo))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{place}: {error}") from error
     return settings
@@ -224,7 +267,12 @@ def _strength(chosen: Mapping[str, Any]) -> float:
 
 
 def _setting(
-    kind: str, strength: float, chosen: Mapping[str, Any], dry_breakers: tuple[str, ...] | None = None
+    kind: str,
+    strength: float,
+    chosen: Mapping[str, Any],
+    dry_breakers: tuple[str, ...] | None = None,
+    *,
+    placebo: bool = False,
 ) -> Setting:
     """Return a setting whose name has everything that it sets, so that settings with one name are the same."""
     params = Params(**{"temperature": 0.0, **chosen})
@@ -234,4 +282,9 @@ def _setting(
         kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else "none"
     if dry_breakers is not None:
         parts.append(f"dry_breakers={list(dry_breakers)}")
-    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry_breakers)
+    if placebo:
+        if not any(penalty.is_on(params) for penalty in PENALTIES):
+            raise ValueError("placebo needs a penalty whose place it takes")
+        kind = f"placebo-{kind}"
+        parts.append("placebo")
+    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry_breakers, placebo)

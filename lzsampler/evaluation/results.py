@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import stdev
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
 from ..errors import LzsError, MissingExtra
 from ..util import writers
 from .counts import Counts, Outcome
+from .first_loop import FirstLoop, first_loop
 from .grid import Grid, Setting
 from .judged import Judged, read_judged
 from .paired import Paired, paired
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
     import pandas
 
 NONE = "none"  # the kind that others are compared with
+
+
+class Spread(NamedTuple):
+    """Standard deviations over the seeds of a grid, of the loop rate and of the accuracy; None for fewer than two."""
+
+    loop_rate: float | None
+    accuracy: float | None
 
 
 @dataclass(frozen=True)
@@ -71,10 +80,12 @@ class Results:
     # ---- counts ----
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, str], Counts]:
-        cells: dict[tuple[str, str], Counts] = {}
+    def _cells(self) -> dict[str, dict[tuple[str, int], Counts]]:
+        """Counts by the name of the setting, and then by kind of task and seed."""
+        cells: dict[str, dict[tuple[str, int], Counts]] = {}
         for outcome in self.outcomes:
-            cells.setdefault((outcome.setting, outcome.task), Counts()).add(outcome)
+            of_setting = cells.setdefault(outcome.setting, {})
+            of_setting.setdefault((outcome.task, outcome.seed), Counts()).add(outcome)
         return cells
 
     @cached_property
@@ -116,11 +127,49 @@ class Results:
     def counts(self, *, task: str | None = None, **which: Any) -> Counts:
         """Return the counts of all texts of some settings, selected as by `settings`, or of one kind of ``task``."""
         total = Counts()
-        names = {setting.name for setting in self.settings(**which)}
-        for (setting, kind_of_task), counts in self._cells.items():
-            if setting in names and (task is None or kind_of_task == task):
-                total.merge(counts)
+        for setting in self.settings(**which):
+            for (kind_of_task, _), counts in self._cells.get(setting.name, {}).items():
+                if task is None or kind_of_task == task:
+                    total.merge(counts)
         return total
+
+    def spread(self, **which: Any) -> Spread:
+        """Return the standard deviations (of a sample) over seeds of the rates of settings, selected as by `settings`.
+
+        A greedy setting has one text for all seeds, which counts for each of them. None for greedy settings alone, for
+        fewer than two seeds, and for the accuracy without tasks.
+        """
+        settings = self.settings(**which)
+        greedy = {setting.name for setting in settings if setting.params.temperature == 0}
+        if len(greedy) == len(settings):
+            return Spread(None, None)
+        of_seeds = []
+        for seed in self.grid.seeds:
+            total = Counts()
+            for setting in settings:
+                wanted = self.grid.seeds[0] if setting.name in greedy else seed
+                for (_, its_seed), counts in self._cells.get(setting.name, {}).items():
+                    if its_seed == wanted:
+                        total.merge(counts)
+            of_seeds.append(total)
+        loops = [counts.loop_rate for counts in of_seeds if counts.texts]
+        rights = [counts.accuracy for counts in of_seeds if counts.accuracy is not None]
+        return Spread(
+            stdev(loops) if len(loops) > 1 else None,
+            stdev(rights) if len(rights) > 1 else None,
+        )
+
+    def first_loops(self, **which: Any) -> FirstLoop:
+        """Return where the first loops of the texts of some settings begin, selected as by `settings`.
+
+        Texts that loop at a place that is not known are left out.
+        """
+        texts = [text for setting in self.settings(**which) for text in self._by_setting.get(setting.name, ())]
+        return first_loop(
+            (text.tokens, False) if text.first_loop is None else (text.first_loop, True)
+            for text in texts
+            if text.first_loop is not None or not text.looping
+        )
 
     # ---- comparisons ----
 
@@ -190,9 +239,13 @@ class Results:
 
     # ---- what is made of it ----
 
-    def table(self) -> str:
-        """Return a Markdown table like lm-eval's, with a row for each setting; ± is half of the 95 % interval."""
-        table: str = writers.function(writers.TABLE)(self)
+    def table(self, *, terms: bool = False) -> str:
+        """Return a Markdown table like lm-eval's, with a row for each setting, in 100 columns unless names are long.
+
+        ± is half of the 95 % interval, sd the standard deviation over seeds. ``terms``: the table of the figures in the
+        terms of other work instead (docs/evaluate.md).
+        """
+        table: str = writers.function(writers.TABLE)(self, terms=terms)
         return table
 
     def save(self, path: str | Path) -> None:
@@ -232,24 +285,33 @@ class Results:
                     "kind": setting.kind,
                     "strength": setting.strength,
                     "temperature": setting.params.temperature,
-                    **self.counts(name=setting.name).to_json(),
+                    **self._figures(name=setting.name),
                     "tasks": {t: self.counts(name=setting.name, task=t).to_json() for t in self.tasks},
                     "against_none": _json(self.comparisons.get(setting.name)),
                 }
                 for setting in self.grid.settings
             ],
-            "kinds": {kind: self.counts(kind=kind).to_json() for kind in self.kinds},
+            "kinds": {kind: self._figures(kind=kind) for kind in self.kinds},
             "chosen": [
                 {
                     "kind": kind,
                     "strength": strength,
-                    **self.counts(kind=kind, strength=strength).to_json(),
+                    **self._figures(kind=kind, strength=strength),
                     "against_none": _json(self.compare(kind=kind, strength=strength)),
                 }
                 for kind, strength in self.chosen.items()
             ],
             "judge": None if self.judged is None else self.judged.to_json(),
             "bad_rows": {name: [asdict(row) for row in rows] for name, rows in self.bad.items()},
+        }
+
+    def _figures(self, **which: Any) -> dict[str, Any]:
+        spread = self.spread(**which)
+        return {
+            **self.counts(**which).to_json(),
+            "loop_sd": spread.loop_rate,
+            "accuracy_sd": spread.accuracy,
+            "first_loop": self.first_loops(**which).to_json(),
         }
 
 

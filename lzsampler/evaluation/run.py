@@ -9,25 +9,28 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..auditing.repetition import repetition
-from ..decoding.generate import Generation
+from ..decoding.generate import Generation, without_end
 from ..decoding.many import Request, generate_many
 from ..decoding.transcript import TranscriptFile, record
-from ..llama import DRY_BREAKERS, dry_breaker_ids
-from ..llama.model import Model
+from ..llama import DRY_BREAKERS, dry_breaker_ids, gguf
+from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
 from ..params import Params
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.files import locked
 from .grid import Grid, Setting, read_grid
 from .judge import Judge
 from .judged import judge_folder, refuse_another
+from .placebo import Placebo
 from .results import Results
 from .store import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
 from .tasks import BadRow, Task, read_tasks
 
+_PROMPT_ROOM = 1024  # tokens of the context that are left for the prompt where the texts need more than the usual
 _NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
 
 
@@ -51,13 +54,15 @@ def evaluate(
 
     ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
     tasks and prompts. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which the first ``limit`` rows are
-    used. ``n_parallel``: how many texts are decoded at a time (`generate_many`); ``on_text`` is called with (done, all)
-    after each. Settings that draw have a text for each seed, greedy ones have one. A text is drawn with `sequence_seed`
-    of the seed and the number of its prompt (from 0, tasks first): each prompt has its own noise, which is the same for
-    all settings, so that they are compared under common random numbers. Every text is on the disk when it ends. If a
-    line of a resumed folder is damaged, the results name it, and its text is generated again. ``judge``: a GGUF model
-    that is asked at the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the
-    end results.json and report.html are written to the folder.
+    used. ``n_ctx``: context of each text, tokens; None is that of `Model`, or a larger one where the texts of the grid
+    need it, and 0 all that the model was trained with. ``n_parallel``: how many texts are decoded at a time
+    (`generate_many`); ``on_text`` is called with (done, all) after each. Settings that draw have a text for each seed,
+    greedy ones have one. A text is drawn with `sequence_seed` of the seed and the number of its prompt (from 0, tasks
+    first): each prompt has its own noise, which is the same for all settings, so that they are compared under common
+    random numbers. Every text is on the disk when it ends. If a line of a resumed folder is damaged, the results name
+    it, and its text is generated again. ``judge``: a GGUF model that is asked at the end whether each text is
+    degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json and report.html are written
+    to the folder.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.
@@ -70,7 +75,7 @@ def evaluate(
         with Judge(judge, n_threads=n_threads) as judging:  # what is wrong with it shows before all the work
             refuse_another(judging, folder)
     with ExitStack() as lock:
-        with Model(model, n_ctx=n_ctx) as opened:
+        with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx) as opened:
             params = {setting.name: _params(opened, setting) for setting in chosen.settings}
             lock.enter_context(locked(folder.path))
             folder.claim(_manifest(opened, chosen, rows), resume=resume)
@@ -84,14 +89,9 @@ def evaluate(
             settings = {setting.name: setting for setting in chosen.settings}
             numbers = {row: number for number, row in enumerate(rows)}
             requests = (
-                Request(
-                    (name, row, seed),
-                    rows[row].prompt,
-                    replace(params[name], seed=sequence_seed(seed, numbers[row])),
-                    n_predict=chosen.n_predict,
-                )
-                for name, row, seed in keys
-                if (name, row, seed) not in done
+                _request(opened, chosen, settings[key[0]], key, rows[key[1]].prompt, params[key[0]], numbers[key[1]])
+                for key in keys
+                if key not in done
             )
             n_done = sum(key in done for key in keys)
             with (
@@ -146,6 +146,24 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
                 yield setting.name, row, seed
 
 
+def _context(model: str | Path, grid: Grid) -> int | None:
+    """Return the context that the texts of a grid need; None where the usual one is enough."""
+    needed = grid.n_predict + _PROMPT_ROOM
+    return None if needed <= DEFAULT_CONTEXT else min(needed, context_length(gguf.read(model)))
+
+
+def _request(
+    model: Model, grid: Grid, setting: Setting, key: Key, prompt: Prompt, params: Params, number: int
+) -> Request:
+    """Return what to write; ``params``: those of the setting for this model; ``number``: that of the row."""
+    params = replace(params, seed=sequence_seed(key[2], number))
+    sampler = None
+    if setting.placebo:
+        drawn = without_end(model, params) if grid.ignore_eos else params
+        sampler = partial(Placebo, model.n_vocab, drawn)
+    return Request(key, prompt, params, n_predict=grid.n_predict, ignore_eos=grid.ignore_eos, sampler=sampler)
+
+
 def _params(model: Model, setting: Setting) -> Params:
     """Return a setting's `Params` with DRY's breakers as tokens; ValueError for tokens that the model does not have."""
     try:
@@ -167,6 +185,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         generation,
         repetition(generation.text).to_json(),
         n_predict=request.n_predict,
+        ignore_eos=request.ignore_eos,
         dry_breakers=breakers if request.params.dry_multiplier else (),
     )
     right = None if task.answer is None else task.right(generation.content)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._check import INT32_MAX, token_array
 from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 
@@ -144,7 +145,7 @@ def _line(number: int, data: bytes) -> Line:
         ours = row.get("eval", row)  # a row of timings has the key itself
         if ours is not row:  # what results are made of is there
             _ = row["usage"]["completion_tokens"] + row["repetition"]["loops"], row["messages"][-1]["content"].strip
-            _ = ours["right"], ours["task"]
+            _ = ours["right"], ours["task"], token_array("tokens", row["tokens"], INT32_MAX)
         return Line(number, data, (str(ours["setting"]), str(ours["prompt"]), int(ours["seed"])), row)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Line(number, data, None, None)

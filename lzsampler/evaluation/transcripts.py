@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..auditing.findings import Tokenizer, audit_record
+from ..auditing.metrics import token_figures
 from ..auditing.records import Audited, Field, Record
 from ..auditing.rules import Rules
-from ..auditing.summary import wasted_tokens
+from ..auditing.summary import loops, wasted_tokens
 from .counts import Outcome
 from .store import TRANSCRIPTS, Key
 
@@ -21,6 +22,7 @@ def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mappi
     times = [] if timing is None else [timing.get(f"{part}_seconds") for part in ("sampling", "prompt", "decode")]
     seconds = [float(time) for time in times if isinstance(time, int | float)]
     known = len(seconds) == 3
+    figures = token_figures(row["tokens"])
     return Outcome(
         *key,
         task=str(row["eval"]["task"]),
@@ -30,6 +32,9 @@ def outcome_of(key: Key, row: Mapping[str, Any], audited: Audited, timing: Mappi
         wasted_tokens=min(wasted_tokens(audited), row["usage"]["completion_tokens"]),
         seconds=sum(seconds) if known else None,
         sampling_seconds=seconds[0] if known else None,
+        finish=str(row.get("finish_reason")),
+        first_loop=_first_loop(row, audited),
+        **figures._asdict(),
     )
 
 
@@ -54,6 +59,20 @@ def audited_text(row: Mapping[str, Any], number: int) -> Audited:
         return audit_record(record, _RULES, _even(row["usage"]["completion_tokens"] / max(size, 1)))
     return Audited(record.file, number, record.id, record.groups, False, False, size, (), {},
                    tuple((field.name, field.text) for field in record.fields))  # fmt: skip
+
+
+def _first_loop(row: Mapping[str, Any], audited: Audited) -> int | None:
+    """Return how many tokens come before the first loop of a text, of which only the characters are known."""
+    run = row["repetition"].get("run")
+    if audited.looping:
+        first = min(loops(audited), key=lambda finding: (finding.field == "answer", finding.start))
+        before = first.start + (len(dict(audited.texts).get("reasoning", "")) if first.field == "answer" else 0)
+    elif row["repetition"]["loops"] and isinstance(run, dict) and isinstance(run.get("start"), int):
+        before = run["start"]  # the loop reaches from the reasoning into the answer
+    else:
+        return None
+    tokens: int = row["usage"]["completion_tokens"]
+    return min(tokens, before * tokens // max(audited.characters, 1))
 
 
 def _even(tokens_per_character: float) -> Tokenizer:

@@ -62,7 +62,7 @@ class Model:
     ) -> None:
         self.header = gguf.read(path)
         self.path = self.header.path
-        trained = _context_length(self.header)
+        trained = context_length(self.header)
         if n_ctx is None:
             n_ctx = min(trained, DEFAULT_CONTEXT)
         self.n_ctx = integer("n_ctx", n_ctx, 0, INT32_MAX) or trained
@@ -318,7 +318,7 @@ class _Fragments(dict[int, str | bytes | None]):
         return self.setdefault(token, self._fragment(token))
 
 
-def _context_length(header: gguf.Header) -> int:
+def context_length(header: gguf.Header) -> int:
     """Return the context that the model was trained with, in tokens; LzsError when the file gives nonsense."""
     length = header.of_architecture("context_length")
     if length is None or length == 0:

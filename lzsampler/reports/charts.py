@@ -16,7 +16,7 @@ from .text import count, percent
 BINS = 20  # of the histogram
 _HEIGHT = 220  # pixels, of the histogram and the scatter
 _AXIS = 24  # below them
-_PANEL = 112  # of a trend
+_PANEL = 112  # of a trend and of a decline
 _STEPS = 10  # shades of a heat map
 _CELLS = 48  # a side: points of the scatter that share a cell are one, larger
 
@@ -157,6 +157,25 @@ def trend(series: Sequence[tuple[str, Sequence[Point]]], top: float, said: str) 
         parts += [tag("circle", cx=_pc(x), cy=_px(height(rate)), r=4, class_=f"dot {kind}") for x, _, rate, _ in at]
     parts += [_text(place(x), _PANEL + 18, f"{x:g}", "middle") for x in xs]
     labels = [(0.0, "0"), (_PANEL / 2, f"{50 * top:g} %"), (float(_PANEL), f"{100 * top:g} %")]
+    return _plot(labels, parts, said, _PANEL)
+
+
+def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: float, said: str) -> str:
+    """Return shares, 0..1, that fall over a number from 0 to ``end``; ``series``: (kind, points), the first behind."""
+
+    def height(share: float) -> float:
+        return _PANEL * (1 - share)
+
+    scale = 100 / end if end else 0.0
+    parts = [_line(0, height(level), 100, height(level), "grid") for level in (0.5, 1.0)]
+    parts.append(_line(0, _PANEL, 100, _PANEL, "axis"))
+    for kind, points in series:
+        parts += [
+            _line(x1 * scale, height(share1), x2 * scale, height(share2), f"trend {kind}")
+            for (x1, share1), (x2, share2) in pairwise(points)
+        ]
+    parts += [_text(100 * part, _PANEL + 18, f"{end * part:,.0f}", _anchor(100 * part)) for part in (0.0, 0.5, 1.0)]
+    labels = [(0.0, "0"), (_PANEL / 2, "50 %"), (float(_PANEL), "100 %")]
     return _plot(labels, parts, said, _PANEL)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..auditing.summary import wasted_tokens
 from ..util.stats import Interval
-from .charts import Cell, Point, bar, heat, tag, trend, whisker
+from .charts import Cell, Point, bar, decline, heat, tag, trend, whisker
 from .eval_markdown import more
 from .page import bad_rows, samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, Sample, sample
@@ -17,6 +17,7 @@ from .text import count, percent, visible, whole
 if TYPE_CHECKING:
     from ..auditing.records import Audited
     from ..evaluation.counts import Counts
+    from ..evaluation.first_loop import FirstLoop
     from ..evaluation.paired import Paired
     from ..evaluation.results import Results
 
@@ -26,6 +27,7 @@ _TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # ends of scales that 
 _FAINT = 0.1  # loop rate that the full colour is at least
 _FULL = 0.2  # difference of accuracy that has the full colour
 _BAD = 100  # bad rows of a file that are listed
+_PLACES = 48  # of a text at which the chart of first loops has a point
 _ALPHA = 0.05
 
 
@@ -45,6 +47,8 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
         main="\n".join([
             _kinds(results),
             _trends(results),
+            _terms(results),
+            _first_loops(results),
             _heat_maps(results),
             _tasks(results),
             _comparisons(results),
@@ -69,6 +73,7 @@ def _headline(results: "Results") -> str:
     none = results.counts(kind="none") if "none" in results.kinds else everything
     where = "without a penalty" if "none" in results.kinds else "of all texts"
     length = "until the context is full" if grid.n_predict < 0 else f"at most {grid.n_predict:,} tokens each"
+    length += ", with the end token forbidden" if grid.ignore_eos else ""
     figures = [
         (percent(none.loop_rate) if none.texts else "–", f"loop, {where}"),
         ("–" if none.accuracy is None else percent(none.accuracy), f"of tasks right, {where}"),
@@ -107,9 +112,11 @@ def _kinds(results: "Results") -> str:
     body = []
     for kind, counts in rows:
         cells = [tag("th", escape(_name(results, kind)), scope="row")]
-        cells += _rate_cells(counts.loop_rate if counts.texts else None, counts.loop_interval, loops, LOOP)
+        spread = results.spread(kind=kind, strength=results.chosen[kind])
+        rate = counts.loop_rate if counts.texts else None
+        cells += _rate_cells(rate, counts.loop_interval, loops, LOOP, spread.loop_rate)
         if tasks:
-            cells += _rate_cells(counts.accuracy, counts.accuracy_interval, right, RIGHT)
+            cells += _rate_cells(counts.accuracy, counts.accuracy_interval, right, RIGHT, spread.accuracy)
         wasted = percent(counts.wasted_share)
         cells.append(
             tag("td", bar(counts.wasted_share, most, f"{wasted} of tokens wasted", LOOP), class_="chart short")
@@ -123,6 +130,8 @@ def _kinds(results: "Results") -> str:
         "All temperatures together. Each kind is shown at the strength with the fewest loops among those that do not "
         "lose accuracy compared with no penalty. It is chosen on these texts, so its figures are a little too good."
     )
+    if len(results.grid.seeds) > 1:
+        what += " sd: the standard deviation over seeds, in percentage points."
     return tag("section", tag("h2", "Each kind at its best strength"), tag("p", what, class_="soft"),
                _scroll(table, "kinds of penalties"))  # fmt: skip
 
@@ -133,10 +142,11 @@ def _overhead(counts: "Counts") -> str:
     return f"{percent(counts.sampling_share)}, {counts.sampling_microseconds:,.0f} µs"
 
 
-def _rate_cells(rate: float | None, interval: Interval, top: float, kind: str) -> list[str]:
+def _rate_cells(rate: float | None, interval: Interval, top: float, kind: str, sd: float | None) -> list[str]:
     if rate is None:
         return [tag("td", class_="chart"), tag("td", "–", class_="rate")]
     text = f"{percent(interval.low).removesuffix(' %')} to {percent(interval.high)}"
+    text += "" if sd is None else f", sd {100 * sd:.2g}"
     said = tag("b", escape(percent(rate))) + " " + tag("span", escape(text), class_="soft")
     return [tag("td", whisker(interval.low, rate, interval.high, top, kind), class_="chart"),
             tag("td", said, class_="rate", data_label="loops" if kind == LOOP else "right")]  # fmt: skip
@@ -183,6 +193,68 @@ def _points(results: "Results", kind: str, figure: str) -> list[Point]:
             low, high = counts.accuracy_interval
             points.append((temperature, low, counts.accuracy, high))
     return points
+
+
+# ---- in the terms of other work ----
+
+
+def _terms(results: "Results") -> str:
+    """Return every kind at its chosen strength with the figures of docs/evaluate.md that other work reports."""
+    heads = ["30-gram 20 times", "rep-4", "rep-4 of the tail", "SER@4", "hit the cap", "of these loop",
+             "ended by themselves", "of these loop", "first loop"]  # fmt: skip
+    rows = []
+    for kind, strength in results.chosen.items():
+        counts = results.counts(kind=kind, strength=strength)
+        first = results.first_loops(kind=kind, strength=strength)
+        shares = [
+            counts.frequent_rate, counts.rep4, counts.tail_rep4, counts.ser4, counts.capped_share,
+            counts.capped_loop_rate, counts.ended / counts.texts if counts.texts else None, counts.ended_loop_rate,
+        ]  # fmt: skip
+        cells = [_number("–" if share is None or not counts.texts else percent(share)) for share in shares]
+        median = first.median_of_looping
+        cells.append(_number("–" if median is None else f"{median:,.0f}"))
+        rows.append(tag("tr", tag("th", escape(_name(results, kind)), scope="row"), *cells))
+    head = tag("tr", tag("th", "kind, strength", scope="col"),
+               *(tag("th", name, scope="col", class_="number") for name in heads))  # fmt: skip
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
+    what = (
+        "All temperatures together, over tokens. 30-gram: texts in which one 30-gram occurs 20 times or more (arXiv "
+        "2512.12895). rep-4: 4-grams that occurred before (arXiv 1908.04319), in all of a text and in its last 512 "
+        "tokens; means over texts. SER@4: of the tokens after 4 that occurred before, those that extend the repetition "
+        "(after arXiv 2608.22761). The cap: the most tokens of the grid, or the context. First loop: tokens before "
+        "it, the median over the texts that loop."
+    )
+    return tag("section", tag("h2", "In the terms of other work"), tag("p", what, class_="soft"),
+               _scroll(table, "figures in the terms of other work"))  # fmt: skip
+
+
+def _first_loops(results: "Results") -> str:
+    """Return the share of texts without a loop over their length, a chart for each kind."""
+    firsts = {kind: results.first_loops(kind=kind, strength=s) for kind, s in results.chosen.items()}
+    end = max(first.longest for first in firsts.values())
+    if not any(first.looping for first in firsts.values()):
+        return ""
+    panels = []
+    for kind in [kind for kind in firsts if kind != "none"] or ["none"]:
+        shown = [("none", firsts["none"])] if "none" in firsts and kind != "none" else []
+        named = [*((label, label, first) for label, first in shown), (_name(results, kind), LOOP, firsts[kind])]
+        said = "; ".join(f"{label}: {percent(first.free(first.longest))} at {first.longest:,} tokens"
+                         for label, _, first in named)  # fmt: skip
+        series = [(colour, _decline(first)) for _, colour, first in named]
+        chart = decline(series, end, f"Share of texts without a loop so far, {said}")
+        panels.append(tag("figure", tag("figcaption", tag("h3", escape(_name(results, kind)))), chart))
+    grey = ", no penalty in grey" if "none" in firsts else ""
+    what = (
+        f"The share of texts in which no loop has begun, by tokens written, each kind at the strength above{grey}. A "
+        "text that ends without a loop counts up to its end only (Kaplan and Meier 1958)."
+    )
+    return tag("section", tag("h2", "How long texts stay free of loops"), tag("p", what, class_="soft"),
+               tag("div", *panels, class_="panels"))  # fmt: skip
+
+
+def _decline(first: "FirstLoop") -> list[tuple[float, float]]:
+    places = sorted({first.longest * i // _PLACES for i in range(_PLACES + 1)})
+    return [(0, 1.0), *((place, first.free(place)) for place in places if place)]
 
 
 def _heat_maps(results: "Results") -> str:
@@ -271,14 +343,18 @@ def _comparisons(results: "Results") -> str:
         "Texts of the same prompt and seed with and without the penalty, drawn in the same way. Newly: they loop only "
         "with it; cured: only without. Gained: they are right only with it; lost: only without. p: McNemar's exact "
         "test. Differences are in percentage points, with the 95 % bootstrap interval over whole prompts. "
-        "Texts of one prompt are not independent, so where temperatures are taken together only the interval is valid."
+        "Texts of one prompt are not independent, so where temperatures or seeds are taken together only the interval "
+        "is valid."
     )
+    if len(results.grid.seeds) > 1:
+        what += " sd: the standard deviation over seeds, in percentage points."
     notes = [what if n else "The grid has no setting without a penalty to compare with."]
     if n > 1:
         chance = max(1, round(_ALPHA * n))
         notes.append(
             f"{n:,} settings are compared: even if no penalty had any effect, about {chance:,} of these p would be "
-            f"below {_ALPHA:g}. Those below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) are in bold."
+            f"below {_ALPHA:g}. Those below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) are in bold"
+            + (", except where seeds are taken together." if len(results.grid.seeds) > 1 else ".")
         )
     said = "".join(tag("p", note, class_="soft") for note in notes)
     return tag("section", tag("h2", "Setting by setting, compared with no penalty"), said, *kinds, id="settings")
@@ -295,18 +371,22 @@ def _summary(results: "Results", kind: str) -> list[str]:
 
 def _settings(results: "Results", kind: str, extra: dict[str, str], least: float) -> str:
     tasks = bool(results.tasks)
-    heads = ["strength", "T", "texts", "loop rate", "wasted", "newly", "cured", "p", "difference, interval"]
-    heads += ["accuracy", "gained", "lost", "p", "difference, interval"] if tasks else []
+    sd = ["sd"] if len(results.grid.seeds) > 1 else []
+    heads = ["strength", "T", "texts", "loop rate", *sd, "wasted", "newly", "cured", "p", "difference, interval"]
+    heads += ["accuracy", *sd, "gained", "lost", "p", "difference, interval"] if tasks else []
     rows = []
     for strength in results.strengths(kind):
         settings = sorted(results.settings(kind=kind, strength=strength), key=lambda s: s.params.temperature)
         for setting in settings:
-            counts, paired = results.counts(name=setting.name), results.comparisons.get(setting.name)
             name = _strength(strength, extra[setting.name])
-            rows.append(tag("tr", name, *_setting(f"{setting.params.temperature:g}", counts, paired, tasks, least)))
+            paired = results.comparisons.get(setting.name)
+            independent = setting.params.temperature == 0 or not sd
+            cells = _setting(results, f"{setting.params.temperature:g}", paired, least if independent else 0.0,
+                             name=setting.name)  # fmt: skip
+            rows.append(tag("tr", name, *cells))
         if len(settings) > 1:
             which: dict[str, Any] = {"kind": kind, "strength": strength}
-            cells = _setting("all", results.counts(**which), results.compare(**which), tasks, 0.0)
+            cells = _setting(results, "all", results.compare(**which), 0.0, **which)
             rows.append(tag("tr", _strength(strength, ""), *cells, class_="all"))
     head = tag("tr", *(tag("th", name, scope="col", class_="number") for name in heads))
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
@@ -323,11 +403,15 @@ def _strength(strength: float, extra: str) -> str:
     return tag("th", f"{strength:g}", more_, scope="row", class_="number")
 
 
-def _setting(temperature: str, counts: "Counts", paired: "Paired | None", tasks: bool, least: float) -> list[str]:
+def _setting(results: "Results", temperature: str, paired: "Paired | None", least: float, **which: Any) -> list[str]:
+    """Return the cells of some settings; p below ``least`` is in bold."""
+    counts, spread = results.counts(**which), results.spread(**which)
+    several = len(results.grid.seeds) > 1
     cells = [
         _number(temperature),
         _number(f"{counts.texts:,}"),
         _number(percent(counts.loop_rate) if counts.texts else "–"),
+        *([_deviation(spread.loop_rate)] if several else []),
         _number(percent(counts.wasted_share)),
     ]
     if paired is None:
@@ -335,9 +419,15 @@ def _setting(temperature: str, counts: "Counts", paired: "Paired | None", tasks:
     else:
         cells += [_number(f"{paired.newly:,}"), _number(f"{paired.cured:,}"), _p(paired.loop_p, least)]
         cells.append(_number(_difference(paired.loop_difference, paired.loop_interval)))
-    if tasks:
-        cells += [_number("–" if counts.accuracy is None else percent(counts.accuracy)), *_accuracy(paired, least)]
+    if results.tasks:
+        cells.append(_number("–" if counts.accuracy is None else percent(counts.accuracy)))
+        cells += [_deviation(spread.accuracy)] if several else []
+        cells += _accuracy(paired, least)
     return cells
+
+
+def _deviation(sd: float | None) -> str:
+    return _number("–" if sd is None else f"{100 * sd:.2g}")
 
 
 def _accuracy(paired: "Paired | None", least: float) -> list[str]:

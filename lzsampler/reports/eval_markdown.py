@@ -1,48 +1,76 @@
 """`markdown_table`: the settings of an evaluation as lm-eval prints its tasks, for a terminal or a README."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..util.stats import Interval
-from .text import columns, percent, visible
+from .text import columns, visible
 
 if TYPE_CHECKING:
     from ..evaluation.grid import Setting
     from ..evaluation.results import Results
 
-_NAMES = ("kind", "strength", "T", "more")  # at the left; figures are at the right
-_FIGURES = ("texts", "loops", "loop rate", "±", "accuracy", "±", "tokens", "wasted")
+Column = tuple[str, list[str]]
+"""A head and the cells below it."""
 
 
-def markdown_table(results: "Results") -> str:
-    """Return a row a setting, in the grid's order; ± is half of Wilson's 95 % interval.
+def markdown_table(results: "Results", *, terms: bool = False) -> str:
+    """Return a table with a row for each setting, in the grid's order, that fits into 100 columns.
 
-    ``more``: what a setting has that others of its kind, strength and temperature have not; no column where nothing.
+    It shows rates: ± is half of Wilson's 95 % interval, sd the standard deviation over seeds. With ``terms`` it shows
+    the figures in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what
+    a setting has that others of its kind, strength and temperature do not have.
     """
-    extra = more(results.grid.settings)
-    rows = []
-    for setting in results.grid.settings:
-        counts = results.counts(name=setting.name)
-        rows.append([
-            visible(setting.kind).replace("|", "\\|"),
-            f"{setting.strength:g}",
-            f"{setting.params.temperature:g}",
-            visible(extra[setting.name]).replace("|", "\\|"),
-            f"{counts.texts}",
-            f"{counts.looping}",
-            *_rate(counts.loop_rate if counts.texts else None, counts.loop_interval),
-            *_rate(counts.accuracy, counts.accuracy_interval),
-            f"{counts.tokens}",
-            percent(counts.wasted_share),
-        ])  # fmt: skip
-    heads = [*_NAMES, *_FIGURES]
-    if not any(extra.values()):
-        heads.remove("more")
-        rows = [row[:3] + row[4:] for row in rows]
-    widths = [max(columns(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
-    left = len(heads) - len(_FIGURES)
-    rule = ["-" * (width + 2) if i < left else "-" * (width + 1) + ":" for i, width in enumerate(widths)]
-    return "\n".join([_row(heads, widths, left), f"|{'|'.join(rule)}|", *(_row(row, widths, left) for row in rows)])
+    settings = results.grid.settings
+    extra = more(settings)
+    kinds = [visible(setting.kind).replace("|", "\\|") for setting in settings]
+    strengths = [f"{setting.strength:g}" for setting in settings]
+    if terms:
+        left = [("setting", [f"{kind} {strength}" for kind, strength in zip(kinds, strengths, strict=True)])]
+    else:
+        left = [("kind", kinds), ("strength", strengths)]
+    left.append(("T", [f"{setting.params.temperature:g}" for setting in settings]))
+    left.append(("more", [visible(extra[setting.name]).replace("|", "\\|") for setting in settings]))
+    left = [(head, cells) for head, cells in left if head != "more" or any(cells)]
+    right = [(head, cells) for head, cells in (_terms if terms else _rates)(results) if any(cells)]
+    widths = [max(map(columns, (head, *cells))) for head, cells in (*left, *right)]
+    heads, *rows = zip(*((head, *cells) for head, cells in (*left, *right)), strict=True)
+    rule = ["-" * (width + 2) if i < len(left) else "-" * (width + 1) + ":" for i, width in enumerate(widths)]
+    lines = [_row(row, widths, len(left)) for row in (heads, *rows)]
+    return "\n".join([lines[0], f"|{'|'.join(rule)}|", *lines[1:]])
+
+
+def _rates(results: "Results") -> list[Column]:
+    """Return how many texts there are, and the rates of those that loop and of those that are right."""
+    counts = [results.counts(name=setting.name) for setting in results.grid.settings]
+    spreads = [results.spread(name=setting.name) for setting in results.grid.settings]
+    return [
+        ("texts", [f"{c.texts}" for c in counts]),
+        ("loop rate", [_share(c.loop_rate if c.texts else None) for c in counts]),
+        ("±", [_half(c.loop_interval) if c.texts else "" for c in counts]),
+        ("sd", [_share(spread.loop_rate) for spread in spreads]),
+        ("accuracy", [_share(c.accuracy) for c in counts]),
+        ("±", [_half(c.accuracy_interval) if c.answered else "" for c in counts]),
+        ("sd", [_share(spread.accuracy) for spread in spreads]),
+    ]
+
+
+def _terms(results: "Results") -> list[Column]:
+    """Return the figures in the terms of other work; ``loop`` is the loop rate of the texts in the column before it."""
+    counts = [results.counts(name=setting.name) for setting in results.grid.settings]
+    firsts = [results.first_loops(name=setting.name).median_of_looping for setting in results.grid.settings]
+    return [
+        ("30×20", [_share(c.frequent_rate if c.texts else None) for c in counts]),
+        ("tail", [_share(c.tail_rep4 if c.texts else None) for c in counts]),
+        ("SER@4", [_share(c.ser4) for c in counts]),
+        ("first", ["" if first is None else f"{first:.0f}" for first in firsts]),
+        ("cap", [_share(c.capped_share if c.texts else None) for c in counts]),
+        ("loop", [_share(c.capped_loop_rate) for c in counts]),
+        ("end", [_share(c.ended / c.texts if c.texts else None) for c in counts]),
+        ("loop", [_share(c.ended_loop_rate) for c in counts]),
+        ("waste", [_share(c.wasted_share if c.texts else None) for c in counts]),
+    ]
 
 
 def more(settings: "tuple[Setting, ...]") -> dict[str, str]:
@@ -59,7 +87,7 @@ def more(settings: "tuple[Setting, ...]") -> dict[str, str]:
     return told
 
 
-def _row(cells: list[str], widths: list[int], left: int) -> str:
+def _row(cells: Sequence[str], widths: list[int], left: int) -> str:
     padded = []
     for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         space = " " * (width - columns(cell))
@@ -67,5 +95,9 @@ def _row(cells: list[str], widths: list[int], left: int) -> str:
     return f"| {' | '.join(padded)} |"
 
 
-def _rate(rate: float | None, interval: Interval) -> tuple[str, str]:
-    return ("", "") if rate is None else (f"{rate:.3f}", f"{(interval.high - interval.low) / 2:.3f}")
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.3f}"
+
+
+def _half(interval: Interval) -> str:
+    return f"{(interval.high - interval.low) / 2:.3f}"

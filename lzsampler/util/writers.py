@@ -42,7 +42,7 @@ EVALUATION: Mapping[str, Writer] = {
 }
 ARROW = "lzsampler.reports.audit_rows:arrow_table"  # (records with findings) as an Arrow table
 FRAME = "lzsampler.reports.audit_rows:data_frame"  # the same as a data frame
-TABLE = "lzsampler.reports.eval_markdown:markdown_table"  # (results) as a text
+TABLE = "lzsampler.reports.eval_markdown:markdown_table"  # (results, terms=...) as a text
 
 
 def described(writers: Mapping[str, Writer]) -> str:

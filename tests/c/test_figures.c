@@ -50,9 +50,52 @@ static void check_text(const uint8_t *text, size_t n) {
         CHECK(figures.distinct[k - 1] == distinct);
         CHECK(figures.ngrams[k - 1] == (n_words >= k ? n_words - k + 1 : 0));
     }
+    uint64_t extensible = 0, extended = 0;
+    for (size_t i = 4; i < n_words; i++) {
+        bool before = false, longer = false;
+        for (size_t j = 4; j < i; j++) {
+            if (!same_grams(ids, j - 4, i - 4, 4)) continue;
+            before = true;
+            longer |= ids[j] == ids[i];
+        }
+        extensible += before;
+        extended += longer;
+    }
+    CHECK(figures.extensible == extensible && figures.extended == extended);
+    lzs_figures of_numbers;
+    CHECK(lzs_number_figures(ids, n_words, &of_numbers) == LZS_OK);
+    CHECK(of_numbers.words == n_words && !of_numbers.characters && !of_numbers.lines && !of_numbers.top_characters[0]);
+    CHECK(!memcmp(of_numbers.ngrams, figures.ngrams, sizeof figures.ngrams));
+    CHECK(!memcmp(of_numbers.distinct, figures.distinct, sizeof figures.distinct));
+    CHECK(of_numbers.tail_ngrams == figures.tail_ngrams && of_numbers.tail_distinct == figures.tail_distinct);
+    CHECK(of_numbers.extensible == extensible && of_numbers.extended == extended);
+    CHECK(of_numbers.frequent == figures.frequent);
     free(words);
     free(lines);
     free(ids);
+}
+
+/* Checks the 30-grams that occur often and the 4-grams of the last 512, for numbers that exceed their count. */
+static void test_numbers(void) {
+    enum { N = 1000 };
+    static int32_t numbers[N];
+    lzs_figures figures;
+    for (int32_t i = 0; i < N; i++) numbers[i] = INT32_MAX - i; /* no two are equal */
+    CHECK(lzs_number_figures(numbers, N, &figures) == LZS_OK);
+    CHECK(figures.distinct[0] == N && figures.tail_ngrams == 509 && figures.tail_distinct == 509);
+    CHECK(!figures.extensible && !figures.extended && !figures.frequent);
+    for (int32_t i = 0; i < N; i++) numbers[i] = i < 49 ? 7 : INT32_MAX - i; /* 30 sevens begin at 20 places */
+    CHECK(lzs_number_figures(numbers, N, &figures) == LZS_OK);
+    CHECK(figures.frequent == 1 && figures.tail_distinct == 509);
+    CHECK(figures.extensible == 45 && figures.extended == 44); /* the last four sevens end the repetition */
+    CHECK(lzs_number_figures(numbers + 1, N - 1, &figures) == LZS_OK && !figures.frequent);
+    for (int32_t i = 0; i < N; i++) numbers[i] = i % 40; /* 40 different 30-grams, the first 25 times */
+    CHECK(lzs_number_figures(numbers, N, &figures) == LZS_OK);
+    CHECK(figures.frequent == 40 && figures.tail_ngrams == 509 && figures.tail_distinct == 40);
+    CHECK(lzs_number_figures(NULL, 0, &figures) == LZS_OK && !figures.words);
+    CHECK(lzs_number_figures(NULL, 1, &figures) == LZS_EINVAL && lzs_number_figures(numbers, N, NULL) == LZS_EINVAL);
+    numbers[5] = -1;
+    CHECK(lzs_number_figures(numbers, N, &figures) == LZS_EINVAL);
 }
 
 static void test_random(void) {
@@ -135,6 +178,7 @@ static void test_arguments(void) {
 
 int main(void) {
     test_random();
+    test_numbers();
     test_numbers_of_any_order();
     test_long_white_space();
     test_arguments();

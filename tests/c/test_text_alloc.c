@@ -46,6 +46,7 @@ static void test_figures_failures(void) {
         fail_after = fail;
         status = lzs_intern(text, N, words, n_words, ids, &n_distinct);
         if (status == LZS_OK) status = lzs_text_figures(text, N, words, ids, n_words, &figures);
+        if (status == LZS_OK) status = lzs_number_figures(ids, n_words, &figures);
         if (status == LZS_OK) status = lzs_prefilter(text, N, &rules, NULL, 0, &result);
         bool failed = fail_after < 0;
         fail_after = -1;

@@ -1,0 +1,69 @@
+"""`FirstLoop`: where the first loops of texts begin, as a survival curve, since a text that ended might have looped."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+_FIRST_MARK = 64  # tokens; results.json has the share without a loop at this length, twice this, and so on
+
+
+@dataclass(frozen=True)
+class FirstLoop:
+    """Where first loops begin, in tokens of the text: the estimate of Kaplan and Meier (1958).
+
+    ``curve``: (tokens, share) for each place at which a loop begins, ascending; the share of texts, 0..1, that have no
+    loop up to there and including it. A text counts for as long as it is: one that ends without a loop is censored at
+    its length, whether it ended by itself or was cut. ``longest``: tokens of the longest text, or of what comes before
+    its loop, beyond which nothing is known. ``median_of_looping``: the median place among the ``looping`` texts alone,
+    None if there are none.
+    """
+
+    looping: int
+    median_of_looping: float | None
+    curve: tuple[tuple[int, float], ...]
+    longest: int
+
+    def free(self, tokens: int) -> float:
+        """Return the share of texts without a loop that begins within the first ``tokens`` (at most `longest`)."""
+        place = bisect_right(self.curve, tokens, key=lambda step: step[0])
+        return self.curve[place - 1][1] if place else 1.0
+
+    @property
+    def median(self) -> int | None:
+        """The place before which half of all texts begin to loop; None where fewer do."""
+        return next((tokens for tokens, share in self.curve if share <= 0.5), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for results.json."""
+        marks, mark = [], _FIRST_MARK
+        while mark < self.longest:
+            marks.append(mark)
+            mark *= 2
+        marks += [self.longest] if self.longest else []
+        return {
+            "median_of_looping": self.median_of_looping,
+            "median": self.median,
+            "free": [[mark, self.free(mark)] for mark in marks],
+        }
+
+
+def first_loop(texts: Iterable[tuple[int, bool]]) -> FirstLoop:
+    """Return where first loops begin. ``texts``: the tokens before the first loop and True, or all tokens and False.
+
+    Texts that end where others begin to loop are counted among those that could have looped there.
+    """
+    begins, lengths = Counter[int](), Counter[int]()
+    for tokens, loops in texts:
+        lengths[tokens] += 1
+        begins[tokens] += loops
+    places = [tokens for tokens in sorted(begins) for _ in range(begins[tokens])]
+    left, share, curve = sum(lengths.values()), 1.0, []
+    for tokens in sorted(lengths):
+        if begins[tokens]:
+            share *= (left - begins[tokens]) / left
+            curve.append((tokens, share))
+        left -= lengths[tokens]
+    return FirstLoop(len(places), float(median(places)) if places else None, tuple(curve), max(lengths, default=0))
