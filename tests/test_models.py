@@ -93,12 +93,24 @@ def test_every_command_takes_the_name(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "smollm2").write_text("not a model")
     texts = tmp_path / "t.jsonl"
     texts.write_text('{"text": "one two three"}\n')
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"id": "a", "prompt": "Once upon a time"}\n')
     for arguments in (
         ["info", "--json", "smollm2"],
         ["generate", "-n", "2", "-m", "smollm2", "Once"],
-        ["bench", "-n", "2", "--pairs", "2", "-m", "smollm2"],
+        ["bench", "-n", "2", "--rounds", "2", "-m", "smollm2"],
         ["demo", "-n", "2", "-m", "smollm2"],
-        ["eval", "-m", "smollm2", "--limit", "1", "-o", str(tmp_path / "out"), "--prompts", str(write_prompt(tmp_path))],
+        [
+            "eval",
+            "-m",
+            "smollm2",
+            "--limit",
+            "1",
+            "-o",
+            str(tmp_path / "out"),
+            "--prompts",
+            str(prompts),
+        ],
         ["audit", "--tokenizer", "smollm2", "--level", "token", str(texts)],
     ):
         done = lzs(*arguments, site=installed)
@@ -106,12 +118,6 @@ def test_every_command_takes_the_name(installed: Path, tmp_path: Path) -> None:
     assert json.loads(lzs("info", "--json", "smollm2", site=installed).stdout)["file"] == NAMED_MODELS["smollm2"].file
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert NAMED_MODELS["smollm2"].file in json.dumps(run)
-
-
-def write_prompt(folder: Path) -> Path:
-    path = folder / "prompts.jsonl"
-    path.write_text('{"id": "a", "prompt": "Once upon a time"}\n')
-    return path
 
 
 @pytest.mark.parametrize(
