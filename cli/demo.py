@@ -24,7 +24,11 @@ PROMPTS = (
     "Instantly she was whirling through the",
 )
 # What a model that was made to chat is asked; SmolLM2 loops on each of them.
-QUESTIONS = ("TODO",)
+QUESTIONS = (
+    "Write a love letter.",
+    "Write a bedtime story about a snail.",
+    "Plan a week in Rome, day by day.",
+)
 _LINES = 10  # of each text
 _MARGIN = " | "
 _WIDEST = 120  # columns
