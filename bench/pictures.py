@@ -145,7 +145,7 @@ def comparison() -> None:
     except LzsError:
         path, subject = default_model(), "lzsampler tale 7M, the embedded model, greedy decoding"
         title, prompt = f"“{PROMPT} …”", PROMPT
-    with Model(path) as model:
+    with Model(path, n_threads=1) as model:  # two would wait for each other on a machine with other work
         without = written(model, prompt, Params(temperature=0.0))
         penalised = written(model, prompt, penalties_from("pictures", None, {"temperature": 0.0}, ()))
     texts = (("Without a penalty", without), ("With the LZ penalty", penalised))
