@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from lzsampler import Params, generate
 pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.benchmark import benchmark
+from lzsampler.decoding.many import _Context
 from lzsampler.llama.model import Model
 from lzsampler.models import default_model
 
@@ -71,6 +73,19 @@ def test_every_way_writes_its_own_text(model: Model, monkeypatch: pytest.MonkeyP
         assert list(made.tokens) == texts[0]
 
 
+def test_cpu_time_does_not_count_waiting(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = _Context._decode
+
+    def waits(self: Any, batch: Any, *, wanted: int) -> Any:
+        time.sleep(0.05)
+        return decode(self, batch, wanted=wanted)
+
+    monkeypatch.setattr(_Context, "_decode", waits)
+    lz = Params(temperature=0.0, lz_penalty=0.15)
+    passed, computed = (benchmark(model, "Once", lz, tokens=2, rounds=2, cpu_time=cpu) for cpu in (False, True))
+    assert passed.decode_ms >= 50 > computed.decode_ms
+
+
 def test_llama_is_left_out_where_it_would_compute_something_else(model: Model) -> None:
     both = Params(lz_penalty=0.15, frequency_penalty=0.1)
     result = benchmark(model, "Once", both, tokens=3, rounds=2)
@@ -89,6 +104,13 @@ def test_refusals(model: Model) -> None:
         benchmark(model, "Once", lz, tokens=128)
     with pytest.raises(ValueError, match="rounds must be from 2"):
         benchmark(model, "Once", lz, rounds=1)
+    with pytest.raises(ValueError, match="cpu_time must be True or False"):
+        benchmark(model, "Once", lz, cpu_time=1)  # type: ignore[arg-type]
+    with (
+        Model(default_model(), n_ctx=64, n_threads=2) as two,
+        pytest.raises(ValueError, match="cpu_time needs a model with n_threads=1, got 2"),
+    ):
+        benchmark(two, "Once", lz, tokens=2, cpu_time=True)
     with pytest.raises(ValueError, match="batch must be from 1 to 256, got 257"):
         benchmark(model, "Once", lz, batch=257)
 
@@ -118,6 +140,7 @@ def test_command() -> None:
     ("arguments", "said"),
     [
         (["--lz-penalty", "0"], "--lz-penalty must be above 0"),
+        (["--cpu-time"], "--cpu-time needs -t 1"),
         *(
             (["--batch", sizes], f"--batch must be numbers from 1 to 256 and commas, such as 1,8,32, got '{sizes}'")
             for sizes in ("1,x", "", "0", "1,257", "-1", "1,,2", "1.5", "\u00b2")

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
-from .._check import integer, row_of
+from .._check import boolean, integer, row_of
 from ..llama import llama_cpp
 from ..llama.model import Model
 from ..params import PENALTIES, Params
@@ -57,20 +57,31 @@ class Benchmark:
 
 
 def benchmark(
-    model: Model, prompt: str, params: Params, *, tokens: int = 128, rounds: int = 10, batch: int = 1
+    model: Model,
+    prompt: str,
+    params: Params,
+    *,
+    tokens: int = 128,
+    rounds: int = 10,
+    batch: int = 1,
+    cpu_time: bool = False,
 ) -> Benchmark:
     """Write ``batch`` texts after ``prompt`` with ``params``, without LZ, and with llama.cpp's chain, and time them.
 
     In each of ``rounds`` every text gets ``tokens`` tokens, past the end of the text if that comes sooner. The three
     ways take turns at every token, beginning with another one each time, so that a machine that slows down slows all of
-    them. Text number i begins with the i-th likeliest token after the prompt, so that the texts differ.
+    them. Text number i begins with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``:
+    count the time that the process computes instead of the time that passes, for a machine that has other work; the
+    model must have one thread, since the times of several would add up, and no layers on a GPU, which is not counted.
 
-    Raises ValueError for a prompt that leaves no room for the tokens, and when ``params`` have no LZ penalty; LzsError
-    when llama.cpp has no memory for the texts.
+    Raises ValueError for a prompt that leaves no room for the tokens, when ``params`` have no LZ penalty, and for
+    ``cpu_time`` with several threads; LzsError when llama.cpp has no memory for the texts.
     """
     tokens = integer("tokens", tokens, 1, _MOST_TOKENS)
     rounds = integer("rounds", rounds, 2, 10_000)
     batch = integer("batch", batch, 1, min(MAX_PARALLEL, model.n_vocab))
+    if boolean("cpu_time", cpu_time) and model.n_threads != 1:
+        raise ValueError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: their times would add up")
     if params.lz_penalty == 0:
         raise ValueError("lz_penalty must be above 0: the benchmark measures what it adds")
     ids = model.tokenize(prompt)
@@ -87,7 +98,7 @@ def benchmark(
     with ExitStack() as stack:
         texts = {}
         for way in ways:
-            texts[way] = _Texts(model, ids, batch, len(ids) + tokens)
+            texts[way] = _Texts(model, ids, batch, len(ids) + tokens, process_time if cpu_time else perf_counter)
             stack.callback(texts[way].close)
         decode: list[float] = []
         sampling: dict[str, list[float]] = {way: [] for way in ways}
@@ -138,8 +149,8 @@ def _quartiles(values: list[float]) -> tuple[float, float]:
 class _Texts:
     """Texts of one prompt that are decoded together, as `generate_many` does it, and sampled in one way."""
 
-    def __init__(self, model: Model, prompt: list[int], batch: int, n_ctx: int) -> None:
-        self._model, self._prompt = model, prompt
+    def __init__(self, model: Model, prompt: list[int], batch: int, n_ctx: int, clock: Callable[[], float]) -> None:
+        self._model, self._prompt, self._clock = model, prompt, clock
         self._context = _Context(model, batch, model.n_threads, n_ctx)
         self._tokens: list[int] = []
         self._picks: _Picks = []
@@ -173,11 +184,11 @@ class _Texts:
         batch = [
             (token, cache.n_past, cache.number) for token, cache in zip(self._tokens, context._caches, strict=True)
         ]
-        start = perf_counter()
+        start = self._clock()
         rows = context._decode(batch, wanted=len(batch))
-        decoded = perf_counter()
+        decoded = self._clock()
         self._tokens = [pick(row, i) for i, (pick, row) in enumerate(zip(self._picks, rows, strict=True))]
-        sampled = perf_counter()
+        sampled = self._clock()
         for cache in context._caches:
             cache.n_past += 1
         return decoded - start, sampled - decoded
