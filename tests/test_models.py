@@ -186,3 +186,21 @@ def test_smollm2_is_what_its_card_says(smollm2: Path) -> None:
     assert (len(header.vocabulary), header.of_architecture("context_length")) == (49152, 8192)
     assert header.chat_template
     assert header.expected_bytes <= header.file_bytes == 98_362_432
+
+
+@pytest.mark.real
+def test_the_demo_shows_loops_without_the_penalty_and_none_with_it(smollm2: Path) -> None:
+    command = [LZS, "demo", "-m", str(smollm2)]
+    environment = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    rows = done.stdout.splitlines()
+    assert sum(row.startswith("> ") for row in rows) == 3
+    figures = [row.partition(" | ") for row in rows if row.startswith(("LOOP: ", "near loop"))]
+    assert len(figures) == 3
+    assert all(with_lz.startswith("no loop") for _, _, with_lz in figures)
+
+
+@pytest.mark.real
+def test_it_answers_through_its_chat_template(smollm2: Path) -> None:
+    done = lzs("generate", "-m", str(smollm2), "--chat", "-n", "40", "-t", "1", "What is the capital of France?")
+    assert (done.returncode, "Paris" in done.stdout) == (0, True), done.stderr
