@@ -202,5 +202,5 @@ def test_the_demo_shows_loops_without_the_penalty_and_none_with_it(smollm2: Path
 
 @pytest.mark.real
 def test_it_answers_through_its_chat_template(smollm2: Path) -> None:
-    done = lzs("generate", "-m", str(smollm2), "--chat", "-n", "40", "-t", "1", "What is the capital of France?")
-    assert (done.returncode, "Paris" in done.stdout) == (0, True), done.stderr
+    done = lzs("generate", "-m", str(smollm2), "--chat", "-n", "40", "-t", "1", "How many legs does a cat have?")
+    assert (done.returncode, "four legs" in done.stdout) == (0, True), done.stderr
