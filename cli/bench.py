@@ -1,8 +1,9 @@
 """`lzs bench`: what sampling costs on a model, and what the LZ penalty adds."""
 
 import json
+import re
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,25 +11,42 @@ from .console import console, general_options
 from .help import GroupedCommand, option, options
 from .options import model_options, open_model, params_from, sampling_options, whole, with_tokens
 
+if TYPE_CHECKING:
+    from lzsampler.decoding.benchmark import Benchmark
+
 _RUNS = "Runs"
+_MOST = 256  # texts decoded together
+
+
+def _sizes(_: click.Context, __: click.Parameter, given: str) -> list[int]:
+    sizes = [int(size) if re.fullmatch(r"\d{1,3}", size) else 0 for size in given.split(",")]
+    if not all(1 <= size <= _MOST for size in sizes):
+        raise click.UsageError(f"--batch must be numbers from 1 to {_MOST} and commas, such as 1,8,32, got {given!r}")
+    return sizes
+
 
 _options = options(
-    option(_RUNS, "-p", "--prompt", default="Once upon a time there was", metavar="TEXT", help="how every run begins"),
-    option(_RUNS, "-n", "--n-predict", **whole(1), default=128, help="tokens per run"),
-    option(_RUNS, "--pairs", **whole(2), default=10, help="pairs of runs, one without LZ and one with it"),
-    option(_RUNS, "--json", "as_json", is_flag=True, help="print one JSON object instead of text"),
-)
+    option(_RUNS, "-p", "--prompt", default="Once upon a time there was", metavar="TEXT", help="how every text begins"),
+    option(_RUNS, "-n", "--n-predict", **whole(1), default=128, help="tokens of a text in a round"),
+    option(_RUNS, "--rounds", **whole(2), default=10, help="how often the same is measured"),
+    option(_RUNS, "--batch", "sizes", default="1", callback=_sizes, metavar="N,N,...",
+           help="texts decoded together, 1 to 256; a row of figures for each number"),
+    option(_RUNS, "--cpu-time", is_flag=True,
+           help="count the time that lzs computes, not the time that passes: for a busy machine; needs -t\xa01"),
+    option(_RUNS, "--json", "as_json", is_flag=True, help="print a JSON object for each batch size instead of text"),
+)  # fmt: skip
 
 
 @click.command(cls=GroupedCommand)
 @model_options
 @_options
 @sampling_options
-@general_options(quiet="print the four figures only, not the model and the runs")
+@general_options(quiet="print the figures only, not the model and the runs")
 def bench(**flags: Any) -> None:
-    """Time decoding and sampling on a model, with and without the LZ penalty in turn.
+    """Time decoding and sampling on a model, with and without the LZ penalty and with llama.cpp's own sampler chain.
 
-    The slowdown is that of a whole token, decoding and sampling, as in Table 1 of arXiv 2504.20131.
+    The slowdown is that of a whole token, decoding and sampling, as in Table 1 of arXiv 2504.20131; latency and tokens
+    a second are those with LZ. The three ways of sampling take turns at every token.
     """
     params = params_from(flags)
     if params.lz_penalty == 0:
@@ -37,23 +55,46 @@ def bench(**flags: Any) -> None:
     from lzsampler.decoding.benchmark import benchmark
     from lzsampler.params import to_json
 
+    if flags["cpu_time"] and flags["n_threads"] != 1:
+        raise click.UsageError("--cpu-time needs -t 1, because the times of several threads would add up")
     with open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
-        result = benchmark(model, flags["prompt"], params, tokens=flags["n_predict"], pairs=flags["pairs"])
-        name, n_vocab, n_threads = model.path.name, model.n_vocab, model.n_threads
-    if flags["as_json"]:
-        about = {"model": name, "n_vocab": n_vocab, "n_threads": n_threads, "params": to_json(params)}
-        click.echo(json.dumps({**about, **asdict(result)}))
-        return
-    if not console.quiet:
-        threads = "1 thread" if n_threads == 1 else f"{n_threads} threads"
-        click.echo(
-            f"{name}: V = {n_vocab}, {threads}; {result.pairs} pairs of runs, {result.tokens} tokens per run, medians"
-        )
+        about = {"model": model.path.name, "n_vocab": model.n_vocab, "n_threads": model.n_threads}
+        if not flags["as_json"] and not console.quiet:
+            threads = "1 thread" if model.n_threads == 1 else f"{model.n_threads} threads"
+            click.echo(
+                f"{model.path.name}: V = {model.n_vocab}, {threads}; {flags['rounds']} rounds of "
+                f"{flags['n_predict']} tokens a text; medians of {'CPU time' if flags['cpu_time'] else 'time'}"
+            )
+        if not flags["as_json"]:
+            click.echo(_HEAD)
+        for size in flags["sizes"]:
+            result = benchmark(
+                model,
+                flags["prompt"],
+                params,
+                tokens=flags["n_predict"],
+                rounds=flags["rounds"],
+                batch=size,
+                cpu_time=flags["cpu_time"],
+            )
+            if flags["as_json"]:
+                click.echo(json.dumps({**about, "params": to_json(params), **asdict(result)}))
+            else:
+                click.echo(_row(result))
+
+
+_HEAD = """\
+         latency   tokens     sampling, µs a token    LZ   LZ slowdown, %     against
+batch         ms a second  no LZ     LZ  llama.cpp  adds, %   (quartiles)   llama.cpp, %"""
+
+
+def _row(result: "Benchmark") -> str:
+    llama = "-" if result.sampling_llama_us is None else f"{result.sampling_llama_us:.1f}"
+    against = "-" if result.slowdown_llama_percent is None else f"{result.slowdown_llama_percent:+.1f}"
     low, high = result.quartiles
-    click.echo(
-        f"decode            {result.decode_ms:10.3f} ms/token\n"
-        f"sampling          {result.sampling_us:10.1f} µs/token\n"
-        f"sampling with LZ  {result.sampling_lz_us:10.1f} µs/token, {100 * result.share:.2f} % of a token\n"
-        f"LZ slowdown       {result.slowdown_percent:+10.2f} %       (quartiles {low:+.2f} to {high:+.2f})"
+    slowdown = f"{result.slowdown_percent:+.1f} ({low:+.1f}, {high:+.1f})"
+    return (
+        f"{result.batch:5}{result.latency_ms:11.3f}{result.tokens_per_second:9.0f}{result.sampling_us:7.1f}"
+        f"{result.sampling_lz_us:7.1f}{llama:>11}{result.added_percent:9.2f}  {slowdown:18}{against:>10}"
     )

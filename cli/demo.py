@@ -4,13 +4,14 @@ import shutil
 import sys
 import textwrap
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from .console import console, general_options
-from .help import GroupedCommand, option
-from .options import whole
+from .help import GroupedCommand, ModelFile, option
+from .options import refused_download, whole
 from .output import figures_of, repeats
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ PROMPTS = (
     "Still Sunday said nothing, but only",
     "Instantly she was whirling through the",
 )
-STRENGTH = 0.15
+# What a model that was made to chat is asked; SmolLM2 loops on each of them.
+QUESTIONS = (
+    "Write a love letter.",
+    "Write a bedtime story about a snail.",
+    "Plan a week in Rome, day by day.",
+)
 _LINES = 10  # of each text
 _MARGIN = " | "
 _WIDEST = 120  # columns
@@ -30,31 +36,41 @@ _LEAST = 30  # columns of a text; where a terminal has less, one text is below t
 
 
 @click.command(cls=GroupedCommand)
+@option(
+    "Texts", "-m", "--model", type=ModelFile(), metavar="FILE",
+    help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)",
+)  # fmt: skip
+@refused_download
 @option("Texts", "-n", "--n-predict", **whole(1), default=512, help="new tokens of each text")
 @general_options(quiet="print the figures only, not the texts")
-def demo(n_predict: int) -> None:
-    """Show three texts of the embedded model without and with the LZ penalty, decoded greedily."""
+def demo(model: Path | None, n_predict: int) -> None:
+    """Show three texts of a model without and with the LZ penalty, decoded greedily.
+
+    The embedded model and models without a chat template continue sentences; others are asked questions.
+    """
     from lzsampler.decoding.generate import generate
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model
-    from lzsampler.params import Params
+    from lzsampler.params import Params, penalties_from
 
     width = min(_WIDEST, shutil.get_terminal_size().columns)
     column = (width - len(_MARGIN)) // 2
     side_by_side = column >= _LEAST
     column = column if side_by_side else width
     colored = console.colored(sys.stdout)
-    off, on = Params(temperature=0.0), Params(temperature=0.0, lz_penalty=STRENGTH)
-    with Model(default_model()) as model:
-        console.detail(f"{model.path}: context {model.n_ctx:,} tokens, {model.n_threads} CPU thread(s)")
+    off, on = Params(temperature=0.0), penalties_from("demo", None, {"temperature": 0.0}, ())
+    with Model(model or default_model()) as opened:
+        console.detail(f"{opened.path}: context {opened.n_ctx:,} tokens, {opened.n_threads} CPU thread(s); {on}")
         console.print(
-            textwrap.fill(f"{model.header.name}, greedy: how {n_predict} new tokens begin, and their figures", width)
+            textwrap.fill(f"{opened.path.name}, greedy: how {n_predict} new tokens begin, and their figures", width)
         )
-        for prompt in PROMPTS:
-            sides = [_block(generate(model, prompt, params, n_predict=n_predict), column) for params in (off, on)]
+        chats = opened.path != default_model() and opened.header.chat_template is not None
+        for prompt in QUESTIONS if chats else PROMPTS:
+            asked = [{"role": "user", "content": prompt}] if chats else prompt
+            sides = [_block(generate(opened, asked, params, n_predict=n_predict), column) for params in (off, on)]
             title = textwrap.fill("> " + prompt, width)
             console.print(f"\n{click.style(title, bold=True) if colored else title}")
-            titles = ("without the penalty", f"with --lz-penalty {STRENGTH}")
+            titles = ("without the penalty", "with the LZ penalty")
             left, right = ([name, "-" * column, *side] for name, side in zip(titles, sides, strict=True))
             if side_by_side:
                 rows = [f"{a or '':{column}}{_MARGIN}{b or ''}".rstrip() for a, b in zip_longest(left, right)]

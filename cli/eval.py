@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console, general_options
-from .help import GroupedCommand, option, options
+from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import refused_download, whole
 from .progress import progress
@@ -20,14 +20,14 @@ _FILE = click.Path(path_type=Path)
 _BAD_ROWS = 5  # of a file that are named
 
 _options = options(
-    option(_WHAT, "-m", "--model", type=_FILE, metavar="FILE",
-           help="GGUF model (default: the embedded model, 8\xa0MB)"),
+    option(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE",
+           help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)"),
     refused_download,
     option(_WHAT, "--tasks", type=_FILE, metavar="FILE", help="JSON Lines: questions with answers"),
     option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
     option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, long, or a TOML file"),
     option(_WHAT, "--limit", **whole(1), default=None, help="use only the first N rows of each file"),
-    option(_WHAT, "--judge", type=_FILE, metavar="FILE",
+    option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
            help="GGUF model that is asked at the end whether each text is degenerate"),
     option(_HOW, "-o", "--out", type=_FILE, default=Path("lzs-eval"), metavar="FOLDER",
            help="folder for transcripts and results"),

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,6 +123,28 @@ class Number(_Checked):
     def number(self, value: Any) -> float:
         """Return the number that a text says."""
         return float(value)
+
+
+class ModelFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
+    """A GGUF file, or the name of a model (`lzsampler.models`), which becomes the path of its file."""
+
+    name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path. LzsError says how to install the model of a name."""
+        from lzsampler.models import find_model
+
+        return find_model(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names that fit, and files."""
+        from lzsampler.models import NAMED_MODELS
+
+        names = [CompletionItem(name) for name in NAMED_MODELS if incomplete and name.startswith(incomplete)]
+        if not names:
+            return [CompletionItem(incomplete, type="file")]  # the shell knows them itself
+        # Where there are names, bash offers no files of its own.
+        return names + [CompletionItem(path.name) for path in sorted(Path().glob(f"{incomplete}*"))]
 
 
 def option(group: str, *names: str, **settings: Any) -> Callable[[F], F]:

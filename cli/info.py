@@ -7,20 +7,21 @@ from typing import Any
 import click
 
 from .console import console, general_options
-from .help import GroupedCommand, option
+from .help import GroupedCommand, ModelFile, option
 
 _TEMPLATE_SHOWN = 100  # characters
 _LONGEST = 2000  # characters of a value that are shown
 
 
 @click.command(cls=GroupedCommand)
-@click.argument("model", type=click.Path(path_type=Path), required=False)
+@click.argument("model", type=ModelFile(), required=False)
 @option("Output", "--json", "as_json", is_flag=True, help="print one JSON object, with the whole chat template")
 @general_options(quiet="print nothing; the exit status says whether the file can be read")
 def info(model: Path | None, as_json: bool) -> None:
     """Show architecture, size, vocabulary, special tokens and chat template of a GGUF file.
 
-    Without MODEL, the embedded model is shown. A vocabulary without weights and a truncated file are shown, too.
+    MODEL is a file or the name smollm2 (docs/install.md); without it, the embedded model is shown. A vocabulary without
+    weights and a truncated file are shown, too.
     """
     from lzsampler.llama.gguf import describe, read
     from lzsampler.models import default_model

@@ -5,14 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 
 from lzsampler.params import CHOICES, FLAGS, Flag, Params
 
-from .help import Number, Whole, option, options
+from .help import ModelFile, Number, Whole, option, options
 
 if TYPE_CHECKING:
     from lzsampler.llama.model import Model
@@ -27,7 +26,6 @@ LOOP_FLAGS = {
     "min_pattern_size": "--loop-min-pattern",
     "min_count": "--loop-min-count",
 }
-_FILE = click.Path(path_type=Path)
 _DROP_IN = "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it (docs/llama-cpp-python.md)"
 
 
@@ -83,7 +81,8 @@ refused_download = refused(
 
 model_options = options(
     option(
-        _MODEL, "-m", "--model", type=_FILE, metavar="FILE", help="GGUF model (default: the embedded model, 8\xa0MB)"
+        _MODEL, "-m", "--model", type=ModelFile(), metavar="FILE",
+        help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)",
     ),
     option(
         _MODEL, "-c", "--ctx-size", "n_ctx", **whole(0),

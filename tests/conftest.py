@@ -1,4 +1,4 @@
-"""Fixtures of several files: the embedded model as a plain `llama_cpp.Llama`, Chromium, and a writer of small files.
+"""Fixtures of several files: the embedded model in `llama_cpp.Llama`, SmolLM2, Chromium, and a writer of small files.
 
 What needs llama_cpp comes late.
 """
@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from lzsampler.errors import MissingExtra
 
 # No example may fail for the time it takes: a busy machine is no error. What CI sets otherwise stays.
 settings.register_profile("untimed", settings.default, deadline=None)
@@ -39,6 +41,17 @@ def browser() -> str:
     if found is None:
         pytest.skip("needs Chromium")
     return found
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The file of SmolLM2; its tests are marked `real`."""
+    from lzsampler.models import find_model
+
+    try:
+        return find_model("smollm2")
+    except MissingExtra as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._check import integer
 from ..errors import LzsError
+from ..models import find_model
 from ..util import writers
 from ..util.cores import usable_cores
 from ..util.files import locked
@@ -130,9 +131,10 @@ def audit_files(
     ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
     of the text in JSON or Parquet of another form. ``by``: one or more keys that group the summary: "file", and what
     the rows have ("model", "temperature", "eval.kind", ...). ``workers``: number of processes; None is one for each
-    core. ``tokenizer``: a GGUF file (its vocabulary is enough), needed for the level "token". ``resume``: a folder that
-    keeps what has been done; the same call continues from there. ``progress`` is called after each part of about 4 MB.
-    ``without``: files and folders to leave out, such as reports. ``rules``: the fields of `Rules`.
+    core. ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model, needed for the level "token".
+    ``resume``: a folder that keeps what has been done; the same call continues from there. ``progress`` is called after
+    each part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the fields of
+    `Rules`.
 
     Parts of files that cannot be read are counted and listed in the summary. Raises FileNotFoundError for a path that
     does not exist; ValueError for bad arguments; LzsError for a ``resume`` folder of another audit, and for a folder
@@ -140,7 +142,7 @@ def audit_files(
     """
     begun = time.monotonic()
     chosen = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
-    settings = _Settings(chosen, names(by), None if tokenizer is None else Path(tokenizer))
+    settings = _Settings(chosen, names(by), None if tokenizer is None else find_model(tokenizer))
     processes = integer("workers", usable_cores() if workers is None else workers, 1, _MAX_WORKERS)
     given = names(paths)
     for name in given:

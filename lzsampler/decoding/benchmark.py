@@ -1,47 +1,87 @@
 """`benchmark`: what sampling costs on a model, and what the LZ penalty adds to a token (the paper's Table 1)."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
+from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 
-from .._check import integer
-from ..llama.model import Model, Stepper
-from ..params import Params
+from .._check import boolean, integer, row_of
+from ..llama import llama_cpp
+from ..llama.model import Model
+from ..params import PENALTIES, Params
 from ..sampler import Sampler
+from .many import MAX_PARALLEL, _Context
 
 _MOST_TOKENS = 2**20
+_WARM_UP = 16  # tokens
+PLAIN, LZ, LLAMA = "plain", "lz", "llama"  # the ways of sampling that are compared
+
+_Picks = list[Callable[[Any, int], int]]  # of each text: the logits and their number in the batch -> the next token
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Figures of paired runs; times are medians over tokens.
+    """Figures of texts that are written with and without the LZ penalty, and with llama.cpp's own sampler chain.
 
-    ``decode_ms``: llama.cpp's decode, milliseconds. ``sampling_us`` and ``sampling_lz_us``: sample and accept without
-    and with the LZ penalty, microseconds. ``share``: the part of a token's time that sampling with LZ takes, 0..1.
-    ``slowdown_percent``: by how much LZ lengthens the time of a token (decode and sampling), the median over pairs of
-    runs, with its ``quartiles``. ``tokens``: tokens of a run; ``pairs``: pairs of runs.
+    ``batch``: texts that are decoded together; ``tokens``: tokens of each text in a round; ``rounds``. Times are
+    medians: ``decode_ms``, of llama.cpp's decode of one token of each text, milliseconds; ``sampling_us``,
+    ``sampling_lz_us`` and ``sampling_llama_us``, of sample and accept for one token of one text, microseconds, without
+    LZ, with LZ and by llama.cpp; ``latency_ms``, of the decode and the sampling with LZ of one token of each text, and
+    ``tokens_per_second``, of all texts together.
+
+    ``slowdown_percent``: by how much LZ lengthens the latency as it was measured, the median over rounds, with its
+    ``quartiles``. ``added_percent``: the same computed from the times of sampling alone, on which the noise of the
+    decode has no influence, and a slower decode neither. ``slowdown_llama_percent`` and ``quartiles_llama``: the
+    measured slowdown against llama.cpp's chain. What is said of llama.cpp is None where the settings without LZ have
+    another penalty, which it computes differently.
     """
 
+    batch: int
     tokens: int
-    pairs: int
+    rounds: int
     decode_ms: float
     sampling_us: float
     sampling_lz_us: float
-    share: float
+    sampling_llama_us: float | None
+    latency_ms: float
+    tokens_per_second: float
     slowdown_percent: float
     quartiles: tuple[float, float]
+    added_percent: float
+    slowdown_llama_percent: float | None
+    quartiles_llama: tuple[float, float] | None
 
 
-def benchmark(model: Model, prompt: str, params: Params, *, tokens: int = 128, pairs: int = 10) -> Benchmark:
-    """Generate after ``prompt`` with ``params`` and with the same settings without LZ, in turn, ``pairs`` times.
+def benchmark(
+    model: Model,
+    prompt: str,
+    params: Params,
+    *,
+    tokens: int = 128,
+    rounds: int = 10,
+    batch: int = 1,
+    cpu_time: bool = False,
+) -> Benchmark:
+    """Write ``batch`` texts after ``prompt`` with ``params``, without LZ, and with llama.cpp's chain, and time them.
 
-    Every run makes ``tokens`` tokens, past the end of the text if that comes sooner. The pairs begin with one and the
-    other by turns. Raises ValueError for a prompt that leaves no room for the tokens, and when ``params`` have no LZ
-    penalty.
+    In each of ``rounds`` every text gets ``tokens`` tokens, past the end of the text if that comes sooner. The three
+    ways take turns at every token, beginning with another one each time, so that a machine that slows down slows all of
+    them. Text number i begins with the i-th likeliest token after the prompt, so that the texts differ. ``cpu_time``:
+    count the time that the process computes instead of the time that passes, for a machine that has other work; the
+    model must have one thread, since the times of several would add up, and no layers on a GPU, which is not counted.
+
+    Raises ValueError for a prompt that leaves no room for the tokens, when ``params`` have no LZ penalty, and for
+    ``cpu_time`` with several threads; LzsError when llama.cpp has no memory for the texts.
     """
     tokens = integer("tokens", tokens, 1, _MOST_TOKENS)
-    pairs = integer("pairs", pairs, 2, 10_000)
+    rounds = integer("rounds", rounds, 2, 10_000)
+    batch = integer("batch", batch, 1, min(MAX_PARALLEL, model.n_vocab))
+    if boolean("cpu_time", cpu_time) and model.n_threads != 1:
+        raise ValueError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: their times would add up")
     if params.lz_penalty == 0:
         raise ValueError("lz_penalty must be above 0: the benchmark measures what it adds")
     ids = model.tokenize(prompt)
@@ -52,43 +92,134 @@ def benchmark(model: Model, prompt: str, params: Params, *, tokens: int = 128, p
             f"the prompt's {len(ids)} tokens and {tokens} more do not fit in the context of {model.n_ctx}: "
             "shorten the prompt, make fewer tokens or enlarge the context"
         )
-    settings = {"plain": replace(params, lz_penalty=0.0), "lz": params}
-    _run(model, ids, params, tokens)  # warms caches, threads and the clock of the processor
-    decode: list[float] = []
-    sampling: dict[str, list[float]] = {name: [] for name in settings}
-    slowdowns = []
-    for pair in range(pairs):
-        whole = {}
-        for name in sorted(settings, reverse=bool(pair % 2)):
-            decoded, sampled = _run(model, ids, settings[name], tokens)
-            decode += decoded
-            sampling[name] += sampled
-            whole[name] = median(d + s for d, s in zip(decoded, sampled, strict=True))
-        slowdowns.append(100 * (whole["lz"] / whole["plain"] - 1))
-    with_lz = median(sampling["lz"])
-    low, _, high = quantiles(slowdowns, n=4)
+    plain = replace(params, lz_penalty=0.0)
+    ways = [PLAIN, LZ] if any(penalty.is_on(plain) for penalty in PENALTIES) else [PLAIN, LZ, LLAMA]
+    settings = {PLAIN: plain, LZ: params, LLAMA: plain}
+    with ExitStack() as stack:
+        texts = {}
+        for way in ways:
+            texts[way] = _Texts(model, ids, batch, len(ids) + tokens, process_time if cpu_time else perf_counter)
+            stack.callback(texts[way].close)
+        decode: list[float] = []
+        sampling: dict[str, list[float]] = {way: [] for way in ways}
+        latency: list[float] = []
+        slowdowns: dict[str, list[float]] = {way: [] for way in ways}
+        for number in range(-1, rounds):  # one to warm up caches, threads and the clock of the processor
+            with ExitStack() as chains:
+                for way in ways:
+                    texts[way].begin(settings[way], chains if way == LLAMA else None)
+                times: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+                for step in range(tokens if number >= 0 else min(tokens, _WARM_UP)):
+                    first = step % len(ways)
+                    for way in ways[first:] + ways[:first]:
+                        times[way].append(texts[way].step())
+            if number < 0:
+                continue
+            whole = {way: median(map(sum, times[way])) for way in ways}
+            for way in ways:
+                decode += [decoded for decoded, _ in times[way]]
+                sampling[way] += [sampled / batch for _, sampled in times[way]]
+                slowdowns[way].append(100 * (whole[LZ] / whole[way] - 1))
+            latency += map(sum, times[LZ])
+    with_llama = LLAMA in ways
+    without, with_lz = median(sampling[PLAIN]), median(sampling[LZ])
     return Benchmark(
+        batch=batch,
         tokens=tokens,
-        pairs=pairs,
+        rounds=rounds,
         decode_ms=1e3 * median(decode),
-        sampling_us=1e6 * median(sampling["plain"]),
+        sampling_us=1e6 * without,
         sampling_lz_us=1e6 * with_lz,
-        share=with_lz / (with_lz + median(decode)),
-        slowdown_percent=median(slowdowns),
-        quartiles=(low, high),
+        sampling_llama_us=1e6 * median(sampling[LLAMA]) if with_llama else None,
+        latency_ms=1e3 * median(latency),
+        tokens_per_second=batch / median(latency),
+        slowdown_percent=median(slowdowns[PLAIN]),
+        quartiles=_quartiles(slowdowns[PLAIN]),
+        added_percent=100 * (with_lz - without) / (without + median(decode) / batch),
+        slowdown_llama_percent=median(slowdowns[LLAMA]) if with_llama else None,
+        quartiles_llama=_quartiles(slowdowns[LLAMA]) if with_llama else None,
     )
 
 
-def _run(model: Model, prompt: list[int], params: Params, n: int) -> tuple[list[float], list[float]]:
-    """Return the seconds of each token's decode and of its sampling."""
-    sampler = Sampler(model.n_vocab, params)
-    sampler.prime(prompt)
-    model.keep(0)
-    model.decode(prompt)
-    token, stepper = sampler.step(model.logits()), Stepper(model, sampler)
-    decode, sampling = [0.0], [0.0]  # after each token, from the beginning
-    for _ in range(n):
-        token, _ = stepper.step(token)
-        decode.append(stepper.loop.decode_seconds + stepper.loop.logits_seconds)
-        sampling.append(stepper.loop.sampling_seconds)
-    return np.diff(decode).tolist(), np.diff(sampling).tolist()
+def _quartiles(values: list[float]) -> tuple[float, float]:
+    low, _, high = quantiles(values, n=4)
+    return low, high
+
+
+class _Texts:
+    """Texts of one prompt that are decoded together, as `generate_many` does it, and sampled in one way."""
+
+    def __init__(self, model: Model, prompt: list[int], batch: int, n_ctx: int, clock: Callable[[], float]) -> None:
+        self._model, self._prompt, self._clock = model, prompt, clock
+        self._context = _Context(model, batch, model.n_threads, n_ctx)
+        self._tokens: list[int] = []
+        self._picks: _Picks = []
+
+    def close(self) -> None:
+        """Free the context."""
+        self._context.close()
+
+    def begin(self, params: Params, chains: ExitStack | None) -> None:
+        """Begin the texts anew; ``chains``: frees llama.cpp's chains, which sample if it is given."""
+        context, model = self._context, self._model
+        for cache in context._caches:
+            row = context._prompt(cache, self._prompt)
+        best = np.argsort(-row_of(row, model.n_vocab), kind="stable")[: len(context._caches)]
+        self._tokens = best.tolist()
+        self._picks = []
+        for token in self._tokens:
+            if chains is None:
+                sampler = Sampler(model.n_vocab, params)
+                sampler.prime(self._prompt)
+                sampler.accept(token)
+                self._picks.append(_pick_of(sampler))
+            else:
+                chain = _chain(params)
+                chains.callback(llama_cpp.llama_sampler_free, chain)
+                self._picks.append(_pick_of_llama(chain, context._context))
+
+    def step(self) -> tuple[float, float]:
+        """Write one token of each text; return the seconds of its decode and of its sampling."""
+        context = self._context
+        batch = [
+            (token, cache.n_past, cache.number) for token, cache in zip(self._tokens, context._caches, strict=True)
+        ]
+        start = self._clock()
+        rows = context._decode(batch, wanted=len(batch))
+        decoded = self._clock()
+        self._tokens = [pick(row, i) for i, (pick, row) in enumerate(zip(self._picks, rows, strict=True))]
+        sampled = self._clock()
+        for cache in context._caches:
+            cache.n_past += 1
+        return decoded - start, sampled - decoded
+
+
+def _pick_of(sampler: Sampler) -> Callable[[Any, int], int]:
+    step_at = sampler.step_at
+    return lambda row, _: step_at(row)[0]
+
+
+def _pick_of_llama(chain: Any, context: Any) -> Callable[[Any, int], int]:
+    sample = llama_cpp.llama_sampler_sample  # makes the candidates, applies the chain, and accepts the token
+    return lambda _, i: int(sample(chain, context, i))
+
+
+def _chain(params: Params) -> Any:
+    """Return llama.cpp's own chain for settings without penalties, with its samplers in its own order."""
+    add, chain = llama_cpp.llama_sampler_chain_add, llama_cpp.llama_sampler_chain_init(_chain_params())
+    if params.temperature == 0:
+        add(chain, llama_cpp.llama_sampler_init_greedy())
+        return chain
+    if params.top_k:
+        add(chain, llama_cpp.llama_sampler_init_top_k(params.top_k))
+    if params.top_p < 1:
+        add(chain, llama_cpp.llama_sampler_init_top_p(params.top_p, 1))
+    if params.min_p > 0:
+        add(chain, llama_cpp.llama_sampler_init_min_p(params.min_p, 1))
+    add(chain, llama_cpp.llama_sampler_init_temp(params.temperature))
+    add(chain, llama_cpp.llama_sampler_init_dist(params.seed % 2**32))
+    return chain
+
+
+def _chain_params() -> Any:
+    return llama_cpp.llama_sampler_chain_default_params()

@@ -171,15 +171,19 @@ class _Cache:
 
 
 class _Context:
-    """A llama.cpp context over the model's weights with some caches; for one thread at a time."""
+    """A llama.cpp context over the model's weights with some caches; for one thread at a time.
 
-    def __init__(self, model: Model, n_caches: int, n_threads: int) -> None:
+    ``n_ctx``: tokens of a cache, None for as many as the model's own context has.
+    """
+
+    def __init__(self, model: Model, n_caches: int, n_threads: int, n_ctx: int | None = None) -> None:
         if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
             raise LzsError(f"llama-cpp-python {llama_cpp.__version__} cannot keep sequences apart: install a newer one")
         self._model = model
         capacity = max(model.n_batch, n_caches)
         params = llama_cpp.llama_context_default_params()
-        params.n_ctx = n_caches * -(-model.n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
+        n_ctx = model.n_ctx if n_ctx is None else n_ctx
+        params.n_ctx = n_caches * -(-n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
         params.n_seq_max = n_caches
         params.n_batch = capacity
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_caches)
@@ -189,7 +193,7 @@ class _Context:
         self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
         if not self._context:
             raise LzsError(
-                f"llama.cpp has no memory for {n_caches} caches of {model.n_ctx} tokens: "
+                f"llama.cpp has no memory for {n_caches} caches of {n_ctx} tokens: "
                 "decode fewer texts at a time, or use a smaller context"
             )
         self._memory = llama_cpp.llama_get_memory(self._context)

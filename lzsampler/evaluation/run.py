@@ -52,6 +52,8 @@ def evaluate(
 ) -> Results:
     """Generate a text for every setting, prompt and seed of a grid, and return the results.
 
+    ``model`` and ``judge``: a GGUF file, or the name of a model such as "smollm2" (`lzsampler.models`).
+
     ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
     tasks and prompts. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which the first ``limit`` rows are
     used. ``n_ctx``: context of each text, tokens; None is that of `Model`, or a larger one where the texts of the grid

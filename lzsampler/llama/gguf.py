@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LzsError
+from ..models import find_model
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -178,13 +179,13 @@ def describe(header: Header) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> Header:
-    """Read the header of a GGUF file.
+    """Read the header of a GGUF file, or of a model that `lzsampler.models.find_model` knows by name.
 
-    Raises ValueError when ``path`` does not exist or is a directory, and LzsError when the file is not GGUF, has a
-    version or a byte order that is not supported, is damaged, or ends inside its header. Missing weights raise nothing:
-    compare ``expected_bytes`` with ``file_bytes``.
+    Raises as `find_model`; ValueError when ``path`` does not exist or is a directory, and LzsError when the file is not
+    GGUF, has a version or a byte order that is not supported, is damaged, or ends inside its header. Missing weights
+    raise nothing: compare ``expected_bytes`` with ``file_bytes``.
     """
-    path = Path(path)
+    path = find_model(path)
     if path.is_dir():
         raise ValueError(f"{path} is a directory: give the .gguf file in it")
     if not path.exists():

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._check import unknown_keyword
 from .._signature import keyword, settings, with_keywords
+from ..models import find_model
 from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, penalties_from
 from ..sampler import refuse_tokens_outside
 from .binding import llama_cpp
@@ -18,6 +19,7 @@ _IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")  # by Llama; llama_
 class LZLlama(Hooks, llama_cpp.Llama):
     """`llama_cpp.Llama` with the LZ penalty.
 
+    ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
     (``lz_penalty`` is 0.15 unless given; ``exempt`` and ``dry_breakers`` may hold strings beside token ids) and
     ``params``, ``fast_grammar``, ``trim`` and ``loop_finish_reason``. So do `__call__`, `create_completion`,
@@ -37,7 +39,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
         late = taken(ours, ("exempt", "dry_breakers"))
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags)
-        super().__init__(model_path, **keywords)
+        super().__init__(str(find_model(model_path)), **keywords)
         if keywords.get("seed") == 0:
             self.set_seed(0)
         if "dry_multiplier" in ours:

@@ -37,6 +37,7 @@ Prompt = str | Messages | npt.NDArray[np.int32]
 class Model:
     """A GGUF model and one llama.cpp context over it, at the start of an empty sequence.
 
+    ``path``: a GGUF file, or as a str the name of a model, such as "smollm2" (`lzsampler.models`).
     ``n_ctx``: context, tokens; None is what the model was trained with, but at most 4096; 0 is all of it.
     ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer
     for a small file. ``n_gpu_layers``: -1 is all layers, where llama-cpp-python was built for a GPU. ``flash_attn``:
