@@ -31,7 +31,8 @@ class Outcome:
 class Counts:
     """Sums over some texts: ``answered`` of them are answers to tasks, of which ``right`` are right.
 
-    ``looping`` counts among all texts; ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts whose
+    ``looping`` counts among all texts, ``answered_looping`` among the answers to tasks, and ``right_looping`` of these
+    are right: a text that loops may have given its answer before. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts whose
     timings are known.
     """
 
@@ -39,6 +40,8 @@ class Counts:
     looping: int = 0
     answered: int = 0
     right: int = 0
+    answered_looping: int = 0
+    right_looping: int = 0
     tokens: int = 0
     wasted_tokens: int = 0
     timed_tokens: int = 0
@@ -86,6 +89,8 @@ class Counts:
         self.looping += outcome.looping
         self.answered += outcome.right is not None
         self.right += outcome.right is True
+        self.answered_looping += outcome.right is not None and outcome.looping
+        self.right_looping += outcome.right is True and outcome.looping
         self.tokens += outcome.tokens
         self.wasted_tokens += outcome.wasted_tokens
         if outcome.seconds is not None and outcome.sampling_seconds is not None:
@@ -109,6 +114,8 @@ class Counts:
             "right": self.right,
             "accuracy": self.accuracy,
             "accuracy_interval": list(self.accuracy_interval) if self.answered else None,
+            "answered_looping": self.answered_looping,
+            "right_looping": self.right_looping,
             "tokens": self.tokens,
             "wasted_tokens": self.wasted_tokens,
         }

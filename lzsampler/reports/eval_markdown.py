@@ -7,15 +7,18 @@ from ..util.stats import Interval
 from .text import columns, percent, visible
 
 if TYPE_CHECKING:
+    from ..evaluation.counts import Counts
     from ..evaluation.grid import Setting
     from ..evaluation.results import Results
 
 _NAMES = ("kind", "strength", "T", "more")  # at the left; figures are at the right
-_FIGURES = ("texts", "loops", "loop rate", "±", "accuracy", "±", "tokens", "wasted")
+_FIGURES = ("texts", "loops", "loop rate", "±", "accuracy", "±", "loop, right", "loop, wrong", "tokens", "wasted")
 
 
 def markdown_table(results: "Results") -> str:
     """Return a row a setting, in the grid's order; ± is half of Wilson's 95 % interval.
+
+    "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts.
 
     ``more``: what a setting has that others of its kind, strength and temperature have not; no column where nothing.
     """
@@ -32,6 +35,7 @@ def markdown_table(results: "Results") -> str:
             f"{counts.looping}",
             *_rate(counts.loop_rate if counts.texts else None, counts.loop_interval),
             *_rate(counts.accuracy, counts.accuracy_interval),
+            *_looping(counts),
             f"{counts.tokens}",
             percent(counts.wasted_share),
         ])  # fmt: skip
@@ -65,6 +69,12 @@ def _row(cells: list[str], widths: list[int], left: int) -> str:
         space = " " * (width - columns(cell))
         padded.append(cell + space if i < left else space + cell)
     return f"| {' | '.join(padded)} |"
+
+
+def _looping(counts: "Counts") -> tuple[str, str]:
+    if not counts.answered:
+        return "", ""
+    return f"{counts.right_looping}", f"{counts.answered_looping - counts.right_looping}"
 
 
 def _rate(rate: float | None, interval: Interval) -> tuple[str, str]:
