@@ -1,4 +1,4 @@
-"""Everyday tasks with short answers: verbatim copies, extraction, facts, sums, counting, and repetition that is right."""
+"""Everyday tasks with short answers: copies, extraction, facts, sums, counting, and repetition that is right."""
 
 import json
 import random
@@ -6,11 +6,46 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-NAMES = (
-    "Alice Ben Clara David Emma Frank Grace Henry Ivy Jack Karen Leo Mia Noah Olivia Paul Quinn Rosa Sam Tina".split()
-)
-CITIES = "Paris Berlin Madrid Rome Oslo Vienna Dublin Lisbon Athens Warsaw Prague Cairo Tokyo Lima Delhi".split()
-JOBS = "teacher nurse baker pilot farmer lawyer painter doctor driver chef".split()
+NAMES = [
+    "Alice",
+    "Ben",
+    "Clara",
+    "David",
+    "Emma",
+    "Frank",
+    "Grace",
+    "Henry",
+    "Ivy",
+    "Jack",
+    "Karen",
+    "Leo",
+    "Mia",
+    "Noah",
+    "Olivia",
+    "Paul",
+    "Quinn",
+    "Rosa",
+    "Sam",
+    "Tina",
+]
+CITIES = [
+    "Paris",
+    "Berlin",
+    "Madrid",
+    "Rome",
+    "Oslo",
+    "Vienna",
+    "Dublin",
+    "Lisbon",
+    "Athens",
+    "Warsaw",
+    "Prague",
+    "Cairo",
+    "Tokyo",
+    "Lima",
+    "Delhi",
+]
+JOBS = ["teacher", "nurse", "baker", "pilot", "farmer", "lawyer", "painter", "doctor", "driver", "chef"]
 CAPITALS = {
     "France": "Paris", "Germany": "Berlin", "Spain": "Madrid", "Italy": "Rome", "Norway": "Oslo", "Austria": "Vienna",
     "Ireland": "Dublin", "Portugal": "Lisbon", "Greece": "Athens", "Poland": "Warsaw", "Egypt": "Cairo",
@@ -34,9 +69,9 @@ FACTS = [
     ("What is the first letter of the English alphabet?", "A\\b"),
     ("In which direction does the sun rise?", "[Ee]ast"),
 ]
-WORDS = "apple bird cloud door eagle flower".split()
-VERBS = "list search create update delete export".split()
-THINGS = "orders users reports images invoices tickets".split()
+WORDS = ["apple", "bird", "cloud", "door", "eagle", "flower"]
+VERBS = ["list", "search", "create", "update", "delete", "export"]
+THINGS = ["orders", "users", "reports", "images", "invoices", "tickets"]
 SENTENCES = [
     "I will not be late again.",
     "The red fox runs home.",

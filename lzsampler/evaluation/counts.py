@@ -32,8 +32,8 @@ class Counts:
     """Sums over some texts: ``answered`` of them are answers to tasks, of which ``right`` are right.
 
     ``looping`` counts among all texts, ``answered_looping`` among the answers to tasks, and ``right_looping`` of these
-    are right: a text that loops may have given its answer before. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts whose
-    timings are known.
+    are right: a text that loops may have given its answer before. ``timed_tokens``, ``seconds`` and
+    ``sampling_seconds`` cover the texts whose timings are known.
     """
 
     texts: int = 0
