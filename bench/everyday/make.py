@@ -14,6 +14,7 @@ from typing import Any
 
 import prompts
 import short
+import worked
 
 MODELS = Path(__file__).resolve().parents[2] / "lzsampler" / "models"
 
@@ -21,7 +22,7 @@ MODELS = Path(__file__).resolve().parents[2] / "lzsampler" / "models"
 def files() -> dict[str, Iterable[dict[str, Any]]]:
     """Return the rows of each file."""
     return {
-        "everyday_tasks.jsonl": short.numbered(chain(short.first(1), short.more(2))),
+        "everyday_tasks.jsonl": short.numbered(chain(short.first(1), short.more(2), worked.all_of(3))),
         "everyday_prompts.jsonl": prompts.long_answers(),
         "chapter_prompts.jsonl": prompts.chapters(),
     }
