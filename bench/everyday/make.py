@@ -21,9 +21,11 @@ MODELS = Path(__file__).resolve().parents[2] / "lzsampler" / "models"
 
 def files() -> dict[str, Iterable[dict[str, Any]]]:
     """Return the rows of each file."""
+    long_answers = prompts.long_answers()
     return {
         "everyday_tasks.jsonl": short.numbered(chain(short.first(1), short.more(2), worked.all_of(3))),
-        "everyday_prompts.jsonl": prompts.long_answers(),
+        "everyday_prompts.jsonl": [row for row in long_answers if row["split"] == "held-out"],
+        "search_prompts.jsonl": [row for row in long_answers if row["split"] == "search"],
         "chapter_prompts.jsonl": prompts.chapters(),
     }
 

@@ -78,7 +78,7 @@ def topics(text: str) -> list[str]:
 
 
 def long_answers() -> list[dict[str, Any]]:
-    """Return the 200 prompts; those with even numbers are to search on, those with odd ones are held out.
+    """Return the 200 prompts: those with even numbers are to search settings on, those with odd ones are held out.
 
     The first 20 take the verbs in turn, so that each half has two of the four; the next 20 make up for it, and from
     then on both halves take them in turn. Each half has every verb 25 times.
