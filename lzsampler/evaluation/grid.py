@@ -1,4 +1,4 @@
-"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`) or from a TOML file."""
+"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `everyday`) or from a TOML file."""
 
 import itertools
 import sys
@@ -9,13 +9,14 @@ from typing import Any
 
 from .._check import INT32_MAX, integer
 from ..errors import LzsError
-from ..params import PENALTIES, Params, from_json, to_json
+from ..params import LZ_PENALTY, PENALTIES, Params, from_json, to_json
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
+PAPER_LZ: Mapping[str, Any] = {"lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32}
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
 _LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
@@ -137,7 +138,27 @@ def paper() -> Grid:
     return Grid("paper", tuple(settings))
 
 
-BUILT_IN = {"quick": quick, "paper": paper}
+def everyday() -> Grid:
+    """Return the penalties as people use them, greedy, and min-p at temperature 1.
+
+    The LZ penalty is there as in the paper and as it is by default, once where these are the same.
+    """
+    greedy = {"temperature": 0.0}
+    made = (
+        _setting("none", 0.0, greedy),
+        _setting("lz-paper", 0.15, {**greedy, **PAPER_LZ}),
+        _setting("lz-default", LZ_PENALTY, {**greedy, "lz_penalty": LZ_PENALTY}),
+        _setting("repetition", 1.1, {**greedy, "repetition_penalty": 1.1}),
+        _setting("frequency", 0.2, {**greedy, "frequency_penalty": 0.2}),
+        _setting("presence", 1.5, {**greedy, "presence_penalty": 1.5}),
+        _setting("dry", 0.8, {**greedy, "dry_multiplier": 0.8}),
+        _setting("min-p", 0.1, {"temperature": 1.0, "min_p": 0.1}),
+    )
+    first = {setting.name: setting for setting in reversed(made)}  # of settings that are the same
+    return Grid("everyday", tuple(setting for setting in made if first[setting.name] is setting))
+
+
+BUILT_IN = {"quick": quick, "paper": paper, "everyday": everyday}
 
 
 def read_grid(source: str | Path) -> Grid:
