@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError, Params
-from lzsampler.evaluation.grid import PAPER_TEMPERATURES, Grid, paper, quick, read_grid
+from lzsampler.evaluation.grid import PAPER_LZ, PAPER_TEMPERATURES, Grid, everyday, paper, quick, read_grid
 
 
 def test_built_in_grids() -> None:
@@ -28,6 +28,25 @@ def test_built_in_grids() -> None:
     assert [s.params.lz_formula for s in grid.settings if s.kind == "lz-distance"] == ["distance"] * 16
     assert read_grid("quick") == quick()
     assert read_grid("paper") == grid
+
+
+def test_the_everyday_grid_has_penalties_as_people_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = everyday()
+    assert read_grid("everyday") == grid
+    used = {setting.kind: setting for setting in grid.settings}
+    assert [*used] == [setting.kind for setting in grid.settings]
+    assert len({setting.name for setting in grid.settings}) == len(used)
+    assert used["lz-paper"].params == Params(temperature=0.0, **PAPER_LZ)
+    assert (used["repetition"].params.repetition_penalty, used["repetition"].params.penalty_window) == (1.1, 0)
+    assert (used["frequency"].params.frequency_penalty, used["presence"].params.presence_penalty) == (0.2, 1.5)
+    assert used["dry"].params.dry_multiplier == 0.8
+    assert (used["min-p"].params.min_p, used["min-p"].params.temperature) == (0.1, 1.0)
+    assert {setting.params.temperature for setting in grid.settings if setting.kind != "min-p"} == {0.0}
+    assert grid.n_predict == 512
+    monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.25)
+    (default,) = everyday().of_kind("lz-default")
+    assert default.params == Params(temperature=0.0, lz_penalty=0.25)
+    assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
 def test_lists_are_combinations(tmp_path: Path) -> None:
