@@ -182,8 +182,12 @@ def _url(draw: random.Random) -> str:
 
 
 def _ids(draw: random.Random) -> str:
-    make = draw.choice([lambda: str(uuid.UUID(int=draw.getrandbits(128))), lambda: _hex(draw, 40),
-                        lambda: f"ord-{draw.randrange(10**7, 10**8)}-{_hex(draw, 4)}"])  # fmt: skip
+    kinds: list[Callable[[], str]] = [
+        lambda: str(uuid.UUID(int=draw.getrandbits(128))),
+        lambda: _hex(draw, 40),
+        lambda: f"ord-{draw.randrange(10**7, 10**8)}-{_hex(draw, 4)}",
+    ]
+    make = draw.choice(kinds)
     return "\n".join(make() for _ in range(draw.choice([1, 2, 3])))
 
 
