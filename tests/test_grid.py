@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError, Params
-from lzsampler.evaluation.grid import PAPER_LZ, PAPER_TEMPERATURES, Grid, everyday, paper, quick, read_grid
+from lzsampler.evaluation.grid import PAPER_PENALTY, PAPER_TEMPERATURES, Grid, everyday, paper, quick, read_grid
 
 
 def test_built_in_grids() -> None:
@@ -36,7 +36,7 @@ def test_the_everyday_grid_has_penalties_as_people_use_them(monkeypatch: pytest.
     used = {setting.kind: setting for setting in grid.settings}
     assert [*used] == [setting.kind for setting in grid.settings]
     assert len({setting.name for setting in grid.settings}) == len(used)
-    assert used["lz-paper"].params == Params(temperature=0.0, **PAPER_LZ)
+    assert used["lz-paper"].params == Params(temperature=0.0, **PAPER_PENALTY)
     assert (used["repetition"].params.repetition_penalty, used["repetition"].params.penalty_window) == (1.1, 0)
     assert (used["frequency"].params.frequency_penalty, used["presence"].params.presence_penalty) == (0.2, 1.5)
     assert used["dry"].params.dry_multiplier == 0.8

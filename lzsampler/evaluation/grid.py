@@ -16,7 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PAPER_LZ: Mapping[str, Any] = {"lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32}
+PAPER_PENALTY: Mapping[str, Any] = {"lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32}
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
 _LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
@@ -139,23 +139,26 @@ def paper() -> Grid:
 
 
 def everyday() -> Grid:
-    """Return the penalties as people use them, greedy, and min-p at temperature 1.
+    """Return the penalties as people use them, greedy, and min-p at temperature 1."""
+    return Grid("everyday", (*_as_used(), _setting("min-p", 0.1, {"temperature": 1.0, "min_p": 0.1})))
 
-    The LZ penalty is there as in the paper and as it is by default, once where these are the same.
-    """
-    greedy = {"temperature": 0.0}
-    made = (
-        _setting("none", 0.0, greedy),
-        _setting("lz-paper", 0.15, {**greedy, **PAPER_LZ}),
-        _setting("lz-default", LZ_PENALTY, {**greedy, "lz_penalty": LZ_PENALTY}),
-        _setting("repetition", 1.1, {**greedy, "repetition_penalty": 1.1}),
-        _setting("frequency", 0.2, {**greedy, "frequency_penalty": 0.2}),
-        _setting("presence", 1.5, {**greedy, "presence_penalty": 1.5}),
-        _setting("dry", 0.8, {**greedy, "dry_multiplier": 0.8}),
-        _setting("min-p", 0.1, {"temperature": 1.0, "min_p": 0.1}),
-    )
-    first = {setting.name: setting for setting in reversed(made)}  # of settings that are the same
-    return Grid("everyday", tuple(setting for setting in made if first[setting.name] is setting))
+
+def _as_used() -> tuple[Setting, ...]:
+    """Return no penalty, the paper's, the package's default where it is another, and others at their usual strengths."""
+    kinds: list[tuple[str, float, Mapping[str, Any]]] = [
+        ("none", 0.0, {}),
+        ("lz-paper", PAPER_PENALTY["lz_penalty"], PAPER_PENALTY),
+        ("lz-default", LZ_PENALTY, {"lz_penalty": LZ_PENALTY}),
+        ("repetition", 1.1, {"repetition_penalty": 1.1}),
+        ("frequency", 0.2, {"frequency_penalty": 0.2}),
+        ("presence", 1.5, {"presence_penalty": 1.5}),
+        ("dry", 0.8, {"dry_multiplier": 0.8}),
+    ]
+    settings: dict[str, Setting] = {}
+    for kind, strength, chosen in kinds:
+        setting = _setting(kind, strength, chosen)
+        settings.setdefault(setting.name, setting)
+    return tuple(settings.values())
 
 
 BUILT_IN = {"quick": quick, "paper": paper, "everyday": everyday}
