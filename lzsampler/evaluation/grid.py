@@ -144,7 +144,7 @@ def everyday() -> Grid:
 
 
 def _as_used() -> tuple[Setting, ...]:
-    """Return no penalty, the paper's, the package's default where it is another, and others at their usual strengths."""
+    """Return no penalty, the paper's, the default where it is another, and others at their usual strengths."""
     kinds: list[tuple[str, float, Mapping[str, Any]]] = [
         ("none", 0.0, {}),
         ("lz-paper", PAPER_PENALTY["lz_penalty"], PAPER_PENALTY),
