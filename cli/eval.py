@@ -25,7 +25,7 @@ _options = options(
     refused_download,
     option(_WHAT, "--tasks", type=_FILE, metavar="FILE", help="JSON Lines: questions with answers"),
     option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
-    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, long, or a TOML file"),
+    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, everyday, long, or a TOML file"),
     option(_WHAT, "--limit", **whole(1), default=None, help="use only the first N rows of each file"),
     option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
            help="GGUF model that is asked at the end whether each text is degenerate"),
@@ -61,7 +61,8 @@ Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error;
 def evaluate_command(**flags: Any) -> None:
     """Write a text for every setting of a grid and every task and prompt, and print loop rates and accuracy.
 
-    Without --tasks and --prompts, those made for the embedded model are used. Every text is saved in FOLDER when it
+    Without --tasks and --prompts, the embedded model gets those made for it, and any other model the everyday ones.
+    Every text is saved in FOLDER when it
     ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
     """
     results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
@@ -98,11 +99,12 @@ _FLAGS = {"give resume=True to": "give --resume to", "another folder as out=": "
 def _run(flags: dict[str, Any]) -> "Results":
     from lzsampler import evaluate
     from lzsampler.evaluation.grid import read_grid
-    from lzsampler.models import default_model, default_prompts, default_tasks
+    from lzsampler.models import default_model
 
+    model = flags["model"] or default_model()
     tasks, prompts = flags["tasks"], flags["prompts"]
     if tasks is None and prompts is None:
-        tasks, prompts = default_tasks(), default_prompts()
+        tasks, prompts = _rows_for(model)
     grid = read_grid(flags["grid"])
     for limit in flags["limits"]:  # what can never be answered shows before all the work
         if limit.group is not None:
@@ -113,7 +115,6 @@ def _run(flags: dict[str, Any]) -> "Results":
         if limit.rate == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
-    model = flags["model"] or default_model()
     console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings, seeds {grid.seeds}, to {flags['out']}")
     with progress("texts") as bar:
         bar.say("loading the model")
@@ -133,6 +134,16 @@ def _run(flags: dict[str, Any]) -> "Results":
             for argument, flag in _FLAGS.items():
                 said = said.replace(argument, flag)
             raise ValueError(said) from error
+
+
+def _rows_for(model: Path) -> tuple[Path, Path]:
+    """Return tasks and prompts that suit a model: the tale models, which say so in their file, know nothing else."""
+    from lzsampler import models
+    from lzsampler.llama import gguf
+
+    if "tale" in gguf.read(model).name.casefold().split():
+        return models.default_tasks(), models.default_prompts()
+    return models.everyday_tasks(), models.everyday_prompts()
 
 
 def _holds(results: "Results", limit: Limit) -> bool:

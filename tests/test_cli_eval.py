@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lzsampler.models import default_model
+
 pytest.importorskip("llama_cpp")
 
 GRID = """
@@ -177,3 +179,19 @@ main()
     assert (process.returncode, out) == (130, b"")
     assert b"Traceback" not in errors
     assert all(json.loads(line) for line in file.read_text().splitlines())
+
+
+def test_a_model_gets_the_rows_that_suit_it(tmp_path: Path) -> None:
+    """The embedded model knows stories and sums of its own form; any other model gets the everyday rows."""
+    (tmp_path / "grid.toml").write_text("n_predict = 1\n[[setting]]\n")
+    name, other = b"lzsampler tale 7M", b"lzsampler talk 7M"
+    (tmp_path / "other.gguf").write_bytes(default_model().read_bytes().replace(name, other))
+    (tmp_path / "renamed.gguf").write_bytes(default_model().read_bytes())
+    first = {"other.gguf": ["copy-json-000", "long-001"], "renamed.gguf": ["add-001", "story-001"]}
+    for model, ids in first.items():
+        done = lzs(
+            "eval", "-m", model, "--grid", "grid.toml", "--limit", 1, "-c", 512, "-o", f"{model}-run", cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        lines = (tmp_path / f"{model}-run" / "transcripts.jsonl").read_text().splitlines()
+        assert [json.loads(line)["eval"]["prompt"] for line in lines] == ids

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError, Params
-from lzsampler.evaluation.grid import PAPER_TEMPERATURES, Grid, long, paper, quick, read_grid
+from lzsampler.evaluation.grid import PAPER_PENALTY, PAPER_TEMPERATURES, Grid, everyday, long, paper, quick, read_grid
 
 
 def test_built_in_grids() -> None:
@@ -38,15 +38,15 @@ def test_the_grid_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(setting.params.temperature == 0 for setting in grid.settings)
     by_kind = {setting.kind: setting for setting in grid.settings}
     assert len(by_kind) == len(grid.settings)
-    paper_lz = by_kind["paper"].params
+    paper_lz = by_kind["lz-paper"].params
     assert (paper_lz.lz_penalty, paper_lz.lz_formula, paper_lz.lz_window, paper_lz.lz_buffer) == (0.15, "rate", 512, 32)
-    strengths = {kind: setting.strength for kind, setting in by_kind.items() if kind not in ("paper", "default")}
+    strengths = {kind: setting.strength for kind, setting in by_kind.items() if not kind.startswith("lz-")}
     assert strengths == {"none": 0.0, "repetition": 1.1, "frequency": 0.2, "presence": 1.5, "dry": 0.8}
     monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.3)
     settings = {setting.kind: setting.params.lz_penalty for setting in long().settings}
-    assert (settings["paper"], settings["default"]) == (0.15, 0.3)
+    assert (settings["lz-paper"], settings["lz-default"]) == (0.15, 0.3)
     monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.15)
-    assert "default" not in long().kinds  # no text is made twice
+    assert "lz-default" not in long().kinds  # no text is made twice
 
 
 def test_a_grid_of_an_older_folder_is_the_same() -> None:
@@ -55,6 +55,25 @@ def test_a_grid_of_an_older_folder_is_the_same() -> None:
     assert "ignore_eos" not in written
     assert "placebo" not in written
     assert json.loads(json.dumps(long().to_json()))["ignore_eos"] is True
+
+
+def test_the_everyday_grid_has_penalties_as_people_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = everyday()
+    assert read_grid("everyday") == grid
+    used = {setting.kind: setting for setting in grid.settings}
+    assert [*used] == [setting.kind for setting in grid.settings]
+    assert len({setting.name for setting in grid.settings}) == len(used)
+    assert used["lz-paper"].params == Params(temperature=0.0, **PAPER_PENALTY)
+    assert (used["repetition"].params.repetition_penalty, used["repetition"].params.penalty_window) == (1.1, 0)
+    assert (used["frequency"].params.frequency_penalty, used["presence"].params.presence_penalty) == (0.2, 1.5)
+    assert used["dry"].params.dry_multiplier == 0.8
+    assert (used["min-p"].params.min_p, used["min-p"].params.temperature) == (0.1, 1.0)
+    assert {setting.params.temperature for setting in grid.settings if setting.kind != "min-p"} == {0.0}
+    assert grid.n_predict == 512
+    monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.25)
+    (default,) = everyday().of_kind("lz-default")
+    assert default.params == Params(temperature=0.0, lz_penalty=0.25)
+    assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
 def test_lists_are_combinations(tmp_path: Path) -> None:

@@ -172,6 +172,19 @@ def test_where_a_penalty_loses_is_told(page: str) -> None:
     assert 'class="loop s10"' in strong
 
 
+def test_loops_and_answers_are_told_on_the_same_texts(page: str, results: Results, tmp_path: Path) -> None:
+    part = section(page, "Loops and answers")
+    none, lz, _ = (cells(row) for row in re.findall(r"<tr>.*?</tr>", part.split('class="heat"')[0], re.DOTALL)[1:])
+    assert none[1:] == ["28", "20", "0", "8", "0", "–", "–", "–"]
+    assert lz[1:] == ["28", "28", "0", "0", "0", "8", "8", "8"]
+    rows = [cells(row) for row in re.findall(r"<tr>.*?</tr>", part.split('class="heat"')[1], re.DOTALL)]
+    assert rows[1][:1] == ["sort"]
+    assert rows[2][1:] == ["50"]
+    calm = Results(results.grid, [o for o in results.outcomes if not o.looping])
+    calm.save(tmp_path / "calm.html")
+    assert "Loops and answers" not in (tmp_path / "calm.html").read_text(encoding="utf-8")
+
+
 def test_overhead_is_shown_where_it_is_known(page: str, tmp_path: Path) -> None:
     best = text_of(section(page, "Each kind at its best strength"))
     assert percent(0.25 / 3.25) in best

@@ -64,6 +64,9 @@ def test_counts_and_rates(small: Results) -> None:
     expected = binomtest(6, 7).proportion_ci(method="wilson")
     assert none.accuracy_interval == pytest.approx((expected.low, expected.high))
     assert (none.sampling_share, none.sampling_microseconds) == (None, None)
+    assert (none.answered_looping, none.right_looping) == (4, 4)
+    wrong = Results(SMALL, outcomes(NONE, "1110", "10-0")).counts(kind="none")
+    assert (wrong.looping, wrong.answered_looping, wrong.right_looping) == (3, 2, 1)
     both = small.counts(kind="lz", task="sort")
     assert (both.texts, both.looping, both.right) == (8, 1, 3)
     assert small.counts(kind="lz", temperature=0.5).texts == 0
@@ -79,6 +82,10 @@ def test_pairs_are_counted_by_hand(small: Results) -> None:
     assert weak.accuracy_p == 1.0
     assert weak.loop_difference == -2 / 8
     assert weak.accuracy_difference == -1 / 7
+    assert (weak.stuck, weak.stuck_right_none, weak.stuck_right) == (4, 4, 4)
+    won = Results(SMALL, [*outcomes(NONE, "11110000", "10100-00"), *outcomes(WEAK, "00001111", "111-1111")])
+    paired = won.comparisons[WEAK.name]
+    assert (paired.stuck, paired.stuck_right_none, paired.stuck_right) == (3, 2, 3)
     assert NONE.name not in small.comparisons
     pooled = small.compare(kind="lz")
     assert pooled is not None
@@ -299,13 +306,14 @@ def test_overhead_is_that_of_the_texts_with_timings() -> None:
 def test_a_table_in_markdown(small: Results) -> None:
     head, rule, none, weak, strong = small.table().splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == [
-        "kind", "strength", "T", "texts", "loop rate", "±", "accuracy", "±",
+        "kind", "strength", "T", "texts", "loop rate", "±", "accuracy", "±", "loop, right", "loop, wrong",
     ]  # fmt: skip
     assert set(rule) == set("|-:")
     assert len({len(line) for line in (head, rule, none, weak, strong)}) == 1
     cells = [cell.strip() for cell in none.strip("|").split("|")]
     low, high = small.counts(kind="none").loop_interval
     assert cells[:6] == ["none", "0", "0", "8", "0.500", f"{(high - low) / 2:.3f}"]
+    assert cells[-2:] == ["4", "0"]
 
 
 def test_settings_alike_are_told_apart() -> None:

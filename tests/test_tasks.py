@@ -72,6 +72,24 @@ from lzsampler.models import default_prompts, default_tasks
         ("choice", "Because of A, I choose\n(B)", "B", True),
         ("choice", "I don't know", "I", True),
         ("choice", "no idea", "A", False),
+        ("stated", "The answer is 42. " * 9 + "The answer is 4", "42", True),
+        ("stated", "The answer is 42. " * 9 + "The answer is 5", "42", False),
+        ("stated", "The answer is 42. The answer is 4.", "42", False),
+        ("stated", "The answer is 4", "4", True),
+        ("stated", "So the **total is: 1,200**. Let me check: 3 + 4 = 7, 7 + 5 = 12", "1200", True),
+        ("stated", "The answer is not clear, but 3 + 4 = 7", "7", True),
+        ("stated", "The sum is 12. \\boxed{13}", "13", True),
+        ("stated", "The sum is 12. #### 13", "13", True),
+        ("stated", "no number", "13", False),
+        ("sequence", "Here they are: 5, 10, 15, 5, 10, 15, 5,", "5, 10, 15", True),
+        ("sequence", "1. 5\n2. 10\n3. 15\n4. 20", "5, 10, 15", True),
+        ("sequence", "5, 10, 155", "5, 10, 15", False),
+        ("sequence", "5, 10, 12, 15", "5, 10, 15", False),
+        ("sequence", "Red - green_BLUE.", "red, green, blue", True),
+        ("several", "Lions, a tiger and lions", "2: lion|tiger|bear", True),
+        ("several", "Lions, lions, a lion", "2: lion|tiger|bear", False),
+        ("several", "New York, york", "2: York|New York", True),
+        ("several", "antelope", "1: ant|elk", False),
     ],
 )
 def test_comparisons(compare: str, content: str, answer: str, right: bool) -> None:
@@ -87,7 +105,10 @@ def test_a_function_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name in ("judge:missing", "no_such_module:f"):
         with pytest.raises(LzsError, match="cannot be imported"):
             comparison(name)
-    with pytest.raises(ValueError, match="compare must be one of exact, number, regex, choice, contains or module"):
+    with pytest.raises(
+        ValueError,
+        match="compare must be one of exact, number, regex, choice, contains, stated, sequence, several or module",
+    ):
         comparison("fuzzy")
     del sys.modules["judge"]
 
@@ -132,6 +153,14 @@ def test_rows() -> None:
         ({"problem": "x", "answer": "\\frac{\\pi}{2}"}, "is not a number: give a .compare. such as .exact."),
         ({"problem": "x", "answer": "\\left( 3, \\frac{\\pi}{2} \\right)"}, "is not a number"),
         ({"question": "x", "answer": "1 or 2"}, "the answer '1 or 2' is not a number"),
+        ({"prompt": "x", "answer": "1 or 2", "compare": "stated"}, "the answer '1 or 2' is not a number"),
+        ({"prompt": "x", "answer": " , ", "compare": "sequence"}, "the answer ' , ' has no parts"),
+        (
+            {"prompt": "x", "answer": "red|green", "compare": "several"},
+            "must be a number, a colon and at least as many",
+        ),
+        ({"prompt": "x", "answer": "3: red|Red|blue", "compare": "several"}, "at least as many words"),
+        ({"prompt": "x", "answer": "0: red", "compare": "several"}, "at least as many words"),
         ({"question": "x"}, "answer must be a text or a number, got None"),
         ({"Question": "x", "Correct Answer": "y"}, "Incorrect Answer 1"),
     ],

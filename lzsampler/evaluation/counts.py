@@ -43,7 +43,8 @@ class Outcome:
 class Counts:
     """Sums over some texts: ``answered`` of them are answers to tasks, of which ``right`` are right.
 
-    ``looping`` counts among all texts; ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts whose
+    ``looping`` counts among all texts, ``answered_looping`` among the answers to tasks, and ``right_looping`` of these
+    are right: a text that loops may have given its answer before. ``timed_tokens``, ``seconds`` and ``sampling_seconds`` cover the texts whose
     timings are known. ``capped``: texts that hit the cap, n_predict or the context, ``capped_looping`` of which loop;
     ``ended`` and ``ended_looping``: those that the model ended itself. ``frequent``: texts with a 30-gram of tokens
     that occurs 20 times or more.
@@ -53,6 +54,8 @@ class Counts:
     looping: int = 0
     answered: int = 0
     right: int = 0
+    answered_looping: int = 0
+    right_looping: int = 0
     tokens: int = 0
     wasted_tokens: int = 0
     timed_tokens: int = 0
@@ -149,6 +152,8 @@ class Counts:
         self.looping += outcome.looping
         self.answered += outcome.right is not None
         self.right += outcome.right is True
+        self.answered_looping += outcome.right is not None and outcome.looping
+        self.right_looping += outcome.right is True and outcome.looping
         self.tokens += outcome.tokens
         self.wasted_tokens += outcome.wasted_tokens
         self.capped += outcome.finish in CAPPED
@@ -181,6 +186,8 @@ class Counts:
             "right": self.right,
             "accuracy": self.accuracy,
             "accuracy_interval": list(self.accuracy_interval) if self.answered else None,
+            "answered_looping": self.answered_looping,
+            "right_looping": self.right_looping,
             "tokens": self.tokens,
             "wasted_tokens": self.wasted_tokens,
             "frequent_30_gram": self.frequent,

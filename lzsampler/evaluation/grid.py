@@ -1,4 +1,4 @@
-"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `long`) or from a TOML file."""
+"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `everyday`, `long`) or from a TOML file."""
 
 import itertools
 import sys
@@ -16,9 +16,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+# Whatever the package's default is.
+PAPER_PENALTY: Mapping[str, Any] = {
+    "lz_penalty": 0.15,
+    "lz_formula": "rate",
+    "lz_window": 512,
+    "lz_buffer": 32,
+    "lz_min_match": 1,
+}
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
-PAPER_LZ = 0.15  # the strength that the paper settles on, whatever the package's default is
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
 _LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
 
@@ -155,15 +162,17 @@ def paper() -> Grid:
     return Grid("paper", tuple(settings), PAPER_SEEDS)
 
 
-def long() -> Grid:
-    """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens forbidden that end a text.
+def everyday() -> Grid:
+    """Return the penalties as people use them, greedy, and min-p at temperature 1."""
+    return Grid("everyday", (*_as_used(), _setting("min-p", 0.1, {"temperature": 1.0, "min_p": 0.1})))
 
-    No penalty, the paper's, the package's default where it is another, and the usual strengths of other penalties.
-    """
-    kinds: list[tuple[str, float, dict[str, Any]]] = [
+
+def _as_used() -> tuple[Setting, ...]:
+    """Return no penalty, the paper's, the default where it is another, and others at their usual strengths."""
+    kinds: list[tuple[str, float, Mapping[str, Any]]] = [
         ("none", 0.0, {}),
-        ("paper", PAPER_LZ, {"lz_penalty": PAPER_LZ, "lz_formula": "rate"}),
-        ("default", LZ_PENALTY, {"lz_penalty": LZ_PENALTY}),
+        ("lz-paper", PAPER_PENALTY["lz_penalty"], PAPER_PENALTY),
+        ("lz-default", LZ_PENALTY, {"lz_penalty": LZ_PENALTY}),
         ("repetition", 1.1, {"repetition_penalty": 1.1}),
         ("frequency", 0.2, {"frequency_penalty": 0.2}),
         ("presence", 1.5, {"presence_penalty": 1.5}),
@@ -173,10 +182,15 @@ def long() -> Grid:
     for kind, strength, chosen in kinds:
         setting = _setting(kind, strength, chosen)
         settings.setdefault(setting.name, setting)  # the default may be the paper's, which is then run once
-    return Grid("long", tuple(settings.values()), n_predict=4096, ignore_eos=True)
+    return tuple(settings.values())
 
 
-BUILT_IN = {"quick": quick, "paper": paper, "long": long}
+def long() -> Grid:
+    """Return a grid of long texts: 4,096 tokens each, greedy, with the tokens forbidden that end a text."""
+    return Grid("long", _as_used(), n_predict=4096, ignore_eos=True)
+
+
+BUILT_IN = {"quick": quick, "paper": paper, "everyday": everyday, "long": long}
 
 
 def read_grid(source: str | Path) -> Grid:

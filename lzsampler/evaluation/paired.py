@@ -16,7 +16,8 @@ class Paired:
     two-sided. ``loop_difference``: the loop rate with the penalty minus that without, -1..1. ``gained``, ``lost``:
     texts that are right only with the penalty, and only without it, among the ``answered`` pairs; ``accuracy_p`` and
     ``accuracy_difference`` are analogous, and the latter is None without tasks. Intervals are 95 % bootstrap intervals
-    in which whole prompts are drawn.
+    in which whole prompts are drawn. ``stuck``: the answered pairs that loop without the penalty; ``stuck_right_none``
+    of them are right all the same, and ``stuck_right`` are right with the penalty.
     """
 
     pairs: int
@@ -31,6 +32,9 @@ class Paired:
     accuracy_p: float
     accuracy_difference: float | None
     accuracy_interval: Interval | None
+    stuck: int
+    stuck_right_none: int
+    stuck_right: int
 
     def to_json(self) -> dict[str, Any]:
         """Return it for results.json."""
@@ -42,6 +46,7 @@ def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
     prompts = [text.prompt for text, _ in pairs]
     loops = [int(text.looping) - int(none.looping) for text, none in pairs]
     tasks = [(text, none) for text, none in pairs if text.right is not None and none.right is not None]
+    stuck = [(text, none) for text, none in tasks if none.looping]
     rights = [int(bool(text.right)) - int(bool(none.right)) for text, none in tasks]
     return Paired(
         pairs=len(pairs),
@@ -56,4 +61,7 @@ def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
         accuracy_p=mcnemar(rights.count(1), rights.count(-1)),
         accuracy_difference=sum(rights) / len(tasks) if tasks else None,
         accuracy_interval=bootstrap_mean(rights, [text.prompt for text, _ in tasks]) if tasks else None,
+        stuck=len(stuck),
+        stuck_right_none=sum(none.right is True for _, none in stuck),
+        stuck_right=sum(text.right is True for text, _ in stuck),
     )

@@ -24,6 +24,8 @@ _NUMBER = re.compile(
 _FORMULA = ((r"\(", r"\)"), (r"\[", r"\]"), ("$", "$"))  # the marks that a formula begins and ends with
 _BRACE = re.compile(r"\\boxed\s*\{|\\[{}]|[{}]")
 _BEFORE_LETTER = r"[\s:*_(\[\"'$\\]*"  # one class, so that no two neighbours share the characters of a long stretch
+_STATED = re.compile(r"(?i)\b(?:answer|total|sum|result)\b[\s*_]*(?:is|:|=)[\s:*_(\[\"'=]*")
+_BETWEEN = r"(?:[\W_])+(?:\d+[.):]\s+)?"  # of the parts of a sequence
 # The strongest first: "the answer is B" counts before "option A", wherever they stand.
 _CHOICES = (
     re.compile(rf"(?i:answer)[\s*_]*(?i:is|:|=){_BEFORE_LETTER}(?:(?i:choice|option){_BEFORE_LETTER})?([A-Z])\b"),
@@ -57,6 +59,46 @@ def number(content: str, answer: str) -> bool:
     return found is not None and found == wanted
 
 
+def stated(content: str, answer: str) -> bool:
+    r"""The number that the text states as its answer is the answer, for texts that go on after it, or never end.
+
+    It is that in the last ``\boxed{}``, or after the last ``####``; else the first one after the last "answer is",
+    "answer:", "total is" or the like; else the last number of the text. If the text ends with that number and it is
+    only the beginning of the one stated before ("The answer is 42. The answer is 4"), the text was cut off there, and
+    the one before counts.
+    """
+    if last_boxed(content) is None and "####" not in content:
+        plain = content.replace("{,}", ",")
+        statements = deque((found for at in _STATED.finditer(plain) if (found := _NUMBER.match(plain, at.end()))), 2)
+        if statements:
+            last = statements[-1]
+            before = statements[0][0].strip()
+            cut = last.end() == len(plain) and last[0].strip() != before and before.startswith(last[0].strip())
+            return _value(statements[0] if cut else last) == _whole_number(answer)
+    return number(content, answer)
+
+
+def sequence(content: str, answer: str) -> bool:
+    """The text has the parts of the answer ("2, 4, 6") in their order, in upper or lower case.
+
+    Only white space, marks such as commas and hyphens, and the numbers of a list's items may stand between them. What
+    comes before or after does not matter.
+    """
+    parts = [re.escape(part) for part in _parts(answer)]
+    return re.search(rf"(?i)(?<!\w){_BETWEEN.join(parts)}(?!\w)", content) is not None
+
+
+def several(content: str, answer: str) -> bool:
+    """The text has at least a number of different words or phrases of a list ("2: red|green|blue").
+
+    They are found in upper or lower case, as whole words, also with an s or es at the end.
+    """
+    wanted, names = _several(answer)
+    longest_first = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    found = re.finditer(rf"(?i)(?<!\w)({longest_first})(?:es|s)?(?!\w)", content)
+    return len({match[1].casefold() for match in found}) >= wanted
+
+
 def choice(content: str, answer: str) -> bool:
     r"""The letter that the text chooses is the answer.
 
@@ -77,6 +119,9 @@ COMPARISONS: dict[str, Compare] = {
     "regex": regex,
     "choice": choice,
     "contains": contains,
+    "stated": stated,
+    "sequence": sequence,
+    "several": several,
 }
 
 
@@ -107,10 +152,14 @@ def comparison(name: str) -> Compare:
 def check_answer(name: str, answer: str) -> None:
     """Raise ValueError, with the reason, if no text could ever be compared with this answer. Else as `comparison`."""
     comparison(name)
-    if name == "number" and _whole_number(answer) is None:
+    if name in ("number", "stated") and _whole_number(answer) is None:
         raise ValueError(f'the answer {answer!r} is not a number: give a "compare" such as "exact" or "contains"')
     if name == "choice" and _letter(answer) is None:
         raise ValueError(f"the answer {answer!r} is not a letter from A to Z")
+    if name == "sequence" and not _parts(answer):
+        raise ValueError(f"the answer {answer!r} has no parts: give them with commas between them, as in '2, 4, 6'")
+    if name == "several":
+        _several(answer)
     if name == "regex":
         try:
             re.compile(answer)
@@ -130,6 +179,22 @@ def last_boxed(text: str) -> str | None:
         elif brace[0].endswith("{") and brace[0] != "\\{":
             opened.append(-1 if brace[0] == "{" else brace.end())
     return None if start < 0 else text[start:end]
+
+
+def _parts(answer: str) -> list[str]:
+    return [part.strip() for part in answer.split(",") if part.strip()]
+
+
+def _several(answer: str) -> tuple[int, list[str]]:
+    """Return how many of which words and phrases; ValueError for an answer that does not say it, or cannot be met."""
+    wanted, _, rest = answer.partition(":")
+    names = [name.strip() for name in rest.split("|") if name.strip()]
+    if not (wanted.strip().isdecimal() and 1 <= int(wanted) <= len({name.casefold() for name in names})):
+        raise ValueError(
+            f"the answer {answer[:40]!r} must be a number, a colon and at least as many words with | between them, "
+            "as in '2: red|green|blue'"
+        )
+    return int(wanted), names
 
 
 def _letter(answer: str) -> str | None:

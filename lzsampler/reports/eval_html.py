@@ -51,6 +51,7 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
             _first_loops(results),
             _heat_maps(results),
             _tasks(results),
+            _answers(results),
             _comparisons(results),
             _judge(results),
             samples_section(_about_samples(results)),
@@ -328,6 +329,56 @@ def _task_cells(results: "Results", kind: str, strength: float) -> list[Cell]:
         shade = abs(difference) / _FULL
         cells.append(Cell(_short(counts.accuracy) + points, title, LOOP if difference < 0 else RIGHT, shade))
     return cells
+
+
+def _answers(results: "Results") -> str:
+    """Loops and answers on the same texts: what a loop costs, and what a penalty wins back."""
+    if not any(results.counts(kind=kind).answered_looping for kind in results.kinds):
+        return ""
+    heads = [
+        "answers",
+        "right",
+        "wrong",
+        "loop, right",
+        "loop, wrong",
+        "loop without a penalty",
+        "right then",
+        "right now",
+    ]
+    rows = []
+    for kind, strength in results.chosen.items():
+        counts, compared = results.counts(kind=kind, strength=strength), results.compare(kind=kind, strength=strength)
+        loop_right, loop_wrong = counts.right_looping, counts.answered_looping - counts.right_looping
+        wrong = counts.answered - counts.right - loop_wrong
+        shown = [counts.answered, counts.right - loop_right, wrong, loop_right, loop_wrong]
+        cells = [_number(f"{n:,}") for n in shown]
+        won = ["–"] * 3 if compared is None else [compared.stuck, compared.stuck_right_none, compared.stuck_right]
+        cells += [_number(n if isinstance(n, str) else f"{n:,}") for n in won]
+        rows.append(tag("tr", tag("th", escape(_name(results, kind)), scope="row"), *cells))
+    head = tag("tr", tag("th", "kind, strength", scope="col"),
+               *(tag("th", name, scope="col", class_="number") for name in heads))  # fmt: skip
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
+    looping = [task for task in results.tasks if results.counts(task=task).answered_looping]
+    lines = [
+        (
+            _name(results, kind),
+            [_loop_cell(results.counts(kind=kind, strength=strength, task=task)) for task in looping],
+        )
+        for kind, strength in results.chosen.items()
+    ]
+    heats = heat([("answers that loop, %", [visible(task) or "–" for task in looping])], "kind, strength", lines)
+    what = (
+        "Answers to tasks, all temperatures together. A text that loops is right if it gave the answer before the loop "
+        "or in it. The last three columns are the tasks whose text loops without a penalty: how many there are, how "
+        "many of them were right then, and how many are right with the penalty."
+    )
+    return tag("section", tag("h2", "Loops and answers"), tag("p", what, class_="soft"),
+               _scroll(table, "loops and answers"), heats)  # fmt: skip
+
+
+def _loop_cell(counts: "Counts") -> Cell:
+    rate = counts.loop_rate if counts.texts else None
+    return _cell(rate, counts.loop_interval, counts.looping, counts.texts, LOOP, 1.0)
 
 
 # ---- setting by setting ----

@@ -8,6 +8,7 @@ from ..util.stats import Interval
 from .text import columns, visible
 
 if TYPE_CHECKING:
+    from ..evaluation.counts import Counts
     from ..evaluation.grid import Setting
     from ..evaluation.results import Results
 
@@ -18,7 +19,8 @@ Column = tuple[str, list[str]]
 def markdown_table(results: "Results", *, terms: bool = False) -> str:
     """Return a table with a row for each setting, in the grid's order, that fits into 100 columns.
 
-    It shows rates: ± is half of Wilson's 95 % interval, sd the standard deviation over seeds. With ``terms`` it shows
+    It shows rates: ± is half of Wilson's 95 % interval, sd the standard deviation over seeds. "loop, right" and "loop,
+    wrong" are answers to tasks that loop: loops and accuracy on the same texts. With ``terms`` it shows
     the figures in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what
     a setting has that others of its kind, strength and temperature do not have.
     """
@@ -53,6 +55,8 @@ def _rates(results: "Results") -> list[Column]:
         ("accuracy", [_share(c.accuracy) for c in counts]),
         ("±", [_half(c.accuracy_interval) if c.answered else "" for c in counts]),
         ("sd", [_share(spread.accuracy) for spread in spreads]),
+        ("loop, right", [f"{c.right_looping}" if c.answered else "" for c in counts]),
+        ("loop, wrong", [f"{c.answered_looping - c.right_looping}" if c.answered else "" for c in counts]),
     ]
 
 
