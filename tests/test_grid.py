@@ -151,7 +151,7 @@ def test_files_that_are_no_grid(tmp_path: Path, text: str, message: str) -> None
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(LzsError, match=r"cannot read the grid .*No such file.*built in: quick, paper, long"):
+    with pytest.raises(LzsError, match=r"cannot read the grid .*No such file.*built in: quick, paper, everyday, long"):
         read_grid(tmp_path / "missing.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="is not TOML"):

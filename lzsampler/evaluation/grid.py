@@ -1,4 +1,4 @@
-"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `everyday`, `long`) or from a TOML file."""
+"""Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `everyday`, `long`) or from a TOML."""
 
 import itertools
 import sys

@@ -8,7 +8,6 @@ from ..util.stats import Interval
 from .text import columns, visible
 
 if TYPE_CHECKING:
-    from ..evaluation.counts import Counts
     from ..evaluation.grid import Setting
     from ..evaluation.results import Results
 
