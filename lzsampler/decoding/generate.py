@@ -246,6 +246,9 @@ class Text:
         self._plain = isinstance(prompt, str)
         self._opened = opened(text)
         self._stream = _TextStream(stop)
+        self._wants_end = False
+        self._handed = 0  # characters of the text to come that were handed out before a cut
+        self._masked = False
         self._rescue: Rescue | None = None
         if sampler is None and loops.on_loop != "off":
             self._rescue = Rescue(
@@ -266,9 +269,6 @@ class Text:
         self._steer()
         self._fragments = model.fragments
         self._stepper: Stepper | None = None
-        self._wants_end = False
-        self._handed = 0  # characters of the text to come that were handed out before a cut
-        self._masked = False
 
     def take(self, logits: Any, room: bool) -> int | None:
         """Pick the next token and return it, to be decoded; None when the text is over.

@@ -19,6 +19,7 @@ LoopRule = Literal["period", "stuck", "both"]
 MAX_RESCUES = 1000
 # A kick ends with this many new tokens in a row; a token is new when the n-gram that it ends was not there before.
 _NEW_TOKENS, _NGRAM = 16, 4
+_CONTEXT = 8  # tokens after which a rewind forbids what led into a loop: or it would come back a copy later
 _LONGEST_KICK = 256  # tokens; then the text ends
 _KICK, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, what each token that repeats adds, the highest
 _KICK_TOP_K = 40  # so that the hottest draw still takes a word that the model thinks possible
@@ -30,7 +31,8 @@ class LoopPolicy:
     """What is done when a text loops, and in which parts of a text this and the penalties apply.
 
     - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it after the first copy of the
-      loop. "rewind" cuts it there too, forbids at that place the token that led into the second copy, and goes on.
+      loop. "rewind" cuts it there too, forbids the token that led into the second copy, there and wherever the 8 tokens
+      before are the same, and goes on.
       "close-think" cuts it there, writes the mark that ends the model's thinking, and goes on with the answer; it stops
       a text that is not thinking. "kick" cuts nothing and raises the temperature until the text is new again: to 1.0,
       or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token that repeats, among the 40
@@ -85,7 +87,7 @@ class Action:
 
     ``name``: an ``on_loop``; "stop" also where another one has come to its end. ``at``: how many tokens the text had.
     ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed, and ``cut``: those that did not. ``forbidden``:
-    the tokens that could not be picked at this place, the newest last. ``written``: tokens that were written in the
+    the tokens that could not be picked at this place, the newest last; empty but for a rewind. ``written``: tokens that were written in the
     model's place. ``until``: where a kick ended; None if the text ended before.
     """
 
@@ -145,7 +147,7 @@ class Rescue:
         )
         self._n_vocab = n_vocab
         self._rescues = 0
-        self._refused: dict[int, list[int]] = {}  # place: the tokens that were forbidden there
+        self._refused: dict[tuple[int, ...], list[int]] = {}  # last tokens of a text: those that may not come next
         # The text's own sampler finds one loop, and no other as long as its tokens stay: this one looks on from there.
         self._watch: Sampler | None = None
         self._watch_from = 0
@@ -154,14 +156,14 @@ class Rescue:
     @property
     def watching(self) -> bool:
         """Whether `step` is needed after the next token whatever the sampler finds."""
-        return bool(self.forbidden) or self._kick is not None or self._watch is not None
+        return bool(self._refused) or self._kick is not None or self._watch is not None
 
     def step(self, tokens: Sequence[int], found: Loop | Stuck | None, part: Part = "answer") -> Order | None:
         """Return what to do after the last of ``tokens``; None to go on as it is.
 
         ``found``: what the text's sampler has found. ``part``: the part of the text in which the next token falls.
         """
-        self.forbidden = ()
+        self.forbidden = self._refused_after(tokens)
         if self._kick is not None:
             return self._kicked(self._kick, tokens)
         if self._watch is not None:
@@ -196,21 +198,23 @@ class Rescue:
             return Order(n)
         if action == "rewind" and keep < n and self._rescues < self.policy.max_rescues:
             self._rescues += 1
-            self._refused = {place: tokens for place, tokens in self._refused.items() if place <= keep}
-            self._refused.setdefault(keep, []).append(tokens[keep])
-            self.forbidden = tuple(self._refused[keep])
+            self._refused.setdefault(_context(tokens[:keep]), []).append(tokens[keep])
+            self.forbidden = self._refused_after(tokens[:keep])
             self._record("rewind", tokens, found, keep, forbidden=self.forbidden)
             self._go_back(n, keep)
             return Order(keep)
         if action == "close-think" and (written := tuple(self._closing())) and keep + len(written) < self._limit:
             self._record("close-think", tokens, found, keep, written=written)
             self._go_back(n, keep)
-            if self._watch is not None:
-                for token in written:
-                    self._watch.accept(token)
+            for token in () if self._watch is None else written:
+                self._watch.accept(token)
+            self.forbidden = ()
             return Order(keep, written)
         self._record("stop", tokens, found, n)
         return Order(n, end=True)
+
+    def _refused_after(self, tokens: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self._refused.get(_context(tokens), ())) if self._refused else ()
 
     def _kicked(self, kick: "_Kick", tokens: Sequence[int]) -> Order | None:
         kick.add(tokens)
@@ -246,6 +250,10 @@ class Rescue:
             self._watch.rewind(n - keep)
         elif self._watch is not None:
             self._look_from(keep)
+
+
+def _context(tokens: Sequence[int]) -> tuple[int, ...]:
+    return tuple(tokens[-_CONTEXT:])
 
 
 class _Kick:
