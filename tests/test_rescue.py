@@ -95,17 +95,18 @@ def test_a_kick_is_over_when_the_text_is_new() -> None:
         """Loops for the first 20 tokens; then every token is as good as any other."""
         return wanted(past) if len(past) < 20 else [0.0] * 16
 
-    made = written(script, "kick", replace(EARLY, repetition_detection=RepetitionDetection(8, 3, 3)), n=200)
-    (kick,) = made.actions
+    params = replace(EARLY, repetition_detection=RepetitionDetection(8, 3, 3))
+    made = written(script, "kick", params, n=200, max_rescues=1)
+    kick, stop = made.actions
     assert (kick.name, kick.at, kick.keep, kick.cut) == ("kick", 9, 9, ())
     assert kick.until is not None
     assert kick.until >= 9 + 16
     assert len({made.tokens[i : i + 4] for i in range(kick.until - 19, kick.until - 3)}) == 16
-    # After it, temperature 0: the best token, the lowest on ties, and nothing that came before counts as a loop.
-    assert made.text[kick.until :] == "a" * (200 - kick.until)
-    again = written(script, "kick", replace(EARLY, repetition_detection=RepetitionDetection(8, 3, 3)), n=200)
-    other = written(script, "kick", replace(EARLY, repetition_detection=RepetitionDetection(8, 3, 3), seed=5), n=200)
-    assert again.tokens == made.tokens != other.tokens
+    # After it, temperature 0: the best token, the lowest on ties. The next loop begins where the kick has ended.
+    assert made.text[kick.until :] == "a" * 9
+    assert (stop.name, stop.found) == ("stop", Loop(kick.until, 1, 9))
+    assert written(script, "kick", params, n=200, max_rescues=1).tokens == made.tokens
+    assert written(script, "kick", replace(params, seed=5), n=200, max_rescues=1).tokens != made.tokens
 
 
 def test_a_kick_that_changes_nothing_ends_the_text() -> None:
@@ -120,7 +121,8 @@ THINKING = ["<think>", "</think>", "<tool_call>", "</tool_call>", *"abcdefghijkl
 def thinking(script: Script, on_loop: Any = "close-think", **settings: Any) -> Generation:
     model = Scripted(THINKING, script, tokens_of={"<|assistant|><think>": [0], "</think>": [1], "Hi": [15]})
     prompt = settings.pop("prompt", "<|assistant|><think>")
-    return generate(model, prompt, settings.pop("params", EARLY), n_predict=60, on_loop=on_loop, **settings)
+    n = settings.pop("n", 60)
+    return generate(model, prompt, settings.pop("params", EARLY), n_predict=n, on_loop=on_loop, **settings)
 
 
 def thinks_and_answers(past: Sequence[int]) -> list[float]:
@@ -173,32 +175,35 @@ def test_penalties_stay_in_their_scope() -> None:
     """The thinking is that of a penalty everywhere, the answer after it token for token that of none."""
 
     def script(past: Sequence[int]) -> list[float]:
-        rng = random.Random(len(past) * 7919 + past[-1])
+        rng = random.Random(len(past) % 5 * 7919 + past[-1])
         row = [rng.choice((0.0, 0.5, 1.0, 1.5)) for _ in range(16)]
         row[0] = row[1] = row[2] = row[3] = -9.0
-        if len(past) == 40:
+        if len(past) == 60:
             row[1] = 99.0
         return row
 
-    base = {"temperature": 0.0, "lz_buffer": 3}
+    base = {"lz_buffer": 3, "dry_allowed_length": 1, "penalty_window": 8}
     for penalty in (
         {"lz_penalty": 0.4},
-        {"dry_multiplier": 0.8, "dry_allowed_length": 1},
+        {"dry_multiplier": 0.8},
         {"repetition_penalty": 1.7},
         {"frequency_penalty": 0.4, "presence_penalty": 0.3},
         {"lz_penalty": 0.4, "dry_multiplier": 0.8, "repetition_penalty": 0.3, "repetition_method": "subtractive"},
     ):
         for temperature in (0.0, 0.8):
-            params = Params(**{**base, **penalty, "temperature": temperature})
+            params: Any = Params(**{**base, **penalty, "temperature": temperature})
             plain = Params(temperature=temperature)
-            everywhere = thinking(script, "off", params=params)
-            scoped = thinking(script, "off", params=params, penalty_scope=["thinking"])
+            everywhere = thinking(script, "off", params=params, n=160)
+            scoped = thinking(script, "off", params=params, n=160, penalty_scope=["thinking"])
             n = scoped.tokens.index(1) + 1
-            assert scoped.tokens[:n] == everywhere.tokens[:n] != thinking(script, "off", params=plain).tokens[:n]
+            assert scoped.tokens[:n] == everywhere.tokens[:n]
+            assert scoped.tokens[:n] != thinking(script, "off", params=plain, n=160).tokens[:n]
             assert scoped.tokens[n:] != everywhere.tokens[n:]
-            forced = lambda past: [99.0 * (i == scoped.tokens[len(past) - 1]) for i in range(16)]  # noqa: E731, B023
-            answer = thinking(lambda past: forced(past) if len(past) <= n else script(past), "off", params=plain)  # noqa: B023
-            assert answer.tokens == scoped.tokens
+
+            def forced(past: Sequence[int], own: Sequence[int] = scoped.tokens[:n]) -> list[float]:
+                return [99.0 * (i == own[len(past) - 1]) for i in range(16)] if len(past) <= len(own) else script(past)
+
+            assert thinking(forced, "off", params=plain, n=160).tokens == scoped.tokens
 
 
 def test_settings_without_effect_change_no_logit() -> None:
