@@ -53,8 +53,9 @@ def test_a_sampler_loads_numpy_and_nothing_heavier() -> None:
 
 def test_exports_are_pinned() -> None:
     classes = ["Loop", "LzsError", "Model", "Params", "RepetitionDetection", "Report", "Results", "Rules", "Sampler"]
+    classes += ["Stuck", "StuckDetection"]
     functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "evaluate", "generate", "lz_bits"]
-    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions, "sequence_seed"]
+    assert lzsampler.__all__ == ["STOP_ON_LOOP", "STOP_ON_STUCK", *classes, "__version__", *functions, "sequence_seed"]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert set(lzsampler.__all__) <= set(dir(lzsampler))
     assert issubclass(lzsampler.LzsError, RuntimeError)

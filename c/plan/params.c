@@ -8,6 +8,7 @@
 
 /* The struct of the first interface; later fields follow it. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
+#define MAX_NGRAM 64 /* each token that is accepted costs a hash of as many */
 
 static const lzs_params defaults = {
     .size = sizeof(lzs_params),
@@ -24,6 +25,10 @@ static const lzs_params defaults = {
     .dry_base = 1.75f,
     .dry_allowed_length = 2,
     .dry_penalty_last_n = -1,
+    .stuck_ngram = 8,
+    .stuck_min_count = 3,
+    .stuck_weight = 4,
+    .stuck_window = 4096,
 };
 
 void lzs_params_init_size(lzs_params *params, size_t size) {
@@ -107,6 +112,11 @@ const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
     if (p->dry_allowed_length < 0 || p->dry_allowed_length > UINT16_MAX) return "dry_allowed_length";
     if (p->dry_penalty_last_n < -1 || p->dry_penalty_last_n > LZS_MAX_WINDOW) return "dry_penalty_last_n";
     if (!tokens(p->dry_breakers, p->n_dry_breakers, n_vocab)) return "dry_breakers";
+    if (!choice(p->stuck_threshold, LZS_MAX_WINDOW)) return "stuck_threshold";
+    if (p->stuck_ngram < 1 || p->stuck_ngram > MAX_NGRAM) return "stuck_ngram";
+    if (p->stuck_min_count < 2) return "stuck_min_count";
+    if (!choice(p->stuck_weight, LZS_MAX_WINDOW)) return "stuck_weight";
+    if (p->stuck_window < 1 || p->stuck_window > LZS_MAX_WINDOW) return "stuck_window";
     return NULL;
 }
 
@@ -124,5 +134,10 @@ const char *lzs_params_fixed(const lzs_params *given, const lzs_params *other) {
     if (a->loop_min_count != b->loop_min_count) return "loop_min_count";
     if (a->pick != b->pick) return "pick";
     if (!lzs_dry_window(a) != !lzs_dry_window(b)) return "dry_multiplier";
-    return lzs_dry_window(a) != lzs_dry_window(b) ? "dry_penalty_last_n" : NULL;
+    if (lzs_dry_window(a) != lzs_dry_window(b)) return "dry_penalty_last_n";
+    if (a->stuck_threshold != b->stuck_threshold) return "stuck_threshold";
+    if (a->stuck_ngram != b->stuck_ngram) return "stuck_ngram";
+    if (a->stuck_min_count != b->stuck_min_count) return "stuck_min_count";
+    if (a->stuck_weight != b->stuck_weight) return "stuck_weight";
+    return a->stuck_window != b->stuck_window ? "stuck_window" : NULL;
 }
