@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
-from lzsampler import Sampler
+from lzsampler import LzsError, Sampler
 from lzsampler._ffi import ffi
 from lzsampler.llama.model import Model
 
@@ -39,15 +37,13 @@ class Scripted(Model):
         self._row = ffi.new("float[]", self.n_vocab)
 
     def tokenize(self, text: str) -> list[int]:
-        return self.llm.tokenize(text.encode(), add_bos=False, special=True)
+        return list(self.llm.tokenize(text.encode(), add_bos=False, special=True))
 
     def decode(self, tokens: Any) -> None:
         self.past += [int(token) for token in tokens]
         assert len(self.past) <= self.n_ctx
 
     def keep(self, n: int = 0) -> None:
-        from lzsampler import LzsError
-
         if self.recurrent and 0 < n < len(self.past):
             self.past.clear()
             raise LzsError("a recurrent model cannot go back")
@@ -78,10 +74,3 @@ def cycle(pattern: Sequence[int], n_vocab: int, prompt: int = 1) -> Script:
         return row
 
     return script
-
-
-def row(n_vocab: int, **best: float) -> list[float]:
-    made = np.full(n_vocab, -1.0).tolist()
-    for name, value in best.items():
-        made[int(name[1:])] = value
-    return made

@@ -19,6 +19,7 @@ from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
+from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]
 SETTINGS = [
@@ -28,10 +29,16 @@ SETTINGS = [
     Params(repetition_penalty=1.2, temperature=1.3, min_p=0.05, seed=4),
     Params(temperature=0.0, repetition_detection={"max_pattern_size": 64, "min_pattern_size": 4, "min_count": 3}),
 ]
+ON_LOOP: list[OnLoop | None] = [None, None, None, None, "trim"]
 REQUESTS = [
-    Request((i, k), prompt, params, n_predict=(5, 60, 0, 33, 150)[(i + k) % 5], stop=(" the", "."), trim_loop=k == 4)
-    if (i + k) % 3 == 0
-    else Request((i, k), prompt, params, n_predict=(5, 60, 0, 33, 150)[(i + k) % 5])
+    Request(
+        (i, k),
+        prompt,
+        params,
+        n_predict=(5, 60, 0, 33, 150)[(i + k) % 5],
+        stop=(" the", ".") if (i + k) % 3 == 0 else (),
+        loops=LoopPolicy(ON_LOOP[k] if (i + k) % 3 == 0 else None),
+    )
     for i, prompt in enumerate(PROMPTS)
     for k, params in enumerate(SETTINGS)
 ]
@@ -46,7 +53,7 @@ def model() -> Iterator[Model]:
 @pytest.fixture(scope="module")
 def alone(model: Model) -> dict[Any, Generation]:
     return {
-        r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict, stop=r.stop, trim_loop=r.trim_loop)
+        r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict, stop=r.stop, on_loop=r.loops.on_loop)
         for r in REQUESTS
     }
 

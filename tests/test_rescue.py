@@ -1,4 +1,4 @@
-"""What is done about a loop: every action on scripted models that want to loop, and 10,000 runs against an adversary."""
+"""What is done about a loop: every action on scripted models, and 10,000 runs against an adversary."""
 
 import random
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, StuckDetection
-from lzsampler.util.parts import PARTS, PartTracker
+from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
+from lzsampler.util.parts import PARTS, Part, PartTracker
 from lzsampler.util.reasoning import closing
-from lzsampler.util.rescue import Action, LoopPolicy, Order, Rescue, unpriced
+from lzsampler.util.rescue import Action, LoopPolicy, unpriced
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate, whole_character  # noqa: E402 (needs llama_cpp)
-from scripted import Script, Scripted, cycle  # noqa: E402
+from lzsampler.decoding.generate import Generation, Text, generate, whole_character
+from scripted import Script, Scripted, cycle
 
 LETTERS = [*"abcdefghijklmnop"]
 EARLY = Params(temperature=0.0, repetition_detection=RepetitionDetection(8, 2, 3))
@@ -91,7 +91,7 @@ def test_where_nothing_else_is_possible_the_text_ends() -> None:
 def test_a_kick_is_over_when_the_text_is_new() -> None:
     wanted = cycle([0, 1, 2], 16)
 
-    def script(past: Sequence[int]) -> list[float]:
+    def script(past: Sequence[int]) -> Sequence[float]:
         """Loops for the first 20 tokens; then every token is as good as any other."""
         return wanted(past) if len(past) < 20 else [0.0] * 16
 
@@ -145,7 +145,8 @@ def test_close_think_ends_the_thinking_and_has_the_answer() -> None:
 def test_the_mark_has_the_line_breaks_of_the_template() -> None:
     assert closing("</think>", None) == "</think>"
     assert closing("</think>", "{{ '<think>' + r + '</think>' + a }}") == "</think>"
-    qwen = r"{% set r = c.split('</think>')[0] %}{{ '<think>\n' + r + '\n</think>\n\n' + c }}{{ '<think>\n\n</think>\n\n' }}"
+    qwen = r"{% set r = c.split('</think>')[0] %}{{ '<think>\n' + r + '\n</think>\n\n' + c }}"
+    qwen += r"{{ '<think>\n\n</think>\n\n' }}"
     assert closing("</think>", qwen) == "\n</think>\n\n"
 
 
@@ -182,16 +183,17 @@ def test_penalties_stay_in_their_scope() -> None:
             row[1] = 99.0
         return row
 
-    base = {"lz_buffer": 3, "dry_allowed_length": 1, "penalty_window": 8}
-    for penalty in (
+    base: dict[str, Any] = {"lz_buffer": 3, "dry_allowed_length": 1, "penalty_window": 8}
+    penalties: list[dict[str, Any]] = [
         {"lz_penalty": 0.4},
         {"dry_multiplier": 0.8},
         {"repetition_penalty": 1.7},
         {"frequency_penalty": 0.4, "presence_penalty": 0.3},
         {"lz_penalty": 0.4, "dry_multiplier": 0.8, "repetition_penalty": 0.3, "repetition_method": "subtractive"},
-    ):
+    ]
+    for penalty in penalties:
         for temperature in (0.0, 0.8):
-            params: Any = Params(**{**base, **penalty, "temperature": temperature})
+            params = Params(**{**base, **penalty, "temperature": temperature})
             plain = Params(temperature=temperature)
             everywhere = thinking(script, "off", params=params, n=160)
             scoped = thinking(script, "off", params=params, n=160, penalty_scope=["thinking"])
@@ -211,8 +213,6 @@ def test_settings_without_effect_change_no_logit() -> None:
         temperature=1.0, lz_penalty=0.15, lz_buffer=2, dry_multiplier=0.8, dry_base=3.0, repetition_penalty=1.3,
         frequency_penalty=0.2, presence_penalty=0.1,
     )  # fmt: skip
-    from lzsampler import Sampler
-
     sampler, plain = Sampler(50, params), Sampler(50, Params(temperature=1.0))
     rng = np.random.default_rng(1)
     for token in (rng.integers(0, 9, 200) % 5).tolist():
@@ -220,9 +220,15 @@ def test_settings_without_effect_change_no_logit() -> None:
         plain.accept(token)
     logits = rng.normal(size=50).astype(np.float32)
     sampler.set_params(unpriced(params))
-    assert sampler.process(logits, np.empty(50, np.float32)).tolist() == plain.process(logits, np.empty(50, np.float32)).tolist()
+    assert (
+        sampler.process(logits, np.empty(50, np.float32)).tolist()
+        == plain.process(logits, np.empty(50, np.float32)).tolist()
+    )
     sampler.set_params(params)
-    assert sampler.process(logits, np.empty(50, np.float32)).tolist() != plain.process(logits, np.empty(50, np.float32)).tolist()
+    assert (
+        sampler.process(logits, np.empty(50, np.float32)).tolist()
+        != plain.process(logits, np.empty(50, np.float32)).tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,13 +237,14 @@ def test_settings_without_effect_change_no_logit() -> None:
         ("", ["a", "b"], "aa"),
         ("<think>", ["a", "</think>", "b"], "taa"),
         ("<think>", ["a", "</th", "ink", ">b"], "ttta"),
-        ("", [" ", "<thi", "nk>", "a", "</think>", "<think>"], "aatta a".replace(" ", "")),
+        ("", [" ", "<thi", "nk>", "a", "</think>", "<think>"], "aattaa"),
         ("", ["x", "<think>"], "aa"),
         ("", ["<tool_call>", "{", "}", "</tool_", "call>", "x"], "ooooaa"),
         ("", ["[TOOL", "_CALLS]", "[", "</tool_call>"], "aooo"),
         ("[THINK]", ["a", "[/THINK]", "[TOOL_CALLS]", "x"], "taoo"),
         ("", [b"\xe2\x97\x81think\xe2", b"\x96", b"\xb7", "a", "◁/think▷"], "aatta"),
-        ("", ["<|channel|>", "analysis", "<|message|>", "x", "<|end|>", "<|start|>", "assistant", "<|channel|>", "final", "<|message|>"], "attttttta a".replace(" ", "")),
+        ("", ["<|channel|>", "analysis", "<|message|>", "x", "<|end|>", "<|start|>", "assistant"], "atttttt"),
+        ("", ["<|channel|>analysis<|message|>", "x", "<|channel|>", "final", "<|message|>"], "tttaa"),
         ("", ["", "<|python_tag|>", ""], "aoo"),
     ],
 )  # fmt: skip
@@ -272,7 +279,9 @@ def test_what_was_handed_out_is_not_taken_back_and_comes_once() -> None:
     seen: list[str] = []
     made = written(cycle([0, 1, 2], 16), "rewind", n=40, max_rescues=1, on_text=seen.append, stop=["bzz"])
     rewind = made.actions[0]
-    assert "".join(seen) == "".join(LETTERS[t] for t in (*made.tokens[: rewind.keep], *rewind.cut, *made.tokens[rewind.keep :]))
+    assert "".join(seen) == "".join(
+        LETTERS[t] for t in (*made.tokens[: rewind.keep], *rewind.cut, *made.tokens[rewind.keep :])
+    )
     assert made.text == "".join(LETTERS[token] for token in made.tokens)
 
 
@@ -325,9 +334,8 @@ def test_a_rule_brings_its_detector() -> None:
     ],
 )
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=f"^{message}$"):
         LoopPolicy(**settings)
-    assert str(error.value) == message
 
 
 def test_the_second_rule_finds_what_has_no_period() -> None:
@@ -400,12 +408,13 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
         repetition_detection=RepetitionDetection(rng.randint(smallest, 8), smallest, count),
         stuck_detection=StuckDetection(rng.randint(3, 20), 2, 2, 1, 40),
     )
+    scopes: tuple[tuple[Part, ...] | None, ...] = (None, ("thinking",), ("answer", "tool"))
     policy = LoopPolicy(
         rng.choice(("stop", "trim", "rewind", "rewind", "close-think", "kick", "kick")),
         rng.choice(("period", "stuck", "both")),
         most,
-        rng.choice((None, ["thinking"], ["answer", "tool"])),
-        rng.choice((None, ["thinking"], ["tool"])),
+        rng.choice(scopes),
+        rng.choice(scopes),
     )
     script = adversary(rng, n_vocab)
     prompt = rng.choice(("<think>", "Hi"))
@@ -421,6 +430,7 @@ def check_a_run(seed: int, *, twice: bool) -> tuple[str, ...]:
         while token is not None:
             if text.behind is None:
                 assert model.past == [*text.prompt, *text.tokens[:-1]]  # the cache is the text
+                assert isinstance(text.sampler, Sampler)
                 assert text.sampler.position == len(text.tokens)
             token = text.follow(token)
             assert model.picks <= (most + 2) * n_predict

@@ -17,10 +17,9 @@ from ..params import Params
 from ..sampler import Loop, Sampler, Stuck
 from ..util.parts import PARTS, Part, PartTracker
 from ..util.reasoning import closing, opened, split
-from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop, Order, Rescue, kicked, unpriced
+from ..util.rescue import DEFAULT_POLICY, Action, LoopPolicy, LoopRule, OnLoop, Order, Rescue, kicked, unpriced
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
-_NOTHING = LoopPolicy()
 
 
 @dataclass(frozen=True)
@@ -103,22 +102,24 @@ def generate(
     """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
     ``prompt``: text; or messages ({"role", "content"} each), which the model's chat template makes a text of; or
-    tokens, int32[n], with everything that the model expects around them. ``n_predict``: the most new tokens; -1 goes on
-    until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's reverse prompts).
-    ``ignore_eos``: forbid the tokens by which the model would end the text. ``on_loop``: what to do when the text loops,
-    "off", "stop", "trim", "rewind", "close-think" or "kick"; None stops it if ``params`` have a detector. `LoopPolicy`
-    describes this and ``loop_rule`` ("period", "stuck" or "both"), ``max_rescues``, ``loop_scope`` and
-    ``penalty_scope`` ("thinking", "answer", "tool"). A text is cut after a whole character. ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the
-    tokens in the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused
-    tokens differently, so that a text may differ at a token that was almost a tie.
+    tokens, int32[n], with everything that the model expects around them. ``n_predict``: the most new tokens; -1
+    goes on until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's
+    reverse prompts). ``ignore_eos``: forbid the tokens by which the model would end the text. ``on_loop``: what to
+    do when the text loops, "off", "stop", "trim", "rewind", "close-think" or "kick"; None stops it if ``params``
+    have a detector. `LoopPolicy` describes this and ``loop_rule`` ("period", "stuck" or "both"), ``max_rescues``,
+    ``loop_scope`` and ``penalty_scope`` ("thinking", "answer", "tool"). A text is cut after a whole character.
+    ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the tokens in
+    the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused tokens
+    differently, so that a text may differ at a token that was almost a tie.
 
-    ``on_text`` is called with each piece of text as it comes, which never ends inside a character. The pieces add up to
-    ``text``; where a loop is cut they add up to everything that was written, since what was handed out is not taken
-    back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is returned. ``on_explanation`` is
-    called before each token, that which ends the text included, with what the sampler does (`Sampler.explain`) and the
-    texts of the tokens; it makes a token take several times as long.
+    ``on_text`` is called with each piece of text as it comes, which never ends inside a character. The pieces add
+    up to ``text``; where a loop is cut they add up to everything that was written, since what was handed out is not
+    taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
+    returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
+    sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
 
-    Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range; TypeError for a model that is not a `Model`; LzsError when the model or its template fails.
+    Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
+    TypeError for a model that is not a `Model`; LzsError when the model or its template fails.
     """
     if not isinstance(model, Model):
         raise ArgumentTypeError(f"generate takes a Model, got {model!r:.100}: with Model(path) as model: ...")
@@ -200,7 +201,7 @@ class Text:
         n_predict: int = -1,
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
-        loops: LoopPolicy = _NOTHING,
+        loops: LoopPolicy = DEFAULT_POLICY,
         on_text: Callable[[str], object] | None = None,
         on_explanation: Callable[[Explanation], object] | None = None,
         sampler: TextSampler | None = None,
@@ -228,10 +229,11 @@ class Text:
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
         loops, params = loops.settled(params)
         self.sampler: Sampler | TextSampler
+        self._own: Sampler | None = None  # which can be taken back and set anew
         if sampler is None:
             self._params = _without_end(model, params) if ignore_eos else params
-            self.sampler = Sampler(model.n_vocab, self._params)
-            self._step_at: Callable[[Any], tuple[int, bool]] = self.sampler.step_at
+            self.sampler = self._own = Sampler(model.n_vocab, self._params)
+            self._step_at: Callable[[Any], tuple[int, bool]] = self._own.step_at
         else:
             self.sampler = sampler
             self._step_at = _step_of(sampler, model.n_vocab)
@@ -281,8 +283,8 @@ class Text:
             return None
         before = perf_counter()
         try:
-            if self.on_explanation is not None and isinstance(self.sampler, Sampler):
-                self.on_explanation(self._named(self.sampler.explain(row_of(logits, self.model.n_vocab))))
+            if self.on_explanation is not None and self._own is not None:
+                self.on_explanation(self._named(self._own.explain(row_of(logits, self.model.n_vocab))))
                 before = perf_counter()
             token, looping = self._step_at(logits)
         except ValueError as error:
@@ -309,8 +311,8 @@ class Text:
             self.decode_s += perf_counter() - before
             return self.take(logits, model.n_past < model.n_ctx)
         if self._stepper is None:
-            assert isinstance(self.sampler, Sampler)
-            self._stepper = model.stepper(self.sampler)
+            assert self._own is not None
+            self._stepper = model.stepper(self._own)
         try:
             token, looping = self._stepper.step(token)
         except ValueError as error:
@@ -365,9 +367,9 @@ class Text:
     # -- what is done about a loop --
 
     def _ordered(self, rescue: Rescue) -> Order | None:
-        order = rescue.step(
-            self.tokens, self.sampler.loop or self.sampler.stuck, "answer" if self._parts is None else self._parts.part
-        )
+        assert self._own is not None
+        part = "answer" if self._parts is None else self._parts.part
+        order = rescue.step(self.tokens, self._own.loop or self._own.stuck, part)
         self._steer()
         return order
 
@@ -377,9 +379,9 @@ class Text:
         if order.end:
             self._end_in_loop()
             return None
-        self.behind, self.ahead = len(self.prompt) + order.keep, order.write[:-1]
-        if not order.write:
-            self.behind -= 1  # the logits after the last token are needed once more
+        # The last token that stays is decoded again: its logits are needed, or it was never decoded.
+        self.behind = len(self.prompt) + order.keep - 1
+        self.ahead = (self.tokens[-1], *order.write)[:-1]
         for token in order.write:
             self.sampler.accept(token)
             self._add(token, self._fragments[token] or "")
@@ -394,7 +396,8 @@ class Text:
         held = self._stream.end()
         if held:
             self._hand_out(held)
-        self.sampler.rewind(len(self.tokens) - keep)
+        assert self._own is not None
+        self._own.rewind(len(self.tokens) - keep)
         del self.tokens[keep:]
         if self._parts is not None:
             self._parts.cut(keep)
@@ -406,11 +409,11 @@ class Text:
 
     def _steer(self) -> None:
         """Have the sampler draw the next token as its part of the text and the state of the rescue want it."""
-        if not isinstance(self.sampler, Sampler):
+        if self._own is None:
             return
         forbidden = () if self._rescue is None else self._rescue.forbidden
         if forbidden or self._masked:
-            self.sampler.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
+            self._own.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
             self._masked = bool(forbidden)
         wanted = (
             None if self._rescue is None else self._rescue.temperature,
@@ -418,7 +421,7 @@ class Text:
         )
         if wanted != self._in_force:
             params = self._params if wanted[0] is None else kicked(self._params, wanted[0])
-            self.sampler.set_params(params if wanted[1] else unpriced(params))
+            self._own.set_params(params if wanted[1] else unpriced(params))
             self._in_force = wanted
 
     def _end_in_loop(self) -> None:

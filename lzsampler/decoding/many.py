@@ -31,7 +31,7 @@ from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt
 from ..params import Params
 from ..util.cores import physical_cores
-from ..util.rescue import LoopPolicy
+from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation, Text, TextSampler, common_length
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
@@ -57,7 +57,7 @@ class Request:
     n_predict: int = -1
     stop: Sequence[str] = ()
     ignore_eos: bool = False
-    loops: LoopPolicy = LoopPolicy()
+    loops: LoopPolicy = DEFAULT_POLICY
     on_text: Callable[[str], object] | None = None
     sampler: Callable[[], TextSampler] | None = None
 

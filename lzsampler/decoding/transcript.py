@@ -16,11 +16,10 @@ from .. import __version__
 from ..errors import LzsError
 from ..llama.model import Messages, Model
 from ..params import Params, to_json
-from ..util.rescue import LoopPolicy
+from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation
 
 VERSION = 1
-_NOTHING = LoopPolicy()
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON lets them stand, line readers cut there
 _NOT_A_DISK = {errno.EINVAL, errno.ENOTSUP, errno.EROFS}  # what fsync says to a pipe or a terminal
 
@@ -35,7 +34,7 @@ def record(
     n_predict: int = -1,
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
-    loops: LoopPolicy = _NOTHING,
+    loops: LoopPolicy = DEFAULT_POLICY,
     dry_breakers: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.

@@ -78,17 +78,25 @@ class LoopPolicy:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
-        return {**asdict(self), "loop_scope": list(self.loop_scope or ()), "penalty_scope": list(self.penalty_scope or ())}
+        return {
+            **asdict(self),
+            "loop_scope": list(self.loop_scope or ()),
+            "penalty_scope": list(self.penalty_scope or ()),
+        }
+
+
+DEFAULT_POLICY = LoopPolicy()
 
 
 @dataclass(frozen=True)
 class Action:
     """What was done about a loop, a record of `Generation.actions`. Tokens are counted in the text as it was then.
 
-    ``name``: an ``on_loop``; "stop" also where another one has come to its end. ``at``: how many tokens the text had.
-    ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed, and ``cut``: those that did not. ``forbidden``:
-    the tokens that could not be picked at this place, the newest last; empty but for a rewind. ``written``: tokens that were written in the
-    model's place. ``until``: where a kick ended; None if the text ended before.
+    ``name``: an ``on_loop``; "stop" also where another one has come to its end. ``at``: how many tokens the text
+    had. ``found``: the `Loop` or `Stuck`. ``keep``: how many tokens stayed, and ``cut``: those that did not.
+    ``forbidden``: the tokens that could not be picked at this place, the newest last; empty but for a rewind.
+    ``written``: tokens that were written in the model's place. ``until``: where a kick ended; None if the text
+    ended before.
     """
 
     name: OnLoop
@@ -142,11 +150,10 @@ class Rescue:
         self.temperature: float | None = None
         self._limit, self._whole, self._closing = limit, whole, closing
         self._coldest = max(_KICK, params.temperature)
-        self._detect = Params(
-            repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection
-        )
+        self._detect = Params(repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection)
         self._n_vocab = n_vocab
         self._rescues = 0
+        self._closed = False
         self._refused: dict[tuple[int, ...], list[int]] = {}  # last tokens of a text: those that may not come next
         # The text's own sampler finds one loop, and no other as long as its tokens stay: this one looks on from there.
         self._watch: Sampler | None = None
@@ -182,7 +189,7 @@ class Rescue:
 
     # -- actions --
 
-    def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Order:
+    def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Order | None:
         n, action = len(tokens), self.policy.on_loop
         first = found.start + found.period if isinstance(found, Loop) else found.start
         keep = min(n, self._whole(max(1, first)))
@@ -195,7 +202,7 @@ class Rescue:
             self._kick = _Kick(tokens, self._coldest)
             self.temperature = self._kick.temperature
             self._record("kick", tokens, found, n)
-            return Order(n)
+            return None
         if action == "rewind" and keep < n and self._rescues < self.policy.max_rescues:
             self._rescues += 1
             self._refused.setdefault(_context(tokens[:keep]), []).append(tokens[keep])
@@ -203,11 +210,15 @@ class Rescue:
             self._record("rewind", tokens, found, keep, forbidden=self.forbidden)
             self._go_back(n, keep)
             return Order(keep)
-        if action == "close-think" and (written := tuple(self._closing())) and keep + len(written) < self._limit:
+        # Once: where the model shows nothing for its mark, the text still looks as if it was thinking.
+        written = tuple(self._closing()) if action == "close-think" and not self._closed else ()
+        if written and keep + len(written) < self._limit:
+            self._closed = True
             self._record("close-think", tokens, found, keep, written=written)
             self._go_back(n, keep)
-            for token in () if self._watch is None else written:
-                self._watch.accept(token)
+            if self._watch is not None:
+                for token in written:
+                    self._watch.accept(token)
             self.forbidden = ()
             return Order(keep, written)
         self._record("stop", tokens, found, n)
