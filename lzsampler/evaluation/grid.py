@@ -10,6 +10,7 @@ from typing import Any
 from .._check import INT32_MAX, integer
 from ..errors import LzsError
 from ..params import PENALTIES, Params, from_json, to_json
+from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,7 +19,9 @@ else:
 
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
-_LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
+_LOOPS = tuple(f.name for f in fields(LoopPolicy))
+# Keys that are lists themselves, so that a list does not mean several settings.
+_LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,7 @@ class Setting:
     """One way to sample: ``params``, and a name for it.
 
     ``kind``: the group of the setting in results; ``strength``: its number in that group. ``dry_breakers``: strings
-    whose tokens break DRY's repetitions if ``params`` have DRY, since a grid does not know token ids; None stands for
-    those of llama.cpp.
+    of llama.cpp. ``loops``: what is done about loops, and where penalties apply.
     """
 
     name: str
@@ -35,6 +37,12 @@ class Setting:
     params: Params
     strength: float = 0.0
     dry_breakers: tuple[str, ...] | None = None
+    loops: LoopPolicy = DEFAULT_POLICY
+
+    @property
+    def draws(self) -> bool:
+        """Whether its texts depend on the seed: a kick draws, whatever the temperature is."""
+        return self.params.temperature > 0 or self.loops.on_loop == "kick"
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,7 @@ class Grid:
                 "params": to_json(setting.params),
                 "strength": setting.strength,
                 "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
+                **({} if setting.loops == DEFAULT_POLICY else {"loops": setting.loops.to_json()}),
             }
             for setting in self.settings
         ]
@@ -90,7 +99,10 @@ class Grid:
         settings = []
         for row in data["settings"]:
             breakers = None if row["dry_breakers"] is None else tuple(row["dry_breakers"])
-            settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), row["strength"], breakers))
+            loops = LoopPolicy(**row.get("loops", {}))
+            settings.append(
+                Setting(row["name"], row["kind"], from_json(row["params"]), row["strength"], breakers, loops)
+            )
         return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"])
 
 
@@ -144,8 +156,9 @@ def read_grid(source: str | Path) -> Grid:
     """Return a built-in grid by its name, or that of a TOML file.
 
     A file has ``n_predict``, ``seeds`` and tables ``[[setting]]``: ``kind`` (the name in results) and fields of
-    `Params`. A list stands for each of its values, and several lists for all combinations; ``exempt`` (token ids),
-    ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists themselves. LzsError if
+    `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values, and several lists for all
+    combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number), ``dry_breakers`` (strings),
+    ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves. LzsError if
     the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if str(source) in BUILT_IN:
@@ -186,7 +199,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings that a table stands for."""
     if not isinstance(row, dict):
         raise ValueError(f"{place} must be a table of names and values, got {row!r}")
-    unknown = set(row) - {*_PARAMS, "kind", "dry_breakers"}
+    unknown = set(row) - {*_PARAMS, *_LOOPS, "kind", "dry_breakers"}
     if unknown:
         raise ValueError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
@@ -227,11 +240,16 @@ def _setting(
     kind: str, strength: float, chosen: Mapping[str, Any], dry_breakers: tuple[str, ...] | None = None
 ) -> Setting:
     """Return a setting whose name has everything that it sets, so that settings with one name are the same."""
-    params = Params(**{"temperature": 0.0, **chosen})
+    params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
+    loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     default = Params(temperature=params.temperature)
     parts = [f"{n}={getattr(params, n)}" for n in _PARAMS if getattr(params, n) != getattr(default, n)]
     if not kind:
-        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else "none"
+        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.on_loop or "none"
     if dry_breakers is not None:
         parts.append(f"dry_breakers={list(dry_breakers)}")
-    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry_breakers)
+    for name in _LOOPS:
+        value = getattr(loops, name)
+        if value != getattr(DEFAULT_POLICY, name):
+            parts.append(f"{name}={','.join(value) if isinstance(value, tuple) else value}")
+    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry_breakers, loops)

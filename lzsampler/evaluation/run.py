@@ -89,6 +89,7 @@ def evaluate(
                     rows[row].prompt,
                     replace(params[name], seed=sequence_seed(seed, numbers[row])),
                     n_predict=chosen.n_predict,
+                    loops=settings[name].loops,
                 )
                 for name, row, seed in keys
                 if (name, row, seed) not in done
@@ -142,7 +143,7 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
     """By prompt first, so that settings share its cache."""
     for row in rows:
         for setting in grid.settings:
-            for seed in grid.seeds[:1] if setting.params.temperature == 0 else grid.seeds:
+            for seed in grid.seeds if setting.draws else grid.seeds[:1]:
                 yield setting.name, row, seed
 
 
@@ -167,6 +168,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         generation,
         repetition(generation.text).to_json(),
         n_predict=request.n_predict,
+        loops=request.loops,
         dry_breakers=breakers if request.params.dry_multiplier else (),
     )
     right = None if task.answer is None else task.right(generation.content)
