@@ -22,11 +22,12 @@ from lzsampler.auditing.repetition import largest_run
 from lzsampler.explanation import Explanation
 from lzsampler.models import default_model
 from lzsampler.util.reasoning import opened
+from lzsampler.util.rescue import whole_character
 from reference import first_loop
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, _TextStream, generate, split_reasoning, whole_character  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.generate import Generation, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.util.cores import physical_cores  # noqa: E402

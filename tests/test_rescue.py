@@ -11,11 +11,11 @@ import pytest
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
 from lzsampler.util.parts import PARTS, Part, PartTracker
 from lzsampler.util.reasoning import closing
-from lzsampler.util.rescue import Action, LoopPolicy, unpriced
+from lzsampler.util.rescue import Action, LoopPolicy, unpriced, whole_character
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, Text, generate, whole_character
+from lzsampler.decoding.generate import Generation, Text, generate
 from scripted import Script, Scripted, cycle
 
 LETTERS = [*"abcdefghijklmnop"]

@@ -17,7 +17,18 @@ from ..params import Params
 from ..sampler import Loop, Sampler, Stuck
 from ..util.parts import PARTS, Part, PartTracker
 from ..util.reasoning import closing, opened, split
-from ..util.rescue import DEFAULT_POLICY, Action, LoopPolicy, LoopRule, OnLoop, Order, Rescue, kicked, unpriced
+from ..util.rescue import (
+    DEFAULT_POLICY,
+    Action,
+    LoopPolicy,
+    LoopRule,
+    OnLoop,
+    Order,
+    Rescue,
+    kicked,
+    unpriced,
+    whole_character,
+)
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
@@ -566,22 +577,6 @@ class _TextStream:
         held = 0 if final else max((_overlap(self._held, string) for string in self.stop), default=0)
         out, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
         return out
-
-
-def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]) -> int:
-    """Return ``n``, or the next place up to three tokens later at which the text is not inside a character.
-
-    Where tokens are bytes a copy of a loop may end inside a character, which the beginning of the next one completes; a
-    character has 4 bytes at most. ``piece``: the bytes of a token.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    for token in tokens[:n]:
-        decoder.decode(piece(token))
-    for later in range(min(3, len(tokens) - n)):
-        if not decoder.getstate()[0]:
-            return n + later
-        decoder.decode(piece(tokens[n + later]))
-    return min(n + 3, len(tokens))
 
 
 def _overlap(text: str, string: str) -> int:

@@ -4,6 +4,7 @@
 `generate_many` and the drop-in carry out what it says. It draws nothing, so that a text depends on its seed alone.
 """
 
+import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -22,7 +23,7 @@ _NEW_TOKENS, _NGRAM = 16, 4
 _CONTEXT = 8  # tokens after which a rewind forbids what led into a loop: or it would come back a copy later
 _LONGEST_KICK = 256  # tokens; then the text ends
 _KICK, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, what each token that repeats adds, the highest
-_KICK_TOP_K = 40  # so that the hottest draw still takes a word that the model thinks possible
+KICK_TOP_K = 40  # so that the hottest draw still takes a word that the model thinks possible
 _NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit that is not 0 it changes nothing
 
 
@@ -148,7 +149,7 @@ class Rescue:
         self.actions: list[Action] = []
         self.forbidden: tuple[int, ...] = ()
         self.temperature: float | None = None
-        self._limit, self._whole, self._closing = limit, whole, closing
+        self._limit, self.whole, self.closing = limit, whole, closing
         self._coldest = max(_KICK, params.temperature)
         self._detect = Params(repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection)
         self._n_vocab = n_vocab
@@ -192,7 +193,7 @@ class Rescue:
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Order | None:
         n, action = len(tokens), self.policy.on_loop
         first = found.start + found.period if isinstance(found, Loop) else found.start
-        keep = min(n, self._whole(max(1, first)))
+        keep = min(n, self.whole(max(1, first)))
         if action == "trim":
             self._record("trim", tokens, found, keep)
             return Order(keep, end=True)
@@ -211,7 +212,7 @@ class Rescue:
             self._go_back(n, keep)
             return Order(keep)
         # Once: where the model shows nothing for its mark, the text still looks as if it was thinking.
-        written = tuple(self._closing()) if action == "close-think" and not self._closed else ()
+        written = tuple(self.closing()) if action == "close-think" and not self._closed else ()
         if written and keep + len(written) < self._limit:
             self._closed = True
             self._record("close-think", tokens, found, keep, written=written)
@@ -288,9 +289,25 @@ class _Kick:
             self._seen.add(ngram)
 
 
+def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]) -> int:
+    """Return ``n``, or the next place up to three tokens later at which the text is not inside a character.
+
+    Where tokens are bytes a copy of a loop may end inside a character, which the beginning of the next one completes; a
+    character has 4 bytes at most. ``piece``: the bytes of a token.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for token in tokens[:n]:
+        decoder.decode(piece(token))
+    for later in range(min(3, len(tokens) - n)):
+        if not decoder.getstate()[0]:
+            return n + later
+        decoder.decode(piece(tokens[n + later]))
+    return min(n + 3, len(tokens))
+
+
 def kicked(params: Params, temperature: float) -> Params:
     """Return the settings of a draw during a kick."""
-    return replace(params, temperature=temperature, top_k=min(params.top_k or _KICK_TOP_K, _KICK_TOP_K))
+    return replace(params, temperature=temperature, top_k=min(params.top_k or KICK_TOP_K, KICK_TOP_K))
 
 
 def unpriced(params: Params) -> Params:
