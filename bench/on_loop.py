@@ -30,7 +30,7 @@ def arms(rule: Any, penalty: float) -> dict[str, tuple[Params, LoopPolicy]]:
     """Return the settings that are compared, by name."""
     made = {"nothing": (PLAIN, LoopPolicy("off"))}
     for action in ("stop", "rewind", "close-think", "kick"):
-        made[action] = (PLAIN, LoopPolicy(action, rule))  # type: ignore[arg-type]
+        made[action] = (PLAIN, LoopPolicy(action, rule))
     made[f"LZ {penalty:g}"] = (replace(PLAIN, lz_penalty=penalty), LoopPolicy("off"))
     return made
 

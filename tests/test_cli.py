@@ -188,6 +188,23 @@ def test_trim_prints_and_saves_the_first_copy(tmp_path: Path) -> None:
     assert (len(record["tokens"]), record["usage"]["completion_tokens"]) == (29 + 11, 29 + 88)
 
 
+def test_what_was_done_about_a_loop_is_said_and_saved(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    done = generate("-n", "100", "--on-loop", "rewind", "--loop-min-count", "4", "--save", str(path), *LOOPING)
+    assert "lzs: a loop at token 73, 4 copies of 11 tokens from token 29: went back to token 40 and on" in done.stderr
+    (record,) = lines(path)
+    assert done.stdout.strip() == record["messages"][0]["content"]
+    first = record["actions"][0]
+    assert (first["name"], first["rule"], first["at"], first["keep"]) == ("rewind", "period", 73, 40)
+    assert first["found"] == {"start": 29, "period": 11, "count": 4}
+    assert len(first["cut"]) == 33
+    assert record["settings"]["on_loop"] == "rewind"
+    assert record["usage"]["completion_tokens"] == 100 + sum(len(action["cut"]) for action in record["actions"])
+    kicked = generate("-n", "120", "--on-loop", "kick", "-s", "7", "--loop-min-count", "4", *LOOPING)
+    assert "a loop at token 73, 4 copies of 11 tokens from token 29: drew hotter until" in kicked.stderr
+    assert "lzs: seed 7; 120 tokens" in kicked.stderr
+
+
 def test_a_full_context_is_said() -> None:
     done = generate("-n", "-1", "-c", "40", PROMPT)
     assert done.returncode == 0
@@ -377,8 +394,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["-t", "0", "x"], "--threads must be at least 1, got 0"),
         (["-b", "0", "x"], "--batch-size must be at least 1, got 0"),
         (["-c", "-1", "x"], "--ctx-size must be at least 0, got -1"),
-        (["--trim-loop", "x"], "--trim-loop has no effect without --stop-on-loop: add it"),
-        (["--loop-min-count", "3", "x"], "--loop-min-count has no effect without --stop-on-loop: add it"),
+        (["--trim-loop", "x"], "--trim-loop has another name: use --on-loop trim"),
+        (["--stop-on-loop", "x"], "--stop-on-loop has another name: use --on-loop stop"),
+        (["--loop-min-count", "3", "x"], "--loop-min-count has no effect without --on-loop: add --on-loop stop"),
+        (["--loop-rule", "stuck", "x"], "--loop-rule has no effect without --on-loop: add --on-loop stop"),
+        (["--loop-scope", "tool", "x"], "--loop-scope has no effect without --on-loop: add --on-loop stop"),
+        (
+            ["--on-loop", "stop", "--loop-rule", "stuck", "--loop-min-count", "3", "x"],
+            "--loop-min-count has no effect with --loop-rule stuck: use --loop-rule period or both",
+        ),
+        (["--on-loop", "kick", "--max-rescues", "-1", "x"], "--max-rescues must be from 0 to 1000, got -1"),
         (["--on-loop", "stop", "--loop-max-pattern=-1", "x"], "--loop-max-pattern must be from 0 to 65536, got -1"),
         (["--on-loop", "stop", "--loop-max-pattern", "0", "x"], "--loop-max-pattern must be at least 1, got 0"),
         (["--on-loop", "stop", "--loop-max-pattern", "99999", "x"], "--loop-max-pattern must be from 0 to 65536"),

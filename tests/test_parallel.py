@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,37 @@ def test_texts_are_those_of_generate(
     made = {r.id: g for r, g in many}
     assert list(map(figures, (made[r.id] for r in REQUESTS))) == list(map(figures, alone.values()))
     assert {g.finish_reason for g in made.values()} >= {"stop", "length", "repetition"}
+
+
+def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
+    """Cuts in texts that share a cache: some go back further than others that wait there."""
+    detection = {"max_pattern_size": 32, "min_pattern_size": 2, "min_count": 2}
+    plain = Params(temperature=0.0, repetition_detection=detection)
+    policies = [
+        LoopPolicy("rewind", max_rescues=9),
+        LoopPolicy("rewind", "both", max_rescues=1),
+        LoopPolicy("kick"),
+        LoopPolicy("trim"),
+        LoopPolicy("close-think"),
+        LoopPolicy("off"),
+    ]
+    thinks = [{"role": "user", "content": "Sort the numbers: 31 7 12 5 5 5 5"}]
+    prompts: list[Any] = ["Still Sunday said nothing, but only", thinks, PROMPTS[0]]
+    requests = [
+        Request((i, k, hot), prompt, replace(plain, temperature=hot, seed=3), n_predict=70, loops=policy)
+        for i, prompt in enumerate(prompts)
+        for k, policy in enumerate(policies)
+        for hot in (0.0, 0.4)
+    ]
+    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=2, n_threads=1, n_contexts=1)}
+    names: set[str] = set()
+    for r in requests:
+        loops = {name: getattr(r.loops, name) for name in ("on_loop", "loop_rule", "max_rescues")}
+        expected = generate(model, r.prompt, r.params, n_predict=70, **loops)
+        assert figures(made[r.id]) == figures(expected)
+        assert made[r.id].actions == expected.actions
+        names |= {action.name for action in expected.actions}
+    assert names == {"stop", "trim", "rewind", "close-think", "kick"}
 
 
 def test_a_full_context_is_the_same_too(model: Model) -> None:
