@@ -100,7 +100,7 @@ class SampledText:
             return
         self.rescue = end.rescue or Rescue(
             self.policy,
-            dataclasses.replace(self.params, temperature=self.temperature),
+            dataclasses.replace(self.params, temperature=max(1.0, self.temperature)),  # of a kick
             llm.n_vocab(),
             limit=llm.n_ctx() - len(self.prompt),
         )
@@ -111,7 +111,9 @@ class SampledText:
         """Return the arguments of `Llama.generate` that a kick changes."""
         if self.rescue is None or self.rescue.temperature is None:
             return {}
-        return {"temp": self.rescue.temperature, "top_k": KICK_TOP_K, "mirostat_mode": 0}
+        # The other truncations come before the temperature here, and would leave nothing but the loop.
+        off = {"top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "mirostat_mode": 0}
+        return {"temp": self.rescue.temperature, "top_k": KICK_TOP_K, **off}
 
     def step(self, llm: Any, stats: "Stats") -> tuple[bool, bool]:
         """Look for a loop after a token; return whether it ends the text, and whether the next token needs a new chain.

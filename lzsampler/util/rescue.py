@@ -306,8 +306,9 @@ def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]
 
 
 def kicked(params: Params, temperature: float) -> Params:
-    """Return the settings of a draw during a kick."""
-    return replace(params, temperature=temperature, top_k=min(params.top_k or KICK_TOP_K, KICK_TOP_K))
+    """Return the settings of a draw during a kick: the temperature first, or truncation would leave only the loop."""
+    top_k = min(params.top_k or KICK_TOP_K, KICK_TOP_K)
+    return replace(params, temperature=temperature, temperature_last=False, top_k=top_k)
 
 
 def unpriced(params: Params) -> Params:
