@@ -55,7 +55,7 @@ def test_it_is_so_with_penalties_that_see_the_text(model: Model, llm: Any) -> No
     """The chain that is built anew knows the tokens that are there: those of the text, and those of the prompt."""
     for settings in (
         {"lz_penalty": 0.03, "history": "all"},
-        {"repetition_penalty": 1.02, "dry_multiplier": 0.01, "dry_breakers": ()},
+        {"frequency_penalty": 0.001, "dry_multiplier": 0.001, "dry_breakers": ()},
     ):
         params = Params(**settings, repetition_detection={**DETECTION, "min_count": 2})  # type: ignore[arg-type]
         expected = generate(model, LOOPING, replace(params, temperature=0.0), n_predict=120, on_loop="rewind")
