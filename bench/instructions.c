@@ -56,6 +56,7 @@ int main(int argc, char **argv) {
     if (strstr(name, "min_p")) p.min_p = 0.05f;
     if (strstr(name, "8192")) p.lz_window = 8192;
     if (strstr(name, "loops")) p.loop_max_pattern = 512;
+    if (strstr(name, "stuck")) p.stuck_threshold = LZS_MAX_WINDOW;
     for (int i = 0; i < N_VOCAB; i++) { /* a sum of four uniforms: bell-shaped, the same on every machine */
         float sum = 0.0f;
         for (int j = 0; j < 4; j++) sum += (float)(next_random() >> 8) * 0x1p-24f;

@@ -303,6 +303,12 @@ int lzs_loop_found(const lzs_sampler *s, lzs_loop *loop) {
     return 1;
 }
 
+int lzs_stuck_found(const lzs_sampler *s, lzs_stuck *stuck) {
+    if (!s->state.stuck || !s->state.stuck->found.end) return 0;
+    *stuck = s->state.stuck->found;
+    return 1;
+}
+
 static lzs_status set_mask(lzs_sampler *s, int32_t owner, const uint32_t *words, size_t n_words, bool borrow) {
     if (owner < 0 || owner >= LZS_MASK_OWNERS) return LZS_EINVAL;
     if (words && n_words != s->state.masks.n_words) return LZS_EINVAL;
@@ -344,7 +350,10 @@ lzs_status lzs_step(lzs_sampler *s, const float *logits, int32_t *token, int32_t
     lzs_status status = lzs_sample(s, logits, token);
     if (status == LZS_OK) status = lzs_accept(s, *token);
     if (status != LZS_OK) *token = -1;
-    if (looping) *looping = s->state.detector && s->state.detector->found.count > 0;
+    if (looping) {
+        bool loops = s->state.detector && s->state.detector->found.count > 0;
+        *looping = loops || (s->state.stuck && s->state.stuck->found.end > 0);
+    }
     return status;
 }
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .options import dry_breakers, is_broken, limits_from, open_model, with_tokens
-from .output import Output, figures_of, loop_line, summary, transcript_of
+from .options import cuts, dry_breakers, is_broken, limits_from, open_model, with_tokens
+from .output import Output, action_line, figures_of, summary, transcript_of
 
 if TYPE_CHECKING:
     from lzsampler.llama.model import Model
@@ -21,8 +21,11 @@ _HELP = (
 )
 
 
-def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None:
-    """Answer the messages that stdin has, ``first`` before them if it is given, until they end."""
+def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], first: str | None) -> None:
+    """Answer the messages that stdin has, ``first`` before them if it is given, until they end.
+
+    ``loops``: the arguments of `Chat` about loops.
+    """
     from lzsampler import LzsError
     from lzsampler.decoding.transcript import TranscriptFile
 
@@ -30,7 +33,7 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
         breakers = dry_breakers(params, flags)
-        chat = _chat(model, params, system=flags["system"], **limits)
+        chat = _chat(model, params, system=flags["system"], **limits, **loops)
         if flags["model"] is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():
@@ -48,7 +51,7 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
             if is_broken(message):
                 console.error("the message is not UTF-8 text: write it again")
                 continue
-            output = Output(live=not (flags["no_stream"] or flags["trim_loop"]))
+            output = Output(live=not (flags["no_stream"] or cuts(flags)))
             try:
                 generation = chat.say(message, on_text=output.write)
             except LzsError as error:  # such as a context that is full: /reset may help
@@ -60,9 +63,11 @@ def converse(params: "Params", flags: dict[str, Any], first: str | None) -> None
             figures = figures_of(generation)
             turn = chat.turn
             if file is not None:
-                file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, breakers))
-            if generation.loop is not None:
-                console.note(loop_line(generation.loop, trimmed=flags["trim_loop"]))
+                file.append(
+                    transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, breakers)
+                )
+            for action in generation.actions:
+                console.note(action_line(action))
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
             console.detail(summary(generation, turn.params, figures))

@@ -13,10 +13,12 @@ from .console import console, general_options
 from .help import GroupedCommand, option, options
 from .options import (
     asked_with,
+    cuts,
     dry_breakers,
     is_broken,
     limits_from,
     loop_options,
+    loops_from,
     model_options,
     open_model,
     params_from,
@@ -26,7 +28,7 @@ from .options import (
     whole,
     with_tokens,
 )
-from .output import Output, figures_of, loop_line, summary, transcript_of
+from .output import Output, action_line, figures_of, summary, transcript_of
 
 if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
@@ -88,8 +90,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
     The text goes to stdout as it comes, a line of figures to stderr. Ctrl-C ends it and keeps what was written.
     """
     params = params_from(flags)
-    if flags["trim_loop"] and params.repetition_detection is None:
-        raise click.UsageError("--trim-loop has no effect without --stop-on-loop: add it")
+    loops = loops_from(flags)
     _check_modes(prompt, flags)
     if flags["escape"]:
         flags["stop"] = tuple(map(unescaped, flags["stop"]))
@@ -97,13 +98,13 @@ def generate(prompt: str | None, **flags: Any) -> None:
     if flags["prompts"] is not None:
         from .prompts import write_all
 
-        write_all(params, flags)
+        write_all(params, loops, flags)
         return
     if flags["conversation"]:
         from .chat import converse
 
         first = prompt if prompt is not None else flags["prompt_option"]
-        converse(params, flags, first and unescaped(first) if flags["escape"] else first)
+        converse(params, loops, flags, first and unescaped(first) if flags["escape"] else first)
         return
     text = _prompt(prompt, flags["prompt_option"], flags["prompt_file"])
     text = unescaped(text) if flags["escape"] else text
@@ -112,16 +113,18 @@ def generate(prompt: str | None, **flags: Any) -> None:
     from lzsampler.decoding.generate import generate as run
     from lzsampler.decoding.transcript import TranscriptFile, to_line
 
-    output = Output(live=not any(flags[name] for name in ("as_json", "no_stream", "trim_loop", "explain")))
+    output = Output(live=not any(flags[name] for name in ("as_json", "no_stream", "explain")) and not cuts(flags))
     limits = limits_from(flags)
     explainer = _Explainer()
     hooks: dict[str, Any] = {"on_explanation": explainer} if flags["explain"] else {}
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
         console.detail(f"{params}")
-        generation = run(model, asked, params, on_text=output.write, **hooks, **limits)
+        generation = run(model, asked, params, on_text=output.write, **hooks, **limits, **loops)
         figures = figures_of(generation)
-        transcript = transcript_of(model, asked, params, generation, figures, limits, dry_breakers(params, flags))
+        transcript = transcript_of(
+            model, asked, params, generation, figures, limits, loops, dry_breakers(params, flags)
+        )
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)
@@ -205,8 +208,8 @@ def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str
         console.note(f"embedded model {model.path.name}; use -m FILE for another")
     if generation.finish_reason == "context":
         console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")
-    if generation.loop is not None:
-        console.note(loop_line(generation.loop, trimmed=flags["trim_loop"]))
+    for action in generation.actions:
+        console.note(action_line(action))
     if generation.template_unused:
         console.note("the model ended without an answer; it is made for chat: add --chat to ask it a question")
 

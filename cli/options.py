@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lzsampler.llama.model import Model
     from lzsampler.params import RepetitionDetection
 
-_MODEL, _SAMPLING, _STOP = "Model", "Sampling", "Stop on loop (off by default)"
+_MODEL, _SAMPLING, _ACTION = "Model", "Sampling", "What to do about a loop (nothing by default)"
 
 _STRINGS = ("exempt", "dry_breakers")  # fields of Params that are token ids, and strings on the command line
 # Fields of RepetitionDetection and their flags.
@@ -26,6 +26,8 @@ LOOP_FLAGS = {
     "min_pattern_size": "--loop-min-pattern",
     "min_count": "--loop-min-count",
 }
+_ACTIONS = click.Choice(["off", "stop", "trim", "rewind", "close-think", "kick"])
+_PARTS = click.Choice(["thinking", "answer", "tool"])
 _DROP_IN = "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it (docs/llama-cpp-python.md)"
 
 
@@ -140,18 +142,34 @@ sampling_options = options(
 
 loop_options = options(
     option(
-        _STOP, "--stop-on-loop", is_flag=True,
-        help="end a text when its last tokens repeat one pattern over and over",
+        _ACTION, "--on-loop", type=_ACTIONS, default="off", metavar="ACTION",
+        help="off; stop ends the text; trim also cuts it after the first copy; rewind cuts it there and goes on "
+        "another way; close-think cuts it there and ends the thinking; kick raises the temperature until the text is "
+        "new",
     ),
     option(
-        _STOP, "--loop-max-pattern", "max_pattern_size", **whole(), help="longest pattern, tokens (default: 512)"
+        _ACTION, "--loop-rule", type=click.Choice(["period", "stuck", "both"]), metavar="RULE",
+        help="what counts: period, copies of one pattern; stuck, a long stretch with next to nothing new; or both "
+        "(default: period)",
     ),
-    option(_STOP, "--loop-min-pattern", "min_pattern_size", **whole(), help="shortest pattern, tokens (default: 8)"),
-    option(_STOP, "--loop-min-count", "min_count", **whole(), help="copies that make a loop (default: 8)"),
     option(
-        _STOP, "--trim-loop", is_flag=True,
-        help="keep only the first copy; the text is printed when it is complete",
+        _ACTION, "--max-rescues", **whole(), default=3, help="how often rewind or kick may act before the text stops"
     ),
+    option(
+        _ACTION, "--loop-max-pattern", "max_pattern_size", **whole(), help="longest pattern, tokens (default: 512)"
+    ),
+    option(_ACTION, "--loop-min-pattern", "min_pattern_size", **whole(), help="shortest pattern, tokens (default: 8)"),
+    option(_ACTION, "--loop-min-count", "min_count", **whole(), help="copies that make a loop (default: 8)"),
+    option(
+        _ACTION, "--loop-scope", type=_PARTS, multiple=True, metavar="PART",
+        help="act on loops only in thinking, answer or tool (a tool call); repeatable (default: everywhere)",
+    ),
+    option(
+        _ACTION, "--penalty-scope", type=_PARTS, multiple=True, metavar="PART",
+        help="the same for all penalties: thinking leaves answers and tool calls as they are without a penalty",
+    ),
+    refused("--stop-on-loop", is_flag=True, message="--stop-on-loop has another name: use --on-loop stop"),
+    refused("--trim-loop", is_flag=True, message="--trim-loop has another name: use --on-loop trim"),
 )  # fmt: skip
 
 unsupported_options = options(
@@ -182,9 +200,24 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
 
 
 def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `generate` that do not belong to `Params`."""
-    limits = {name: flags[name] for name in ("n_predict", "stop", "trim_loop")}
+    """Return the arguments of `generate` that end a text and do not belong to `Params`."""
+    limits = {name: flags[name] for name in ("n_predict", "stop")}
     return {**limits, "ignore_eos": True} if flags["ignore_eos"] else limits
+
+
+def loops_from(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `generate`, which are those of `LoopPolicy`, about loops and the parts of a text."""
+    if flags["on_loop"] == "off":
+        for name, flag in (("loop_rule", "--loop-rule"), ("loop_scope", "--loop-scope")):
+            if flags[name]:
+                raise click.UsageError(f"{flag} has no effect without --on-loop: add --on-loop stop, or another action")
+    scopes = {name: flags[name] or None for name in ("loop_scope", "penalty_scope")}
+    return {**{name: flags[name] for name in ("on_loop", "loop_rule", "max_rescues")}, **scopes}
+
+
+def cuts(flags: Mapping[str, Any]) -> bool:
+    """Return whether a text may be cut, so that it cannot be printed as it comes."""
+    return flags["on_loop"] in ("trim", "rewind", "close-think")
 
 
 def asked_with(text: str, flags: Mapping[str, Any]) -> "str | list[dict[str, str]]":
@@ -198,8 +231,8 @@ def asked_with(text: str, flags: Mapping[str, Any]) -> "str | list[dict[str, str
 def params_from(flags: dict[str, Any]) -> Params:
     """Take the fields of `Params` out of ``flags`` and return them; a seed of -1 becomes a random one.
 
-    An option with the name of a field sets it, and one that was not given leaves the default of `Params`. Stopping on
-    loops is part of it where a command has `loop_options`. Raises ValueError for a value out of range.
+    An option with the name of a field sets it, and one that was not given leaves the default of `Params`. The detector
+    of loops is part of it where a command has `loop_options`. Raises ValueError for a value out of range.
     """
     names = [field.name for field in fields_of(Params) if field.name in flags and field.name not in _STRINGS]
     fields = {name: value for name in names if (value := flags.pop(name)) is not None}
@@ -211,13 +244,10 @@ def params_from(flags: dict[str, Any]) -> Params:
         raise click.UsageError('--dry-sequence-breaker must not be empty; the word "none" means no breakers')
     if "none" in breakers and len(breakers) > 1:
         raise click.UsageError("--dry-sequence-breaker none means no breakers: leave the others out")
-    detection = {field: flags.pop(field, None) for field in LOOP_FLAGS}
+    detection = _detection({field: flags.pop(field, None) for field in LOOP_FLAGS}, flags)
     if fields["seed"] == -1:
         fields["seed"] = int.from_bytes(os.urandom(4), "little")
-    return Params(
-        **{**fields, **_window(fields["penalty_window"])},
-        repetition_detection=_detection(flags.pop("stop_on_loop", False), detection),
-    )
+    return Params(**{**fields, **_window(fields["penalty_window"])}, repetition_detection=detection)
 
 
 def _window(last_n: int) -> dict[str, Any]:
@@ -228,18 +258,21 @@ def _window(last_n: int) -> dict[str, Any]:
     return {"penalty_window": max(last_n, 0)}
 
 
-def _detection(stop_on_loop: bool, given: dict[str, int | None]) -> "RepetitionDetection | None":
+def _detection(given: dict[str, int | None], flags: Mapping[str, Any]) -> "RepetitionDetection | None":
     from lzsampler.params import STOP_ON_LOOP
 
     fields = {field: value for field, value in given.items() if value is not None}
-    if stop_on_loop:
-        longest = fields.get("max_pattern_size", STOP_ON_LOOP.max_pattern_size)
-        if longest == 0:  # which is off in vLLM's terms
-            raise ValueError("max_pattern_size must be at least 1, got 0")
-        return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **fields})
-    if fields:
-        raise click.UsageError(f"{LOOP_FLAGS[next(iter(fields))]} has no effect without --stop-on-loop: add it")
-    return None
+    if not fields:
+        return None
+    first = LOOP_FLAGS[next(iter(fields))]
+    if flags.get("on_loop", "off") == "off":
+        raise click.UsageError(f"{first} has no effect without --on-loop: add --on-loop stop, or another action")
+    if flags["loop_rule"] == "stuck":
+        raise click.UsageError(f"{first} has no effect with --loop-rule stuck: use --loop-rule period or both")
+    longest = fields.get("max_pattern_size", STOP_ON_LOOP.max_pattern_size)
+    if longest == 0:  # which is off in vLLM's terms
+        raise ValueError("max_pattern_size must be at least 1, got 0")
+    return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **fields})
 
 
 def dry_breakers(params: Params, flags: Mapping[str, Any]) -> tuple[str, ...]:

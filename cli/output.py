@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
     from lzsampler.llama.model import Messages, Model
     from lzsampler.params import Params
-    from lzsampler.sampler import Loop
+    from lzsampler.util.rescue import Action
 
 
 class Output:
@@ -58,10 +58,24 @@ def _uninterrupted() -> Iterator[None]:
             before(*waiting[0])
 
 
-def loop_line(loop: "Loop", *, trimmed: bool) -> str:
-    """Return where and how a text looped; tokens count from 0 at the first new one."""
-    cut = "; only the first copy is kept" if trimmed else ""
-    return f"stopped in a loop: {loop.count} copies of {loop.period} tokens from token {loop.start}{cut}"
+def action_line(action: "Action") -> str:
+    """Return what was done about a loop, and where it is; tokens count from 0 at the first new one."""
+    from lzsampler.sampler import Loop
+
+    found = action.found
+    if isinstance(found, Loop):
+        what = f"{found.count} copies of {found.period} tokens from token {found.start}"
+    else:
+        what = f"next to nothing new from token {found.start} to {found.end}"
+    if action.name in ("stop", "trim"):
+        kept = "what came before is kept" if not isinstance(found, Loop) else "only the first copy is kept"
+        return f"stopped in a loop: {what}{'; ' + kept if action.cut else ''}"
+    done = {
+        "rewind": f"went back to token {action.keep} and on another way",
+        "close-think": f"went back to token {action.keep} and ended the thinking",
+        "kick": f"drew hotter until token {action.until}" if action.until else "drew hotter until the end",
+    }
+    return f"a loop at token {action.at}, {what}: {done[action.name]}"
 
 
 def repeats(figures: "Repetition") -> str:
@@ -87,18 +101,30 @@ def transcript_of(
     generation: "Generation",
     figures: "Repetition",
     limits: Mapping[str, Any],
+    loops: Mapping[str, Any],
     dry_breakers: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Return the transcript of a generation; ``limits``: the arguments of `generate` that it has besides."""
+    """Return the transcript of a generation; ``limits`` and ``loops``: the other arguments of `generate`."""
     from lzsampler.decoding.transcript import record
+    from lzsampler.util.rescue import LoopPolicy
 
-    return record(model, asked, params, generation, figures.to_json(), **limits, dry_breakers=dry_breakers)
+    return record(
+        model,
+        asked,
+        params,
+        generation,
+        figures.to_json(),
+        **limits,
+        loops=LoopPolicy(**loops),
+        dry_breakers=dry_breakers,
+    )
 
 
 def summary(generation: "Generation", params: "Params", figures: "Repetition") -> str:
     """Return a generation's figures in one line; the seed only when one was drawn from."""
     zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
-    seed = f"seed {params.seed}; " if params.temperature > 0 else ""
+    drew = params.temperature > 0 or any(action.name == "kick" for action in generation.actions)
+    seed = f"seed {params.seed}; " if drew else ""
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
         f"sampling {generation.sampling_microseconds:.1f} µs/token; {repeats(figures)}, "

@@ -31,8 +31,10 @@ class Row:
     prompt: str | list[dict[str, str]]
 
 
-def write_all(params: "Params", flags: dict[str, Any]) -> None:
+def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) -> None:
     """Write a text for every row of a file, transcripts in the order of the rows, with their ids.
+
+    ``loops``: the arguments of `generate` about loops.
 
     Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
     that are complete are kept.
@@ -40,9 +42,10 @@ def write_all(params: "Params", flags: dict[str, Any]) -> None:
     from lzsampler.decoding.many import Request, generate_many
     from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
+    from lzsampler.util.rescue import LoopPolicy
 
     rows = _rows(flags)
-    limits = limits_from(flags)
+    limits, policy = limits_from(flags), LoopPolicy(**loops)
     waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
     with ExitStack() as stack:
         file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
@@ -61,17 +64,20 @@ def write_all(params: "Params", flags: dict[str, Any]) -> None:
         breakers = dry_breakers(params, flags)
         _check_lengths(model, rows, flags["prompts"])
         requests = (
-            Request(row, row.prompt, replace(params, seed=sequence_seed(params.seed, row.number)), **limits)
+            Request(
+                row, row.prompt, replace(params, seed=sequence_seed(params.seed, row.number)), loops=policy, **limits
+            )
             for row in rows
         )
-        written = tokens = 0
+        written = tokens = acted = 0
         try:
             for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"]):
                 row, settings = request.id, request.params
                 figures = figures_of(generation)
-                transcript = transcript_of(model, row.prompt, settings, generation, figures, limits, breakers)
+                transcript = transcript_of(model, row.prompt, settings, generation, figures, limits, loops, breakers)
                 waiting[row.number] = {**transcript, "id": row.id}
                 tokens += generation.completion_tokens
+                acted += bool(generation.actions)
                 while written in waiting:
                     write(written)
                     written += 1
@@ -79,8 +85,10 @@ def write_all(params: "Params", flags: dict[str, Any]) -> None:
         finally:
             for number in sorted(waiting):
                 write(number)
-    if params.temperature > 0:
+    if params.temperature > 0 or (acted and flags["on_loop"] == "kick"):
         console.note(f"seed {params.seed}")
+    if acted:
+        console.note(f"{acted:,} of {len(rows):,} texts looped (--on-loop {flags['on_loop']})")
     where = "" if flags["save"] is None else f" to {flags['save']}"
     console.note(f"wrote {len(rows):,} texts, {tokens:,} tokens{where}")
 

@@ -34,14 +34,15 @@ if TYPE_CHECKING:
     from .evaluation.run import evaluate
     from .llama.dropin import attach
     from .llama.model import Model
-    from .params import STOP_ON_LOOP, Params, RepetitionDetection
+    from .params import STOP_ON_LOOP, STOP_ON_STUCK, Params, RepetitionDetection, StuckDetection
     from .probing.run import probe
-    from .sampler import Loop, Sampler, lz_bits, sequence_seed
+    from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
 
 __version__ = "0.1.0"
 
 __all__ = [
     "STOP_ON_LOOP",
+    "STOP_ON_STUCK",
     "Loop",
     "LzsError",
     "Model",
@@ -51,6 +52,8 @@ __all__ = [
     "Results",
     "Rules",
     "Sampler",
+    "Stuck",
+    "StuckDetection",
     "__version__",
     "attach",
     "audit",
@@ -73,7 +76,10 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "Results": "evaluation.results",
     "Rules": "auditing.rules",
     "STOP_ON_LOOP": "params",
+    "STOP_ON_STUCK": "params",
     "Sampler": "sampler",
+    "Stuck": "sampler",
+    "StuckDetection": "params",
     "attach": "llama.dropin",
     "audit": "auditing.findings",
     "audit_files": "auditing.run",

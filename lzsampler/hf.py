@@ -15,7 +15,7 @@ from ._check import INT32_MAX, integer
 from ._ffi import ffi, lib
 from ._signature import settings, with_keywords
 from .errors import ArgumentTypeError, MissingExtra
-from .params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from, reach, sampling_fields
+from .params import DETECTIONS, PENALTY_FIELDS, Params, PenaltySettings, penalties_from, reach, sampling_fields
 from .sampler import Sampler
 
 if TYPE_CHECKING:
@@ -78,8 +78,9 @@ class LZLogitsProcessor:
                 "LZLogitsProcessor applies penalties and logit_bias only and generate() does the rest: "
                 f"leave out {', '.join(given)}"
             )
-        if params.repetition_detection is not None:
-            raise ValueError("LZLogitsProcessor changes scores and cannot end a text: leave out repetition_detection")
+        for field in DETECTIONS:
+            if getattr(params, field) is not None:
+                raise ValueError(f"LZLogitsProcessor changes scores and cannot end a text: leave out {field}")
         if prompt_length is not None and params.history == "all":
             raise ValueError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
         self.params = params
@@ -165,7 +166,7 @@ class LZLogitsProcessor:
         return np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT).copy()  # valid until the next reset
 
 
-_FIELDS = [name for name in PENALTY_FIELDS if name != "repetition_detection"]
+_FIELDS = [name for name in PENALTY_FIELDS if name not in DETECTIONS]
 _init: Any = LZLogitsProcessor.__init__
 _init.__signature__ = with_keywords(_init, settings(_FIELDS, given=True))
 

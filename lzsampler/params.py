@@ -20,6 +20,7 @@ MAX_WINDOW: int = lib.LZS_MAX_WINDOW
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 LZ_PENALTY = 0.15  # the paper's; what attach, LZLlama, LZLogitsProcessor and the command line start from
 LZ_BUFFER = 32  # the authors', where the window is larger
+_MAX_NGRAM = 64
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 _MAX_DRY_LENGTH = 65535  # longer matches count as this
@@ -56,6 +57,38 @@ class RepetitionDetection:
 # 8 copies of up to 512 tokens, and at least 64 tokens in all, so that rulers, rows of table cells and long numbers are
 # not taken for loops: docs/loops.md has the figures.
 STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min_count=8)
+
+
+@dataclass(frozen=True)
+class StuckDetection:
+    """When a text counts as stuck: for a long stretch nearly all that it says was said several times before.
+
+    An n-gram of ``ngram_size`` tokens (1..64) is old when it occurs for the ``min_count``-th time (2..131072) or more
+    within the last ``window`` tokens (1..131072); a token is old when an old n-gram contains it. Token by token, a
+    score rises by 1 for each old one and falls by ``weight`` (0..131072), to 0 at least, for each new one. The text is
+    stuck when the score reaches ``threshold`` (0..131072; 0 is off). So copies may differ in a few words or in a number
+    that counts up, which no search for a period finds. Raises ValueError with the value. docs/loops.md.
+    """
+
+    threshold: int = 0
+    ngram_size: int = 8
+    min_count: int = 3
+    weight: int = 4
+    window: int = 4096
+
+    def __post_init__(self) -> None:
+        for field, low, high in (
+            ("threshold", 0, MAX_WINDOW),
+            ("ngram_size", 1, _MAX_NGRAM),
+            ("min_count", 2, MAX_WINDOW),
+            ("weight", 0, MAX_WINDOW),
+            ("window", 1, MAX_WINDOW),
+        ):
+            object.__setattr__(self, field, integer(field, getattr(self, field), low, high))
+
+
+# docs/loops.md has the figures behind this.
+STOP_ON_STUCK = StuckDetection(threshold=256)
 
 
 @dataclass(frozen=True)
@@ -99,6 +132,8 @@ class Params:
       tokens, "keep" all that equal the last one kept.
     - ``repetition_detection``: a `RepetitionDetection` (`STOP_ON_LOOP` is a safe one) or a dict of its fields, to have
       `Sampler.loop` say when the accepted tokens end in a loop; None is off. It changes no token.
+    - ``stuck_detection``: a `StuckDetection` (`STOP_ON_STUCK` is a safe one) or a dict of its fields, to have
+      `Sampler.stuck` say when the accepted tokens say nothing new any more; None is off. It changes no token.
     - ``pick``: "race" (exponential race on Philox4x32-10) or "llama" (what llama.cpp's `dist` draws, bit for bit).
       ``seed``: 0..2**64 - 1.
 
@@ -140,6 +175,7 @@ class Params:
     ties: Ties = "cut"
     pick: Pick = "race"
     repetition_detection: RepetitionDetection | Mapping[str, int] | None = None
+    stuck_detection: StuckDetection | Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
@@ -190,7 +226,8 @@ class Params:
         normal("seed", integer("seed", self.seed, 0, 2**64 - 1))
         for field in ("sign_aware", "temperature_last"):
             boolean(field, getattr(self, field))
-        normal("repetition_detection", _detection(self.repetition_detection))
+        normal("repetition_detection", _detection("repetition_detection", RepetitionDetection, self))
+        normal("stuck_detection", _detection("stuck_detection", StuckDetection, self))
 
 
 def usual_buffer(window: int, min_match: int) -> int:
@@ -209,6 +246,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+DETECTIONS = ("repetition_detection", "stuck_detection")
 SAMPLING_FIELDS = ("temperature", "temperature_last", "top_k", "top_p", "min_p", "ties", "seed", "pick")
 PENALTY_FIELDS = tuple(field.name for field in fields(Params) if field.name not in SAMPLING_FIELDS)
 
@@ -414,6 +452,7 @@ class CallSettings(TypedDict, total=False):
     presence_method: Method
     sign_aware: bool
     repetition_detection: RepetitionDetection | Mapping[str, int] | None
+    stuck_detection: StuckDetection | Mapping[str, int] | None
 
 
 class PenaltySettings(CallSettings, total=False):
@@ -468,7 +507,8 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     made = changed(params, settings)
     default = Params()
     given = [name for name in PENALTY_FIELDS if getattr(made, name) != getattr(default, name)]
-    acts = any(penalty.is_on(made) for penalty in PENALTIES) or made.logit_bias or made.repetition_detection
+    acts = any(penalty.is_on(made) for penalty in PENALTIES)
+    acts = acts or bool(made.logit_bias or made.repetition_detection or made.stuck_detection)
     if given and not acts and "lz_penalty" not in settings:
         warnings.warn(
             f"these params set {', '.join(given)} but switch no penalty on, since lz_penalty is 0 in a Params: "
@@ -478,16 +518,20 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     return made
 
 
-def _detection(value: object) -> RepetitionDetection | None:
+def _detection(
+    field: str, kind: type[RepetitionDetection] | type[StuckDetection], params: Params
+) -> RepetitionDetection | StuckDetection | None:
+    """Return a detection that was given as such or as a dict of its fields; None where it is off."""
+    value = getattr(params, field)
     if isinstance(value, Mapping):
-        unknown = [name for name in value if name not in RepetitionDetection.__dataclass_fields__]
+        unknown = [name for name in value if name not in kind.__dataclass_fields__]
         if unknown:
-            names = ", ".join(RepetitionDetection.__dataclass_fields__)
-            raise ValueError(f"repetition_detection takes {names}, got {unknown[0]!r}")
-        value = RepetitionDetection(**value)
-    if value is not None and not isinstance(value, RepetitionDetection):
-        raise ArgumentTypeError(f"repetition_detection must be a RepetitionDetection, a dict or None, got {value!r}")
-    return value if value is not None and value.max_pattern_size else None
+            raise ValueError(f"{field} takes {', '.join(kind.__dataclass_fields__)}, got {unknown[0]!r}")
+        value = kind(**value)
+    if value is not None and not isinstance(value, kind):
+        raise ArgumentTypeError(f"{field} must be a {kind.__name__}, a dict or None, got {value!r}")
+    off = value is None or not (value.threshold if isinstance(value, StuckDetection) else value.max_pattern_size)
+    return None if off else value
 
 
 def fixed_difference(before: Params, after: Params) -> str | None:
@@ -510,7 +554,8 @@ def fixed_difference(before: Params, after: Params) -> str | None:
 
 
 _FIXED = (
-    "lz_window", "lz_buffer", "penalty_window", "history", "exempt", "repetition_detection", "pick", "logit_bias",
+    "lz_window", "lz_buffer", "penalty_window", "history", "exempt", "repetition_detection", "stuck_detection",
+    "pick", "logit_bias",
     "dry_penalty_last_n", "dry_breakers", "lz_breakers",
 )  # fmt: skip
 
@@ -550,6 +595,13 @@ def c_params(params: Params) -> tuple[Any, Any]:
         p.loop_max_pattern = detection.max_pattern_size
         p.loop_min_pattern = detection.min_pattern_size
         p.loop_min_count = detection.min_count
+    stuck = params.stuck_detection
+    if isinstance(stuck, StuckDetection):
+        p.stuck_threshold = stuck.threshold
+        p.stuck_ngram = stuck.ngram_size
+        p.stuck_min_count = stuck.min_count
+        p.stuck_weight = stuck.weight
+        p.stuck_window = stuck.window
     arrays = {}
     for field, kind in _ARRAYS.items():
         values: Any = getattr(params, field)
@@ -565,4 +617,4 @@ _ARRAYS = {
     "dry_breakers": "int32_t[]",
     "logit_bias": "lzs_logit_bias[]",
 }
-_NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, "repetition_detection")]
+_NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, *DETECTIONS)]

@@ -1,4 +1,4 @@
-"""`Sampler`: the C sampler of one sequence, with numpy arrays, and its `Loop`; `lz_bits`: the LZ penalty by itself."""
+"""`Sampler`: the C sampler of one sequence, with numpy arrays; its `Loop` and `Stuck`; and `lz_bits`."""
 
 import pickle
 from copy import copy
@@ -37,6 +37,18 @@ class Loop:
     def end(self) -> int:
         """Where the last whole copy ends: the number of accepted tokens when the loop was found."""
         return self.start + self.period * self.count
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A stretch of accepted tokens that says next to nothing new, by `StuckDetection`.
+
+    ``start``: its first token, counted from 0 at the first accepted one; ``end``: the number of accepted tokens when it
+    was found. What it repeats came ``min_count`` - 1 times before ``start``.
+    """
+
+    start: int
+    end: int
 
 
 class Sampler:
@@ -84,6 +96,15 @@ class Sampler:
         several are complete, and stays until `reset`, or a `rewind` that takes that token back. A clone has it too.
         """
         return loop_found(self.handle)
+
+    @property
+    def stuck(self) -> Stuck | None:
+        """The stretch that says nothing new, by `Params.stuck_detection`; None while there is none.
+
+        It is found at the token with which the score reaches the threshold (`Stuck.end` is the `position` then), and
+        stays until `reset`, or a `rewind` that takes that token back. A clone has it too.
+        """
+        return stuck_found(self.handle)
 
     def prime(self, tokens: Tokens) -> None:
         """Give the prompt, int[n], before the first `accept`; penalties see it only with ``history="all"``.
@@ -161,10 +182,10 @@ class Sampler:
 
         All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
         others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
-        ``exempt``, ``repetition_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``, ``lz_breakers``,
-        ``dry_breakers``, and whether ``lz_min_match`` is 1. The strengths of LZ and of DRY can change, but neither
-        penalty can be switched on or off; the same holds for repetition, frequency and presence taken together.
-        ValueError, with nothing changed, names the field.
+        ``exempt``, ``repetition_detection``, ``stuck_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``,
+        ``lz_breakers``, ``dry_breakers``, and whether ``lz_min_match`` is 1. The strengths of LZ and of DRY can change,
+        but neither penalty can be switched on or off; the same holds for repetition, frequency and presence taken
+        together. ValueError, with nothing changed, names the field.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
@@ -295,7 +316,7 @@ class Sampler:
         return self.step_at(self._row(logits))[0]
 
     def step_at(self, logits: Any) -> tuple[int, bool]:
-        """`step` for logits that lie outside numpy: return the token, and whether the text now ends in a `loop`.
+        """`step` for logits that lie outside numpy: return the token, and whether it loops or is `stuck`.
 
         ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, which are not checked to be there.
         """
@@ -307,7 +328,7 @@ class Sampler:
 
     @cached_property
     def _stepped(self) -> tuple[Any, Any]:
-        """Where `lzs_step` writes its token and whether there is a loop."""
+        """Where `lzs_step` writes its token and whether something was found."""
         return ffi.new("int32_t *"), ffi.new("int32_t *")
 
     def explain(self, logits: npt.NDArray[np.float32], token: int | None = None, *, k: int = 5) -> "Explanation":
@@ -373,6 +394,12 @@ def loop_found(handle: Any) -> Loop | None:
     """Return the loop of an ``lzs_sampler *``, as `Sampler.loop` does; also that inside a chain sampler."""
     loop = ffi.new("lzs_loop *")
     return Loop(loop.start, loop.period, loop.count) if lib.lzs_loop_found(handle, loop) else None
+
+
+def stuck_found(handle: Any) -> Stuck | None:
+    """Return where an ``lzs_sampler *`` is stuck, as `Sampler.stuck` does; also that inside a chain sampler."""
+    stuck = ffi.new("lzs_stuck *")
+    return Stuck(stuck.start, stuck.end) if lib.lzs_stuck_found(handle, stuck) else None
 
 
 def lz_bits(

@@ -452,6 +452,33 @@ def first_loop(tokens: Sequence[int], max_pattern: int, min_pattern: int, min_co
     return next((loop for loop in ends if loop is not None), None)
 
 
+class Stretch(NamedTuple):
+    start: int
+    end: int
+
+
+def first_stuck(
+    tokens: Sequence[int], threshold: int, ngram: int, min_count: int, weight: int, window: int
+) -> Stretch | None:
+    """Return where the tokens are first stuck: the CUSUM over what each beginning of them tells of their tokens."""
+    old_ends: list[bool] = []  # of the n-gram that ends with each token
+    for end in range(1, len(tokens) + 1):
+        gram = list(tokens[end - ngram : end])
+        earlier = range(max(ngram, end - window), end)
+        old_ends.append(end >= ngram and sum(list(tokens[e - ngram : e]) == gram for e in earlier) >= min_count - 1)
+        known = next((i + 1 for i in reversed(range(end)) if old_ends[i]), 0)  # those after it may become old yet
+        score = start = 0
+        for token in range(max(known, end - ngram + 1)):
+            if any(old_ends[token : token + ngram]):
+                start = start if score else token
+                score += 1
+            else:
+                score = max(0, score - weight)
+        if score >= threshold:
+            return Stretch(start, end)
+    return None
+
+
 # ---- random numbers ----
 
 

@@ -131,15 +131,13 @@ def test_flags_reach_the_sampler() -> None:
     assert (settings["temperature_last"], settings["sign_aware"], settings["stop"]) == (True, False, ["xyz"])
     assert len(settings["exempt"]) == 1
     assert (settings["dry_breakers"], settings["logit_bias"]) == (["\n", ":", '"', "*"], [])
-    assert (settings["repetition_detection"], settings["trim_loop"]) == (None, False)
+    assert (settings["repetition_detection"], settings["on_loop"]) == (None, "off")
     sizes = {"--loop-max-pattern": "40", "--loop-min-pattern": "2", "--loop-min-count": "5"}
     words = [word for flag in sizes.items() for word in flag]
-    settings = json.loads(generate("--json", "-n", "1", "--stop-on-loop", "--trim-loop", *words, PROMPT).stdout)[
-        "settings"
-    ]
+    settings = json.loads(generate("--json", "-n", "1", "--on-loop", "trim", *words, PROMPT).stdout)["settings"]
     expected = {"max_pattern_size": 40, "min_pattern_size": 2, "min_count": 5}
-    assert (settings["repetition_detection"], settings["trim_loop"]) == (expected, True)
-    short = generate("--json", "-n", "1", "--stop-on-loop", "--loop-max-pattern", "4", PROMPT).stdout
+    assert (settings["repetition_detection"], settings["on_loop"]) == (expected, "trim")
+    short = generate("--json", "-n", "1", "--on-loop", "stop", "--loop-max-pattern", "4", PROMPT).stdout
     expected = {"max_pattern_size": 4, "min_pattern_size": 4, "min_count": 8}
     assert json.loads(short)["settings"]["repetition_detection"] == expected
 
@@ -170,24 +168,41 @@ LOOPING = ("--lz-penalty", "0", "-p", "Still Sunday said nothing, but only")
 
 
 def test_stop_on_loop() -> None:
-    done = generate("--stop-on-loop", *LOOPING)
+    done = generate("--on-loop", "stop", *LOOPING)
     assert done.returncode == 0
     assert done.stdout.count(" I am a man, and") == 8
     assert "lzs: stopped in a loop: 8 copies of 11 tokens from token 29\nlzs: 117 tokens, " in done.stderr
-    assert generate("--loop-min-count", "3", "--stop-on-loop", *LOOPING).stdout.count(" I am a man, and") == 3
+    assert generate("--loop-min-count", "3", "--on-loop", "stop", *LOOPING).stdout.count(" I am a man, and") == 3
     assert "stopped" not in generate("-n", "150", *LOOPING).stderr
-    assert "stopped" not in generate("-n", "300", "--stop-on-loop", *LOOPING[2:]).stderr  # with LZ there is no loop
+    assert "stopped" not in generate("-n", "300", "--on-loop", "stop", *LOOPING[2:]).stderr  # with LZ there is no loop
 
 
-def test_trim_loop_prints_and_saves_the_first_copy(tmp_path: Path) -> None:
+def test_trim_prints_and_saves_the_first_copy(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    done = generate("--stop-on-loop", "--trim-loop", "--save", str(path), *LOOPING)
+    done = generate("--on-loop", "trim", "--save", str(path), *LOOPING)
     assert done.stdout.count(" I am a man, and") == 1
     assert "from token 29; only the first copy is kept\nlzs: 117 tokens, " in done.stderr
     (record,) = lines(path)
     assert done.stdout.strip() == record["messages"][0]["content"]
     assert (record["finish_reason"], record["loop"]) == ("repetition", {"start": 29, "period": 11, "count": 8})
     assert (len(record["tokens"]), record["usage"]["completion_tokens"]) == (29 + 11, 29 + 88)
+
+
+def test_what_was_done_about_a_loop_is_said_and_saved(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    done = generate("-n", "100", "--on-loop", "rewind", "--loop-min-count", "4", "--save", str(path), *LOOPING)
+    assert "lzs: a loop at token 73, 4 copies of 11 tokens from token 29: went back to token 40 and on" in done.stderr
+    (record,) = lines(path)
+    assert done.stdout.strip() == record["messages"][0]["content"]
+    first = record["actions"][0]
+    assert (first["name"], first["rule"], first["at"], first["keep"]) == ("rewind", "period", 73, 40)
+    assert first["found"] == {"start": 29, "period": 11, "count": 4}
+    assert len(first["cut"]) == 33
+    assert record["settings"]["on_loop"] == "rewind"
+    assert record["usage"]["completion_tokens"] == 100 + sum(len(action["cut"]) for action in record["actions"])
+    kicked = generate("-n", "120", "--on-loop", "kick", "-s", "7", "--loop-min-count", "4", *LOOPING)
+    assert "a loop at token 73, 4 copies of 11 tokens from token 29: drew hotter until" in kicked.stderr
+    assert "lzs: seed 7; 120 tokens" in kicked.stderr
 
 
 def test_a_full_context_is_said() -> None:
@@ -379,17 +394,28 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["-t", "0", "x"], "--threads must be at least 1, got 0"),
         (["-b", "0", "x"], "--batch-size must be at least 1, got 0"),
         (["-c", "-1", "x"], "--ctx-size must be at least 0, got -1"),
-        (["--trim-loop", "x"], "--trim-loop has no effect without --stop-on-loop: add it"),
-        (["--loop-min-count", "3", "x"], "--loop-min-count has no effect without --stop-on-loop: add it"),
-        (["--stop-on-loop", "--loop-max-pattern=-1", "x"], "--loop-max-pattern must be from 0 to 65536, got -1"),
-        (["--stop-on-loop", "--loop-max-pattern", "0", "x"], "--loop-max-pattern must be at least 1, got 0"),
-        (["--stop-on-loop", "--loop-max-pattern", "99999", "x"], "--loop-max-pattern must be from 0 to 65536"),
-        (["--stop-on-loop", "--loop-max-pattern", "nan", "x"], "--loop-max-pattern must be a whole number, got 'nan'"),
-        (["--stop-on-loop", "--loop-min-pattern", "513", "x"], "--loop-min-pattern must be at most"),
-        (["--stop-on-loop", "--loop-min-pattern=-1", "x"], "--loop-min-pattern must be from 0 to 65536, got -1"),
-        (["--stop-on-loop", "--loop-min-count", "1", "x"], "--loop-min-count must be from 2 to 131072, got 1"),
-        (["--stop-on-loop", "--loop-min-count", "1000", "x"], "must be at most 131072 tokens, got 512 * 1000"),
-        (["--stop-on-loop", "--loop-min-count", "many", "x"], "--loop-min-count must be a whole number, got 'many'"),
+        (["--trim-loop", "x"], "--trim-loop has another name: use --on-loop trim"),
+        (["--stop-on-loop", "x"], "--stop-on-loop has another name: use --on-loop stop"),
+        (["--loop-min-count", "3", "x"], "--loop-min-count has no effect without --on-loop: add --on-loop stop"),
+        (["--loop-rule", "stuck", "x"], "--loop-rule has no effect without --on-loop: add --on-loop stop"),
+        (["--loop-scope", "tool", "x"], "--loop-scope has no effect without --on-loop: add --on-loop stop"),
+        (
+            ["--on-loop", "stop", "--loop-rule", "stuck", "--loop-min-count", "3", "x"],
+            "--loop-min-count has no effect with --loop-rule stuck: use --loop-rule period or both",
+        ),
+        (["--on-loop", "kick", "--max-rescues", "-1", "x"], "--max-rescues must be from 0 to 1000, got -1"),
+        (["--on-loop", "stop", "--loop-max-pattern=-1", "x"], "--loop-max-pattern must be from 0 to 65536, got -1"),
+        (["--on-loop", "stop", "--loop-max-pattern", "0", "x"], "--loop-max-pattern must be at least 1, got 0"),
+        (["--on-loop", "stop", "--loop-max-pattern", "99999", "x"], "--loop-max-pattern must be from 0 to 65536"),
+        (
+            ["--on-loop", "stop", "--loop-max-pattern", "nan", "x"],
+            "--loop-max-pattern must be a whole number, got 'nan'",
+        ),
+        (["--on-loop", "stop", "--loop-min-pattern", "513", "x"], "--loop-min-pattern must be at most"),
+        (["--on-loop", "stop", "--loop-min-pattern=-1", "x"], "--loop-min-pattern must be from 0 to 65536, got -1"),
+        (["--on-loop", "stop", "--loop-min-count", "1", "x"], "--loop-min-count must be from 2 to 131072, got 1"),
+        (["--on-loop", "stop", "--loop-min-count", "1000", "x"], "must be at most 131072 tokens, got 512 * 1000"),
+        (["--on-loop", "stop", "--loop-min-count", "many", "x"], "--loop-min-count must be a whole number, got 'many'"),
         (["--stop=", "x"], "--reverse-prompt must be "),
         (["--save", "{folder}/no/t.jsonl", "x"], "no/t.jsonl: No such file or directory"),
         (["--save", "{folder}", "x"], "Is a directory"),

@@ -244,7 +244,7 @@ METHODS = ("__call__", "create_completion", "create_chat_completion", "generate"
 
 def test_signatures_name_every_keyword(llm: Any) -> None:
     """They were `(*arguments, **keywords)`, which no editor can complete."""
-    ours = {"lz_penalty", "history", "exempt", "dry_multiplier", "params", "trim", "loop_finish_reason"}
+    ours = {"lz_penalty", "history", "exempt", "dry_multiplier", "params", "on_loop", "loop_finish_reason"}
     assert inspect.signature(attach).parameters["lz_penalty"].default == 0.15
     assert ours <= set(inspect.signature(attach).parameters)
     theirs = inspect.signature(llama_cpp.Llama).parameters
@@ -293,7 +293,7 @@ def test_the_stub_has_the_signatures() -> None:
 
 if TYPE_CHECKING:  # for mypy, which complains of an ignore that is not needed
     typed = LZLlama("model.gguf", n_ctx=512, lz_penalty=0.2, exempt=["a", 5], loop_finish_reason="length")
-    typed("x", max_tokens=5, lz_penalty=0.1, trim=True)
+    typed("x", max_tokens=5, lz_penalty=0.1, on_loop="trim")
     typed.generate([1], temp=0.5, logit_bias={1: 1.0})
     attach(typed, lz_penalty=0.3, history="all").loop_finish_reason = "stop"
     LZLlama("model.gguf", lz_penalti=0.2)  # type: ignore[call-arg]
@@ -353,12 +353,12 @@ def test_the_recipe_for_langchain() -> None:
 
 
 def test_an_attachment_shows_what_it_does(llm: Any) -> None:
-    with attach(llm, Params(), trim=True) as handle:
+    with attach(llm, Params(), on_loop="trim") as handle:
         text_of(llm(PROMPT, max_tokens=3))
-        assert repr(handle) == f"<Attachment to {llm!r}: trim=True; 1 texts, 3 tokens, 0 loops>"
+        assert repr(handle) == f"<Attachment to {llm!r}: on_loop='trim'; 1 texts, 3 tokens, 0 loops>"
         handle.params = Params(lz_penalty=0.2, history="all")
-        assert "lz_penalty=0.2, history='all', trim=True;" in repr(handle)
-        handle.params, handle.trim = Params(), False
+        assert "lz_penalty=0.2, history='all', on_loop='trim';" in repr(handle)
+        handle.params, handle.on_loop = Params(), None
         assert "all penalties off;" in repr(handle)
         handle.params = Params(dry_multiplier=1.0, dry_breakers=range(300))  # type: ignore[arg-type]
         assert "dry_multiplier=1.0, dry_breakers=(300 tokens);" in repr(handle)
@@ -377,8 +377,8 @@ def test_attach_refuses_what_it_cannot_attach_to(llm: Any) -> None:
         attach(llm)
     with pytest.raises(ValueError, match="temperature"):
         handle.params = Params(temperature=0.0)
-    with pytest.raises(TypeError, match="trim must be True or False, got 1"):
-        handle.trim = 1  # type: ignore[assignment]
+    with pytest.raises(ValueError, match=r"on_loop must be one of off, stop, trim, .*, got 1"):
+        handle.on_loop = 1  # type: ignore[assignment]
     with pytest.raises(ValueError, match="loop_finish_reason must be one of stop, length, repetition, got 'loop'"):
         handle.loop_finish_reason = "loop"  # type: ignore[assignment]
     handle.detach()
@@ -394,8 +394,8 @@ def test_calls_refuse_what_they_do_not_know(llm: Any) -> None:
             llm(PROMPT, lz_penalty=-1)
         with pytest.raises(ValueError, match="lz_formula must be one of"):
             llm.create_chat_completion(CHAT, lz_formula="best")
-        with pytest.raises(ValueError, match="trim=True cannot take back"):
-            llm(PROMPT, stream=True, trim=True)
+        with pytest.raises(ValueError, match="on_loop='trim' cannot take back"):
+            llm(PROMPT, stream=True, on_loop="trim")
         assert text_of(llm(PROMPT, max_tokens=3))  # all is well after it
     with pytest.raises(ValueError, match="lz_window"):
         new(LZLlama, lz_window=1)
@@ -570,7 +570,7 @@ def test_a_looping_text_ends(llm: Any) -> None:
         assert streamed(streamed_chunks) == text_of(whole)
         assert streamed_chunks[-1]["choices"][0]["finish_reason"] == "stop"
 
-        cut = llm(LOOPING, max_tokens=300, temperature=0.0, trim=True, echo=True)
+        cut = llm(LOOPING, max_tokens=300, temperature=0.0, on_loop="trim", echo=True)
         kept = llm.detokenize(made[: loop.start + loop.period], prev_tokens=prompt).decode()
         assert text_of(cut) == LOOPING + kept
         assert text_of(whole).startswith(kept)
@@ -612,7 +612,7 @@ def test_the_finish_reason_is_one_of_openais_unless_asked(llm: Any) -> None:
 
 
 def test_trimmed_logprobs_fit_the_text() -> None:
-    model = new(LZLlama, lz_penalty=0.0, repetition_detection=DETECTION, trim=True, logits_all=True)
+    model = new(LZLlama, lz_penalty=0.0, repetition_detection=DETECTION, on_loop="trim", logits_all=True)
     cut = model(LOOPING, temperature=0.0, max_tokens=300, logprobs=1)
     loop = model.lz.stats.last_loop
     logprobs = cut["choices"][0]["logprobs"]

@@ -79,7 +79,7 @@ def test_python_processors_keep_their_place() -> None:
     """Their indices are kept by llama-cpp-python; a chain freed with wrong ones aborts the process."""
     run_python("""
         import llama_cpp
-        from lzsampler.llama import LZLlama, attach, dropin, penalties_sampler
+        from lzsampler.llama import LZLlama, attach, penalties_sampler, sampled
         from lzsampler import Params, Sampler
         from lzsampler.models import default_model
         from llama_cpp._internals import LlamaSampler
@@ -95,10 +95,10 @@ def test_python_processors_keep_their_place() -> None:
             if not before:
                 chain.add_custom(lambda candidates: calls.append(candidates.contents.size))
             chain.add_greedy()
-            at = dropin.insert(chain, penalties_sampler(Sampler(100)))
+            at = sampled.insert(chain, penalties_sampler(Sampler(100)))
             assert at == (2 if before else 1)
             assert [i for i, _ in chain.custom_samplers] == ([0] if before else [3])
-            names = [dropin._name(chain.sampler, i) for i in range(5) if i != chain.custom_samplers[0][0]]
+            names = [sampled._name(chain.sampler, i) for i in range(5) if i != chain.custom_samplers[0][0]]
             assert names == [b"penalties", b"lz-penalties", b"top-k", b"greedy"], names
             chain.close()
 

@@ -22,11 +22,12 @@ from lzsampler.auditing.repetition import largest_run
 from lzsampler.explanation import Explanation
 from lzsampler.models import default_model
 from lzsampler.util.reasoning import opened
+from lzsampler.util.rescue import whole_character
 from reference import first_loop
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, _first_copy, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.generate import Generation, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.util.cores import physical_cores  # noqa: E402
@@ -165,9 +166,9 @@ def test_a_loop_of_the_prompt_is_none(model: Model) -> None:
     assert text_of(model, "I am a man, and " * 40, everything, n=20).loop is None
 
 
-def test_trim_loop_keeps_the_first_copy(model: Model) -> None:
+def test_trim_keeps_the_first_copy(model: Model) -> None:
     made, seen = text_of(model, LOOPING, STOPPING, n=300), list[str]()
-    trimmed = text_of(model, LOOPING, STOPPING, n=300, trim_loop=True, on_text=seen.append)
+    trimmed = text_of(model, LOOPING, STOPPING, n=300, on_loop="trim", on_text=seen.append)
     assert made.loop is not None
     assert (trimmed.finish_reason, trimmed.loop) == ("repetition", made.loop)
     assert trimmed.tokens == made.tokens[: made.loop.start + made.loop.period]
@@ -175,7 +176,7 @@ def test_trim_loop_keeps_the_first_copy(model: Model) -> None:
     assert "".join(seen) == made.text  # what was given out is not taken back
     assert trimmed.completion_tokens == len(made.tokens) > len(trimmed.tokens)
     assert (largest_run(made.text) is not None, largest_run(trimmed.text)) == (True, None)
-    assert text_of(model, n=40, params=STOPPING, trim_loop=True).text == text_of(model, n=40, params=PLAIN).text
+    assert text_of(model, n=40, params=STOPPING, on_loop="trim").text == text_of(model, n=40, params=PLAIN).text
 
 
 def test_text_held_back_for_a_stop_string_comes_when_a_loop_ends_it(model: Model) -> None:
@@ -189,17 +190,10 @@ def test_a_stop_string_goes_before_a_loop_of_the_same_token(model: Model) -> Non
     made = text_of(model, LOOPING, STOPPING, n=300)
     assert made.loop is not None
     run = b"".join(map(model.piece, made.tokens[made.loop.start :])).decode()
-    again = text_of(model, LOOPING, STOPPING, n=300, stop=(run,), trim_loop=True)
+    again = text_of(model, LOOPING, STOPPING, n=300, stop=(run,), on_loop="trim")
     assert (again.finish_reason, again.loop, again.stop_string) == ("stop", None, run)
     assert again.tokens == made.tokens
     assert again.text == made.text.removesuffix(run)
-
-
-class Pieces:
-    """As much of a model as `_first_copy` looks at: tokens that are bytes."""
-
-    def piece(self, token: int) -> bytes:
-        return bytes([token])
 
 
 @pytest.mark.parametrize(
@@ -214,10 +208,9 @@ class Pieces:
     ],
 )
 def test_a_trimmed_text_ends_with_a_whole_character(data: bytes, loop: Loop, kept: str) -> None:
-    tokens, text = _first_copy(tuple(data), loop, Pieces())  # type: ignore[arg-type]
-    assert text == kept == bytes(tokens).decode(errors="replace")
-    assert bytes(tokens) == data[: len(tokens)]
-    assert loop.period <= len(tokens) - loop.start <= loop.period + 3
+    end = whole_character(data, loop.start + loop.period, lambda token: bytes([token]))
+    assert data[:end].decode(errors="replace") == kept
+    assert loop.period <= end - loop.start <= loop.period + 3
 
 
 def test_an_interrupt_keeps_what_was_written(model: Model) -> None:
@@ -383,8 +376,8 @@ def test_reasoning_is_split_off(text: str, prompt: str, reasoning: str | None, c
         ("a\udcff", {}, r"not valid UTF-8 \(at character 1\)"),
         (PROMPT, {"n_predict": -2}, "n_predict must be from -1 to .*, got -2"),
         (PROMPT, {"stop": "text"}, "stop must be strings that are not empty, got 'text'"),
-        (PROMPT, {"trim_loop": True}, "trim_loop needs repetition_detection in Params"),
-        (PROMPT, {"trim_loop": 1}, "trim_loop must be True or False, got 1"),
+        (PROMPT, {"on_loop": "trim_loop"}, "on_loop must be one of off, stop, trim, rewind, close-think, kick, got"),
+        (PROMPT, {"loop_scope": "thoughts"}, "loop_scope must be some of thinking, answer, tool, got 'thoughts'"),
         (PROMPT, {"ignore_eos": "yes"}, "ignore_eos must be True or False, got 'yes'"),
         (PROMPT, {"stop": ("",)}, "stop must be strings that are not empty"),
     ],

@@ -223,3 +223,31 @@ def test_a_placebo_is_a_setting_of_its_own(tmp_path: Path) -> None:
 def test_a_seed_is_there_once() -> None:
     with pytest.raises(ValueError, match="seeds must differ from each other, got 7 twice"):
         Grid("g", quick().settings, (7, 8, 7))
+
+
+def test_what_is_done_about_a_loop_is_part_of_a_setting(tmp_path: Path) -> None:
+    file = tmp_path / "actions.toml"
+    file.write_text("""
+[[setting]]
+on_loop = ["stop", "rewind", "kick"]
+loop_rule = "both"
+
+[[setting]]
+lz_penalty = 0.15
+penalty_scope = ["thinking"]
+""")
+    grid = read_grid(file)
+    assert [setting.name for setting in grid.settings] == [
+        "T=0 on_loop=stop loop_rule=both",
+        "T=0 on_loop=rewind loop_rule=both",
+        "T=0 on_loop=kick loop_rule=both",
+        "T=0 lz_penalty=0.15 penalty_scope=thinking",
+    ]
+    assert grid.kinds == ("stop", "rewind", "kick", "lz_penalty")
+    assert [setting.draws for setting in grid.settings] == [False, False, True, False]
+    assert [setting.loops.on_loop for setting in grid.settings] == ["stop", "rewind", "kick", None]
+    assert grid.settings[3].loops.penalty_scope == ("thinking",)
+    assert Grid.from_json(json.loads(json.dumps(grid.to_json()))) == grid
+    file.write_text("[[setting]]\non_loop = 'halt'\n")
+    with pytest.raises(ValueError, match=r"\[\[setting\]\] 1: on_loop must be one of off, stop"):
+        read_grid(file)

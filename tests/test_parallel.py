@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
+from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]
 SETTINGS = [
@@ -28,10 +30,16 @@ SETTINGS = [
     Params(repetition_penalty=1.2, temperature=1.3, min_p=0.05, seed=4),
     Params(temperature=0.0, repetition_detection={"max_pattern_size": 64, "min_pattern_size": 4, "min_count": 3}),
 ]
+ON_LOOP: list[OnLoop | None] = [None, None, None, None, "trim"]
 REQUESTS = [
-    Request((i, k), prompt, params, n_predict=(5, 60, 0, 33, 150)[(i + k) % 5], stop=(" the", "."), trim_loop=k == 4)
-    if (i + k) % 3 == 0
-    else Request((i, k), prompt, params, n_predict=(5, 60, 0, 33, 150)[(i + k) % 5])
+    Request(
+        (i, k),
+        prompt,
+        params,
+        n_predict=(5, 60, 0, 33, 150)[(i + k) % 5],
+        stop=(" the", ".") if (i + k) % 3 == 0 else (),
+        loops=LoopPolicy(ON_LOOP[k] if (i + k) % 3 == 0 else None),
+    )
     for i, prompt in enumerate(PROMPTS)
     for k, params in enumerate(SETTINGS)
 ]
@@ -46,7 +54,7 @@ def model() -> Iterator[Model]:
 @pytest.fixture(scope="module")
 def alone(model: Model) -> dict[Any, Generation]:
     return {
-        r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict, stop=r.stop, trim_loop=r.trim_loop)
+        r.id: generate(model, r.prompt, r.params, n_predict=r.n_predict, stop=r.stop, on_loop=r.loops.on_loop)
         for r in REQUESTS
     }
 
@@ -66,6 +74,37 @@ def test_texts_are_those_of_generate(
     made = {r.id: g for r, g in many}
     assert list(map(figures, (made[r.id] for r in REQUESTS))) == list(map(figures, alone.values()))
     assert {g.finish_reason for g in made.values()} >= {"stop", "length", "repetition"}
+
+
+def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
+    """Cuts in texts that share a cache: some go back further than others that wait there."""
+    detection = {"max_pattern_size": 32, "min_pattern_size": 2, "min_count": 2}
+    plain = Params(temperature=0.0, repetition_detection=detection)
+    policies = [
+        LoopPolicy("rewind", max_rescues=9),
+        LoopPolicy("rewind", "both", max_rescues=1),
+        LoopPolicy("kick"),
+        LoopPolicy("trim"),
+        LoopPolicy("close-think"),
+        LoopPolicy("off"),
+    ]
+    thinks = [{"role": "user", "content": "Sort the numbers: 31 7 12 5 5 5 5"}]
+    prompts: list[Any] = ["Still Sunday said nothing, but only", thinks, PROMPTS[0]]
+    requests = [
+        Request((i, k, hot), prompt, replace(plain, temperature=hot, seed=3), n_predict=70, loops=policy)
+        for i, prompt in enumerate(prompts)
+        for k, policy in enumerate(policies)
+        for hot in (0.0, 0.4)
+    ]
+    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=2, n_threads=1, n_contexts=1)}
+    names: set[str] = set()
+    for r in requests:
+        loops = {name: getattr(r.loops, name) for name in ("on_loop", "loop_rule", "max_rescues")}
+        expected = generate(model, r.prompt, r.params, n_predict=70, **loops)
+        assert figures(made[r.id]) == figures(expected)
+        assert made[r.id].actions == expected.actions
+        names |= {action.name for action in expected.actions}
+    assert names == {"stop", "trim", "rewind", "close-think", "kick"}
 
 
 def test_a_full_context_is_the_same_too(model: Model) -> None:

@@ -10,11 +10,12 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from lzsampler import STOP_ON_LOOP, Params, RepetitionDetection, Sampler
+from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, RepetitionDetection, Sampler
 from lzsampler import params as params_module
 from lzsampler._ffi import ffi
 from lzsampler.explanation import TokenExplanation
 from lzsampler.params import (
+    DETECTIONS,
     PENALTIES,
     PENALTY_FIELDS,
     SAMPLING_FIELDS,
@@ -59,6 +60,7 @@ DEFAULTS = {
     "ties": "cut",
     "pick": "race",
     "repetition_detection": None,
+    "stuck_detection": None,
 }
 REALS = [
     "lz_penalty",
@@ -80,10 +82,7 @@ FLAGS = ["sign_aware", "temperature_last"]
 
 def test_defaults_are_pinned() -> None:
     assert dataclasses.asdict(Params()) == DEFAULTS
-    assert (
-        set(REALS + INTEGERS + NAMES + FLAGS + TOKENS) | {"dry_penalty_last_n", "repetition_detection"}
-        == DEFAULTS.keys()
-    )
+    assert set(REALS + INTEGERS + NAMES + FLAGS + TOKENS) | {"dry_penalty_last_n", *DETECTIONS} == DEFAULTS.keys()
 
 
 def test_it_is_frozen_and_a_value() -> None:
@@ -197,7 +196,7 @@ ON: dict[str, dict[str, Any]] = {
 
 
 def test_the_table_has_every_field_of_a_penalty() -> None:
-    shared = {"penalty_window", "history", "exempt", "sign_aware", "dry_breakers", "logit_bias", "repetition_detection"}
+    shared = {"penalty_window", "history", "exempt", "sign_aware", "dry_breakers", "logit_bias", *DETECTIONS}
     owned = [field for penalty in PENALTIES for field in penalty.fields]
     assert len(owned) == len(set(owned))
     assert {*owned, *shared, *SAMPLING_FIELDS} == DEFAULTS.keys()
@@ -389,6 +388,7 @@ def test_json_and_back() -> None:
         dry_breakers=(5,),
         logit_bias={3: -math.inf, 1: 0.5},
         repetition_detection=STOP_ON_LOOP,
+        stuck_detection=STOP_ON_STUCK,
         lz_penalty=0.15,
     )
     text = json.dumps(to_json(params), allow_nan=False)

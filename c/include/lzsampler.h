@@ -133,6 +133,11 @@ typedef struct lzs_params {
     const int32_t *lz_breakers; /* [fixed] tokens that end a match of LZ, unless it covers its own distance, as in a loop; copied;
                                  * may be NULL when n_lz_breakers is 0, as it is where lz_min_match is 1 */
     size_t n_lz_breakers;
+    int32_t stuck_threshold; /* [fixed] lzs_stuck_found: score that makes a text stuck, tokens, 0..LZS_MAX_WINDOW; 0 is off */
+    int32_t stuck_ngram;     /* [fixed] tokens that are compared together, 1..64 */
+    int32_t stuck_min_count; /* [fixed] the occurrence from which an n-gram is old, >= 2 */
+    int32_t stuck_weight;    /* [fixed] what a new token takes from the score, 0..LZS_MAX_WINDOW */
+    int32_t stuck_window;    /* [fixed] lookback for earlier occurrences, tokens, 1..LZS_MAX_WINDOW */
 } lzs_params;
 
 /* What all penalties together do to one token's logit: x -> (x > 0 ? x / repeat : x * repeat) + bias. A finite logit
@@ -304,6 +309,20 @@ typedef struct lzs_loop {
  * until a reset, or a rewind that takes that token back. The prompt does not count. */
 LZS_API int lzs_loop_found(const lzs_sampler *sampler, lzs_loop *loop);
 
+/* A stretch of the accepted tokens that says next to nothing new, with or without a period. */
+typedef struct lzs_stuck {
+    uint64_t start; /* its first token, counted from 0 at the first accepted one */
+    uint64_t end;   /* the number of accepted tokens when it was found */
+} lzs_stuck;
+
+/* Returns 1, with the stretch in *stuck (not NULL), once the accepted tokens are stuck, and 0, with *stuck untouched, before.
+ * An n-gram of stuck_ngram tokens is old when it ended at stuck_min_count - 1 or more of the stuck_window positions before;
+ * a token is old when an old n-gram contains it. Token by token, a score rises by 1 for each old one and falls by
+ * stuck_weight, to 0 at least, for each new one. The text is stuck at the first token with which the score is known to have
+ * reached stuck_threshold; `start` is the token at which it last left 0. What was found stays as it is until a reset, or a
+ * rewind that takes that token back. The prompt does not count. (CUSUM: Page 1954; docs/loops.md has the reasons.) */
+LZS_API int lzs_stuck_found(const lzs_sampler *sampler, lzs_stuck *stuck);
+
 /* Whose mask it is. All masks that are set apply at once: a token is allowed when each of them allows it. */
 typedef enum lzs_mask_owner { LZS_MASK_USER = 0, LZS_MASK_GRAMMAR = 1 } lzs_mask_owner;
 
@@ -332,7 +351,7 @@ LZS_API lzs_status lzs_sampler_plan(lzs_sampler *sampler, lzs_plan *plan);
 LZS_API lzs_status lzs_sample(lzs_sampler *sampler, const float *logits, int32_t *token);
 
 /* lzs_sample and lzs_accept in one call, which is what a decode loop does: picks a token and takes it into the text. *looping
- * (which may be NULL) is then 1 if the text ends in a loop, as lzs_loop_found says, and else 0. When the status is not
+ * (which may be NULL) is then 1 if lzs_loop_found or lzs_stuck_found has found something, and else 0. When the status is not
  * LZS_OK the sampler is as it was, and *token is -1. */
 LZS_API lzs_status lzs_step(lzs_sampler *sampler, const float *logits, int32_t *token, int32_t *looping);
 

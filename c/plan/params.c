@@ -7,12 +7,17 @@
 
 /* The struct of the first interface; later fields follow it. */
 #define FIRST_SIZE offsetof(lzs_params, logit_bias)
+#define MAX_NGRAM 64 /* each token that is accepted costs a hash of as many */
 
 static void set_defaults(lzs_params *params) {
     *params = (lzs_params){
         .size = sizeof *params,
         .loop_min_pattern = 8,
         .loop_min_count = 8,
+        .stuck_ngram = 8,
+        .stuck_min_count = 3,
+        .stuck_weight = 4,
+        .stuck_window = 4096,
         .temperature = 1.0f,
         .top_p = 1.0f,
     };
@@ -82,6 +87,11 @@ const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
     if (name) return name;
     if (!lzs_tokens_valid(p->exempt, p->n_exempt, n_vocab)) return "exempt";
     if (!biases(p->logit_bias, p->n_logit_bias, n_vocab)) return "logit_bias";
+    if (!lzs_choice(p->stuck_threshold, LZS_MAX_WINDOW)) return "stuck_threshold";
+    if (p->stuck_ngram < 1 || p->stuck_ngram > MAX_NGRAM) return "stuck_ngram";
+    if (p->stuck_min_count < 2) return "stuck_min_count";
+    if (!lzs_choice(p->stuck_weight, LZS_MAX_WINDOW)) return "stuck_weight";
+    if (p->stuck_window < 1 || p->stuck_window > LZS_MAX_WINDOW) return "stuck_window";
     return NULL;
 }
 
@@ -95,5 +105,10 @@ const char *lzs_params_fixed(const lzs_params *given, const lzs_params *other) {
     if (a->loop_max_pattern != b->loop_max_pattern) return "loop_max_pattern";
     if (a->loop_min_pattern != b->loop_min_pattern) return "loop_min_pattern";
     if (a->loop_min_count != b->loop_min_count) return "loop_min_count";
-    return a->pick != b->pick ? "pick" : NULL;
+    if (a->pick != b->pick) return "pick";
+    if (a->stuck_threshold != b->stuck_threshold) return "stuck_threshold";
+    if (a->stuck_ngram != b->stuck_ngram) return "stuck_ngram";
+    if (a->stuck_min_count != b->stuck_min_count) return "stuck_min_count";
+    if (a->stuck_weight != b->stuck_weight) return "stuck_weight";
+    return a->stuck_window != b->stuck_window ? "stuck_window" : NULL;
 }

@@ -31,6 +31,10 @@ lzs_status lzs_state_init(lzs_state *state, int32_t n_vocab, const lzs_params *p
         state->detector = lzs_detector_new(p);
         if (!state->detector) status = LZS_ENOMEM;
     }
+    if (status == LZS_OK && p->stuck_threshold) {
+        state->stuck = lzs_stuck_new(p);
+        if (!state->stuck) status = LZS_ENOMEM;
+    }
     if (status == LZS_OK && p->pick == LZS_PICK_LLAMA_DIST) {
         state->rng = malloc(sizeof *state->rng);
         if (!state->rng) return LZS_ENOMEM;
@@ -50,6 +54,7 @@ lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from) {
         return status;
     }
     if (to->detector) lzs_detector_copy(to->detector, from->detector);
+    if (to->stuck) lzs_stuck_copy(to->stuck, from->stuck);
     to->position = from->position;
     return LZS_OK;
 }
@@ -60,18 +65,21 @@ void lzs_state_free(lzs_state *state) {
     if (state->rng) lzs_llama_rng_free(state->rng);
     free(state->rng);
     free(state->detector);
+    free(state->stuck);
 }
 
 void lzs_state_reset(lzs_state *state) {
     lzs_history_clear(&state->history);
     lzs_masks_clear(&state->masks);
     if (state->detector) lzs_detector_clear(state->detector);
+    if (state->stuck) lzs_stuck_clear(state->stuck);
     state->position = 0;
 }
 
 size_t lzs_state_memory(const lzs_state *state) {
     size_t bytes = lzs_history_memory(&state->history) + lzs_masks_memory(&state->masks);
     if (state->detector) bytes += lzs_detector_memory(state->detector);
+    if (state->stuck) bytes += lzs_stuck_memory(state->stuck);
     if (state->rng) bytes += sizeof *state->rng + lzs_llama_rng_memory(state->rng);
     return bytes;
 }
@@ -93,10 +101,12 @@ lzs_status lzs_state_accept(lzs_state *state, int32_t token) {
     if (status != LZS_OK) return status;
     state->position++;
     if (state->detector) lzs_detector_accept(state->detector, accepted(state), state->position);
+    if (state->stuck) lzs_stuck_accept(state->stuck, accepted(state), state->position);
     return LZS_OK;
 }
 
 void lzs_state_rewind(lzs_state *state, size_t n) {
+    if (state->stuck && n) lzs_stuck_rewind(state->stuck, accepted(state), state->position - n); /* it reads them again */
     lzs_history_rewind(&state->history, n);
     state->position -= n;
     lzs_masks_rewind(&state->masks, state->position);

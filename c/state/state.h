@@ -6,11 +6,13 @@
 #include "history.h"
 #include "llama_rng.h"
 #include "loop.h"
+#include "stuck.h"
 
 typedef struct lzs_state {
     lzs_history history;
     lzs_masks masks;
     lzs_detector *detector; /* NULL when no loops are looked for */
+    lzs_stuck_detector *stuck; /* NULL unless texts that are stuck are looked for */
     lzs_llama_rng *rng;     /* NULL unless the pick is LZS_PICK_LLAMA_DIST */
     uint64_t position;      /* accepted tokens */
 } lzs_state;

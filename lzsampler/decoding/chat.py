@@ -9,6 +9,8 @@ from ..explanation import Explanation
 from ..llama.model import Model
 from ..params import Params
 from ..sampler import sequence_seed
+from ..util.parts import Part
+from ..util.rescue import LoopPolicy, LoopRule, OnLoop
 from .generate import Generation, generate
 
 
@@ -45,13 +47,18 @@ class Chat:
         n_predict: int = -1,
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
-        trim_loop: bool = False,
+        on_loop: OnLoop | None = None,
+        loop_rule: LoopRule | None = None,
+        max_rescues: int = 3,
+        loop_scope: Sequence[Part] | None = None,
+        penalty_scope: Sequence[Part] | None = None,
     ) -> None:
         if model.header.chat_template is None:
             raise LzsError(f"{model.path.name} has no chat template, so it cannot hold a conversation")
         self.model, self.params, self.system = model, params, system
         self.n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
-        self.stop, self.ignore_eos, self.trim_loop = tuple(stop), ignore_eos, trim_loop
+        self.stop, self.ignore_eos = tuple(stop), ignore_eos
+        self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
         self._messages: list[dict[str, str]] = []
         self._turns = 0
         self._turn: Turn | None = None
@@ -105,7 +112,11 @@ class Chat:
             n_predict=self.n_predict,
             stop=self.stop,
             ignore_eos=self.ignore_eos,
-            trim_loop=self.trim_loop,
+            on_loop=self.loops.on_loop,
+            loop_rule=self.loops.loop_rule,
+            max_rescues=self.loops.max_rescues,
+            loop_scope=self.loops.loop_scope,
+            penalty_scope=self.loops.penalty_scope,
             reuse_context=True,
             on_text=on_text,
             on_explanation=on_explanation,

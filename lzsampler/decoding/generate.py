@@ -14,8 +14,21 @@ from ..errors import ArgumentTypeError, LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.model import Model, Prompt, Stepper
 from ..params import Params
-from ..sampler import Loop, Sampler
-from ..util.reasoning import opened, split
+from ..sampler import Loop, Sampler, Stuck
+from ..util.parts import PARTS, Part, PartTracker
+from ..util.reasoning import closing, opened, split
+from ..util.rescue import (
+    DEFAULT_POLICY,
+    Action,
+    LoopPolicy,
+    LoopRule,
+    OnLoop,
+    Order,
+    Rescue,
+    kicked,
+    unpriced,
+    whole_character,
+)
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
@@ -42,9 +55,10 @@ class Generation:
     reasoning by `<think>` and `</think>` or by marks of its own. Reasoning is None where there is no such block or an
     empty one, and a block that was never closed reaches to the end of the text. ``tokens``: the ids, without the token
     that ends a text (EOG) and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``),
-    "repetition" (``loop``), "length" (``n_predict``), "context" (the context is full), or "interrupted" (Ctrl-C, or
-    ``on_text`` asked for it). ``loop``: the loop that ended the text, in tokens; with ``trim_loop`` only its first copy
-    is in ``tokens`` and ``text``.
+    "repetition" (``loop`` or ``stuck``), "length" (``n_predict``), "context" (the context is full), or "interrupted"
+    (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
+    ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
+    what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``.
 
     ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
     that were trained to chat often do that, so the caller may want to suggest the template.
@@ -60,11 +74,13 @@ class Generation:
     prompt_tokens: int
     timings: Timings
     template_unused: bool = False
+    stuck: Stuck | None = None
+    actions: tuple[Action, ...] = ()
 
     @property
     def completion_tokens(self) -> int:
-        """Number of new tokens: those of ``tokens`` and those that ``trim_loop`` cut off."""
-        return len(self.tokens) if self.loop is None else self.loop.end
+        """Number of new tokens: those of ``tokens`` and those that were cut."""
+        return len(self.tokens) + sum(len(action.cut) for action in self.actions)
 
     @property
     def tokens_per_second(self) -> float:
@@ -85,7 +101,11 @@ def generate(
     n_predict: int = -1,
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
-    trim_loop: bool = False,
+    on_loop: OnLoop | None = None,
+    loop_rule: LoopRule | None = None,
+    max_rescues: int = 3,
+    loop_scope: Sequence[Part] | None = None,
+    penalty_scope: Sequence[Part] | None = None,
     reuse_context: bool = False,
     on_text: Callable[[str], object] | None = None,
     on_explanation: Callable[[Explanation], object] | None = None,
@@ -93,22 +113,24 @@ def generate(
     """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
     ``prompt``: text; or messages ({"role", "content"} each), which the model's chat template makes a text of; or
-    tokens, int32[n], with everything that the model expects around them. ``n_predict``: the most new tokens; -1 goes on
-    until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's reverse prompts).
-    ``ignore_eos``: forbid the tokens by which the model would end the text. With ``params.repetition_detection`` the
-    text ends when it loops, and ``trim_loop`` cuts it after the first copy of the loop (after the character in which
-    that ends). ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the
-    tokens in the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused
-    tokens differently, so that a text may differ at a token that was almost a tie.
+    tokens, int32[n], with everything that the model expects around them. ``n_predict``: the most new tokens; -1
+    goes on until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's
+    reverse prompts). ``ignore_eos``: forbid the tokens by which the model would end the text. ``on_loop``: what to
+    do when the text loops, "off", "stop", "trim", "rewind", "close-think" or "kick"; None stops it if ``params``
+    have a detector. `LoopPolicy` describes this and ``loop_rule`` ("period", "stuck" or "both"), ``max_rescues``,
+    ``loop_scope`` and ``penalty_scope`` ("thinking", "answer", "tool"). A text is cut after a whole character.
+    ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the tokens in
+    the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused tokens
+    differently, so that a text may differ at a token that was almost a tie.
 
-    ``on_text`` is called with each piece of text as it comes, which never ends inside a character. The pieces add up to
-    ``text``, or to the text before the cut when a loop is trimmed: what was handed out is not taken back. If it returns
-    True the text ends there. A KeyboardInterrupt ends it too, and what was written is returned. ``on_explanation`` is
-    called before each token, that which ends the text included, with what the sampler does (`Sampler.explain`) and the
-    texts of the tokens; it makes a token take several times as long.
+    ``on_text`` is called with each piece of text as it comes, which never ends inside a character. The pieces add
+    up to ``text``; where a loop is cut they add up to everything that was written, since what was handed out is not
+    taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
+    returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
+    sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
 
-    Raises ValueError for an empty prompt, one that does not fit in the context, ``trim_loop`` without detection, and
-    arguments out of range; TypeError for a model that is not a `Model`; LzsError when the model or its template fails.
+    Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
+    TypeError for a model that is not a `Model`; LzsError when the model or its template fails.
     """
     if not isinstance(model, Model):
         raise ArgumentTypeError(f"generate takes a Model, got {model!r:.100}: with Model(path) as model: ...")
@@ -119,7 +141,7 @@ def generate(
         n_predict=n_predict,
         stop=stop,
         ignore_eos=ignore_eos,
-        trim_loop=trim_loop,
+        loops=LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope),
         on_text=on_text,
         on_explanation=on_explanation,
     )
@@ -160,10 +182,6 @@ def common_length(a: Sequence[int], b: Sequence[int]) -> int:
 class TextSampler(Protocol):
     """What a text needs of a sampler other than `Sampler`."""
 
-    @property
-    def loop(self) -> Loop | None:
-        """The loop that the accepted tokens end in."""
-
     def prime(self, tokens: Tokens) -> None:
         """Take the prompt."""
 
@@ -179,7 +197,10 @@ class Text:
 
     Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
     arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
-    of that of ``params``.
+    of that of ``params``; nothing is done about its loops.
+
+    When a text was cut, ``behind`` says how many tokens of prompt and text the model has to go back to, and ``ahead``
+    which tokens it then has to decode before the one that `take` returned; else ``behind`` is None.
     """
 
     def __init__(
@@ -191,7 +212,7 @@ class Text:
         n_predict: int = -1,
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
-        trim_loop: bool = False,
+        loops: LoopPolicy = DEFAULT_POLICY,
         on_text: Callable[[str], object] | None = None,
         on_explanation: Callable[[Explanation], object] | None = None,
         sampler: TextSampler | None = None,
@@ -199,10 +220,7 @@ class Text:
         n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
             raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
-        boolean("trim_loop", trim_loop)
         boolean("ignore_eos", ignore_eos)
-        if trim_loop and params.repetition_detection is None:
-            raise ValueError("trim_loop needs repetition_detection in Params, which finds the loop")
         text = ""
         if isinstance(prompt, np.ndarray):
             self.prompt = token_array("prompt", prompt, model.n_vocab).tolist()
@@ -218,12 +236,15 @@ class Text:
                 f"the prompt has {len(self.prompt)} tokens, but the context holds {model.n_ctx}: "
                 "shorten the prompt or enlarge the context"
             )
-        self.model, self.on_text, self.on_explanation, self.trim_loop = model, on_text, on_explanation, trim_loop
+        self.model, self.on_text, self.on_explanation = model, on_text, on_explanation
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
+        loops, params = loops.settled(params)
         self.sampler: Sampler | TextSampler
+        self._own: Sampler | None = None  # which can be taken back and set anew
         if sampler is None:
-            self.sampler = Sampler(model.n_vocab, without_end(model, params) if ignore_eos else params)
-            self._step_at: Callable[[Any], tuple[int, bool]] = self.sampler.step_at
+            self._params = without_end(model, params) if ignore_eos else params
+            self.sampler = self._own = Sampler(model.n_vocab, self._params)
+            self._step_at: Callable[[Any], tuple[int, bool]] = self._own.step_at
         else:
             self.sampler = sampler
             self._step_at = _step_of(sampler, model.n_vocab)
@@ -231,11 +252,34 @@ class Text:
         self.tokens: list[int] = []
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
-        self.loop: Loop | None = None
+        self.found: Loop | Stuck | None = None
+        self.behind: int | None = None
+        self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
         self._plain = isinstance(prompt, str)
         self._opened = opened(text)
         self._stream = _TextStream(stop)
+        self._wants_end = False
+        self._handed = 0  # characters of the text to come that were handed out before a cut
+        self._masked = False
+        self._rescue: Rescue | None = None
+        if sampler is None and loops.on_loop != "off":
+            self._rescue = Rescue(
+                loops,
+                params,
+                model.n_vocab,
+                limit=min(self.n_predict, model.n_ctx - len(self.prompt)),
+                whole=self._whole,
+                closing=self._closing,
+            )
+        # Only where it is asked which part of the text it is.
+        self._parts: PartTracker | None = None
+        everywhere = loops.loop_scope == loops.penalty_scope == PARTS
+        if sampler is None and (loops.on_loop == "close-think" or not everywhere):
+            self._parts = PartTracker(self._opened)
+        self._priced = frozenset(loops.penalty_scope or PARTS)
+        self._in_force: tuple[float | None, bool] = None, True
+        self._steer()
         self._fragments = model.fragments
         self._stepper: Stepper | None = None
 
@@ -248,28 +292,38 @@ class Text:
         if self.n_predict == 0:
             self._finish("length")
             return None
-        if self.on_explanation is not None and isinstance(self.sampler, Sampler):
-            self.on_explanation(self._named(self.sampler.explain(row_of(logits, self.model.n_vocab))))
         before = perf_counter()
         try:
+            if self.on_explanation is not None and self._own is not None:
+                self.on_explanation(self._named(self._own.explain(row_of(logits, self.model.n_vocab))))
+                before = perf_counter()
             token, looping = self._step_at(logits)
         except ValueError as error:
             raise self._failure(error) from error
+        except LzsError:
+            if self._rescue is None or not self._rescue.forbidden:
+                raise
+            self._rescue.give_up(self.tokens)  # all other tokens are impossible
+            self._end_in_loop()
+            return None
         self.sampling_s += perf_counter() - before
         return self._taken(token, looping, room)
 
     def follow(self, token: int) -> int | None:
         """Decode a token that was taken by the model itself, and take the one after it, as `take` does."""
         model = self.model
-        if self.on_explanation is not None:  # which comes between the decode and the pick
+        if self.behind is not None:
+            self._go_back(self.behind)
+        # An explanation comes between the decode and the pick; so does the question what is wrong when a pick fails.
+        if self.on_explanation is not None or (self._rescue is not None and self._rescue.forbidden):
             before = perf_counter()
             model.decode((token,))
             logits = model.logits_pointer()
             self.decode_s += perf_counter() - before
             return self.take(logits, model.n_past < model.n_ctx)
         if self._stepper is None:
-            assert isinstance(self.sampler, Sampler)
-            self._stepper = Stepper(model, self.sampler)
+            assert self._own is not None
+            self._stepper = model.stepper(self._own)
         try:
             token, looping = self._stepper.step(token)
         except ValueError as error:
@@ -285,20 +339,15 @@ class Text:
         if fragment is None:
             self._finish("stop")
             return None
-        self.tokens.append(token)
-        stream = self._stream
-        text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
-        wants_end = False
-        if text:
-            self.written.append(text)
-            wants_end = self.on_text is not None and self.on_text(text) is True
+        self._add(token, fragment)
+        rescue = self._rescue
         reason: FinishReason
-        if stream.found is not None:
+        if self._stream.found is not None:
             reason = "stop"
-        elif wants_end:
+        elif self._wants_end:
             reason = "interrupted"
-        elif looping:
-            reason, self.loop = "repetition", self.sampler.loop
+        elif rescue is not None and (looping or rescue.watching) and (order := self._ordered(rescue)) is not None:
+            return self._obey(order)
         elif len(self.tokens) >= self.n_predict:
             reason = "length"
         elif room:
@@ -308,15 +357,117 @@ class Text:
         self._finish(reason)
         return None
 
+    def _add(self, token: int, fragment: str | bytes) -> None:
+        self.tokens.append(token)
+        stream = self._stream
+        text = fragment if stream.passes and type(fragment) is str else stream.feed(fragment)
+        if text:
+            self._hand_out(text)
+        if self._parts is not None:
+            self._parts.add(fragment)
+            if (self._parts.part in self._priced) != self._in_force[1]:
+                self._steer()
+
+    def _hand_out(self, text: str) -> None:
+        self.written.append(text)
+        if self.on_text is not None:
+            new = text[self._handed :]
+            self._handed -= len(text) - len(new)
+            self._wants_end = bool(new) and self.on_text(new) is True
+
+    # -- what is done about a loop --
+
+    def _ordered(self, rescue: Rescue) -> Order | None:
+        assert self._own is not None
+        part = "answer" if self._parts is None else self._parts.part
+        order = rescue.step(self.tokens, self._own.loop or self._own.stuck, part)
+        self._steer()
+        return order
+
+    def _obey(self, order: Order) -> int | None:
+        if order.keep < len(self.tokens):
+            self._cut(order.keep)
+        if order.end:
+            self._end_in_loop()
+            return None
+        # The last token that stays is decoded again: its logits are needed, or it was never decoded.
+        self.behind = len(self.prompt) + order.keep - 1
+        self.ahead = (self.tokens[-1], *order.write)[:-1]
+        for token in order.write:
+            self.sampler.accept(token)
+            self._add(token, self._fragments[token] or "")
+        self._steer()
+        if self._stream.found is None and not self._wants_end:
+            return self.tokens[-1]
+        self._finish("interrupted" if self._stream.found is None else "stop")
+        return None
+
+    def _cut(self, keep: int) -> None:
+        """Take back all but the first tokens. What was held back of the text is handed out, as the rest was."""
+        held = self._stream.end()
+        if held:
+            self._hand_out(held)
+        assert self._own is not None
+        self._own.rewind(len(self.tokens) - keep)
+        del self.tokens[keep:]
+        if self._parts is not None:
+            self._parts.cut(keep)
+        self._stream = _TextStream(self._stream.stop)
+        fragments = (self._fragments[token] or "" for token in self.tokens)
+        self.written = [text for fragment in fragments if (text := self._stream.feed(fragment))]
+        self._handed = self._stream.held
+        self._masked = True  # a rewind brings back old masks
+
+    def _steer(self) -> None:
+        """Have the sampler draw the next token as its part of the text and the state of the rescue want it."""
+        if self._own is None:
+            return
+        forbidden = () if self._rescue is None else self._rescue.forbidden
+        if forbidden or self._masked:
+            self._own.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
+            self._masked = bool(forbidden)
+        wanted = (
+            None if self._rescue is None else self._rescue.temperature,
+            self._parts is None or self._parts.part in self._priced,
+        )
+        if wanted != self._in_force:
+            params = self._params if wanted[0] is None else kicked(self._params, wanted[0])
+            self._own.set_params(params if wanted[1] else unpriced(params))
+            self._in_force = wanted
+
+    def _end_in_loop(self) -> None:
+        assert self._rescue is not None
+        self.found = self._rescue.actions[-1].found
+        self._finish("repetition")
+
+    def _whole(self, n: int) -> int:
+        return whole_character(self.tokens, n, self.model.piece)
+
+    def _closing(self) -> list[int]:
+        mark = None if self._parts is None else self._parts.closing
+        if mark is None:
+            return []
+        text = closing(mark, self.model.header.chat_template)
+        tokens: list[int] = self.model.llm.tokenize(text.encode("utf-8"), add_bos=False, special=True)
+        return tokens
+
+    def _go_back(self, n_past: int) -> None:
+        """Take the model's context back to where the text was cut, and decode what was written there."""
+        self.behind = None
+        before = perf_counter()
+        if _keep(self.model, n_past) < n_past:
+            self.model.decode([*self.prompt, *self.tokens][:n_past])
+        for token in self.ahead:
+            self.model.decode((token,))
+        self.decode_s += perf_counter() - before
+
     def interrupt(self) -> None:
         """End the text where it is."""
         self._finish("interrupted")
 
     def generation(self) -> Generation:
         """Return what was written."""
-        tokens, text = tuple(self.tokens), "".join(self.written)
-        if self.trim_loop and self.loop is not None:
-            tokens, text = _first_copy(tokens, self.loop, self.model)
+        text = "".join(self.written)
         reasoning, content = split_reasoning(text, self._opened)
         decode_s, sampling_s = self.decode_s, self.sampling_s
         if self._stepper is not None:
@@ -327,28 +478,36 @@ class Text:
             text=text,
             reasoning=reasoning,
             content=content,
-            tokens=tokens,
+            tokens=tuple(self.tokens),
             finish_reason=self.finish_reason,
             stop_string=self._stream.found,
-            loop=self.loop,
+            loop=self.found if isinstance(self.found, Loop) else None,
             prompt_tokens=len(self.prompt),
             timings=Timings(self.prompt_s, decode_s, sampling_s, self.total_s),
             template_unused=silent and self._plain and self.model.header.chat_template is not None,
+            stuck=self.found if isinstance(self.found, Stuck) else None,
+            actions=() if self._rescue is None else tuple(self._rescue.actions),
         )
 
     def _finish(self, reason: FinishReason) -> None:
         self.finish_reason = reason
         text = self._stream.end()
         if text:
-            self.written.append(text)
-            if self.on_text is not None:
-                self.on_text(text)
+            self._hand_out(text)
 
     def _named(self, explanation: Explanation) -> Explanation:
         def named(one: TokenExplanation) -> TokenExplanation:
             return replace(one, text=self.model.piece(one.token).decode("utf-8", "replace"))
 
         return replace(explanation, token=named(explanation.token), others=tuple(map(named, explanation.others)))
+
+
+def _without(tokens: Sequence[int], n_vocab: int) -> npt.NDArray[np.uint32]:
+    """Return the mask that allows all tokens but these."""
+    words = np.full((n_vocab + 31) // 32, 0xFFFFFFFF, np.uint32)
+    for token in tokens:
+        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
+    return words
 
 
 def without_end(model: Model, params: Params) -> Params:
@@ -363,7 +522,7 @@ def _step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, b
     def step_at(logits: Any) -> tuple[int, bool]:
         token = sampler.sample(row_of(logits, n_vocab))
         sampler.accept(token)
-        return token, sampler.loop is not None
+        return token, False
 
     return step_at
 
@@ -392,6 +551,11 @@ class _TextStream:
         self._held += fragment
         return self._release(final=False)
 
+    @property
+    def held(self) -> int:
+        """Number of characters that were held back."""
+        return len(self._held)
+
     def _decode(self, data: bytes, *, final: bool = False) -> str:
         text = self._decoder.decode(data, final)
         self._inside = bool(self._decoder.getstate()[0])
@@ -413,20 +577,6 @@ class _TextStream:
         held = 0 if final else max((_overlap(self._held, string) for string in self.stop), default=0)
         out, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
         return out
-
-
-def _first_copy(tokens: tuple[int, ...], loop: Loop, model: Model) -> tuple[tuple[int, ...], str]:
-    """Return tokens and text up to the end of a loop's first copy, or of the character in which that ends.
-
-    Where tokens are bytes a copy may end inside a character, which the beginning of the next one completes.
-    """
-    end, text = loop.start + loop.period, ""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    for n, token in enumerate(tokens, 1):
-        text += decoder.decode(model.piece(token))
-        if n >= end and (not decoder.getstate()[0] or n == end + 3):  # a character has 4 bytes at most
-            break
-    return tokens[:n], text + decoder.decode(b"", True)
 
 
 def _overlap(text: str, string: str) -> int:

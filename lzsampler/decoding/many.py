@@ -31,6 +31,7 @@ from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt
 from ..params import Params
 from ..util.cores import physical_cores
+from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation, Text, TextSampler, common_length
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
@@ -45,6 +46,7 @@ class Request:
 
     Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts with the same
     seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number of its prompt.
+    ``loops``: the arguments of `generate` about loops and parts of a text.
     ``on_text`` may be called from another thread. ``sampler``: called when the text begins, to make a sampler that
     takes the place of the one of ``params``.
     """
@@ -55,7 +57,7 @@ class Request:
     n_predict: int = -1
     stop: Sequence[str] = ()
     ignore_eos: bool = False
-    trim_loop: bool = False
+    loops: LoopPolicy = DEFAULT_POLICY
     on_text: Callable[[str], object] | None = None
     sampler: Callable[[], TextSampler] | None = None
 
@@ -136,7 +138,7 @@ def _text(model: Model, request: Request) -> Text:
         n_predict=request.n_predict,
         stop=request.stop,
         ignore_eos=request.ignore_eos,
-        trim_loop=request.trim_loop,
+        loops=request.loops,
         on_text=request.on_text,
         sampler=None if request.sampler is None else request.sampler(),
     )
@@ -147,18 +149,22 @@ _Writing = tuple[Request, Text]
 
 @dataclass
 class _Branch:
-    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded next."""
+    """Texts that are the same so far: ``n_past`` tokens, and ``token``, which is to be decoded next.
+
+    ``ahead``: tokens that come before that one and were not picked but written in the place of what was cut.
+    """
 
     texts: list[_Writing]
     token: int
     n_past: int
+    ahead: tuple[int, ...] = ()
 
 
 class _Cache:
     """The ``n_past`` tokens of one sequence in llama.cpp: a prompt, after which ``row`` are the logits, and a text.
 
     ``branch``: the texts that are being written there. ``waiting``: branches of the same prompt that wait; the cache
-    holds their tokens too, each having those of the one before and more. They go on from the last to the first.
+    holds their tokens too, each having those of the one before and maybe more. They go on from the last to the first.
     """
 
     def __init__(self, number: int) -> None:
@@ -258,15 +264,20 @@ class _Context:
 
     def _pick(self, cache: _Cache, texts: list[_Writing], row: Any) -> list[_Writing]:
         """Have texts that are the same so far take their next tokens, and return those that end."""
-        ended, branches = [], dict[int, _Branch]()
+        ended, branches, cut = [], dict[int, _Branch](), list[_Branch]()
         for request, text in texts:
             token = text.take(row, cache.n_past < self._model.n_ctx)
             if token is None:
                 ended.append((request, text))
+            elif text.behind is not None:
+                cut.append(_Branch([(request, text)], token, text.behind, text.ahead))
+                text.behind = None
             else:
                 branches.setdefault(token, _Branch([], token, cache.n_past)).texts.append((request, text))
         cache.branch = None
         cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
+        if cut:  # a text that was cut has fewer tokens than others that wait
+            cache.waiting = sorted([*cut, *cache.waiting], key=lambda branch: branch.n_past)
         return ended
 
     def _go_on(self, caches: Iterable[_Cache]) -> None:
@@ -281,13 +292,15 @@ class _Context:
         """Go on with a branch in a cache that holds its tokens, and perhaps others after them."""
         cache.branch = branch
         if branch.n_past == cache.n_past:
-            return
-        if llama_cpp.llama_memory_seq_rm(self._memory, cache.number, branch.n_past, -1):
+            more: Sequence[int] = branch.ahead
+        elif llama_cpp.llama_memory_seq_rm(self._memory, cache.number, branch.n_past, -1):
             cache.n_past = branch.n_past
-            return
-        text = branch.texts[0][1]  # a recurrent model cannot go back part of the way
-        self._prompt(cache, text.prompt)
-        for token in text.tokens[:-1]:
+            more = branch.ahead
+        else:
+            text = branch.texts[0][1]  # a recurrent model cannot go back part of the way
+            self._prompt(cache, text.prompt)
+            more = text.tokens[:-1]
+        for token in more:
             self._decode([(token, cache.n_past, cache.number)], wanted=1)
             cache.n_past += 1
 

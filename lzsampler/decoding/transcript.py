@@ -16,6 +16,7 @@ from .. import __version__
 from ..errors import LzsError
 from ..llama.model import Messages, Model
 from ..params import Params, to_json
+from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation
 
 VERSION = 1
@@ -33,7 +34,7 @@ def record(
     n_predict: int = -1,
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
-    trim_loop: bool = False,
+    loops: LoopPolicy = DEFAULT_POLICY,
     dry_breakers: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
@@ -47,6 +48,7 @@ def record(
         answer["reasoning_content"] = generation.reasoning
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
     header, timings = model.header, generation.timings
+    loops, params = loops.settled(params)
     return {
         "version": VERSION,
         "id": "lzs-" + secrets.token_hex(12),
@@ -65,7 +67,7 @@ def record(
             "n_predict": n_predict,
             "stop": list(stop),
             "ignore_eos": ignore_eos,
-            "trim_loop": trim_loop,
+            **loops.to_json(),
             "chat": not isinstance(prompt, str),
             "n_ctx": model.n_ctx,
             "n_batch": model.n_batch,
@@ -78,6 +80,8 @@ def record(
         "finish_reason": generation.finish_reason,
         "stop_string": generation.stop_string,
         "loop": None if generation.loop is None else asdict(generation.loop),
+        "stuck": None if generation.stuck is None else asdict(generation.stuck),
+        "actions": [action.to_json() for action in generation.actions],
         "tokens": list(generation.tokens),
         "usage": {
             "prompt_tokens": generation.prompt_tokens,

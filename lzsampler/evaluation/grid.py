@@ -10,6 +10,7 @@ from typing import Any
 from .._check import INT32_MAX, boolean, integer
 from ..errors import LzsError
 from ..params import LZ_PENALTY, PENALTIES, Params, from_json, to_json
+from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,7 +28,9 @@ PAPER_PENALTY: Mapping[str, Any] = {
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
-_LISTS = ("exempt", "logit_bias")  # fields that are lists themselves, so that a list does not mean several settings
+_LOOPS = tuple(f.name for f in fields(LoopPolicy))
+# Keys that are lists themselves, so that a list does not mean several settings.
+_LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Setting:
     whose tokens break DRY's repetitions if ``params`` have DRY, since a grid does not know token ids; None stands for
     those of llama.cpp. ``placebo``: the penalties of ``params`` are computed and then given to other tokens
     (`lzsampler.evaluation.placebo`), so that what they change cannot be because they hit repetitions.
+    ``loops``: what is done about loops, and where penalties apply.
     """
 
     name: str
@@ -46,6 +50,12 @@ class Setting:
     strength: float = 0.0
     dry_breakers: tuple[str, ...] | None = None
     placebo: bool = False
+    loops: LoopPolicy = DEFAULT_POLICY
+
+    @property
+    def draws(self) -> bool:
+        """Whether its texts depend on the seed: a kick draws, whatever the temperature is."""
+        return self.params.temperature > 0 or self.loops.on_loop == "kick"
 
 
 @dataclass(frozen=True)
@@ -93,9 +103,9 @@ class Grid:
                 "params": to_json(setting.params),
                 "strength": setting.strength,
                 "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
-                **(
-                    {"placebo": True} if setting.placebo else {}
-                ),  # not there otherwise, as in folders of older versions
+                # What is not used is not there, as in folders of older versions.
+                **({"placebo": True} if setting.placebo else {}),
+                **({} if setting.loops == DEFAULT_POLICY else {"loops": setting.loops.to_json()}),
             }
             for setting in self.settings
         ]
@@ -113,7 +123,8 @@ class Grid:
         settings = []
         for row in data["settings"]:
             breakers = None if row["dry_breakers"] is None else tuple(row["dry_breakers"])
-            about = row["strength"], breakers, row.get("placebo", False)
+            loops = LoopPolicy(**row.get("loops", {}))
+            about = row["strength"], breakers, row.get("placebo", False), loops
             settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), *about))
         ignore_eos = data.get("ignore_eos", False)
         return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"], ignore_eos)
@@ -197,9 +208,10 @@ def read_grid(source: str | Path) -> Grid:
     """Return a built-in grid by its name, or that of a TOML file.
 
     A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
-    ``placebo`` and fields of `Params`. A list stands for each of its values, and several lists for all combinations;
-    ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number) and ``dry_breakers`` (strings) are lists
-    themselves. LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
+    ``placebo`` and fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
+    and several lists for all combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number),
+    ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves. LzsError if the file
+    cannot be read; ValueError, with the place, for values that are not valid.
     """
     if str(source) in BUILT_IN:
         return BUILT_IN[str(source)]()
@@ -242,7 +254,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings that a table stands for."""
     if not isinstance(row, dict):
         raise ValueError(f"{place} must be a table of names and values, got {row!r}")
-    unknown = set(row) - {*_PARAMS, "kind", "dry_breakers", "placebo"}
+    unknown = set(row) - {*_PARAMS, *_LOOPS, "kind", "dry_breakers", "placebo"}
     if unknown:
         raise ValueError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
@@ -289,16 +301,24 @@ def _setting(
     placebo: bool = False,
 ) -> Setting:
     """Return a setting whose name has everything that it sets, so that settings with one name are the same."""
-    params = Params(**{"temperature": 0.0, **chosen})
+    params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
+    loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     default = Params(temperature=params.temperature)
     parts = [f"{n}={getattr(params, n)}" for n in _PARAMS if getattr(params, n) != getattr(default, n)]
     if not kind:
-        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else "none"
+        kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.on_loop or "none"
     if dry_breakers is not None:
         parts.append(f"dry_breakers={list(dry_breakers)}")
+    for name in _LOOPS:
+        value = getattr(loops, name)
+        if value != getattr(DEFAULT_POLICY, name):
+            parts.append(f"{name}={','.join(value) if isinstance(value, tuple) else value}")
     if placebo:
         if not any(penalty.is_on(params) for penalty in PENALTIES):
             raise ValueError("placebo needs a penalty whose place it takes")
+        if loops != DEFAULT_POLICY:
+            raise ValueError("placebo and what is done about loops cannot be combined: make two settings of them")
         kind = f"placebo-{kind}"
         parts.append("placebo")
-    return Setting(" ".join([f"T={params.temperature:g}", *parts]), kind, params, strength, dry_breakers, placebo)
+    name = " ".join([f"T={params.temperature:g}", *parts])
+    return Setting(name, kind, params, strength, dry_breakers, placebo, loops)

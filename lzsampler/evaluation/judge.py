@@ -156,8 +156,6 @@ class Judge:
 class _Answer:
     """Takes the place of a sampler, and reads the verdict from the logits after the question."""
 
-    loop = None
-
     def __init__(self, yes: npt.NDArray[np.intp], no: npt.NDArray[np.intp]) -> None:
         self._yes, self._no = yes, no
         self.verdict = Verdict(0.0, 0.0)

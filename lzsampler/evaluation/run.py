@@ -144,7 +144,7 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
     """By prompt first, so that settings share its cache."""
     for row in rows:
         for setting in grid.settings:
-            for seed in grid.seeds[:1] if setting.params.temperature == 0 else grid.seeds:
+            for seed in grid.seeds if setting.draws else grid.seeds[:1]:
                 yield setting.name, row, seed
 
 
@@ -163,7 +163,15 @@ def _request(
     if setting.placebo:
         drawn = without_end(model, params) if grid.ignore_eos else params
         sampler = partial(Placebo, model.n_vocab, drawn)
-    return Request(key, prompt, params, n_predict=grid.n_predict, ignore_eos=grid.ignore_eos, sampler=sampler)
+    return Request(
+        key,
+        prompt,
+        params,
+        n_predict=grid.n_predict,
+        ignore_eos=grid.ignore_eos,
+        loops=setting.loops,
+        sampler=sampler,
+    )
 
 
 def _params(model: Model, setting: Setting) -> Params:
@@ -188,6 +196,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         repetition(generation.text).to_json(),
         n_predict=request.n_predict,
         ignore_eos=request.ignore_eos,
+        loops=request.loops,
         dry_breakers=breakers if request.params.dry_multiplier else (),
     )
     right = None if task.answer is None else task.right(generation.content)

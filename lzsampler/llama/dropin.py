@@ -21,15 +21,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from .._check import unknown_keyword
-from .._ffi import lib
+from .._check import boolean, unknown_keyword
 from .._signature import keyword, settings, with_keywords
 from ..errors import ArgumentTypeError
-from ..params import PENALTIES, PENALTY_FIELDS, Params, PenaltySettings, changed, penalties_from, sampling_fields
-from ..sampler import Loop, Sampler, loop_found, refuse_tokens_outside
+from ..params import PENALTY_FIELDS, Params, PenaltySettings, changed, penalties_from, sampling_fields
+from ..sampler import Loop, refuse_tokens_outside, sequence_seed
+from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
 from .binding import llama_cpp
-from .chain import address, check_chain_sampler, penalties_sampler
-from .grammar import PickFirst
+from .sampled import LoopEnd, SampledText, TextCut
 from .vocabulary import dry_breaker_ids, exempt_ids
 
 if TYPE_CHECKING:
@@ -38,13 +37,18 @@ if TYPE_CHECKING:
 LoopFinishReason = Literal["stop", "length", "repetition"]
 
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
-FLAGS = {"fast_grammar": bool, "trim": bool, "loop_finish_reason": LoopFinishReason}
+FLAGS = {
+    "fast_grammar": bool,
+    "on_loop": OnLoop | None,
+    "loop_rule": LoopRule | None,
+    "max_rescues": int,
+    "loop_finish_reason": LoopFinishReason,
+}
 OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
     "dry_breakers": dry_breaker_ids,
 }
-_PENALTIES_OFF = dict(penalty.llama_cpp for penalty in PENALTIES if penalty.llama_cpp)
 
 
 class AttachSettings(PenaltySettings, total=False):
@@ -58,14 +62,17 @@ class AttachSettings(PenaltySettings, total=False):
 class Stats:
     """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
 
-    ``last_loop``: the last of these loops, in positions of its text's tokens. ``refused``: picks that the grammar
-    refused, with ``fast_grammar``. ``seed``: that of the last text.
+    ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without one.
+    ``rescues``: how often rewind, close-think or kick acted; ``actions``: the records of what was done in the last text
+    that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
     """
 
     calls: int = 0
     tokens: int = 0
     loops: int = 0
     last_loop: Loop | None = None
+    rescues: int = 0
+    actions: tuple[Action, ...] = ()
     refused: int = 0
     seed: int | None = None
 
@@ -76,7 +83,9 @@ class Settings:
 
     params: Params
     fast_grammar: bool = False
-    trim: bool = False
+    on_loop: OnLoop | None = None
+    loop_rule: LoopRule | None = None
+    max_rescues: int = 3
     loop_finish_reason: LoopFinishReason = "stop"
 
     def __post_init__(self) -> None:
@@ -86,12 +95,15 @@ class Settings:
             value = getattr(self.params, field)
             how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
             raise ValueError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
-        for name in ("fast_grammar", "trim"):
-            if not isinstance(getattr(self, name), bool):
-                raise ArgumentTypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        boolean("fast_grammar", self.fast_grammar)
+        LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues)  # which checks them
         if self.loop_finish_reason not in get_args(LoopFinishReason):
             names = ", ".join(get_args(LoopFinishReason))
             raise ValueError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
+
+    def settled(self) -> tuple[LoopPolicy, Params]:
+        """Return what is done about loops, and the params with the detectors that it needs."""
+        return LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues).settled(self.params)
 
 
 _THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
@@ -109,7 +121,7 @@ class Attachment:
         self._settings = settings
         self._restore = restore
         self._call: Settings | None = None  # of the call that is going on, where it has arguments of its own
-        self.text: _Text | None = None  # the one whose chain is being built
+        self.text: SampledText | None = None  # the one whose chain is being built
         self._unseeded = llm._seed == UNSEEDED
         self.stats = Stats()
 
@@ -134,13 +146,31 @@ class Attachment:
         self._settings = dataclasses.replace(self._settings, fast_grammar=fast_grammar)
 
     @property
-    def trim(self) -> bool:
-        """Whether a text that ends in a loop is cut back to the loop's first copy."""
-        return self._settings.trim
+    def on_loop(self) -> OnLoop | None:
+        """What is done about a loop; see `attach`."""
+        return self._settings.on_loop
 
-    @trim.setter
-    def trim(self, trim: bool) -> None:
-        self._settings = dataclasses.replace(self._settings, trim=trim)
+    @on_loop.setter
+    def on_loop(self, on_loop: OnLoop | None) -> None:
+        self._settings = dataclasses.replace(self._settings, on_loop=on_loop)
+
+    @property
+    def loop_rule(self) -> LoopRule | None:
+        """What counts as a loop; see `attach`."""
+        return self._settings.loop_rule
+
+    @loop_rule.setter
+    def loop_rule(self, loop_rule: LoopRule | None) -> None:
+        self._settings = dataclasses.replace(self._settings, loop_rule=loop_rule)
+
+    @property
+    def max_rescues(self) -> int:
+        """How often rewind or kick may act on one text."""
+        return self._settings.max_rescues
+
+    @max_rescues.setter
+    def max_rescues(self, max_rescues: int) -> None:
+        self._settings = dataclasses.replace(self._settings, max_rescues=max_rescues)
 
     @property
     def loop_finish_reason(self) -> LoopFinishReason:
@@ -217,7 +247,7 @@ class Attachment:
                 yield chunk
 
     @contextmanager
-    def building(self, text: "_Text") -> Iterator[None]:
+    def building(self, text: "SampledText") -> Iterator[None]:
         """Give the chains that are built within a ``with`` block to a text."""
         before, self.text = self.text, text
         try:
@@ -290,100 +320,6 @@ def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
     return dataclasses.replace(before, params=params, **flags)
 
 
-class _Text:
-    """One text: its prompt, its tokens and the chain that samples it."""
-
-    def __init__(self, settings: Settings, prompt: Sequence[int]) -> None:
-        self.settings = settings
-        self.prompt = prompt
-        self.tokens: list[int] = []
-        self.loop: Loop | None = None  # set when it ends the text
-        self._chain: Any = None  # LlamaSampler, or what stands for one
-        self._ours: Any = None
-        self._handle: Any = None
-
-    def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it."""
-        grammar = arguments.get("grammar")
-        fast = self.settings.fast_grammar and grammar is not None
-        chain = make(**{**arguments, "grammar": None} if fast else arguments)
-        source = Sampler(llm.n_vocab(), self.settings.params)
-        source.prime(self.prompt)
-        self._ours = penalties_sampler(source)
-        at = insert(chain, self._ours)
-        self._handle = lib.lzs_chain_sampler_inner(address(self._ours))
-        self._chain = chain
-        if fast:
-            alone = not chain.custom_samplers and all(arguments[name] == off for name, off in _PENALTIES_OFF.items())
-            self._chain = PickFirst(
-                llm, chain, grammar, self._ours if alone else None, n_head=at + 1, n_best=_kept(arguments)
-            )
-        return self._chain
-
-    def looped(self) -> bool:
-        """Return whether the tokens end in a loop that ends the text."""
-        if self.settings.params.repetition_detection is not None:
-            self.loop = loop_found(self._handle)
-        return self.loop is not None
-
-    def check(self) -> None:
-        """Raise what went wrong inside our sampler, if anything did."""
-        if self._ours is not None:
-            check_chain_sampler(self._ours)
-
-    def close(self, llm: Any, stats: Stats) -> None:
-        """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""
-        if self._chain is None:
-            return
-        if isinstance(self._chain, PickFirst):
-            stats.refused += self._chain.refused
-        if llm._sampler is self._chain:
-            llm._sampler = None
-        self._chain.close()
-        self._chain = self._ours = self._handle = None
-
-
-def insert(sampler: Any, ours: Any) -> int:
-    """Put a chain sampler into the chain of a `LlamaSampler`, before all but Python's samplers and `penalties`.
-
-    Returns its index. The chain is taken apart and built again; `custom_samplers` holds indices, which move.
-    """
-    chain = sampler.sampler
-    custom = {index for index, _ in sampler.custom_samplers}
-    n = llama_cpp.llama_sampler_chain_n(chain)
-    at = 0
-    while at < n and (at in custom or _name(chain, at) == b"penalties"):
-        at += 1
-    rest = [llama_cpp.llama_sampler_chain_remove(chain, at) for _ in range(n - at)]
-    for one in (ours, *rest):
-        llama_cpp.llama_sampler_chain_add(chain, one)
-    sampler.custom_samplers = [(index + (index >= at), custom) for index, custom in sampler.custom_samplers]
-    return at
-
-
-def _name(chain: Any, at: int) -> bytes:
-    """Return a sampler's name, unless it is Python's: those have none, and asking crashes. "?" marks a disabled one."""
-    name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
-    return name.lstrip(b"?")
-
-
-def _kept(arguments: Mapping[str, Any]) -> int:
-    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 if there is none."""
-    if arguments["temp"] == 0.0:
-        return 1
-    return max(arguments["top_k"], 0) if arguments["temp"] > 0.0 and arguments["mirostat_mode"] == 0 else 0
-
-
-class _LoopEnd:
-    """The stopping criterion that tells `_create_completion` that the text ended, in a loop."""
-
-    def __init__(self) -> None:
-        self.text: _Text | None = None
-
-    def __call__(self, *_: object) -> bool:
-        return self.text is not None
-
-
 def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
     """Give a hook the signature of the method of `Llama` behind it, with our keywords, and its docstring."""
     theirs = getattr(llama_cpp.Llama, method.__name__)
@@ -430,7 +366,7 @@ class Hooks:
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
         whole = dataclasses.replace(settings, params=dataclasses.replace(settings.params, history="all"))
-        text = _Text(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
+        text = SampledText(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
         try:
             with self.lz.building(text):
                 token = super().sample(*arguments, **keywords)  # type: ignore[misc]
@@ -445,14 +381,15 @@ class Hooks:
         make = super()._init_sampler  # type: ignore[misc]
         bound = inspect.signature(make).bind(*arguments, **keywords)
         bound.apply_defaults()
-        text = self.lz.text or _Text(self.lz.current(), ())  # not from `generate` or `sample`: the caller's own chain
+        text = self.lz.text or SampledText(self.lz.current(), ())  # or of the caller's own chain
         return text.build(self, make, bound.arguments)
 
     def _generate(self, *arguments: Any, **keywords: Any) -> Generator[int, Sequence[int] | None, None]:
         make = super().generate  # type: ignore[misc]
         bound = inspect.signature(make).bind(*arguments, **keywords)
+        bound.apply_defaults()
         criteria = bound.arguments.get("stopping_criteria") or ()
-        end = next((criterion for criterion in criteria if isinstance(criterion, _LoopEnd)), _LoopEnd())
+        end = next((criterion for criterion in criteria if isinstance(criterion, LoopEnd)), None)
         rest = [criterion for criterion in criteria if criterion is not end]
         if criteria:
             bound.arguments["stopping_criteria"] = llama_cpp.StoppingCriteriaList(rest) if rest else None
@@ -460,68 +397,121 @@ class Hooks:
         bound.arguments["tokens"] = prompt
         if not bound.arguments.get("reset", True):  # it goes on with what is in the context
             prompt = [*self._input_ids.tolist(), *prompt]  # type: ignore[attr-defined]
-        return self._tokens(make(*bound.args, **bound.kwargs), _Text(self.lz.current(), prompt), end)
+        settings = self.lz.current()
+        action = settings.settled()[0].on_loop
+        if end is None and action in ("rewind", "close-think"):
+            raise ValueError(
+                f"on_loop={action!r} cannot take back tokens that generate() has given: use create_completion, or kick"
+            )
+        if action == "close-think" and bound.arguments["grammar"] is not None:
+            raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
+
+        def begin(text: SampledText) -> Generator[int, Sequence[int] | None, None]:
+            """Let llama-cpp-python go on after the tokens that a text has."""
+            whole = {"tokens": [*prompt, *text.tokens], "reset": True} if text.tokens else {}
+            return make(**{**bound.arguments, **whole, **text.changes()})  # type: ignore[no-any-return]
+
+        text = SampledText(settings, prompt, temperature=max(bound.arguments["temp"], 0.0))
+        return self._tokens(begin, text, end or LoopEnd())
 
     def _tokens(
-        self, tokens: Generator[int, Sequence[int] | None, None], text: _Text, end: _LoopEnd
+        self,
+        begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]],
+        text: SampledText,
+        end: LoopEnd,
     ) -> Generator[int, Sequence[int] | None, None]:
         stats = self.lz.stats
-        stats.calls += 1
-        stats.seed = int(self._seed)  # type: ignore[attr-defined]
+        stats.calls += not end.script
+        stats.seed = int(self._seed)
+        text.resume(self, end)
+        tokens = None
         try:
-            with closing(tokens):
-                with self.lz.building(text):
-                    token = next(tokens, None)
-                while token is not None:
-                    text.tokens.append(token)
-                    stats.tokens += 1
-                    sent = yield token
-                    if sent and not self._logits_all:  # type: ignore[attr-defined]
-                        raise ValueError(  # llama.cpp would end the process
-                            "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"
-                        )
-                    if text.looped():
-                        stats.loops += 1
-                        stats.last_loop = text.loop
-                        end.text = text
-                        return
-                    try:
-                        token = tokens.send(sent)
-                    except StopIteration:
-                        break
-                text.check()
+            for kept in end.script:  # what stayed of a text that was cut, for a caller that begins anew
+                text.tokens.append(kept)
+                yield kept
+            tokens, token = self._begun(begin, text)
+            while token is not None:
+                text.tokens.append(token)
+                stats.tokens += 1
+                sent = yield token
+                if sent and not self._logits_all:  # type: ignore[attr-defined]
+                    raise ValueError(  # llama.cpp would end the process
+                        "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"
+                    )
+                ended, changed = text.step(self, stats)
+                if ended:
+                    end.text = text
+                    return
+                if changed:
+                    tokens.close()
+                    tokens, token = self._begun(begin, text)
+                    continue
+                try:
+                    token = tokens.send(sent)
+                except StopIteration:
+                    break
+            text.check()
         finally:
+            if tokens is not None:
+                tokens.close()
             text.close(self, stats)
+
+    def _begun(
+        self, begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]], text: SampledText
+    ) -> tuple[Generator[int, Sequence[int] | None, None], int | None]:
+        """Begin the tokens after those that a text has, with the seed of this place."""
+        text.check()
+        text.close(self, self.lz.stats)
+        before, tokens = self._seed, begin(text)  # type: ignore[has-type]
+        try:
+            if text.tokens:
+                self._seed = sequence_seed(before, len(text.tokens)) % 2**32
+            with self.lz.building(text):
+                return tokens, next(tokens, None)
+        finally:
+            self._seed = before
 
     def _create_completion(self, *arguments: Any, **keywords: Any) -> Any:
         settings = self.lz.current()
-        if settings.trim and keywords.get("stream"):
-            raise ValueError("trim=True cannot take back text that was streamed: use stream=False, or trim=False")
+        action = settings.settled()[0].on_loop
+        if action in ("trim", "rewind", "close-think") and keywords.get("stream"):
+            raise ValueError(f"on_loop={action!r} cannot take back text of a stream: use stream=False, stop or kick")
         if self.lz._unseeded and keywords.get("seed") is None:
             keywords["seed"] = random.SystemRandom().randrange(UNSEEDED)
         if keywords.get("logit_bias") is not None and keywords.get("logits_processor") is not None:
             bias = _bias(keywords.pop("logit_bias"))
             keywords["logits_processor"] = llama_cpp.LogitsProcessorList([*keywords["logits_processor"], bias])
-        end = _LoopEnd()
+        end = LoopEnd()
         keywords["stopping_criteria"] = llama_cpp.StoppingCriteriaList(
             [*(keywords.get("stopping_criteria") or ()), end]
         )
-        return self._chunks(super()._create_completion(*arguments, **keywords), settings, end)  # type: ignore[misc]
+        complete = super()._create_completion  # type: ignore[misc]
+        return self._chunks(lambda: complete(*arguments, **keywords), keywords, settings, end)
 
-    def _chunks(self, chunks: Generator[Any, Any, Any], settings: Settings, end: _LoopEnd) -> Iterator[Any]:
-        for chunk in self.lz.steps(chunks, settings):
-            choice = chunk["choices"][0]
-            if end.text is not None and choice["finish_reason"] is not None:
-                choice["finish_reason"] = settings.loop_finish_reason
-                if settings.trim:
-                    self._cut(choice, end.text)
-            yield chunk
+    def _chunks(
+        self,
+        complete: Callable[[], Generator[Any, Any, Any]],
+        keywords: dict[str, Any],
+        settings: Settings,
+        end: LoopEnd,
+    ) -> Iterator[Any]:
+        while True:
+            try:
+                for chunk in self.lz.steps(complete(), settings):
+                    choice = chunk["choices"][0]
+                    if end.text is not None and choice["finish_reason"] is not None:
+                        choice["finish_reason"] = settings.loop_finish_reason
+                        if end.text.keep < len(end.text.tokens):
+                            self._cut(choice, end.text)
+                    yield chunk
+                return
+            except TextCut as cut:  # the caller of generate() has to forget tokens: it begins anew with those that stay
+                end.script, end.rescue = cut.tokens, cut.rescue
+                keywords["seed"] = self._seed
 
-    def _cut(self, choice: dict[str, Any], text: _Text) -> None:
-        """Cut a finished choice back to the end of the loop's first copy."""
-        assert text.loop is not None
-        detokenize = self.detokenize  # type: ignore[attr-defined]
-        keep = text.loop.start + text.loop.period
+    def _cut(self, choice: dict[str, Any], text: SampledText) -> None:
+        """Cut a finished choice back to the tokens that stay."""
+        detokenize, keep = self.detokenize, text.keep  # type: ignore[attr-defined]
         written = detokenize(text.tokens, prev_tokens=text.prompt).decode("utf-8", "ignore")
         kept = detokenize(text.tokens[:keep], prev_tokens=text.prompt).decode("utf-8", "ignore")
         choice["text"] = choice["text"].removesuffix(written) + kept  # before it: the prompt, with echo=True
@@ -548,7 +538,9 @@ def attach(
     params: Params | None = None,
     *,
     fast_grammar: bool = False,
-    trim: bool = False,
+    on_loop: OnLoop | None = None,
+    loop_rule: LoopRule | None = None,
+    max_rescues: int = 3,
     loop_finish_reason: LoopFinishReason = "stop",
     **penalties: "Unpack[AttachSettings]",
 ) -> Attachment:
@@ -570,9 +562,12 @@ def attach(
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
     grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
 
-    With ``repetition_detection`` a text ends when it loops. Its ``finish_reason`` is ``loop_finish_reason``: "stop" or
-    "length", which strict clients of OpenAI's interface accept, or "repetition", which says what happened;
-    ``stats.last_loop`` does so in any case. ``trim`` cuts the text back to the first copy (ValueError for a stream).
+    ``on_loop``, ``loop_rule`` and ``max_rescues``: what to do about a loop, as `LoopPolicy` describes it; with
+    ``repetition_detection`` or ``stuck_detection``, and nothing else, a text ends when it loops. The ``finish_reason``
+    of a text that ends in a loop is ``loop_finish_reason``: "stop" or "length", which strict clients of OpenAI's
+    interface accept, or "repetition", which says what happened; ``stats.actions`` does so in any case. "trim", "rewind"
+    and "close-think" take text back: ValueError for a stream, and the last two for `generate` as well. "close-think"
+    cannot be used with a grammar.
 
     Raises TypeError for what is not a `Llama`, for an unknown keyword and for a value of the wrong type, ValueError for
     a model that is attached already and for `Params` that cannot be used here. Warns when ``params`` switch no penalty
@@ -585,7 +580,7 @@ def attach(
     fields = with_token_ids(llm, penalties, params.dry_breakers if isinstance(params, Params) else ())
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
-    return _attached(llm, Settings(made, fast_grammar, trim, loop_finish_reason))
+    return _attached(llm, Settings(made, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason))
 
 
 attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True))  # type: ignore[attr-defined]

@@ -22,7 +22,8 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
     (``lz_penalty`` is 0.15 unless given; ``exempt`` and ``dry_breakers`` may hold strings beside token ids) and
-    ``params``, ``fast_grammar``, ``trim`` and ``loop_finish_reason``. So do `__call__`, `create_completion`,
+    ``params``, ``fast_grammar``, ``on_loop``, ``loop_rule``, ``max_rescues``
+    and ``loop_finish_reason``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
     ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.

@@ -21,12 +21,15 @@ from llama_cpp.llama_types import (
 from typing_extensions import Unpack
 
 from ..params import CallSettings, Params
+from ..util.rescue import LoopRule, OnLoop
 from .dropin import Attachment, AttachSettings, LoopFinishReason
 
 class _LlamaSettings(AttachSettings, total=False):
     params: Params
     fast_grammar: bool
-    trim: bool
+    on_loop: OnLoop | None
+    loop_rule: LoopRule | None
+    max_rescues: int
     loop_finish_reason: LoopFinishReason
 
 class _CallSettings(CallSettings, total=False):
@@ -34,7 +37,9 @@ class _CallSettings(CallSettings, total=False):
     dry_breakers: Iterable[int | str]
     params: Params
     fast_grammar: bool
-    trim: bool
+    on_loop: OnLoop | None
+    loop_rule: LoopRule | None
+    max_rescues: int
     loop_finish_reason: LoopFinishReason
 
 class _GenerateSettings(_CallSettings, total=False):

@@ -13,6 +13,7 @@ from .._ffi import ffi, lib
 from ..errors import LzsError
 from ..sampler import Sampler
 from ..util.cores import physical_cores
+from ..util.parts import TOOL_MARKS
 from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .binding import llama_cpp
@@ -27,7 +28,7 @@ MAX_THREADS = 512  # GGML_MAX_N_THREADS
 _BYTES_A_THREAD = 32 << 20
 _PIECE_BYTES = 64  # longer than almost every piece; a longer one is asked for again
 # Names of control tokens that a reader wants to see; the text of any other control token is left out.
-_SHOWN = CONTROL_MARKS | {"<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "[TOOL_CALLS]"}
+_SHOWN = CONTROL_MARKS | {*TOOL_MARKS, *TOOL_MARKS.values(), "<tool_response>", "</tool_response>"}
 
 Messages = Sequence[Mapping[str, str]]
 Prompt = str | Messages | npt.NDArray[np.int32]
@@ -252,6 +253,10 @@ class Model:
         if not pointer:
             raise LzsError("llama.cpp gave no logits for the last token")
         return pointer
+
+    def stepper(self, sampler: Sampler) -> "Stepper":
+        """Return what decodes a token and picks the next one by ``sampler`` in one call."""
+        return Stepper(self, sampler)
 
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` goes on from there.

@@ -21,7 +21,7 @@ from .log import captured_log, reason
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
 # What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
-LZ_BREAKERS = tuple("\n:\"*|`#[]{}()<>=;/\\_@0123456789")
+LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
 
 
 class Vocabulary:

@@ -3,7 +3,7 @@
 import re
 
 # Opening mark: closing mark. A mark counts at the beginning of a text only, so that an answer may talk about it.
-_MARKS = {
+MARKS = {
     "<think>": "</think>",  # DeepSeek R1, Qwen3 and most others
     "<thinking>": "</thinking>",
     "<thought>": "</thought>",
@@ -14,10 +14,11 @@ _MARKS = {
     "<|begin_of_thought|>": "<|end_of_thought|>",
     "<|START_THINKING|>": "<|END_THINKING|>",
 }
-_OPENING = tuple(_MARKS)
+_OPENING = tuple(MARKS)
 # What `split` looks for. Some models have these as control tokens, whose text is left out of a text unless asked for.
-CONTROL_MARKS = frozenset({*_MARKS, *_MARKS.values(), "<|channel|>", "<|message|>", "<|start|>", "<|end|>"})
+CONTROL_MARKS = frozenset({*MARKS, *MARKS.values(), "<|channel|>", "<|message|>", "<|start|>", "<|end|>"})
 _END = "</think>"
+ANSWER_OF_CHANNELS = "<|end|><|start|>assistant<|channel|>final<|message|>"  # what gpt-oss writes after its analysis
 _ANALYSIS = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>analysis[^<]{0,80}<\|message\|>")
 _FINAL = re.compile(r"(?:<\|end\|>|<\|return\|>)?(?:<\|start\|>assistant)?<\|channel\|>final[^<]{0,80}<\|message\|>")
 _FINAL_END = re.compile(r"(?:<\|return\|>|<\|end\|>)\s*\Z")
@@ -29,6 +30,20 @@ def opened(prompt: str) -> str:
     return next((mark for mark in _OPENING if end.endswith(mark)), "")
 
 
+def closing(mark: str, template: str | None) -> str:
+    """Return what ends open reasoning: its closing mark, with the line breaks that the chat template has around it.
+
+    Templates write the reasoning of earlier turns as the model was trained to write it, most of them as
+    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has none.
+    """
+    opening = next((name for name, closing in MARKS.items() if closing == mark), "")
+    around = rf"({re.escape(opening)})?((?:\\n|\n)*){re.escape(mark)}((?:\\n|\n)*)"
+    # Not where a template writes an empty block, for models that are asked not to think.
+    found = [breaks for empty, *breaks in re.findall(around, template or "") if not (opening and empty)]
+    before, after = max(found, key=lambda breaks: len(breaks[0]) + len(breaks[1]), default=("", ""))
+    return before.replace("\\n", "\n") + mark + after.replace("\\n", "\n")
+
+
 def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
     """Return (reasoning, answer) of what a model wrote, each unchanged; None for a part that is not there.
 
@@ -38,12 +53,12 @@ def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
     answer. Empty reasoning, which a model writes if it is asked not to think, counts as none.
     """
     if opened:
-        reasoning, closed, answer = text.partition(_MARKS[opened])
+        reasoning, closed, answer = text.partition(MARKS[opened])
         return _parts(reasoning, answer if closed else None)
     begin = text[:200].lstrip()
     if begin.startswith(_OPENING):
         mark = next(mark for mark in _OPENING if begin.startswith(mark))
-        reasoning, closed, answer = text[text.index(mark) + len(mark) :].partition(_MARKS[mark])
+        reasoning, closed, answer = text[text.index(mark) + len(mark) :].partition(MARKS[mark])
         return _parts(reasoning, answer if closed else None)
     if begin.startswith(("<|channel|>", "<|start|>")):
         analysis = _ANALYSIS.match(text)

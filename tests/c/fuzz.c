@@ -71,6 +71,8 @@ static void check_rebuilt(void) {
     lzs_loop a = {9, 9, 9}, b = a;
     CHECK(lzs_loop_found(fresh, &a) == lzs_loop_found(f.samplers[0], &b));
     CHECK(a.start == b.start && a.period == b.period && a.count == b.count);
+    lzs_stuck c = {9, 9}, d = c;
+    CHECK(lzs_stuck_found(fresh, &c) == lzs_stuck_found(f.samplers[0], &d) && c.start == d.start && c.end == d.end);
     lzs_plan x, y;
     CHECK(lzs_sampler_plan(fresh, &x) == LZS_OK);
     lzs_sampler_plan(f.samplers[0], &y); /* masks are not part of the text */
@@ -151,8 +153,10 @@ static void take_step(lzs_status status, int32_t token) {
     for (int t = 0; t < f.n_tables; t++) {
         int32_t again, looping;
         lzs_loop loop;
+        lzs_stuck stuck;
         CHECK(lzs_step(f.samplers[t], row, &again, &looping) == status && again == (status == LZS_OK ? token : -1));
-        if (status == LZS_OK) CHECK((looping != 0) == (lzs_loop_found(f.samplers[t], &loop) != 0));
+        int found = lzs_loop_found(f.samplers[t], &loop) || lzs_stuck_found(f.samplers[t], &stuck);
+        if (status == LZS_OK) CHECK((looping != 0) == found);
     }
     if (status == LZS_OK) f.text[f.n_prompt + f.n_accepted++] = token;
 }

@@ -106,6 +106,13 @@ static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, list
     p->lz_breakers = l->lz_breakers;
     p->dry_breakers = l->breakers;
     p->logit_bias = l->bias;
+    if (one_in(s, 3)) {
+        p->stuck_threshold = 1 + choose(s, 40);
+        p->stuck_ngram = 1 + choose(s, 5);
+        p->stuck_min_count = 2 + choose(s, 3);
+        p->stuck_weight = choose(s, 5);
+        p->stuck_window = 1 + choose(s, 300);
+    }
     CHECK(lzs_params_invalid(p, n_vocab) == NULL);
 }
 

@@ -33,6 +33,9 @@ static lzs_params everything_on(void) {
     p.loop_max_pattern = 9;
     p.loop_min_pattern = 1;
     p.loop_min_count = 2;
+    p.stuck_threshold = 40;
+    p.stuck_ngram = 2;
+    p.stuck_window = 200;
     p.top_k = 100;
     p.top_p = 0.95f;
     p.min_p = 0.01f;
@@ -56,6 +59,8 @@ static uint64_t fingerprint(lzs_sampler *s) {
     lzs_loop loop = {0, 0, 0};
     uint64_t sum = lzs_position(s) * 31 + n_edits;
     if (lzs_loop_found(s, &loop)) sum += (loop.start * 1000003u + (uint64_t)loop.period) * 1000003u + (uint64_t)loop.count;
+    lzs_stuck stuck = {0, 0};
+    if (lzs_stuck_found(s, &stuck)) sum += stuck.start * 1000003u + stuck.end;
     for (size_t i = 0; i < n_edits; i++) { /* in no particular order */
         uint32_t bias, repeat;
         memcpy(&bias, &edits[i].bias, 4);

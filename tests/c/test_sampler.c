@@ -65,6 +65,15 @@ static void test_parameters(void) {
     p.loop_min_pattern = LZS_MAX_WINDOW / 8;
     CHECK(lzs_params_invalid(&p, 8) == NULL);
     p.loop_max_pattern = 0;
+    REFUSED(stuck_threshold, -1);
+    REFUSED(stuck_threshold, LZS_MAX_WINDOW + 1);
+    REFUSED(stuck_ngram, 0);
+    REFUSED(stuck_ngram, 65);
+    REFUSED(stuck_min_count, 1);
+    REFUSED(stuck_weight, -1);
+    REFUSED(stuck_weight, LZS_MAX_WINDOW + 1);
+    REFUSED(stuck_window, 0);
+    REFUSED(stuck_window, LZS_MAX_WINDOW + 1);
     REFUSED(temperature, -1.0f);
     REFUSED(temperature, 1e-7f);
     REFUSED(temperature, 2e6f);

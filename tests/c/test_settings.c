@@ -24,6 +24,11 @@ static lzs_params everything_on(void) {
     p.loop_max_pattern = 9;
     p.loop_min_pattern = 1;
     p.loop_min_count = 3;
+    p.stuck_threshold = 20;
+    p.stuck_ngram = 1;
+    p.stuck_min_count = 2;
+    p.stuck_weight = 1;
+    p.stuck_window = 100;
     p.dry_multiplier = 0.8f;
     p.dry_penalty_last_n = 100;
     p.exempt = exempt;
@@ -77,11 +82,13 @@ static void check_alike(lzs_sampler *a, lzs_sampler *b) {
     for (uint64_t i = 0; i < 60; i++) {
         int32_t x = -2, y = -3;
         lzs_loop l = {7, 7, 7}, m = {7, 7, 7};
+        lzs_stuck stuck = {7, 7}, too = {7, 7};
         CHECK(lzs_sample(a, random_row(i), &x) == LZS_OK && lzs_sample(b, random_row(i), &y) == LZS_OK && x == y);
         CHECK(lzs_accept(a, x) == LZS_OK && lzs_accept(b, y) == LZS_OK);
         if (i % 9 == 8) CHECK(lzs_rewind(a, 4) == LZS_OK && lzs_rewind(b, 4) == LZS_OK);
         CHECK(lzs_loop_found(a, &l) == lzs_loop_found(b, &m));
         CHECK(l.start == m.start && l.period == m.period && l.count == m.count);
+        CHECK(lzs_stuck_found(a, &stuck) == lzs_stuck_found(b, &too) && stuck.start == too.start && stuck.end == too.end);
     }
     CHECK(same_edits(a, b));
 }
@@ -150,6 +157,11 @@ static void test_fixed_fields(void) {
     FIXED(pick, LZS_PICK_LLAMA_DIST);
     FIXED(dry_multiplier, 0.0f);
     FIXED(dry_penalty_last_n, 101);
+    FIXED(stuck_threshold, 0);
+    FIXED(stuck_ngram, 2);
+    FIXED(stuck_min_count, 3);
+    FIXED(stuck_weight, 2);
+    FIXED(stuck_window, 101);
 #undef FIXED
     lzs_params off = p; /* all three counting penalties off at once */
     off.repetition_penalty = 1.0f;
@@ -339,6 +351,11 @@ static void test_fixed(void) {
     FIXED(pick, !p.pick);
     FIXED(dry_multiplier, 0.0f);
     FIXED(dry_penalty_last_n, 77);
+    FIXED(stuck_threshold, p.stuck_threshold + 1);
+    FIXED(stuck_ngram, p.stuck_ngram + 1);
+    FIXED(stuck_min_count, p.stuck_min_count + 1);
+    FIXED(stuck_weight, p.stuck_weight + 1);
+    FIXED(stuck_window, p.stuck_window + 1);
     FIXED(size, 3);
 #undef FIXED
     lzs_params off = p;

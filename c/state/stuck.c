@@ -1,0 +1,119 @@
+/* stuck.c - the detector of texts that say nothing new any more, though they do not repeat with a period.
+ *
+ * An n-gram is old when it occurred at least min_count - 1 times before within the window, and a token is old when one of
+ * the n-grams that contain it is. So a number that counts up inside a sentence that comes again and again is one new token
+ * among many old ones, and not the end of all the n-grams around it. The score is a CUSUM (Page 1954) in whole numbers: an
+ * old token adds 1, a new one takes `weight` away, and it never falls below 0. The text is stuck when the score reaches the
+ * threshold, since the token at which it last rose from 0.
+ *
+ * When an old n-gram ends, all tokens up to its end are known to be old or were decided before. When a new one ends, its
+ * first token is in no n-gram to come: if it is not known to be old, it is new. So fewer than n tokens are undecided.
+ *
+ * The index. The n-grams of a window lie in buckets by their hash, each bucket a list from the last one back. A new n-gram
+ * goes to the front, so that taking it back restores the list, and n-grams that left the window lie at the end, where the
+ * walk stops; nothing needs to be removed. The tokens themselves are compared: no hash decides. A walk ends at the
+ * (min_count - 1)th equal n-gram, and as there are as many buckets as n-grams, it meets one other on average. The links of
+ * LZS_STUCK_UNDO tokens more than a window are kept, so that after as many tokens are taken back all of a window is there.
+ * Further back the text is read anew from its beginning.
+ */
+#include "stuck.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t *bucket(lzs_stuck_detector *d, const int32_t *end) {
+    uint64_t hash = 0;
+    for (const int32_t *token = end - d->ngram; token < end; token++) {
+        hash = (hash ^ (uint64_t)(uint32_t)*token) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    return d->heads + (hash * UINT64_C(0x9E3779B97F4A7C15) >> d->shift);
+}
+
+/* Files the n-gram that ends the n tokens, and returns whether it is old. */
+static bool file_ngram(lzs_stuck_detector *d, const int32_t *tokens, uint32_t n) {
+    const int32_t *gram = tokens + n - d->ngram;
+    uint32_t *head = bucket(d, tokens + n), first = n > (uint32_t)d->window ? n - (uint32_t)d->window : 1;
+    int32_t count = 1;
+    for (uint32_t end = *head; end >= first && count < d->min_count; end = d->links[(end - 1) % d->n_links]) {
+        count += memcmp(tokens + end - d->ngram, gram, (size_t)d->ngram * sizeof *gram) == 0;
+    }
+    d->links[(n - 1) % d->n_links] = *head;
+    *head = n;
+    return count == d->min_count;
+}
+
+void lzs_stuck_accept(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) {
+    if (d->found.end) return;
+    d->before[d->n % LZS_STUCK_UNDO] = d->now;
+    d->n = (uint32_t)n;
+    if (d->n_undo < LZS_STUCK_UNDO) d->n_undo++;
+    if (d->n < (uint32_t)d->ngram) return;
+    lzs_stuck_score *now = &d->now;
+    if (file_ngram(d, tokens, d->n)) {
+        if (now->score == 0) now->start = now->decided;
+        now->score += (int32_t)(d->n - now->decided);
+        now->decided = d->n;
+        if (now->score >= d->threshold) d->found = (lzs_stuck){.start = now->start, .end = d->n};
+    } else if (now->decided <= d->n - (uint32_t)d->ngram) {
+        now->decided++;
+        now->score = now->score > d->weight ? now->score - d->weight : 0;
+    }
+}
+
+void lzs_stuck_rewind(lzs_stuck_detector *d, const int32_t *tokens, uint64_t n) {
+    if (n >= d->n) return; /* only tokens after `found` were taken back, which nobody looked at */
+    d->found = (lzs_stuck){0};
+    if (d->n - n > d->n_undo) {
+        lzs_stuck_clear(d);
+        for (uint64_t i = 1; i <= n; i++) lzs_stuck_accept(d, tokens, i);
+        return;
+    }
+    d->now = d->before[n % LZS_STUCK_UNDO];
+    d->n_undo -= d->n - (uint32_t)n;
+    for (; d->n > n; d->n--) {
+        if (d->n >= (uint32_t)d->ngram) *bucket(d, tokens + d->n) = d->links[(d->n - 1) % d->n_links];
+    }
+}
+
+void lzs_stuck_clear(lzs_stuck_detector *d) {
+    d->n = d->n_undo = 0;
+    d->found = (lzs_stuck){0};
+    d->now = (lzs_stuck_score){0};
+    memset(d->heads, 0, d->n_buckets * sizeof *d->heads);
+}
+
+/* ---- its life: one block ---- */
+
+size_t lzs_stuck_memory(const lzs_stuck_detector *d) {
+    return sizeof *d + LZS_STUCK_UNDO * sizeof *d->before + (d->n_buckets + (size_t)d->n_links) * sizeof *d->links;
+}
+
+lzs_stuck_detector *lzs_stuck_new(const lzs_params *p) {
+    lzs_stuck_detector made = {.ngram = p->stuck_ngram,
+                               .min_count = p->stuck_min_count,
+                               .threshold = p->stuck_threshold,
+                               .weight = p->stuck_weight,
+                               .window = p->stuck_window,
+                               .shift = 63,
+                               .n_buckets = 2,
+                               .n_links = (uint32_t)p->stuck_window + LZS_STUCK_UNDO};
+    for (; made.n_buckets < (uint32_t)made.window; made.n_buckets *= 2) made.shift--;
+    lzs_stuck_detector *d = calloc(1, lzs_stuck_memory(&made));
+    if (!d) return NULL;
+    made.before = (lzs_stuck_score *)(d + 1);
+    made.heads = (uint32_t *)(made.before + LZS_STUCK_UNDO);
+    made.links = made.heads + made.n_buckets;
+    *d = made;
+    return d;
+}
+
+void lzs_stuck_copy(lzs_stuck_detector *to, const lzs_stuck_detector *from) {
+    lzs_stuck_detector copy = *from;
+    copy.before = to->before;
+    copy.heads = to->heads;
+    copy.links = to->links;
+    *to = copy;
+    memcpy(to + 1, from + 1, lzs_stuck_memory(from) - sizeof *from);
+}

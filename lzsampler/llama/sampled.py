@@ -1,0 +1,210 @@
+"""One text of a `llama_cpp.Llama` with our sampler in its chain, and what is done about its loops.
+
+llama-cpp-python's `generate` hands out each token at once, and `_create_completion` collects them. A kick, and a token
+that is forbidden at one place, need another chain: `generate` begins anew after the tokens that are there, whose cache
+it finds. Where tokens are to be taken back `_create_completion` begins anew too, and gets those that stay at once.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._ffi import lib
+from ..params import PENALTIES, Params
+from ..sampler import Loop, Sampler, loop_found, stuck_found
+from ..util.parts import PartTracker
+from ..util.reasoning import closing, opened
+from ..util.rescue import KICK_TOP_K, Rescue, whole_character
+from .binding import llama_cpp
+from .chain import address, check_chain_sampler, penalties_sampler
+from .grammar import PickFirst
+
+if TYPE_CHECKING:
+    from .dropin import Settings, Stats
+
+_PENALTIES_OFF = dict(penalty.llama_cpp for penalty in PENALTIES if penalty.llama_cpp)
+
+
+def _piece(llm: Any, token: int) -> bytes:
+    piece: bytes = llm.detokenize([token], special=True)
+    return piece
+
+
+class LoopEnd:
+    """The stopping criterion that tells `_create_completion` that the text ended, in a loop.
+
+    ``script`` and ``rescue``: the tokens with which the text begins anew after a cut, and what was done before it.
+    """
+
+    def __init__(self) -> None:
+        self.text: SampledText | None = None
+        self.script: list[int] = []
+        self.rescue: Rescue | None = None
+
+    def __call__(self, *_: object) -> bool:
+        """Return whether the text has ended in a loop."""
+        return self.text is not None
+
+
+class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_create_completion`)
+    """A text that was given token by token is to be cut: ``tokens`` is all of it now."""
+
+    def __init__(self, tokens: list[int], rescue: Rescue) -> None:
+        super().__init__("a text was cut outside of a completion")
+        self.tokens, self.rescue = tokens, rescue
+
+
+class SampledText:
+    """One text: its prompt, its tokens, the chain that samples it, and what is done about its loops.
+
+    ``temperature``: that of the call.
+    """
+
+    def __init__(self, settings: "Settings", prompt: Sequence[int], *, temperature: float = 1.0) -> None:
+        self.policy, self.params = settings.settled()
+        self.fast_grammar = settings.fast_grammar
+        self.prompt = prompt
+        self.temperature = temperature
+        self.tokens: list[int] = []
+        self.keep = 0  # how many of them stay when a loop has ended the text
+        self.rescue: Rescue | None = None
+        self._chain: Any = None  # LlamaSampler, or what stands for one
+        self._ours: Any = None
+        self._handle: Any = None
+
+    def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it."""
+        grammar = arguments.get("grammar")
+        fast = self.fast_grammar and grammar is not None
+        chain = make(**{**arguments, "grammar": None} if fast else arguments)
+        source = Sampler(llm.n_vocab(), self._params_now())
+        source.prime(self.prompt)
+        self._ours = penalties_sampler(source)
+        at = insert(chain, self._ours)
+        self._handle = lib.lzs_chain_sampler_inner(address(self._ours))
+        self._chain = chain
+        if fast:
+            alone = not chain.custom_samplers and all(arguments[name] == off for name, off in _PENALTIES_OFF.items())
+            self._chain = PickFirst(
+                llm, chain, grammar, self._ours if alone else None, n_head=at + 1, n_best=_kept(arguments)
+            )
+        for token in self.tokens:  # it is not the first chain of this text
+            self._chain.accept(token)
+        return self._chain
+
+    # -- loops --
+
+    def resume(self, llm: Any, end: LoopEnd) -> None:
+        """Take over what was done about the loops of this text before it was cut."""
+        if self.policy.on_loop == "off":
+            return
+        self.rescue = end.rescue or Rescue(
+            self.policy,
+            dataclasses.replace(self.params, temperature=max(1.0, self.temperature)),  # of a kick
+            llm.n_vocab(),
+            limit=llm.n_ctx() - len(self.prompt),
+        )
+        self.rescue.whole = lambda n: whole_character(self.tokens, n, lambda token: _piece(llm, token))
+        self.rescue.closing = lambda: self._closing(llm)
+
+    def changes(self) -> dict[str, Any]:
+        """Return the arguments of `Llama.generate` that a kick changes."""
+        if self.rescue is None or self.rescue.temperature is None:
+            return {}
+        # The other truncations come before the temperature here, and would leave nothing but the loop.
+        off = {"top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "mirostat_mode": 0}
+        return {"temp": self.rescue.temperature, "top_k": KICK_TOP_K, **off}
+
+    def step(self, llm: Any, stats: "Stats") -> tuple[bool, bool]:
+        """Look for a loop after a token; return whether it ends the text, and whether the next token needs a new chain.
+
+        Raises `TextCut` when tokens are to be taken back.
+        """
+        rescue = self.rescue
+        if rescue is None:
+            return False, False
+        found = loop_found(self._handle) or stuck_found(self._handle)
+        if found is None and not rescue.watching:
+            return False, False
+        before = rescue.forbidden, rescue.temperature
+        n_actions = len(rescue.actions)
+        order = rescue.step(self.tokens, found)
+        if len(rescue.actions) > n_actions:
+            stats.actions = tuple(rescue.actions)
+            stats.rescues += rescue.actions[-1].name not in ("stop", "trim")
+        if order is None:
+            return False, before != (rescue.forbidden, rescue.temperature)
+        if not order.end:
+            raise TextCut([*self.tokens[: order.keep], *order.write], rescue)
+        self.keep = order.keep
+        stats.loops += 1
+        last = rescue.actions[-1].found
+        stats.last_loop = last if isinstance(last, Loop) else None
+        return True, False
+
+    def _params_now(self) -> Params:
+        """Return the settings for the next token, without those that cannot follow a loop."""
+        if self.rescue is None or not self.rescue.forbidden:
+            return self.params
+        biases: Any = self.params.logit_bias
+        return dataclasses.replace(
+            self.params, logit_bias={**dict(biases), **dict.fromkeys(self.rescue.forbidden, float("-inf"))}
+        )
+
+    def _closing(self, llm: Any) -> list[int]:
+        prompt: bytes = llm.detokenize(list(self.prompt[-64:]), special=True)
+        parts = PartTracker(opened(prompt.decode("utf-8", "replace")))
+        for token in self.tokens:
+            parts.add(_piece(llm, token))
+        if parts.closing is None:
+            return []
+        mark = closing(parts.closing, llm.metadata.get("tokenizer.chat_template"))
+        tokens: list[int] = llm.tokenize(mark.encode("utf-8"), add_bos=False, special=True)
+        return tokens
+
+    def check(self) -> None:
+        """Raise what went wrong inside our sampler, if anything did."""
+        if self._ours is not None:
+            check_chain_sampler(self._ours)
+
+    def close(self, llm: Any, stats: "Stats") -> None:
+        """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""
+        if self._chain is None:
+            return
+        if isinstance(self._chain, PickFirst):
+            stats.refused += self._chain.refused
+        if llm._sampler is self._chain:
+            llm._sampler = None
+        self._chain.close()
+        self._chain = self._ours = self._handle = None
+
+
+def insert(sampler: Any, ours: Any) -> int:
+    """Put a chain sampler into the chain of a `LlamaSampler`, before all but Python's samplers and `penalties`.
+
+    Returns its index. The chain is taken apart and built again; `custom_samplers` holds indices, which move.
+    """
+    chain = sampler.sampler
+    custom = {index for index, _ in sampler.custom_samplers}
+    n = llama_cpp.llama_sampler_chain_n(chain)
+    at = 0
+    while at < n and (at in custom or _name(chain, at) == b"penalties"):
+        at += 1
+    rest = [llama_cpp.llama_sampler_chain_remove(chain, at) for _ in range(n - at)]
+    for one in (ours, *rest):
+        llama_cpp.llama_sampler_chain_add(chain, one)
+    sampler.custom_samplers = [(index + (index >= at), custom) for index, custom in sampler.custom_samplers]
+    return at
+
+
+def _name(chain: Any, at: int) -> bytes:
+    """Return a sampler's name, unless it is Python's: those have none, and asking crashes. "?" marks a disabled one."""
+    name: bytes = llama_cpp.llama_sampler_name(llama_cpp.llama_sampler_chain_get(chain, at))
+    return name.lstrip(b"?")
+
+
+def _kept(arguments: Mapping[str, Any]) -> int:
+    """Return how many candidates the first truncation of a chain keeps: top-k, 1 if greedy, 0 if there is none."""
+    if arguments["temp"] == 0.0:
+        return 1
+    return max(arguments["top_k"], 0) if arguments["temp"] > 0.0 and arguments["mirostat_mode"] == 0 else 0

@@ -1,0 +1,111 @@
+"""The parts of a text, token by token: its thinking, its answer and its tool calls, told apart by the model's marks."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from .._check import integer
+from .reasoning import ANSWER_OF_CHANNELS, MARKS
+
+Part = Literal["thinking", "answer", "tool"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+# Opening mark of a tool call: closing mark, "" where the call reaches to the end of the text.
+TOOL_MARKS = {
+    "<tool_call>": "</tool_call>",  # Qwen, Hermes, Granite, GLM
+    "<function=": "</function>",  # Llama 3.1
+    "<function_call>": "</function_call>",
+    "<|tool_call>": "<tool_call|>",
+    "[TOOL_CALLS]": "",  # Mistral
+    "<|python_tag|>": "",  # Llama 3.1
+    "<|tool_call|>": "",  # Granite 3, Phi 4
+    "<｜tool▁calls▁begin｜>": "<｜tool▁calls▁end｜>",  # DeepSeek
+    "<|tool_calls_section_begin|>": "<|tool_calls_section_end|>",  # Kimi K2
+    "<|START_ACTION|>": "<|END_ACTION|>",  # Command A
+    "<|channel|>commentary to=": "<|call|>",  # gpt-oss
+}
+_ANALYSIS = ("<|channel|>analysis", "<|start|>assistant<|channel|>analysis")
+_FINAL = "<|channel|>final"
+_THINKING = {
+    **{mark.encode(): closing.encode() for mark, closing in MARKS.items()},
+    **{mark.encode(): _FINAL.encode() for mark in _ANALYSIS},
+}
+_TOOLS = {mark.encode(): closing.encode() for mark, closing in TOOL_MARKS.items()}
+_TOOL = re.compile(b"|".join(map(re.escape, _TOOLS)))
+_LONGEST = max(len(mark) for mark in (*_THINKING, *_THINKING.values(), *_TOOLS, *_TOOLS.values()))
+_BEFORE_THINKING = 200  # characters, as `reasoning.split` has it
+
+
+class PartTracker:
+    """Says of each place of a text in which part the next token falls; it can go back to any earlier place.
+
+    ``opened``: the opening mark of reasoning at the end of the prompt (`reasoning.opened`), "" if there is none.
+    Thinking begins where `reasoning.split` finds it, and only once: a block that opens after the beginning of a text
+    belongs to the answer. A mark belongs to the part that it ends, or in which it opens another. A mark may consist of
+    several tokens; control tokens count as the text that the model shows for them.
+    """
+
+    def __init__(self, opened: str = "") -> None:
+        # After each token: the part, the mark that ends it (b"" for none), and what may be the beginning of a mark.
+        begin = ("thinking", MARKS[opened].encode(), b"") if opened else ("begin", b"", b"")
+        self._states: list[tuple[str, bytes, bytes]] = [begin]
+
+    @property
+    def part(self) -> Part:
+        """The part in which the next token falls."""
+        part = self._states[-1][0]
+        return "thinking" if part == "thinking" else "tool" if part == "tool" else "answer"
+
+    @property
+    def closing(self) -> str | None:
+        """What ends the thinking that is open at the end of the text; None if there is none."""
+        part, mark, _ = self._states[-1]
+        if part != "thinking":
+            return None
+        closing = mark.decode()
+        return ANSWER_OF_CHANNELS if closing == _FINAL else closing
+
+    def add(self, fragment: str | bytes) -> None:
+        """Take what one token adds to the text, possibly part of a character or nothing."""
+        data = fragment.encode("utf-8", "surrogatepass") if isinstance(fragment, str) else fragment
+        self._states.append(_after(*self._states[-1], data) if data else self._states[-1])
+
+    def cut(self, n: int) -> None:
+        """Go back to where the text had ``n`` tokens."""
+        n = integer("n", n, 0, len(self._states) - 1)
+        del self._states[n + 1 :]
+
+
+def _after(part: str, mark: bytes, tail: bytes, data: bytes) -> tuple[str, bytes, bytes]:
+    text = tail + data
+    if part == "begin":
+        begin = text.lstrip()
+        opening = next((mark for mark in _THINKING if begin.startswith(mark)), None)
+        if opening is not None:
+            return _after("thinking", _THINKING[opening], b"", begin[len(opening) :])
+        if len(text) < _BEFORE_THINKING and any(mark.startswith(begin) for mark in _THINKING):
+            return part, b"", text
+        return _after("answer", b"", b"", text)
+    if part == "answer":
+        found = _TOOL.search(text)
+        if found is None:
+            return part, b"", text[-_LONGEST:]
+        return _after("tool", _TOOLS[found[0]], b"", text[found.end() :])
+    if mark:
+        at = text.find(mark)
+        if at >= 0:
+            return _after("answer", b"", b"", text[at + len(mark) :])
+    return part, mark, text[-_LONGEST:]
+
+
+def parts_of(name: str, parts: Sequence[str] | None) -> tuple[Part, ...]:
+    """Return parts in their order, all of them for None; ValueError for an unknown one and for none at all."""
+    if parts is None:
+        return PARTS
+    given = [parts] if isinstance(parts, str) else list(parts)
+    for part in given:
+        if part not in PARTS:
+            raise ValueError(f"{name} must be some of {', '.join(PARTS)}, got {part!r}")
+    if not given:
+        raise ValueError(f"{name} must have a part: {', '.join(PARTS)}")
+    return tuple(part for part in PARTS if part in given)

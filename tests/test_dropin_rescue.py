@@ -1,0 +1,131 @@
+"""What is done about a loop inside llama-cpp-python: the same as `generate` does, wherever text can be taken back."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lzsampler import Params, attach
+from lzsampler.models import default_model
+
+llama_cpp = pytest.importorskip("llama_cpp")
+
+from lzsampler.decoding.generate import generate  # noqa: E402 (needs llama_cpp)
+from lzsampler.llama import LZLlama  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
+
+LOOPING = "Still Sunday said nothing, but only"
+DETECTION = {"max_pattern_size": 64, "min_pattern_size": 4, "min_count": 3}
+PLAIN = Params(temperature=0.0)
+LOOPS = Params(repetition_detection=DETECTION)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    with Model(default_model(), n_threads=1, n_ctx=512) as opened:
+        yield opened
+
+
+@pytest.fixture
+def llm() -> Iterator[Any]:
+    made = LZLlama(str(default_model()), n_ctx=512, n_threads=1, verbose=False, params=LOOPS, seed=7)
+    yield made
+    made.close()
+
+
+def test_a_rewound_text_is_that_of_generate(model: Model, llm: Any) -> None:
+    expected = generate(model, LOOPING, replace(PLAIN, repetition_detection=DETECTION), n_predict=120, on_loop="rewind")
+    assert expected.actions
+    made = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind", logprobs=None)
+    assert made["choices"][0]["text"] == expected.text
+    assert llm.lz.stats.actions == expected.actions
+    assert llm.lz.stats.rescues == sum(action.name == "rewind" for action in expected.actions)
+    assert made["usage"]["completion_tokens"] == len(expected.tokens)
+    assert (llm.lz.stats.calls, llm.lz.stats.loops) == (1, int(expected.finish_reason == "repetition"))
+    # The cache holds the text and nothing that was cut.
+    cached = llm.input_ids[: llm.n_tokens].tolist()
+    assert cached == [*model.tokenize(LOOPING), *expected.tokens][: len(cached)]
+    assert len(cached) >= len(model.tokenize(LOOPING)) + len(expected.tokens) - 1
+    again = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind")
+    assert again["choices"][0]["text"] == expected.text
+
+
+def test_it_is_so_with_penalties_that_see_the_text(model: Model, llm: Any) -> None:
+    """The chain that is built anew knows the tokens that are there: those of the text, and those of the prompt."""
+    for settings in (
+        {"lz_penalty": 0.03, "history": "all"},
+        {"frequency_penalty": 0.001, "dry_multiplier": 0.001, "dry_breakers": ()},
+    ):
+        params = Params(**settings, repetition_detection={**DETECTION, "min_count": 2})  # type: ignore[arg-type]
+        expected = generate(model, LOOPING, replace(params, temperature=0.0), n_predict=120, on_loop="rewind")
+        assert expected.actions
+        made = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="rewind", params=params)
+        assert made["choices"][0]["text"] == expected.text
+        assert llm.lz.stats.actions == expected.actions
+
+
+def test_thinking_is_ended_as_generate_does(model: Model, llm: Any) -> None:
+    prompt = "<|user|>x<|assistant|><think>"
+    word, *_ = model.tokenize(" round")
+    params = replace(PLAIN, repetition_detection=DETECTION, logit_bias={word: 30.0})  # it thinks of nothing else
+    expected = generate(model, prompt, params, n_predict=40, on_loop="close-think")
+    assert [action.name for action in expected.actions] == ["close-think", "stop"]
+    tokens = model.tokenize(prompt)
+    made = llm(tokens, max_tokens=40, temperature=0.0, on_loop="close-think", params=replace(params, temperature=1.0))
+    assert made["choices"][0]["text"] == expected.text
+    assert llm.lz.stats.actions == expected.actions
+
+
+def test_a_kick_works_in_streams_and_generate_and_repeats_itself(llm: Any) -> None:
+    keywords = {"max_tokens": 120, "temperature": 0.0, "on_loop": "kick"}
+    plain = llm(LOOPING, max_tokens=120, temperature=0.0, on_loop="off")["choices"][0]["text"]
+    whole = llm(LOOPING, seed=3, **keywords)["choices"][0]["text"]
+    first = llm.lz.stats.actions[0]
+    assert first.name == "kick"
+    assert whole != plain
+    assert len(llm.tokenize(whole.encode())) > 0
+    assert "".join(c["choices"][0]["text"] for c in llm(LOOPING, seed=3, stream=True, **keywords)) == whole
+    assert llm(LOOPING, seed=4, **keywords)["choices"][0]["text"] != whole
+    llm.set_seed(3)
+    tokens = list(
+        zip(
+            range(120),
+            llm.generate(llm.tokenize(LOOPING.encode(), add_bos=False), temp=0.0, on_loop="kick"),
+            strict=False,
+        )
+    )
+    assert llm.detokenize([token for _, token in tokens]).decode() == whole
+
+
+def test_what_cannot_be_taken_back_is_refused(llm: Any) -> None:
+    for action in ("trim", "rewind", "close-think"):
+        with pytest.raises(ValueError, match=f"on_loop='{action}' cannot take back text of a stream"):
+            list(llm(LOOPING, stream=True, on_loop=action))
+    for action in ("rewind", "close-think"):
+        with pytest.raises(ValueError, match=f"on_loop='{action}' cannot take back tokens that generate"):
+            list(llm.generate([5], on_loop=action))
+    grammar = llama_cpp.LlamaGrammar.from_string('root ::= "a"*', verbose=False)
+    with pytest.raises(ValueError, match="writes a mark that a grammar may refuse"):
+        llm(LOOPING, grammar=grammar, on_loop="close-think")
+    with pytest.raises(ValueError, match="max_rescues must be from 0 to 1000, got -1"):
+        llm(LOOPING, max_rescues=-1)
+
+
+@pytest.mark.parametrize("fast_grammar", [False, True])
+def test_a_grammar_follows_a_rewind(llm: Any, fast_grammar: bool) -> None:
+    """Everything that comes out is in the grammar, and the loop that it allows is left."""
+    grammar = llama_cpp.LlamaGrammar.from_string('root ::= ("ab" | "cd" | "ef" | "gh")* ', verbose=False)
+    made = llm("x", max_tokens=60, temperature=0.0, grammar=grammar, on_loop="rewind", fast_grammar=fast_grammar)
+    text = made["choices"][0]["text"]
+    assert llm.lz.stats.rescues >= 1
+    assert all(text[i : i + 2] in ("ab", "cd", "ef", "gh") for i in range(0, len(text) - 1, 2))
+
+
+def test_a_stop_string_after_a_rewind_ends_the_text() -> None:
+    llm = llama_cpp.Llama(str(default_model()), n_ctx=512, n_threads=1, verbose=False)
+    with attach(llm, LOOPS, on_loop="rewind"):
+        stopped = llm(LOOPING, max_tokens=120, temperature=0.0, stop=["said the"])
+        whole = llm(LOOPING, max_tokens=120, temperature=0.0)["choices"][0]["text"]
+        assert whole.partition("said the")[0] == stopped["choices"][0]["text"]
+    llm.close()
