@@ -2,9 +2,11 @@
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -212,8 +214,9 @@ class _FieldAudit:
             covered = sum(max(0, min(end, loop.end) - max(start, loop.start)) for loop in loops)
             if 2 * covered >= end - start:
                 continue
-            grams = {ids[at : at + 4].tobytes() for at in range(first, last)}
-            copies = max((last - first) / len(grams), float(self.rules.stuck_count))
+            grams = [ids[at : at + 4].tobytes() for at in range(first, last)]
+            times = Counter(grams)
+            copies = float(max(median(times[gram] for gram in grams), self.rules.stuck_count))
             unclaimed = round((end - start) * old / (last - first))
             self.report(level, "LZR011", start, end, max(1, round((end - start) / copies)), copies, unclaimed)
 

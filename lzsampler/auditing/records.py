@@ -88,10 +88,11 @@ class Finding:
     ``start``, ``end`` and ``period`` are in characters of the field's text, ``copies`` is at least 2.0. For levels
     other than "char" the offsets are those of the characters that the units cover, and the period is the length of the
     first copy. Where a field has tokens only, offsets and period count tokens, and the unit is their ids. A finding of
-    LZR010 covers the whole field; its copies, and those of LZR011, are how often a 4-gram occurs in it on average
-    (for LZR011 `Rules.stuck_count` at least), and the period is the length divided by them. ``unit``: the text of the
-    first copy, at most 200 characters. ``share``: start / length of the field, 0..1. ``tail``: whether the stretch
-    reaches the end of the field, apart from white space. ``wasted_tokens``: the tokens of all copies but the first,
+    LZR010 covers the whole field, and its copies are how often a 4-gram occurs on average. Those of LZR011 are how
+    often the 4-grams of the stretch occur in it, the median over its words and `Rules.stuck_count` at least, and its
+    period is the length divided by them. ``unit``: the text of the first copy, at most 200 characters. ``share``:
+    start / length of the field, 0..1. ``tail``: whether the stretch reaches the end of the field, apart from white
+    space. ``wasted_tokens``: the tokens of all copies but the first,
     counted by the tokenizer, or else as characters / 4.
     """
 
