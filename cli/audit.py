@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lzsampler.auditing.summary import Group, Summary
 
 _READ, _COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
-_RATES = ("loop_rate", "literal_rate", "bad_rate")
+_RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate")
 _ENOUGH = 0.01  # the loop rate that a result without loops is held against
 RULES = ("levels", "copies", "length", "length_copies", "near", "near_copies", "select", "ignore")  # settings
 
@@ -246,7 +246,7 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
     """Return whether a limit is exceeded, having said so; say also where more records would be needed to be sure."""
     from lzsampler.util.stats import records_needed, wilson
 
-    counts = {"loop_rate": group.looping, "literal_rate": group.literal}
+    counts = {"loop_rate": group.looping, "stuck_rate": group.stuck, "literal_rate": group.literal}
     n = group.records
     rate = summary.bad_rate if limit.rate == "bad_rate" else counts[limit.rate] / n
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"

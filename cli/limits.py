@@ -9,7 +9,7 @@ import click
 
 from .help import flag_of
 
-RATES = ("loop_rate", "literal_rate", "bad_rate", "accuracy")
+RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "accuracy")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "=": operator.gt,  # a limit: loop_rate=1% is exceeded above 1 %
     ">": operator.gt,

@@ -71,7 +71,7 @@ class StuckDetection:
     """
 
     threshold: int = 0
-    ngram_size: int = 8
+    ngram_size: int = 12
     min_count: int = 3
     weight: int = 4
     window: int = 4096
@@ -87,8 +87,9 @@ class StuckDetection:
             object.__setattr__(self, field, integer(field, getattr(self, field), low, high))
 
 
-# docs/loops.md has the figures behind this.
-STOP_ON_STUCK = StuckDetection(threshold=256)
+# 128 tokens that are nearly all old, in n-grams of 12: tables, logs and worked sums of one form have shorter stretches
+# between what changes, and what is copied once is not there for the third time. docs/loops.md has the figures.
+STOP_ON_STUCK = StuckDetection(threshold=128)
 
 
 @dataclass(frozen=True)

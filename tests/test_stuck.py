@@ -276,7 +276,7 @@ def test_ranges(fields: dict[str, Any], message: str) -> None:
 
 
 def test_it_is_one_or_a_dict() -> None:
-    assert Params(stuck_detection={"threshold": 256}) == Params(stuck_detection=STOP_ON_STUCK)
+    assert Params(stuck_detection={"threshold": 128}) == Params(stuck_detection=STOP_ON_STUCK)
     for off in (None, {}, {"threshold": 0}, StuckDetection(weight=9)):
         assert Params(stuck_detection=off).stuck_detection is None
     with pytest.raises(ValueError, match="stuck_detection takes threshold, ngram_size"):

@@ -104,11 +104,11 @@ def audit() -> dict[str, Any]:
         try:
             with audit_files(["chat.jsonl", "completions.jsonl.gz", "sharegpt.json"], by=("model", "file")) as rows:
                 summary = rows.summary.to_json()
-                found = [_rounded(_row(record)) for record in rows]
+                found = [_rounded(_row(record)) for record in rows if _known(record)]
                 outcomes = [list(outcome) for outcome in rows.outcomes()]
             with audit_files("texts", format="text") as rows:
                 texts = rows.summary.to_json()
-                found += [_rounded(_row(record)) for record in rows]
+                found += [_rounded(_row(record)) for record in rows if _known(record)]
         finally:
             os.chdir(here)
     for made in (summary, texts):
@@ -125,14 +125,30 @@ def audit() -> dict[str, Any]:
 
 
 def _figures(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return a summary without the words of its bad records."""
-    return {**summary, "bad": [[bad["file"], bad["line"]] for bad in summary["bad"]]}
+    """Return a summary without the words of its bad records, and without what version 0.1.0 did not look for."""
+    made = {name: value for name, value in summary.items() if not name.startswith("stuck")}
+    made["rules"] = {
+        name: [code for code in value if code != "LZR011"] if name == "select" else value
+        for name, value in summary["rules"].items()
+        if not name.startswith("stuck")
+    }
+    made["rule_counts"] = {code: n for code, n in summary["rule_counts"].items() if code != "LZR011"}
+    made["groups"] = [
+        {name: value for name, value in group.items() if not name.startswith("stuck")} for group in summary["groups"]
+    ]
+    return {**made, "bad": [[bad["file"], bad["line"]] for bad in summary["bad"]]}
+
+
+def _known(record: Any) -> bool:
+    """Whether a record has a finding of a rule that version 0.1.0 had: others were not among the rows."""
+    return any(f.rule != "LZR011" for f in record.findings)
 
 
 def _row(record: Any) -> list[Any]:
     findings = [
         [f.field, f.level, f.rule, f.start, f.end, f.period, f.copies, f.unit, f.share, f.tail, f.wasted_tokens]
         for f in record.findings
+        if f.rule != "LZR011"
     ]
     metrics = {name: value for name, value in record.metrics.items() if name not in _NOT_COMPARED}
     head = [record.file, record.number, record.id, dict(record.groups), record.looping, record.literal]

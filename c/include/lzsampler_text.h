@@ -170,6 +170,33 @@ typedef struct lzs_prefilter_result {
 LZS_API lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rules *rules, const uint32_t *fold,
                                  size_t n_fold, lzs_prefilter_result *result);
 
+/* When a stretch of a text counts as stuck. All are 1 or more, min_count 2 or more, and the weight may be 0. */
+typedef struct lzs_stuck_rules {
+    uint64_t threshold; /* the score that a stretch needs */
+    uint64_t ngram;     /* units that are compared together */
+    uint64_t min_count; /* the occurrence from which an n-gram is old */
+    uint64_t weight;    /* what a new unit takes from the score */
+    uint64_t window;    /* lookback for earlier occurrences, in units */
+} lzs_stuck_rules;
+
+/* The units from `start` up to, but not including, `end`: `old` of them are old, and together they reach `score`. */
+typedef struct lzs_stuck_stretch {
+    uint64_t start, end;
+    uint64_t old;
+    uint64_t score;
+} lzs_stuck_stretch;
+
+/* Finds the stretches of a text that say next to nothing new. `ids` are the numbers of its units, words as lzs_intern gives
+ * them or tokens. An n-gram of `ngram` units is old when it ended at min_count - 1 or more of the `window` places before; a
+ * unit is old when an old n-gram contains it. Unit by unit, a score rises by 1 for each old one and falls by `weight`, to 0
+ * at least, for each new one (a CUSUM: Page 1954). A stretch begins where the score leaves 0 and ends at its highest score,
+ * the last of equal ones; it is over when the score is 0 again or `threshold` below the highest, from where it begins anew
+ * at 0. Those whose score reaches the threshold are found, in order. The first of them begins where lzs_stuck_found says of
+ * the same units. *n_found is their number. If it exceeds `capacity`, the first `capacity` are written and the function
+ * returns LZS_ESPACE. n is below 2^31. Memory: at most 12 bytes a unit. */
+LZS_API lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rules *rules,
+                                       lzs_stuck_stretch *found, size_t capacity, size_t *n_found);
+
 /* cdef-end */
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@ static void set_defaults(lzs_params *params) {
         .size = sizeof *params,
         .loop_min_pattern = 8,
         .loop_min_count = 8,
-        .stuck_ngram = 8,
+        .stuck_ngram = 12,
         .stuck_min_count = 3,
         .stuck_weight = 4,
         .stuck_window = 4096,

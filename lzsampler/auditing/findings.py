@@ -2,9 +2,11 @@
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,12 +14,13 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, token_array
 from ..errors import ArgumentTypeError
-from .metrics import Metrics, Spans, intern, lines, words
+from .metrics import Metrics, Spans, intern, lines, repeated_4_grams, words
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
 from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
 from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record, Rule
 from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
+from .stuck import Stretches, stretches
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,6 +34,7 @@ MOST = 1000  # loops of a field at one level that are listed, the longest ones
 _CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
 _LONGEST_NAME = 1024  # characters of a text that may be the name of a file
 _PIECE = 4096  # characters of a unit that are looked at at once
+_FIGURES = 4 << 20  # bytes of a text whose figures are of the whole (lzs_text_figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,23 @@ class _FieldAudit:
             )
         )
 
+    def stuck(self, level: Level, ids: npt.NDArray[np.int32], edges: Offsets) -> None:
+        """Report the stretches of words, or of tokens, that are stuck and that no loop covers half of.
+
+        ``edges``: where each of the units begins, int64[n], and then where each ends, int64[n].
+        """
+        n, loops = ids.size, [finding for finding in self.found if finding.rule in LOOPING]
+        for first, last, old, _ in zip(*_stuck(ids, self.rules), strict=True):
+            start, end = int(edges[first]), int(edges[n + last - 1])
+            covered = sum(max(0, min(end, loop.end) - max(start, loop.start)) for loop in loops)
+            if 2 * covered >= end - start:
+                continue
+            grams = [ids[at : at + 4].tobytes() for at in range(first, last)]
+            times = Counter(grams)
+            copies = float(max(median(times[gram] for gram in grams), self.rules.stuck_count))
+            unclaimed = round((end - start) * old / (last - first))
+            self.report(level, "LZR011", start, end, max(1, round((end - start) / copies)), copies, unclaimed)
+
     def findings(self) -> list[Finding]:
         """Return all of them in order of their start."""
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
@@ -265,6 +286,23 @@ class _TextAudit(_FieldAudit):
         if not loops and half_free and rep4 >= rules.rep4 and self.size >= rules.length:
             each = 1 / (1 - rep4)  # times that a 4-gram comes
             self.report("word", "LZR010", 0, self.size, round(self.size / each), each, round(self.size * rep4))
+        if rules.stuck_score and "word" in rules.levels:
+            self._stuck(repeated_4_grams(counts))
+
+    def _stuck(self, repeated: int) -> None:
+        """Report what is stuck, if enough 4-grams of words are there for the second time or more.
+
+        Among r old words in a row, with old n-grams of g words, r - 3 >= r (g - 3) / g 4-grams are. The figures of a
+        text of more than 4 MiB are those of its pieces, in which the 4-grams across a cut are missing.
+        """
+        rules = self.rules
+        least = rules.stuck_score * (rules.stuck_ngram - 3)
+        if repeated * rules.stuck_ngram < least and len(self.data) <= _FIGURES:
+            return
+        spans = words(self.data)
+        edges = np.concatenate((spans[:, 0], spans[:, 1])).astype(np.int64)
+        ids = intern(self.data, spans)
+        self.stuck("word", ids, edges if self.data.isascii() else characters_before(self.data, edges))
 
     def unit(self, start: int, end: int) -> str:
         return self.text[start : min(end, start + UNIT)]
@@ -335,8 +373,8 @@ class _TextAudit(_FieldAudit):
         found = runs(tokens, min_copies=min(self.rules.copies, self.rules.length_copies), min_length=0)
         edges = np.append(offsets, self.size)
         start, end = edges[found.start], edges[found.start + found.length]
-        stretches = _Stretches(start, end, edges[found.start + found.period] - start, found.length / found.period)
-        significant = stretches.where(self.enough(found.length, end - start, found.period) & (stretches.period > 0))
+        in_text = _Stretches(start, end, edges[found.start + found.period] - start, found.length / found.period)
+        significant = in_text.where(self.enough(found.length, end - start, found.period) & (in_text.period > 0))
         self.take("token", "LZR006", significant, self._unit_test(significant))
 
     def _near(self, long: bool, short: bool) -> None:
@@ -362,6 +400,18 @@ class _TextAudit(_FieldAudit):
         self.take("char", "LZR004", significant, is_unit)
 
 
+def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
+    """Return the stretches that are stuck, in units."""
+    return stretches(
+        ids,
+        threshold=rules.stuck_score,
+        ngram=rules.stuck_ngram,
+        min_count=rules.stuck_count,
+        weight=rules.stuck_weight,
+        window=rules.stuck_window,
+    )
+
+
 def _distinct(text: str, start: int, end: int, is_left_out: Callable[[str], bool]) -> int:
     """Return how many distinct characters a stretch of a text has (2 means 2 or more), except those left out."""
     seen: set[str] = set()
@@ -380,11 +430,14 @@ class _TokenAudit(_FieldAudit):
         self.tokens = tokens
         copies = min(rules.copies, rules.length_copies, rules.literal_copies)
         found = runs(tokens, min_copies=copies, min_length=0)
-        stretches = _Stretches(found.start, found.start + found.length, found.period, found.length / found.period)
+        found_in_tokens = _Stretches(found.start, found.start + found.length, found.period, found.length / found.period)
         self.literal = bool((found.length >= rules.literal_copies * found.period).any())
         if "token" in rules.levels:
             enough = self.enough(found.length, found.length * _CHARACTERS_PER_TOKEN, found.period)
-            self.take("token", "LZR006", stretches.where(enough), lambda _: True)
+            self.take("token", "LZR006", found_in_tokens.where(enough), lambda _: True)
+            if rules.stuck_score:
+                places = np.arange(len(tokens), dtype=np.int64)
+                self.stuck("token", tokens, np.concatenate((places, places + 1)))
 
     def unit(self, start: int, end: int) -> str:
         ids: list[str] = []

@@ -130,6 +130,11 @@ class Metrics:
         return made
 
 
+def repeated_4_grams(counts: list[int]) -> int:
+    """Return how many 4-grams of words occurred before, from the figures of a text (`MEMBERS`)."""
+    return counts[_NGRAMS4] - counts[_DISTINCT4]
+
+
 def _share(part: int, of: int) -> float:
     return part / of if of else 0.0
 

@@ -15,7 +15,7 @@ from ..util.reasoning import split
 
 FieldName = Literal["reasoning", "answer"]
 Level = Literal["char", "word", "line", "token"]
-Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR020"]
+Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR011", "LZR020"]
 
 RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a looping one.
     "LZR001": "tail loop",  # characters, up to the end of the field
@@ -25,6 +25,7 @@ RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a loo
     "LZR005": "word loop",  # words, with any white space between them
     "LZR006": "token loop",  # tokens of --tokenizer
     "LZR010": "high rep-4",  # many 4-grams of words are repeated, without a loop
+    "LZR011": "stuck",  # hardly a word is new over a long stretch, whether or not it has a period
     "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), but not a significant loop
 }
 LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006")
@@ -87,9 +88,11 @@ class Finding:
     ``start``, ``end`` and ``period`` are in characters of the field's text, ``copies`` is at least 2.0. For levels
     other than "char" the offsets are those of the characters that the units cover, and the period is the length of the
     first copy. Where a field has tokens only, offsets and period count tokens, and the unit is their ids. A finding of
-    LZR010 covers the whole field, and its copies are how often a 4-gram occurs on average. ``unit``: the text of the
-    first copy, at most 200 characters. ``share``: start / length of the field, 0..1. ``tail``: whether the stretch
-    reaches the end of the field, apart from white space. ``wasted_tokens``: the tokens of all copies but the first,
+    LZR010 covers the whole field, and its copies are how often a 4-gram occurs on average. Those of LZR011 are how
+    often the 4-grams of the stretch occur in it, the median over its words and `Rules.stuck_count` at least, and its
+    period is the length divided by them. ``unit``: the text of the first copy, at most 200 characters. ``share``:
+    start / length of the field, 0..1. ``tail``: whether the stretch reaches the end of the field, apart from white
+    space. ``wasted_tokens``: the tokens of all copies but the first,
     counted by the tokenizer, or else as characters / 4.
     """
 

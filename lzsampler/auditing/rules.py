@@ -22,6 +22,12 @@ class Rules:
     "line", and "token" where there are tokens. ``near``: whether loops count that are not exact only because of digits,
     case or white space; they need ``near_copies`` instead of ``length_copies``, since a few lines of one form with
     different numbers are a list. ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
+
+    A stretch is stuck (LZR011) when its words, or the tokens of a field that has only tokens, are nearly all old:
+    n-grams of ``stuck_ngram`` words that occur for the ``stuck_count``-th time within ``stuck_window`` words make their
+    words old; an old word adds 1 to a score, a new one takes ``stuck_weight`` away, and ``stuck_score`` is what the
+    score has to reach (0 is off). It is reported where no loop covers half of it, and does not make a record loop.
+
     ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not.
 
     Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
@@ -36,6 +42,11 @@ class Rules:
     levels: tuple[Level, ...] = get_args(Level)
     near: bool = True
     rep4: float = 0.5
+    stuck_score: int = 96
+    stuck_ngram: int = 12
+    stuck_count: int = 3
+    stuck_weight: int = 4
+    stuck_window: int = 4096
     select: tuple[Rule, ...] = tuple(RULES)
     ignore: tuple[Rule, ...] = ()
 
@@ -46,6 +57,11 @@ class Rules:
             ("length", 1),
             ("length_copies", 2),
             ("near_copies", 2),
+            ("stuck_score", 0),
+            ("stuck_ngram", 1),
+            ("stuck_count", 2),
+            ("stuck_weight", 0),
+            ("stuck_window", 1),
         ):
             object.__setattr__(self, name, integer(name, getattr(self, name), low, INT32_MAX))
         for name, choices in (("levels", get_args(Level)), ("select", tuple(RULES)), ("ignore", tuple(RULES))):
@@ -72,6 +88,11 @@ class RuleOptions(TypedDict, total=False):
     levels: Level | Sequence[Level]
     near: bool
     rep4: float
+    stuck_score: int
+    stuck_ngram: int
+    stuck_count: int
+    stuck_weight: int
+    stuck_window: int
     select: Rule | Sequence[Rule]
     ignore: Rule | Sequence[Rule]
 

@@ -54,7 +54,7 @@ def _lengths() -> MutableSequence[int]:
 
 @dataclass
 class Group:
-    """Counts of the records that share a value of `--by`.
+    """Counts of the records that share a value of `--by`; ``stuck``: those with a finding of LZR011.
 
     ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop, 0..1,
     and the period of that loop, in characters.
@@ -63,6 +63,7 @@ class Group:
     records: int = 0
     looping: int = 0
     literal: int = 0
+    stuck: int = 0
     characters: int = 0
     wasted_tokens: int = 0
     starts: MutableSequence[float] = field(default_factory=_shares)
@@ -73,6 +74,7 @@ class Group:
         self.records += other.records
         self.looping += other.looping
         self.literal += other.literal
+        self.stuck += other.stuck
         self.characters += other.characters
         self.wasted_tokens += other.wasted_tokens
         self.starts.extend(other.starts)
@@ -88,6 +90,9 @@ class Group:
             "literal": self.literal,
             "literal_rate": _rate(self.literal, self.records),
             "literal_interval": list(wilson(self.literal, self.records)),
+            "stuck": self.stuck,
+            "stuck_rate": _rate(self.stuck, self.records),
+            "stuck_interval": list(wilson(self.stuck, self.records)),
             "characters": self.characters,
             "wasted_tokens": self.wasted_tokens,
             "median_start": _median(self.starts),
@@ -135,6 +140,11 @@ class Summary:
         return _rate(self.total.literal, self.total.records)
 
     @property
+    def stuck_rate(self) -> float:
+        """Share of the records with a stretch that is stuck where they do not loop (LZR011), 0..1."""
+        return _rate(self.total.stuck, self.total.records)
+
+    @property
     def bad_rate(self) -> float:
         """Share of bad records among all that were read, 0..1."""
         return _rate(self.bad_records, self.total.records + self.bad_records)
@@ -156,6 +166,7 @@ class Summary:
             group.records += 1
             group.looping += item.looping
             group.literal += item.literal
+            group.stuck += any(finding.rule == "LZR011" for finding in item.findings)
             group.characters += item.characters
             group.wasted_tokens += wasted
             if first is not None:

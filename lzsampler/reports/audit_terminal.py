@@ -68,7 +68,10 @@ def _headline(summary: Summary) -> "list[RenderableType]":
     loop = f"{total.looping:,} of {total.records:,} records loop: {_rate(total.looping, total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
     literal = f"{total.literal:,} by the literal rule ({literal_rule(summary)}): {_rate(total.literal, total)}"
-    return [Text(f"{loop}; {wasted}", "bold"), Text(literal, "dim")]
+    said = [Text(f"{loop}; {wasted}", "bold")]
+    if total.stuck:
+        said.append(Text(f"{total.stuck:,} say nothing new over a long stretch (LZR011): {_rate(total.stuck, total)}"))
+    return [*said, Text(literal, "dim")]
 
 
 def _rate(successes: int, group: Group) -> str:

@@ -377,6 +377,7 @@ static void test_smaller_structs(void) {
     whole.n_logit_bias = 0;
     whole.dry_multiplier = 0.0f;
     whole.n_dry_breakers = 0;
+    whole.stuck_threshold = 0;
     CHECK(lzs_params_invalid(&p, N_VOCAB) == NULL);
     p.dry_base = NAN; /* not looked at */
     p.n_logit_bias = 1000;

@@ -56,6 +56,34 @@ static void test_figures_failures(void) {
     }
 }
 
+/* Fails each allocation of the search for stuck stretches in turn, and refuses rules that are out of range. */
+static void test_stuck_failures(void) {
+    enum { N = 3000 };
+    static int32_t ids[N];
+    const lzs_stuck_rules stuck = {40, 4, 3, 1, 500};
+    lzs_stuck_stretch found[2];
+    size_t n_found;
+    for (int32_t i = 0; i < N; i++) ids[i] = i < 1000 ? i : i % 25;
+    lzs_status status = LZS_ENOMEM;
+    for (int fail = 0; status != LZS_OK; fail++) {
+        fail_after = fail;
+        status = lzs_stuck_stretches(ids, N, &stuck, found, 2, &n_found);
+        bool failed = fail_after < 0;
+        fail_after = -1;
+        CHECK(status == (failed ? LZS_ENOMEM : LZS_OK) && n_found == !failed);
+        CHECK(n_live == 0);
+    }
+    CHECK(found[0].start == 1050 && found[0].end == N && found[0].old == N - 1050 && found[0].score == N - 1050);
+    CHECK(lzs_stuck_stretches(ids, N, &stuck, NULL, 0, &n_found) == LZS_ESPACE && n_found == 1);
+    CHECK(lzs_stuck_stretches(NULL, 0, &stuck, NULL, 0, &n_found) == LZS_OK && n_found == 0);
+    CHECK(lzs_stuck_stretches(NULL, N, &stuck, found, 2, &n_found) == LZS_EINVAL);
+    for (int i = 0; i < 4; i++) {
+        lzs_stuck_rules bad = stuck;
+        *(i == 0 ? &bad.threshold : i == 1 ? &bad.ngram : i == 2 ? &bad.min_count : &bad.window) = i == 2;
+        CHECK(lzs_stuck_stretches(ids, N, &bad, found, 2, &n_found) == LZS_EINVAL);
+    }
+}
+
 /* Returns the most bytes that the figures of a text had in use. */
 static size_t memory_of_figures(const uint8_t *text, size_t n, lzs_span *words, int32_t *ids, size_t n_words) {
     lzs_figures figures;
@@ -165,6 +193,7 @@ static void test_memory_of_numbers(void) {
 int main(void) {
     test_runs_failures();
     test_figures_failures();
+    test_stuck_failures();
     test_memory_of_figures();
     test_memory_of_many_pieces();
     test_memory_of_prefilter();

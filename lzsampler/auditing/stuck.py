@@ -1,0 +1,41 @@
+"""`stretches`: where a text says next to nothing new, with or without a period, found in C (c/text/stuck.c)."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import check
+from .._ffi import ffi, lib
+
+_ROOM = 64  # stretches; more are rare, and cost a second scan
+
+
+class Stretches(NamedTuple):
+    """Stretches in order, int64[n] each, in units: ``old`` of the units between ``start`` and ``end`` are old."""
+
+    start: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    old: npt.NDArray[np.int64]
+    score: npt.NDArray[np.int64]
+
+
+def stretches(
+    ids: npt.NDArray[np.int32], *, threshold: int, ngram: int, min_count: int, weight: int, window: int
+) -> Stretches:
+    """Return the stretches that are stuck; ``ids``: int32[n], numbers of words as `intern` gives them, or tokens.
+
+    The arguments are those of `lzsampler.StuckDetection`, of which this is the offline form: lzs_stuck_stretches in
+    c/include/lzsampler_text.h has the definition. Linear in n. ValueError for values out of range.
+    """
+    rules = ffi.new("lzs_stuck_rules *", (threshold, ngram, min_count, weight, window))
+    n, room = ffi.new("size_t *"), _ROOM
+    while True:
+        found = np.empty((room, len(Stretches._fields)), np.int64)
+        array = ffi.from_buffer("int32_t[]", ids)
+        status = lib.lzs_stuck_stretches(array, ids.size, rules, ffi.from_buffer("lzs_stuck_stretch[]", found), room, n)
+        if status != lib.LZS_ESPACE:
+            break
+        room = n[0]
+    check(status)
+    return Stretches(*(found[: n[0], i].copy() for i in range(len(Stretches._fields))))
