@@ -216,9 +216,10 @@ class Sampler:
         if not n[0]:
             return np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32)
         rows = np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT)
-        rows = rows[(rows["repeat"] != 1) | (rows["bias"] != 0)]  # a copy, which stays when the sampler changes
-        rows = rows[rows["token"].argsort()]
-        return rows["token"].copy(), rows["repeat"].copy(), rows["bias"].copy()
+        tokens, repeat, bias = rows["token"], rows["repeat"], rows["bias"]
+        order = tokens.argsort()  # what it picks is a copy, which stays as it is when the sampler changes
+        kept = order[((repeat != 1) | (bias != 0))[order]]
+        return tokens[kept], repeat[kept], bias[kept]
 
     def sample(self, logits: npt.ArrayLike) -> int:
         """Pick a token. ``logits``: [n_vocab] real numbers, only read; anything that numpy makes an array of.

@@ -16,11 +16,11 @@ from ..auditing.repetition import repetition
 from ..decoding.generate import Generation
 from ..decoding.many import Request, generate_many
 from ..decoding.transcript import TranscriptFile, record
-from ..llama import DRY_BREAKERS, dry_breaker_ids
+from ..llama import DRY_BREAKERS
 from ..llama.model import Model
-from ..params import Params
-from ..sampler import refuse_tokens_outside, sequence_seed
+from ..sampler import sequence_seed
 from ..util.files import locked
+from .fitting import params_for
 from .grid import Grid, Setting, read_grid
 from .judge import Judge
 from .judged import judge_folder, refuse_another
@@ -71,7 +71,10 @@ def evaluate(
             refuse_another(judging, folder)
     with ExitStack() as lock:
         with Model(model, n_ctx=n_ctx) as opened:
-            params = {setting.name: _params(opened, setting) for setting in chosen.settings}
+            params = {
+                setting.name: params_for(opened, setting.name, setting.params, setting.dry_breakers)
+                for setting in chosen.settings
+            }
             lock.enter_context(locked(folder.path))
             folder.claim(_manifest(opened, chosen, rows), resume=resume)
             done = set()
@@ -144,17 +147,6 @@ def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
         for setting in grid.settings:
             for seed in grid.seeds[:1] if setting.params.temperature == 0 else grid.seeds:
                 yield setting.name, row, seed
-
-
-def _params(model: Model, setting: Setting) -> Params:
-    """Return a setting's `Params` with DRY's breakers as tokens; ValueError for tokens that the model does not have."""
-    try:
-        refuse_tokens_outside(setting.params, model.n_vocab)
-        if not setting.params.dry_multiplier:
-            return setting.params
-        return replace(setting.params, dry_breakers=dry_breaker_ids(model.llm, setting.dry_breakers))
-    except ValueError as error:
-        raise ValueError(f"the setting {setting.name!r} does not fit {model.path.name}: {error}") from error
 
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:

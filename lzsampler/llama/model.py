@@ -222,7 +222,7 @@ class Model:
             self._decode(array[start : start + self.n_batch].tolist())
 
     def decode_rows(self, tokens: Tokens) -> npt.NDArray[np.float32]:
-        """Append tokens, int[n], to the context as `decode` does, and return the logits after each: float32[n, n_vocab].
+        """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
 
         They are a copy, of 4 * n * n_vocab bytes, and llama.cpp needs as much again: n is 1..`n_batch`. Raises as
         `decode`, and ValueError for another number of tokens.
@@ -239,7 +239,7 @@ class Model:
         return row_of(pointer, array.size * self.n_vocab).reshape(array.size, self.n_vocab).copy()
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
-        """Decode one batch; ``wanted``: an int8 for each token, 1 where logits are wanted; None is the last one only."""
+        """Decode one batch; ``wanted``: an int8 for each token, 1 where logits are wanted; None: only for the last."""
         if self.n_past + len(tokens) > self.n_ctx:
             raise ValueError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
         ids = (llama_cpp.llama_token * len(tokens))(*tokens)
