@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .decoding.generate import generate
     from .evaluation.results import Results
     from .evaluation.run import evaluate
+    from .evaluation.tax import tax
+    from .evaluation.taxed import Tax
     from .llama.dropin import attach
     from .llama.model import Model
     from .params import STOP_ON_LOOP, Params, RepetitionDetection
@@ -50,6 +52,7 @@ __all__ = [
     "Results",
     "Rules",
     "Sampler",
+    "Tax",
     "__version__",
     "attach",
     "audit",
@@ -60,6 +63,7 @@ __all__ = [
     "generate",
     "lz_bits",
     "sequence_seed",
+    "tax",
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
@@ -72,6 +76,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "Rules": "auditing.rules",
     "STOP_ON_LOOP": "params",
     "Sampler": "sampler",
+    "Tax": "evaluation.taxed",
     "attach": "llama.dropin",
     "audit": "auditing.findings",
     "audit_files": "auditing.run",
@@ -81,6 +86,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "generate": "decoding.generate",
     "lz_bits": "sampler",
     "sequence_seed": "sampler",
+    "tax": "evaluation.tax",
 }
 
 

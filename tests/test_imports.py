@@ -52,9 +52,20 @@ def test_a_sampler_loads_numpy_and_nothing_heavier() -> None:
 
 
 def test_exports_are_pinned() -> None:
-    classes = ["Loop", "LzsError", "Model", "Params", "RepetitionDetection", "Report", "Results", "Rules", "Sampler"]
+    classes = [
+        "Loop",
+        "LzsError",
+        "Model",
+        "Params",
+        "RepetitionDetection",
+        "Report",
+        "Results",
+        "Rules",
+        "Sampler",
+        "Tax",
+    ]
     functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "evaluate", "generate", "lz_bits"]
-    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions, "sequence_seed"]
+    assert lzsampler.__all__ == ["STOP_ON_LOOP", *classes, "__version__", *functions, "sequence_seed", "tax"]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert set(lzsampler.__all__) <= set(dir(lzsampler))
     assert issubclass(lzsampler.LzsError, RuntimeError)

@@ -6,7 +6,7 @@ generates only what is missing; two runs of one grid give the same files, except
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -27,6 +27,10 @@ from .judged import judge_folder, refuse_another
 from .results import Results
 from .store import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
 from .tasks import BadRow, Task, read_tasks
+from .tax import Meter
+from .tax_folder import tax_folder
+from .tax_texts import BadFile, read_texts
+from .taxed import SKIP, charges_of
 
 _NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
 
@@ -44,8 +48,10 @@ def evaluate(
     n_threads: int | None = None,
     resume: bool = False,
     judge: str | Path | None = None,
+    texts: str | Path | Sequence[str | Path] | None = None,
     on_text: Callable[[int, int], object] | None = None,
     on_judged: Callable[[int, int], object] | None = None,
+    on_taxed: Callable[[int, int], object] | None = None,
 ) -> Results:
     """Generate a text for every setting, prompt and seed of a grid, and return the results.
 
@@ -56,14 +62,18 @@ def evaluate(
     of the seed and the number of its prompt (from 0, tasks first): each prompt has its own noise, which is the same for
     all settings, so that they are compared under common random numbers. Every text is on the disk when it ends. If a
     line of a resumed folder is damaged, the results name it, and its text is generated again. ``judge``: a GGUF model
-    that is asked at the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the
-    end results.json and report.html are written to the folder.
+    that is asked at the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. ``texts``:
+    files and folders of texts that are right, on which the tax of the penalties is measured, as `tax` does it;
+    ``on_taxed`` is called with (characters done, all characters). What is scored is kept as texts are. At the end results.json and report.html are written to the folder.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
+    right, unread = ([], []) if texts is None else read_texts(texts)
+    if texts is not None and not right:
+        raise ValueError(f"there is no text to score: {unread[0]}" if unread else "there is no text to score")
     folder = RunFolder(out)
     folder.check(resume=resume)
     if judge is not None:
@@ -108,6 +118,11 @@ def evaluate(
                     n_done += 1
                     if on_text is not None:
                         on_text(n_done, len(keys))
+            if right:
+                meter = Meter(opened, charges_of(chosen), skip=SKIP, on_progress=on_taxed)
+                unread += tax_folder(meter, folder, right)
+            if unread:
+                bad["texts"] = [_bad_text(each) for each in unread]
         folder.sort(TRANSCRIPTS, keys)
         if judge is not None:
             with Judge(judge, n_threads=n_threads) as judging:
@@ -120,6 +135,10 @@ def evaluate(
 
 
 # ---- what there is to do ----
+
+
+def _bad_text(found: BadFile) -> BadRow:
+    return BadRow(0, str(found))  # the line is one of a file that its reason names
 
 
 def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:

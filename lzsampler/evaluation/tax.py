@@ -121,7 +121,8 @@ class Meter:
         max_tokens: int = INT32_MAX,
         on_progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        self._model, self._charges, self._skip, self._most = model, charges, skip, max_tokens
+        self.charges = charges
+        self._model, self._skip, self._most = model, skip, max_tokens
         self._params: dict[str, Params] = {
             charge.name: params_for(model, charge.name, charge.params, charge.dry_breakers)
             for charge in charges
@@ -150,7 +151,7 @@ class Meter:
                     done += size
                 n_tokens = sum(len(piece.tokens) for piece in pieces)
                 seen = 0
-                self.unfinished = TextTax(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self._charges})
+                self.unfinished = TextTax(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
                 self._model.keep(0)  # or the numbers would depend on the text before
                 for piece in pieces:
                     for n in self._score(piece, ahead):
@@ -240,7 +241,7 @@ class Meter:
         known = np.isfinite(given.nats)  # not tokens that the model itself gives no probability
         free = Cost(0.0, int(given.first[known].sum()))
         costs = {}
-        for charge in self._charges:
+        for charge in self.charges:
             cost = free
             if not charge.is_free:
                 sampler, edits = samplers[charge.name], []
