@@ -62,9 +62,10 @@ def evaluate(
     of the seed and the number of its prompt (from 0, tasks first): each prompt has its own noise, which is the same for
     all settings, so that they are compared under common random numbers. Every text is on the disk when it ends. If a
     line of a resumed folder is damaged, the results name it, and its text is generated again. ``judge``: a GGUF model
-    that is asked at the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``. ``texts``:
-    files and folders of texts that are right, on which the tax of the penalties is measured, as `tax` does it;
-    ``on_taxed`` is called with (characters done, all characters). What is scored is kept as texts are. At the end results.json and report.html are written to the folder.
+    that is asked at the end whether each text is degenerate (`Judge`); ``on_judged`` is called like ``on_text``.
+    ``texts``: files and folders of texts that are right, on which the tax of the penalties is measured, as `tax` does
+    it; ``on_taxed`` is called with (characters done, all characters). It is kept and resumed like the texts. At the end
+    results.json and report.html are written to the folder.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.

@@ -1,7 +1,8 @@
 """`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to continue and `Results` to read.
 
 `run.json` says what was asked for. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`
-get a line when a text ends, `judge.jsonl` when one is judged, `tax.jsonl` when a right text is scored. Timings are kept apart because they differ in every run.
+get a line when a text ends, `judge.jsonl` when one is judged, and `tax.jsonl` when a right text is scored. Timings are
+kept apart because they differ in every run.
 """
 
 import hashlib

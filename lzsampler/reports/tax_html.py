@@ -46,8 +46,8 @@ def tax_section(tax: "Tax") -> str:
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
     base = tax.base()
     what = (
-        f"Measured on {base.texts:,} texts that are right, {base.tokens:,} tokens after the first {tax.skip:,} of each, "
-        f"which cost {base.nats:.3f} nats each without a penalty and are its first choice in {percent(base.first)}. "
+        f"Measured on {base.texts:,} right texts, {base.tokens:,} tokens after the first {tax.skip:,} of each, which "
+        f"cost {base.nats:.3f} nats each without a penalty and are its first choice in {percent(base.first)}. "
         "Lost: tokens that are the first choice without the penalty only. Intervals are bootstrap intervals over texts."
     )
     parts = [tag("h2", "The tax on right texts"), tag("p", escape(what), class_="soft"), _scroll(table, "tax")]
@@ -78,8 +78,8 @@ def tradeoff_section(tradeoffs: "Sequence[Tradeoff]") -> str:
     best = "; ".join(mark.title for mark in marks if mark.best)
     what = (
         "Upwards: by which share the texts that loop are fewer than without a penalty, over all temperatures. To the "
-        "right: extra nats a token on texts that are right. The line joins the best settings: no other stops more loops "
-        "for less tax. The front is chosen on these texts, so its figures are a little too good."
+        "right: extra nats a token on texts that are right. The line joins the best settings: no other stops more "
+        "loops for less tax. The front is chosen on these texts, so its figures are a little too good."
     )
     chart = tradeoff(marks, "nats", f"Loops stopped against tax paid; on the front: {best}")
     return tag("section", tag("h2", "Loops stopped against tax paid"), tag("p", what, class_="soft"), chart)
