@@ -232,9 +232,9 @@ class Tax:
         made = [self.figures(charge.name, kind) for charge in chosen]
         return [each.extra_nats if rate == "tax" else each.lost for each in made]
 
-    def table(self) -> str:
-        """Return a Markdown table with a row for each setting."""
-        table: str = writers.function(writers.TAX_TABLE)(self)
+    def table(self, width: int = 110, *, color: bool = False) -> str:
+        """Return a row for each setting, in lines of at most ``width`` columns, as `lzs tax` prints them."""
+        table: str = writers.function(writers.TAX_TABLE)(self, width, color=color)
         return table
 
     def save(self, path: str | Path) -> None:

@@ -203,8 +203,9 @@ def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> str:
         x, y = place(mark.x) + (-1.5 if right else 1.5), height(mark.y) + 15
         parts.append(_text(x, y, mark.name, "end" if right else "start", "note"))
     ticks = dict.fromkeys((low, 0.0, top / 2, top))
-    parts += [_text(place(x), _HEIGHT + 18, f"{x:g}" + (f" {unit}" if x == top else ""), "end" if x == top else "middle")
-              for x in ticks]  # fmt: skip
+    for x in ticks:
+        last = x == top
+        parts.append(_text(place(x), _HEIGHT + 18, f"{x:g} {unit}" if last else f"{x:g}", "end" if last else "middle"))
     labels = [(_HEIGHT * level, f"{100 * level:g} %") for level in (0.0, 0.5, 1.0)]
     return _plot(labels, parts, said)
 

@@ -4,8 +4,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from ..util.stats import Interval
-from .tax_markdown import extra, half, markdown
-from .text import percent, visible
+from .tax_terminal import extra
+from .text import columns, percent, visible
 
 if TYPE_CHECKING:
     from ..evaluation.grid import Setting
@@ -19,8 +19,8 @@ _TAX = ("tax", "±", "lost", "front")  # where the tax was measured
 def markdown_table(results: "Results") -> str:
     """Return a row a setting, in the grid's order; ± is half of Wilson's 95 % interval.
 
-    ``tax``: extra nats a token on the texts of ``--texts``, with half of its bootstrap interval; ``lost``: the first
-    choices lost there; ``front``: whether no other penalty stops more loops for less tax.
+    ``tax``: extra nats a token on the texts of ``--texts``, with half of its bootstrap interval; ``lost``: the share of
+    first choices lost there; ``front``: whether no other penalty stops more loops for less tax.
 
     ``more``: what a setting has that others of its kind, strength and temperature have not; no column where nothing.
     """
@@ -46,7 +46,10 @@ def markdown_table(results: "Results") -> str:
     if not any(extra.values()):
         heads.remove("more")
         rows = [row[:3] + row[4:] for row in rows]
-    return markdown(heads, rows, left=len(heads) - len(figures))
+    widths = [max(columns(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
+    left = len(heads) - len(figures)
+    rule = ["-" * (width + 2) if i < left else "-" * (width + 1) + ":" for i, width in enumerate(widths)]
+    return "\n".join([_row(heads, widths, left), f"|{'|'.join(rule)}|", *(_row(row, widths, left) for row in rows)])
 
 
 def more(settings: "tuple[Setting, ...]") -> dict[str, str]:
@@ -63,6 +66,14 @@ def more(settings: "tuple[Setting, ...]") -> dict[str, str]:
     return told
 
 
+def _row(cells: list[str], widths: list[int], left: int) -> str:
+    padded = []
+    for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        space = " " * (width - columns(cell))
+        padded.append(cell + space if i < left else space + cell)
+    return f"| {' | '.join(padded)} |"
+
+
 def _rate(rate: float | None, interval: Interval) -> tuple[str, str]:
     return ("", "") if rate is None else (f"{rate:.3f}", f"{(interval.high - interval.low) / 2:.3f}")
 
@@ -71,5 +82,7 @@ def _taxed(results: "Results", name: str) -> list[str]:
     if results.tax is None:
         return []
     made = results.tax.figures(name)
+    bounds = made.extra_interval
     best = any(each.best and name in each.settings for each in results.tradeoffs)
-    return [extra(made), half(made.extra_interval), percent(made.lost), "yes" if best else ""]
+    half = "" if bounds is None else f"{(bounds.high - bounds.low) / 2:.3f}"
+    return [extra(made), half, percent(made.lost), "yes" if best else ""]

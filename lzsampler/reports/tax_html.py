@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .charts import Cell, Mark, heat, tag, tradeoff
 from .page import bad_rows, tiles, write_page
-from .tax_markdown import extra, ratio, signed
+from .tax_terminal import extra, interval, ratio, signed
 from .text import count, percent, visible
 
 if TYPE_CHECKING:
@@ -111,12 +111,11 @@ def _headline(tax: "Tax") -> str:
 
 
 def _cells(charge: "Charge", made: "Figures") -> list[str]:
-    interval = made.extra_interval
     lost = made.lost_interval
     return [
         tag("th", escape(visible(charge.name)), scope="row"),
         _number(extra(made)),
-        _number("–" if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"),
+        _number(interval(made)),
         _number(ratio(made)),
         _number(percent(made.first)),
         _number(percent(made.lost)),

@@ -47,7 +47,7 @@ TAX: Mapping[str, Writer] = {
 ARROW = "lzsampler.reports.audit_rows:arrow_table"  # (records with findings) as an Arrow table
 FRAME = "lzsampler.reports.audit_rows:data_frame"  # the same as a data frame
 TABLE = "lzsampler.reports.eval_markdown:markdown_table"  # (results) as a text
-TAX_TABLE = "lzsampler.reports.tax_markdown:tax_table"  # (tax) as a text
+TAX_TABLE = "lzsampler.reports.tax_terminal:tax_table"  # (tax, width) as a text
 
 
 def described(writers: Mapping[str, Writer]) -> str:
