@@ -1,6 +1,7 @@
 """`tax_table`: the tax of settings for a terminal of any width, and how its figures are written everywhere."""
 
 import math
+from collections.abc import Callable
 from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple
 
