@@ -94,11 +94,10 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
         console.error("interrupted: these are the figures of what was scored until then")
         raise click.exceptions.Exit(_INTERRUPTED)
     held = [limit.text for limit in flags["limits"] if holds(made, limit)]
-    if made.bad:
-        raise click.exceptions.Exit(2)
     if held:
         console.error(f"--fail-if {'; '.join(held)}")
-        raise click.exceptions.Exit(1)
+    if made.bad or held:
+        raise click.exceptions.Exit(2 if made.bad else 1)
 
 
 def holds(made: "Tax", limit: Limit) -> bool:

@@ -1,6 +1,7 @@
 """`lzs tax` and `lzs eval --texts`, as a user runs them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ PROSE = (
     "considerable, that though sisters, and living almost within sight of each other, they could live without "
     "disagreement between themselves, or producing coolness between their husbands. "
 )
+WIDE = {**os.environ, "COLUMNS": "160"}  # room for all columns of a table
 GRID = """
 n_predict = 30
 [[setting]]
@@ -29,7 +31,7 @@ temperature = [0, 0.7]
 def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
     code = "from lzsampler.cli.main import main; main()"
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, env=WIDE)
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def test_a_table_json_and_reports(folder: Path) -> None:
         ("lz.tax > 0.001", 1),
         ("lz.lost>=0", 1),
         ("logs.tax > 0.001", 1),
-        ("tax=1", 0),
+        ("lost=99%", 0),
         ("lz.tax < 1%", 0),
     ],
 )
@@ -110,7 +112,7 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
         (("texts", "--skip", "-1"), "--skip must be at least 0, got -1"),
         (("texts", "--skip", "5000"), "no text is longer than the 5000 tokens that are left out"),
         (("texts", "--max-tokens", "1"), "--max-tokens must be at least 2, got 1"),
-        (("texts", "--format", "x"), "--format takes" if False else "unknown format 'x'"),
+        (("texts", "--format", "x"), "unknown format 'x'"),
         (("texts", "-m", "grid.toml"), "is not a GGUF file"),
         (("texts", "-o", "x.csv"), "its name must end in one of .html, .json"),
         (("texts/a.txt", "-o", "no/x.html"), "there is no folder no"),

@@ -275,7 +275,7 @@ def test_rows_of_json_lines(write: Callable[[str, bytes], Path]) -> None:
                                   {"question": "q", "answer": "1 + 1 = 2\n#### 2"}, {"prompt": "p"}) + b"{broken\n"),
         write("chats.jsonl", rows({"messages": chat})),
         write("log.jsonl", rows({"time": 1, "event": "start"}, {"time": 2, "event": "stop"})),
-        write("prompts.ndjson", rows({"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]})),
+        write("shared.ndjson", rows({"conversations": [{"from": "user", "value": "q"}, {"from": "gpt", "value": "a"}]})),
         write("plain.json", rows({"prompt": "p", "answer": "a"})),
     ]  # fmt: skip
     texts, bad = read_texts(paths)
@@ -457,7 +457,7 @@ def test_short_texts_are_counted_and_nothing_to_score_is_an_error(write: Callabl
     assert made.texts[0].name == str(long)
     with pytest.raises(ValueError, match="no text is longer than the 64 tokens that are left out"):
         tax(default_model(), short, grid=GRID, n_threads=1)
-    with pytest.raises(ValueError, match="there is no text to score: .*it is empty"):
+    with pytest.raises(ValueError, match=r"there is no text to score: .*it is empty"):
         tax(default_model(), write("none.txt", b""), grid=GRID)
     with pytest.raises(ValueError, match="skip must be from 0"):
         tax(default_model(), short, skip=-1)
@@ -555,7 +555,7 @@ def test_a_folder_begun_without_texts_gets_them_later(right: Path, tmp_path: Pat
 
 
 def made_up(path: Path, costs: dict[str, float], loops: dict[str, int]) -> Results:
-    """A run of ten prompts, of which `loops` says how many loop with each setting, and the tax of each of its penalties."""
+    """A run of ten prompts, of which `loops` says how many loop with each setting, and the tax of its penalties."""
     settings = [Setting("none", "none", Params(temperature=0.0))]
     settings += [Setting(f"lz={x:g}", "lz <b>", Params(temperature=0.0, lz_penalty=x), x) for x in (0.1, 0.2, 0.3)]
     of = Grid("made up", tuple(settings))
