@@ -275,7 +275,7 @@ def test_rows_of_json_lines(write: Callable[[str, bytes], Path]) -> None:
                                   {"question": "q", "answer": "1 + 1 = 2\n#### 2"}, {"prompt": "p"}) + b"{broken\n"),
         write("chats.jsonl", rows({"messages": chat})),
         write("log.jsonl", rows({"time": 1, "event": "start"}, {"time": 2, "event": "stop"})),
-        write("shared.ndjson", rows({"conversations": [{"from": "user", "value": "q"}, {"from": "gpt", "value": "a"}]})),
+        write("shared.ndjson", rows({"conversations": [{"from": "me", "value": "q"}, {"from": "gpt", "value": "a"}]})),
         write("plain.json", rows({"prompt": "p", "answer": "a"})),
     ]  # fmt: skip
     texts, bad = read_texts(paths)
