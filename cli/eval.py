@@ -11,6 +11,7 @@ from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import refused_download, whole
 from .progress import progress
+from .tax import RATES, holds
 
 if TYPE_CHECKING:
     from lzsampler import Results
@@ -30,6 +31,8 @@ _options = options(
     option(_WHAT, "--limit", **whole(1), default=None, help="use only the first N rows of each file"),
     option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
            help="GGUF model that is asked at the end whether each text is degenerate"),
+    option(_WHAT, "--texts", type=click.Path(), multiple=True, metavar="FOLDER",
+           help="measure at the end what the penalties cost on these texts, which are right (lzs tax); repeatable"),
     option(_HOW, "-o", "--out", type=_FILE, default=Path("lzs-eval"), metavar="FOLDER",
            help="folder for transcripts and results"),
     option(_HOW, "--resume", is_flag=True, help="continue the evaluation in that folder"),
@@ -40,10 +43,10 @@ _options = options(
     option(_HOW, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts decoded at a time"),
     option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None,
            help="CPU threads (default: physical cores, fewer for a small model)"),
-    option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, callback=limits(("loop_rate", "accuracy")),
-           metavar="LIMIT",
+    option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, metavar="LIMIT",
+           callback=limits(("loop_rate", "accuracy", *RATES)),
            help='exit with status 1 if it holds: loop_rate=1%, "lz.loop_rate > 0.01" (settings of kind lz only), '
-           '"accuracy < 50%"; repeatable'),
+           '"accuracy < 50%", and with --texts "lz.tax > 0.05" (for a setting); repeatable'),
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print results.json instead of a table"),
 )  # fmt: skip
 
@@ -74,7 +77,7 @@ def evaluate_command(**flags: Any) -> None:
         click.echo(f"\n{results.judged}")
     for name, rows in results.bad.items():
         for row in rows[:_BAD_ROWS]:
-            console.error(f"{name}, line {row.line}: {row.reason}")
+            console.error(f"{name}, line {row.line}: {row.reason}" if row.line else f"{name}: {row.reason}")
         if len(rows) > _BAD_ROWS:
             more = len(rows) - _BAD_ROWS
             console.error(f"{name}: {more} more bad rows, all listed in {flags['out'] / 'results.json'}")
@@ -113,6 +116,8 @@ def _run(flags: dict[str, Any]) -> "Results":
                 grid.of_kind(limit.group)
             except ValueError as error:
                 raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
+        if limit.rate in RATES and not flags["texts"]:
+            raise click.UsageError(f"--fail-if {limit.text}: the tax needs texts; give --texts")
         if limit.rate == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
@@ -126,7 +131,9 @@ def _run(flags: dict[str, Any]) -> "Results":
                 tasks=tasks,
                 prompts=prompts,
                 grid=grid,
+                texts=flags["texts"] or None,
                 on_text=bar.update,
+                on_taxed=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} characters scored"),
                 on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
                 **{name: flags[name] for name in names},
             )
@@ -148,6 +155,10 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
 
 
 def _holds(results: "Results", limit: Limit) -> bool:
+    if limit.rate in RATES:
+        if results.tax is None:
+            raise click.UsageError(f"--fail-if {limit.text}: no tax was measured; give --texts")
+        return holds(results.tax, limit)
     try:
         counts = results.counts() if limit.group is None else results.counts(kind=limit.group)
     except ValueError as error:

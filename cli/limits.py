@@ -9,7 +9,7 @@ import click
 
 from .help import flag_of
 
-RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "accuracy")
+RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "accuracy", "tax", "lost")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "=": operator.gt,  # a limit: loop_rate=1% is exceeded above 1 %
     ">": operator.gt,
@@ -56,7 +56,7 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
             raise ValueError
     except ValueError:
         raise click.UsageError(
-            f'{flag} takes a limit from 0 to 1 or in percent, such as loop_rate=1% or "loop_rate > 0.01" '
+            f'{flag} takes a limit from 0 to 1 or in percent, such as {rates[0]}=1% or "{rates[0]} > 0.01" '
             f"(the rates are {', '.join(rates)}), got {text!r}"
         ) from None
     return Limit(text, match["group"], match["rate"], match["sign"], number)

@@ -23,6 +23,7 @@ COMMANDS = {
     "diff": ("diff", "diff", "Compare two audits: does B loop more than A on the same prompts?"),
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
     "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
+    "tax": ("tax", "tax", "Measure what penalties cost on texts that are right."),
     "info": ("info", "info", "Show what a GGUF file says about itself."),
     "bench": ("bench", "bench", "Measure the time that sampling and the LZ penalty take."),
     "demo": ("demo", "demo", "Show three texts without and with the LZ penalty, side by side."),

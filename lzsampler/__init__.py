@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .decoding.generate import generate
     from .evaluation.results import Results
     from .evaluation.run import evaluate
+    from .evaluation.tax import tax
+    from .evaluation.taxed import Tax
     from .llama.dropin import attach
     from .llama.model import Model
     from .params import STOP_ON_LOOP, STOP_ON_STUCK, Params, RepetitionDetection, StuckDetection
@@ -54,6 +56,7 @@ __all__ = [
     "Sampler",
     "Stuck",
     "StuckDetection",
+    "Tax",
     "__version__",
     "attach",
     "audit",
@@ -65,6 +68,7 @@ __all__ = [
     "lz_bits",
     "probe",
     "sequence_seed",
+    "tax",
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
@@ -80,6 +84,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "Sampler": "sampler",
     "Stuck": "sampler",
     "StuckDetection": "params",
+    "Tax": "evaluation.taxed",
     "attach": "llama.dropin",
     "audit": "auditing.findings",
     "audit_files": "auditing.run",
@@ -90,6 +95,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "lz_bits": "sampler",
     "probe": "probing.run",
     "sequence_seed": "sampler",
+    "tax": "evaluation.tax",
 }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
+_EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler.h
 
 
 @dataclass(frozen=True)
@@ -234,10 +235,13 @@ class Sampler:
         """
         n = ffi.new("size_t *")
         edits = lib.lzs_edits(self.handle, n)
-        made = ((edits[i].token, edits[i].repeat, edits[i].bias) for i in range(n[0]))
-        rows = sorted(edit for edit in made if edit[1:] != (1.0, 0.0))
-        tokens, repeat, bias = zip(*rows, strict=True) if rows else ((), (), ())
-        return np.array(tokens, np.int32), np.array(repeat, np.float32), np.array(bias, np.float32)
+        if not n[0]:
+            return np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32)
+        rows = np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT)
+        tokens, repeat, bias = rows["token"], rows["repeat"], rows["bias"]
+        order = tokens.argsort()  # what it picks is a copy, which stays as it is when the sampler changes
+        kept = order[((repeat != 1) | (bias != 0))[order]]
+        return tokens[kept], repeat[kept], bias[kept]
 
     def sample(self, logits: npt.ArrayLike) -> int:
         """Pick a token. ``logits``: [n_vocab] real numbers, only read; anything that numpy makes an array of.

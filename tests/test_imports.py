@@ -73,9 +73,9 @@ def test_every_penalty_of_c_is_in_the_list() -> None:
 
 def test_exports_are_pinned() -> None:
     classes = ["Loop", "LzsError", "Model", "Params", "RepetitionDetection", "Report", "Results", "Rules", "Sampler"]
-    classes += ["Stuck", "StuckDetection"]
+    classes += ["Stuck", "StuckDetection", "Tax"]
     functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "evaluate", "generate", "lz_bits"]
-    functions += ["probe", "sequence_seed"]
+    functions += ["probe", "sequence_seed", "tax"]
     assert lzsampler.__all__ == ["STOP_ON_LOOP", "STOP_ON_STUCK", *classes, "__version__", *functions]
     assert all(hasattr(lzsampler, name) for name in lzsampler.__all__)
     assert set(lzsampler.__all__) <= set(dir(lzsampler))

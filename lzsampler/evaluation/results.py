@@ -18,6 +18,8 @@ from .paired import Paired, paired
 from .samples import Sample, Samples
 from .store import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
 from .tasks import BadRow
+from .tax_folder import read_tax
+from .taxed import Tax, front
 from .transcripts import audited_text, outcome_of
 
 if TYPE_CHECKING:
@@ -34,13 +36,31 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Tradeoff:
+    """What some penalties stop, and what they cost.
+
+    ``name``, ``kind``, ``strength`` and ``settings`` as in `Charge`. ``tax``: extra nats a token on texts that are
+    right. ``stopped``: the share, at most 1, by which the texts that loop are fewer than those without a penalty; below
+    0 where there are more. ``best``: whether no other penalty stops more for at most this tax, or as much for less.
+    """
+
+    name: str
+    kind: str
+    strength: float
+    settings: tuple[str, ...]
+    tax: float
+    stopped: float
+    best: bool
+
+
+@dataclass(frozen=True)
 class Results:
     """The results of a run.
 
     ``outcomes``: one for each text, in the order of the file. ``model``: the name of its file. ``bad``: by file, rows
     that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
     those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
-    rule; None without a judge.
+    rule; None without a judge. ``tax``: what the penalties cost on texts that are right; None if it was not measured.
     """
 
     grid: Grid
@@ -49,6 +69,7 @@ class Results:
     bad: Mapping[str, Sequence[BadRow]] = field(default_factory=dict)
     samples: Sequence[Sample] = field(default=(), repr=False)
     judged: Judged | None = None
+    tax: Tax | None = None
 
     @classmethod
     def read(cls, folder: str | Path, bad: Mapping[str, Sequence[BadRow]] | None = None) -> "Results":
@@ -75,7 +96,9 @@ class Results:
             samples.add(line.key, audited, line.row)
         bad_rows = {**(bad or {}), **({"transcripts": damaged} if damaged else {})}
         judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
-        return cls(grid, tuple(outcomes.values()), model, bad_rows, samples.chosen(), judged)
+        return cls(
+            grid, tuple(outcomes.values()), model, bad_rows, samples.chosen(), judged, read_tax(there, grid, model)
+        )
 
     # ---- counts ----
 
@@ -237,6 +260,38 @@ class Results:
             return min(keep, key=lambda s: (counts[s].loop_rate, -(counts[s].accuracy or 0.0), s))
         return max(strengths, key=lambda s: (counts[s].accuracy or 0.0, -s))
 
+    @cached_property
+    def tradeoffs(self) -> "tuple[Tradeoff, ...]":
+        """Loops stopped against tax paid, for each of the penalties; empty if there is no tax, or nothing to stop.
+
+        Penalties whose tax is infinite, and settings without a partner that has no penalty, are missing.
+        """
+        if self.tax is None:
+            return ()
+        found = []
+        for charge in self.tax.charges:
+            pairs = [(name, self._partner(name)) for name in charge.settings]
+            before, loops = 0, 0.0  # texts; as many are counted of a setting as of its partner
+            for name, none in pairs:
+                if none is not None:
+                    without = self.counts(name=none)
+                    before += without.looping
+                    loops += self.counts(name=name).loop_rate * without.texts
+            made = self.tax.figures(charge.name)
+            if before and not made.forbidden:
+                found.append((charge, made, 1 - loops / before))
+        best = front((made.extra_nats, stopped) for _, made, stopped in found)
+        return tuple(
+            Tradeoff(charge.name, charge.kind, charge.strength, charge.settings, made.extra_nats, stopped, is_best)
+            for (charge, made, stopped), is_best in zip(found, best, strict=True)
+        )
+
+    def _partner(self, name: str) -> str | None:
+        """Return the setting without a penalty that draws as one does, which is itself if it has none."""
+        (setting,) = self.settings(name=name)
+        none = setting if setting.kind == NONE else self.against(setting)
+        return None if none is None else none.name
+
     # ---- what is made of it ----
 
     def table(self, *, terms: bool = False) -> str:
@@ -301,6 +356,8 @@ class Results:
                 }
                 for kind, strength in self.chosen.items()
             ],
+            "tax": None if self.tax is None else self.tax.to_json(),
+            "tradeoffs": [asdict(tradeoff) for tradeoff in self.tradeoffs],
             "judge": None if self.judged is None else self.judged.to_json(),
             "bad_rows": {name: [asdict(row) for row in rows] for name, rows in self.bad.items()},
         }

@@ -6,7 +6,7 @@ generates only what is missing; two runs of one grid give the same files, except
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
@@ -17,11 +17,12 @@ from ..auditing.repetition import repetition
 from ..decoding.generate import Generation, without_end
 from ..decoding.many import Request, generate_many
 from ..decoding.transcript import TranscriptFile, record
-from ..llama import DRY_BREAKERS, dry_breaker_ids, gguf
+from ..llama import DRY_BREAKERS, gguf
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
 from ..params import Params
-from ..sampler import refuse_tokens_outside, sequence_seed
+from ..sampler import sequence_seed
 from ..util.files import locked
+from .fitting import params_for
 from .grid import Grid, Setting, read_grid
 from .judge import Judge
 from .judged import judge_folder, refuse_another
@@ -29,6 +30,10 @@ from .placebo import Placebo
 from .results import Results
 from .store import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
 from .tasks import BadRow, Task, read_tasks
+from .tax import Meter
+from .tax_folder import tax_folder
+from .tax_texts import BadFile, read_texts
+from .taxed import SKIP, charges_of
 
 _PROMPT_ROOM = 1024  # tokens of the context that are left for the prompt where the texts need more than the usual
 _NOT_THE_SAME_TWICE = ("id", "created", "timings")  # keys of a transcript that two runs of one grid would differ in
@@ -47,8 +52,10 @@ def evaluate(
     n_threads: int | None = None,
     resume: bool = False,
     judge: str | Path | None = None,
+    texts: str | Path | Sequence[str | Path] | None = None,
     on_text: Callable[[int, int], object] | None = None,
     on_judged: Callable[[int, int], object] | None = None,
+    on_taxed: Callable[[int, int], object] | None = None,
 ) -> Results:
     """Generate a text for every setting, prompt and seed of a grid, and return the results.
 
@@ -64,13 +71,18 @@ def evaluate(
     random numbers. Every text is on the disk when it ends. If a line of a resumed folder is damaged, the results name
     it, and its text is generated again. ``judge``: a GGUF model that is asked at the end whether each text is
     degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json and report.html are written
-    to the folder.
+    to the folder. ``texts``: files and folders of texts that are right, on which the tax of the penalties is measured,
+    as `tax` does it; ``on_taxed`` is called with (characters done, all characters). It is kept and resumed like the
+    texts.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
+    right, unread = ([], []) if texts is None else read_texts(texts)
+    if texts is not None and not right:
+        raise ValueError(f"there is no text to score: {unread[0]}" if unread else "there is no text to score")
     folder = RunFolder(out)
     folder.check(resume=resume)
     if judge is not None:
@@ -78,7 +90,10 @@ def evaluate(
             refuse_another(judging, folder)
     with ExitStack() as lock:
         with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx) as opened:
-            params = {setting.name: _params(opened, setting) for setting in chosen.settings}
+            params = {
+                setting.name: params_for(opened, setting.name, setting.params, setting.dry_breakers)
+                for setting in chosen.settings
+            }
             lock.enter_context(locked(folder.path))
             folder.claim(_manifest(opened, chosen, rows), resume=resume)
             done = set()
@@ -107,6 +122,11 @@ def evaluate(
                     n_done += 1
                     if on_text is not None:
                         on_text(n_done, len(keys))
+            if right:
+                meter = Meter(opened, charges_of(chosen), skip=SKIP, on_progress=on_taxed)
+                unread += tax_folder(meter, folder, right)
+            if unread:
+                bad["texts"] = [_bad_text(each) for each in unread]
         folder.sort(TRANSCRIPTS, keys)
         if judge is not None:
             with Judge(judge, n_threads=n_threads) as judging:
@@ -119,6 +139,10 @@ def evaluate(
 
 
 # ---- what there is to do ----
+
+
+def _bad_text(found: BadFile) -> BadRow:
+    return BadRow(0, str(found))  # the line is one of a file that its reason names
 
 
 def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
@@ -172,17 +196,6 @@ def _request(
         loops=setting.loops,
         sampler=sampler,
     )
-
-
-def _params(model: Model, setting: Setting) -> Params:
-    """Return a setting's `Params` with DRY's breakers as tokens; ValueError for tokens that the model does not have."""
-    try:
-        refuse_tokens_outside(setting.params, model.n_vocab)
-        if not setting.params.dry_multiplier:
-            return setting.params
-        return replace(setting.params, dry_breakers=dry_breaker_ids(model.llm, setting.dry_breakers))
-    except ValueError as error:
-        raise ValueError(f"the setting {setting.name!r} does not fit {model.path.name}: {error}") from error
 
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:

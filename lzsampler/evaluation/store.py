@@ -1,7 +1,8 @@
 """`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to continue and `Results` to read.
 
 `run.json` says what was asked for. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`
-get a line when a text ends, `judge.jsonl` when one is judged. Timings are kept apart because they differ in every run.
+get a line when a text ends, `judge.jsonl` when one is judged, and `tax.jsonl` when a right text is scored. Timings are
+kept apart because they differ in every run.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from ..util.files import LOCKS, UNFINISHED, replacing
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
+TAX = "tax.jsonl"
 _CHANGED = {"model": "model", "n_ctx": "context", "grid": "grid", "rows": "tasks or prompts", "version": "format"}
 
 Key = tuple[str, str, int]
@@ -49,7 +51,7 @@ class RunFolder:
         if changed:
             what = " and ".join(changed)
             raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")
-        for name in (TRANSCRIPTS, TIMINGS, JUDGED):
+        for name in (TRANSCRIPTS, TIMINGS, JUDGED, TAX):
             self._cut_rest(self.path / name)
 
     def check(self, *, resume: bool) -> None:

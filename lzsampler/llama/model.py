@@ -1,5 +1,6 @@
 """`Model`: a GGUF model with one llama.cpp context, which decodes one sequence of tokens."""
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -222,11 +223,32 @@ class Model:
         for start in range(0, array.size, self.n_batch):
             self._decode(array[start : start + self.n_batch].tolist())
 
-    def _decode(self, tokens: list[int]) -> None:
+    def decode_rows(self, tokens: Tokens) -> npt.NDArray[np.float32]:
+        """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
+
+        They are a copy, of 4 * n * n_vocab bytes, and llama.cpp needs as much again: n is 1..`n_batch`. Raises as
+        `decode`, and ValueError for another number of tokens.
+        """
+        array = token_array("tokens", tokens, self.n_vocab)
+        if not 1 <= array.size <= self.n_batch:
+            raise ValueError(f"tokens must be 1 to {self.n_batch} for one batch, got {array.size}")
+        wanted = (ctypes.c_int8 * array.size)(*[1] * array.size)
+        self._decode(array.tolist(), wanted)
+        first = llama_cpp.llama_get_logits(self._context)
+        if not first:
+            raise LzsError("llama.cpp gave no logits for these tokens")
+        pointer = ffi.cast("float *", ctypes.cast(first, ctypes.c_void_p).value)
+        return row_of(pointer, array.size * self.n_vocab).reshape(array.size, self.n_vocab).copy()
+
+    def _decode(self, tokens: list[int], wanted: Any = None) -> None:
+        """Decode one batch; ``wanted``: an int8 for each token, 1 where logits are wanted; None: only for the last."""
         if self.n_past + len(tokens) > self.n_ctx:
             raise ValueError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
         ids = (llama_cpp.llama_token * len(tokens))(*tokens)
-        status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(ids, len(tokens)))
+        batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
+        if wanted is not None:
+            batch.logits = wanted
+        status = llama_cpp.llama_decode(self._context, batch)
         if status != 0:
             raise _decode_failed(status, self.n_past)
         self.past += tokens

@@ -18,11 +18,26 @@ _HEIGHT = 220  # pixels, of the histogram and the scatter
 _AXIS = 24  # below them
 _PANEL = 112  # of a trend and of a decline
 _STEPS = 10  # shades of a heat map
+_LITERAL = "literal"  # the class of the cold colour
 _CELLS = 48  # a side: points of the scatter that share a cell are one, larger
 
 
 Point = tuple[float, float, float, float]
 """x, and a rate as (low, rate, high)."""
+
+
+class Mark(NamedTuple):
+    """A point of `tradeoff`: what is paid, ``x``, the share that is gained, ``y``, at most 1, and a name for it.
+
+    ``best``: whether it is on the front; ``none``: whether it stands for doing nothing.
+    """
+
+    x: float
+    y: float
+    name: str
+    title: str
+    best: bool
+    none: bool = False
 
 
 class Cell(NamedTuple):
@@ -179,6 +194,41 @@ def decline(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], end: fl
     return _plot(labels, parts, said, _PANEL)
 
 
+def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> str:
+    """Return points by what they gain, upwards from 0 to 100 %, and what they pay, to the right; the front is joined.
+
+    Points below 0 stand at the lower edge. ``unit``: that of what is paid.
+    """
+    low = min(0.0, *(mark.x for mark in marks))
+    top = _nice(max(*(mark.x for mark in marks), 1e-3))
+    low = -_nice(-low) if low < -top / 50 else 0.0  # rounding below 0 does not make a scale
+
+    def place(x: float) -> float:
+        return 2 + 94 * (max(x, low) - low) / (top - low)
+
+    def height(y: float) -> float:
+        return _HEIGHT * (1 - min(max(y, 0.0), 1.0))
+
+    parts = [_line(0, height(level), 100, height(level), "grid") for level in (0.25, 0.5, 0.75, 1.0)]
+    parts.append(_line(0, _HEIGHT, 100, _HEIGHT, "axis"))
+    best = sorted((mark for mark in marks if mark.best), key=lambda mark: (mark.x, mark.y))
+    parts += [_line(place(a.x), height(a.y), place(b.x), height(b.y), f"trend {_LITERAL}") for a, b in pairwise(best)]
+    for mark in sorted(marks, key=lambda mark: mark.best):  # those of the front on top
+        kind = "none" if mark.none else _LITERAL if mark.best else "loop"
+        centre = {"cx": _pc(place(mark.x)), "cy": _px(height(mark.y)), "r": 6 if mark.best else 4}
+        parts.append(tag("circle", tag("title", escape(mark.title)), **centre, class_=f"dot {kind}"))
+    for mark in best:
+        right = place(mark.x) > 60
+        x, y = place(mark.x) + (-1.5 if right else 1.5), height(mark.y) + 15
+        parts.append(_text(x, y, mark.name, "end" if right else "start", "note"))
+    ticks = dict.fromkeys((low, 0.0, top / 2, top))
+    for x in ticks:
+        last = x == top
+        parts.append(_text(place(x), _HEIGHT + 18, f"{x:g} {unit}" if last else f"{x:g}", "end" if last else "middle"))
+    labels = [(_HEIGHT * level, f"{100 * level:g} %") for level in (0.0, 0.5, 1.0)]
+    return _plot(labels, parts, said)
+
+
 def heat(heads: Sequence[tuple[str, Sequence[str]]], corner: str, rows: Sequence[tuple[str, Sequence[Cell]]]) -> str:
     """Return a heat map as a table. ``heads``: (title, its columns); ``rows``: (title, a cell for each column)."""
     over = [tag("th", escape(title), scope="colgroup", colspan=len(columns)) for title, columns in heads]
@@ -255,6 +305,12 @@ def _round_up(n: int) -> int:
         return max(2, n + n % 2)
     step = int(10 ** (len(str(n)) - 2))
     return next(factor * step for factor in (10, 12, 16, 20, 24, 30, 40, 50, 60, 80, 100) if factor * step >= n)
+
+
+def _nice(x: float) -> float:
+    """Return a number of one digit, 1, 2 or 5, that is at least ``x``, above 0."""
+    size = 10.0 ** math.floor(math.log10(x))
+    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= x * (1 - 1e-9))
 
 
 def _short(n: float) -> str:

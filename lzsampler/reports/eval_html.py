@@ -12,6 +12,7 @@ from .charts import Cell, Point, bar, decline, heat, tag, trend, whisker
 from .eval_markdown import more
 from .page import bad_rows, samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, Sample, sample
+from .tax_html import tax_section, tradeoff_section
 from .text import count, percent, visible, whole
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
         header=_headline(results),
         main="\n".join([
             _kinds(results),
+            tradeoff_section(results.tradeoffs),
             _trends(results),
             _terms(results),
             _first_loops(results),
             _heat_maps(results),
             _tasks(results),
             _answers(results),
+            "" if results.tax is None else tax_section(results.tax),
             _comparisons(results),
             _judge(results),
             samples_section(_about_samples(results)),

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..util.stats import Interval
-from .text import columns, visible
+from .tax_terminal import extra as extra_nats
+from .text import columns, percent, visible
 
 if TYPE_CHECKING:
     from ..evaluation.grid import Setting
@@ -19,8 +20,10 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
     """Return a table with a row for each setting, in the grid's order, that fits into 100 columns.
 
     It shows rates: ± is half of Wilson's 95 % interval, sd the standard deviation over seeds. "loop, right" and "loop,
-    wrong" are answers to tasks that loop: loops and accuracy on the same texts. With ``terms`` it shows
-    the figures in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what
+    wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``tax``: extra nats a token on the
+    texts of ``--texts``, with half of its bootstrap interval; ``lost``: the share of first choices lost there;
+    ``front``: whether no other penalty stops more loops for less tax. With ``terms`` the table shows the figures in the
+    terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what
     a setting has that others of its kind, strength and temperature do not have.
     """
     settings = results.grid.settings
@@ -34,7 +37,8 @@ def markdown_table(results: "Results", *, terms: bool = False) -> str:
     left.append(("T", [f"{setting.params.temperature:g}" for setting in settings]))
     left.append(("more", [visible(extra[setting.name]).replace("|", "\\|") for setting in settings]))
     left = [(head, cells) for head, cells in left if head != "more" or any(cells)]
-    right = [(head, cells) for head, cells in (_terms if terms else _rates)(results) if any(cells)]
+    columns_of = [_terms] if terms else [_rates, _taxed]
+    right = [(head, cells) for part in columns_of for head, cells in part(results) if any(cells)]
     widths = [max(map(columns, (head, *cells))) for head, cells in (*left, *right)]
     heads, *rows = zip(*((head, *cells) for head, cells in (*left, *right)), strict=True)
     rule = ["-" * (width + 2) if i < len(left) else "-" * (width + 1) + ":" for i, width in enumerate(widths)]
@@ -56,6 +60,21 @@ def _rates(results: "Results") -> list[Column]:
         ("sd", [_share(spread.accuracy) for spread in spreads]),
         ("loop, right", [f"{c.right_looping}" if c.answered else "" for c in counts]),
         ("loop, wrong", [f"{c.answered_looping - c.right_looping}" if c.answered else "" for c in counts]),
+    ]
+
+
+def _taxed(results: "Results") -> list[Column]:
+    """Return what the penalties cost on the texts of ``--texts``; nothing where that was not measured."""
+    names = [setting.name for setting in results.grid.settings]
+    if results.tax is None:
+        return []
+    made = [results.tax.figures(name) for name in names]
+    best = {name for each in results.tradeoffs if each.best for name in each.settings}
+    return [
+        ("tax", [extra_nats(each) for each in made]),
+        ("±", ["" if each.extra_interval is None else _half(each.extra_interval) for each in made]),
+        ("lost", [percent(each.lost) for each in made]),
+        ("front", ["yes" if name in best else "" for name in names]),
     ]
 
 

@@ -106,6 +106,34 @@ def bootstrap_mean(
     return Interval(float(low), float(high))
 
 
+def bootstrap_ratios(
+    sums: npt.ArrayLike, sizes: npt.ArrayLike, *, rounds: int = ROUNDS, confidence: float = CONFIDENCE
+) -> list[Interval]:
+    """Return percentile bootstrap intervals (Efron 1979) of several ratios that share their clusters.
+
+    ``sums``: float[k, n], what k figures add up to in each of n clusters; ``sizes``: float[n], the values of a cluster,
+    above 0. The ratio of a figure is its sum over all clusters by the sum of the sizes, so that each interval is that
+    of `bootstrap_mean` over all values in their clusters, but the same clusters are drawn for all figures. The same
+    numbers always give the same intervals. ValueError for other shapes and for no clusters.
+    """
+    of = np.asarray(sums, np.float64)
+    by = np.asarray(sizes, np.float64)
+    if of.ndim != 2 or by.shape != of.shape[1:] or not by.size:
+        raise ValueError(
+            f"sums and sizes must be float[k, n] and float[n], n at least 1, got {of.shape} and {by.shape}"
+        )
+    rng = np.random.default_rng(_SEED)
+    ratios = np.empty((rounds, of.shape[0]))
+    step = max(1, _AT_ONCE // by.size)
+    for start in range(0, rounds, step):
+        n = min(step, rounds - start)
+        drawn = rng.integers(0, by.size, (n, by.size)) + by.size * np.arange(n)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=n * by.size).reshape(n, by.size).astype(np.float64)
+        ratios[start : start + n] = (times @ of.T) / (times @ by)[:, None]
+    low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return [Interval(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+
+
 def _means_of_kinds(
     kinds: npt.NDArray[np.float64], counts: npt.NDArray[np.intp], rounds: int
 ) -> npt.NDArray[np.float64]:

@@ -40,9 +40,14 @@ EVALUATION: Mapping[str, Writer] = {
     ".html": Writer("lzsampler.reports.eval_html:write_evaluation", "a page for the browser"),
     ".json": Writer("lzsampler.reports.eval_json:write_results", "all figures"),
 }
+TAX: Mapping[str, Writer] = {
+    ".html": Writer("lzsampler.reports.tax_html:write_tax", "a page for the browser"),
+    ".json": Writer("lzsampler.reports.eval_json:write_results", "all figures"),
+}
 ARROW = "lzsampler.reports.audit_rows:arrow_table"  # (records with findings) as an Arrow table
 FRAME = "lzsampler.reports.audit_rows:data_frame"  # the same as a data frame
 TABLE = "lzsampler.reports.eval_markdown:markdown_table"  # (results, terms=...) as a text
+TAX_TABLE = "lzsampler.reports.tax_terminal:tax_table"  # (tax, width) as a text
 
 
 def described(writers: Mapping[str, Writer]) -> str:

@@ -26,7 +26,7 @@ _DATA = (".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval")
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst")
 # What `lzs eval` keeps in its folder beside the transcripts.
-_EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl"))
+_EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "tax.jsonl"))
 
 
 @dataclass(frozen=True)

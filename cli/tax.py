@@ -1,0 +1,128 @@
+"""`lzs tax`: what penalties cost on texts that are right."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lzsampler.util.writers import TAX, described
+
+from .console import console, general_options
+from .help import GroupedCommand, ModelFile, option, options
+from .limits import Limit, limits
+from .options import refused_download, whole
+from .progress import progress
+
+if TYPE_CHECKING:
+    from lzsampler import Tax
+    from lzsampler.evaluation.grid import Grid
+
+RATES = ("tax", "lost")
+_WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
+_FILE = click.Path(path_type=Path)
+_BAD_FILES = 5  # that are named
+_INTERRUPTED = 130
+
+_options = options(
+    option(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE",
+           help="GGUF model (default: the embedded model, 8\xa0MB)"),
+    refused_download,
+    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, everyday, or a TOML file"),
+    option(_WHAT, "--format", metavar="NAME",
+           help="read all files by this format of lzs audit (default: only JSON Lines, Parquet, .zip and .eval hold "
+           "several texts)"),
+    option(_WHAT, "--skip", **whole(0), default=64, help="leave out the first N tokens of each text"),
+    option(_WHAT, "--max-tokens", **whole(2), default=None, help="read at most N tokens of each text (default: all)"),
+    option(_HOW, "-c", "--ctx-size", "n_ctx", **whole(0), default=None,
+           help="context, tokens; longer texts are cut in pieces; 0 is all that the model was trained with "
+           "(default: up to 4096)"),
+    option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None,
+           help="CPU threads (default: physical cores, fewer for a small model)"),
+    option(_OUTPUT, "-o", "--output", "outputs", multiple=True, type=_FILE, metavar="FILE",
+           help=f"write a report, chosen by the file's ending: {described(TAX)}; repeatable"),
+    option(_OUTPUT, "--json", "as_json", is_flag=True, help="print all figures as JSON instead of a table"),
+    option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, callback=limits(RATES), metavar="LIMIT",
+           help='exit with status 1 if it holds for a setting: "tax > 0.05" (extra nats a token), "lost > 2%", '
+           '"lz.tax > 0.1" (settings of kind lz), "json.tax > 0.1" (texts of kind json); repeatable'),
+)  # fmt: skip
+
+_EPILOG = """\b
+The kind of a text is its folder, or else the ending of its file.
+docs/tax.md describes what is measured, and how texts are read.
+\b
+Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error, or a
+text that could not be scored; 130 Ctrl-C, after the table of what was done."""
+
+
+@click.command(cls=GroupedCommand, epilog=_EPILOG)
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path())
+@_options
+@general_options(quiet="print the table and errors only")
+def tax(paths: tuple[str, ...], **flags: Any) -> None:
+    """Measure what penalties cost on texts that are right: answers, code, JSON, logs.
+
+    The model is given each text as if it had written it. The tax is what a token costs more with the penalties than
+    without, in nats, for every setting of a grid.
+    """
+    from lzsampler.evaluation.grid import read_grid
+    from lzsampler.util.writers import check
+
+    _check_paths(paths)
+    for output in flags["outputs"]:
+        check(output, TAX)
+        for path in paths:
+            if os.path.isfile(path) and output.exists() and output.samefile(path):
+                raise click.UsageError(f"-o {output} would overwrite a text: name another file")
+    grid = read_grid(flags["grid"])
+    made = _measured(paths, grid, flags)
+    for output in flags["outputs"]:
+        made.save(output)
+    if flags["as_json"]:
+        click.echo(json.dumps(made.to_json()))
+    else:
+        colored = console.colored(sys.stdout)
+        console.print(made.table(shutil.get_terminal_size((110, 0)).columns, color=colored))
+    for bad in made.bad[:_BAD_FILES]:
+        console.error(str(bad))
+    if len(made.bad) > _BAD_FILES:
+        console.error(f"{len(made.bad) - _BAD_FILES} more could not be scored (--json and -o list all)")
+    if made.interrupted:
+        console.error("interrupted: these are the figures of what was scored until then")
+        raise click.exceptions.Exit(_INTERRUPTED)
+    held = [limit.text for limit in flags["limits"] if holds(made, limit)]
+    if held:
+        console.error(f"--fail-if {'; '.join(held)}")
+    if made.bad or held:
+        raise click.exceptions.Exit(2 if made.bad else 1)
+
+
+def holds(made: "Tax", limit: Limit) -> bool:
+    """Return whether a limit holds for a setting; a usage error if it names a group that is not there."""
+    try:
+        return any(limit.is_exceeded(rate) for rate in made.rates(limit.rate, limit.group))
+    except ValueError as error:
+        raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
+
+
+def _check_paths(paths: tuple[str, ...]) -> None:
+    if not paths:
+        raise click.UsageError("nothing to measure: give files or folders of texts that are right: lzs tax texts/")
+    for path in paths:
+        if not os.path.lexists(path):
+            raise click.UsageError(f"there is no file or folder {path}")
+
+
+def _measured(paths: tuple[str, ...], grid: "Grid", flags: dict[str, Any]) -> "Tax":
+    import lzsampler
+    from lzsampler.models import default_model
+
+    model = flags["model"] or default_model()
+    console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings")
+    names = ("skip", "max_tokens", "format", "n_ctx", "n_threads")
+    with progress("characters") as bar:
+        bar.say("loading the model")
+        return lzsampler.tax(model, paths, grid=grid, on_progress=bar.update, **{name: flags[name] for name in names})

@@ -1,0 +1,268 @@
+"""`tax`: what penalties cost on texts that are right, teacher-forced.
+
+A model is given each text as if it had written it, and asked at every token for the probability of the next one: by
+itself, and after the penalties of each setting. A text is decoded once for all settings, a batch of tokens at a time,
+and while llama.cpp decodes one batch, the one before it is scored.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import INT32_MAX, integer
+from ..decoding.generate import common_length
+from ..errors import LzsError
+from ..llama.model import Model
+from ..params import Params
+from ..sampler import Sampler
+from ..util.reasoning import opened
+from .fitting import params_for
+from .grid import Grid, read_grid
+from .tax_scores import Given, edited
+from .tax_texts import BadFile, Part, RightText, read_texts
+from .taxed import SKIP, Charge, Cost, Tax, TextTax, charges_of
+
+_BATCH_BYTES = 32 << 20  # of logits; there are up to four such batches: llama.cpp's, and three here
+_LEAST, _MOST = 64, 256  # tokens of a batch
+_TEMPLATE_MARKS = ("<think>\n", "\n</think>\n\n")  # around reasoning that a transcript keeps apart
+
+
+def tax(
+    model: str | Path,
+    texts: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    grid: Grid | str | Path = "quick",
+    skip: int = SKIP,
+    max_tokens: int | None = None,
+    format: str | None = None,
+    n_ctx: int | None = None,
+    n_threads: int | None = None,
+    on_progress: Callable[[int, int], object] | None = None,
+) -> Tax:
+    """Measure what the penalties of a grid cost on texts that are right, all of them from one decode of each text.
+
+    ``model``: a GGUF file. ``texts``: files and folders (`read_texts` says how they are read, and what their kinds
+    are), ``format`` as there. ``skip``: tokens at the beginning of each text that are not scored; most penalties have
+    little to act on there, and the LZ penalty has nothing in the first ``lz_buffer`` tokens. ``max_tokens``: the most
+    tokens of a text that are read; None is all. A text that does not fit in the context (``n_ctx``, as in `Model`) is
+    cut in pieces, each of which begins anew and has its own ``skip``. ``on_progress`` is called with (characters done,
+    all characters).
+
+    The tax is that of the whole distribution at temperature 1: truncation, temperature and seeds of the settings play
+    no part, so that settings which differ in these only are one. Intervals are over texts. A KeyboardInterrupt ends the
+    measurement, and what was scored until then is returned, if there is anything.
+
+    Raises ValueError for bad arguments, a grid that does not fit the model, and when there is no text to score;
+    LzsError for files and the model.
+    """
+    chosen = grid if isinstance(grid, Grid) else read_grid(grid)
+    skip = integer("skip", skip, 0, INT32_MAX)
+    most = INT32_MAX if max_tokens is None else integer("max_tokens", max_tokens, 2, INT32_MAX)
+    found, bad = read_texts(texts, format=format)
+    if not found:
+        raise ValueError(f"there is no text to score: {bad[0]}" if bad else "there is no text to score")
+    charges = charges_of(chosen)
+    scored: list[TextTax] = []
+    short = 0
+    interrupted = False
+    with Model(model, n_ctx=n_ctx, n_threads=n_threads) as opened_model:
+        meter = Meter(opened_model, charges, skip=skip, max_tokens=most, on_progress=on_progress)
+        try:
+            for _, made in meter.measure(found):
+                if isinstance(made, BadFile):
+                    bad.append(made)
+                elif made.tokens:
+                    scored.append(made)
+                else:
+                    short += 1
+        except KeyboardInterrupt:
+            interrupted = True
+            if meter.unfinished is not None and meter.unfinished.tokens:
+                scored.append(meter.unfinished)
+            if not scored:
+                raise
+        name = opened_model.path.name
+    if not scored:
+        raise ValueError(_nothing(short, skip, bad))
+    return Tax(charges, tuple(scored), skip, name, chosen.name, short, tuple(bad), interrupted)
+
+
+def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
+    if short:
+        return f"no text is longer than the {skip} tokens that are left out: give longer texts, or a smaller skip"
+    return f"there is no text to score: {bad[0]}"
+
+
+class _Piece(NamedTuple):
+    """``prompt``: tokens that are only read; ``tokens``: those of the text, which fit into the context after it."""
+
+    prompt: list[int]
+    tokens: list[int]
+
+
+class Meter:
+    """Scores texts with a model under some penalties.
+
+    ``skip``, ``max_tokens`` and ``on_progress`` as in `tax`. ``unfinished``: what was scored of the text that is being
+    scored. ValueError if the penalties do not fit the model.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        charges: Sequence[Charge],
+        *,
+        skip: int,
+        max_tokens: int = INT32_MAX,
+        on_progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        self.charges = charges
+        self._model, self._skip, self._most = model, skip, max_tokens
+        self._params: dict[str, Params] = {
+            charge.name: params_for(model, charge.name, charge.params, charge.dry_breakers)
+            for charge in charges
+            if not charge.is_free
+        }
+        self._batch = min(max(_BATCH_BYTES // (4 * model.n_vocab), _LEAST), _MOST, model.n_batch)
+        self._on_progress = on_progress
+        self.unfinished: TextTax | None = None
+
+    def measure(self, texts: Sequence[RightText]) -> Iterator[tuple[RightText, TextTax | BadFile]]:
+        """Yield each text with what it costs, or with the reason why it cannot be scored.
+
+        A text without a token after those that are left out has no tokens. LzsError if llama.cpp fails.
+        """
+        sizes = [sum(len(part.text) for part in text.parts) for text in texts]
+        done, whole = 0, sum(sizes)
+        with ThreadPoolExecutor(1) as ahead:
+            for text, size in zip(texts, sizes, strict=True):
+                self._report(done, whole)
+                try:
+                    pieces = self._pieces(text)
+                except (LzsError, ValueError) as error:  # LzsError: a chat template that refuses
+                    yield text, BadFile(text.name, 0, str(error))
+                    continue
+                finally:
+                    done += size
+                n_tokens = sum(len(piece.tokens) for piece in pieces)
+                seen = 0
+                self.unfinished = TextTax(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
+                self._model.keep(0)  # or the numbers would depend on the text before
+                for piece in pieces:
+                    for n in self._score(piece, ahead):
+                        self._report(done - size + size * (seen + n) / max(n_tokens, 1), whole)
+                    seen += len(piece.tokens)
+                made, self.unfinished = self.unfinished, None
+                yield text, made
+        self._report(whole, whole)
+
+    def _report(self, done: float, whole: int) -> None:
+        if self._on_progress is not None:
+            self._on_progress(int(done), whole)
+
+    # -- tokens --
+
+    def _pieces(self, text: RightText) -> list[_Piece]:
+        """Return what is decoded for a text. ValueError and LzsError say why there is nothing."""
+        left, pieces = self._most, []
+        for part in text.parts:
+            prompt, before = self._prompt(part)
+            tokens = self._plain(before + part.text)[:left]
+            left -= len(tokens)
+            room = self._model.n_ctx - len(prompt)
+            if room < min(len(tokens), self._skip + 2):
+                raise ValueError(
+                    f"what it answers has {len(prompt)} tokens, which leaves no room in a context of "
+                    f"{self._model.n_ctx}: enlarge the context"
+                )
+            pieces += [_Piece(prompt, tokens[start : start + room]) for start in range(0, len(tokens), room)]
+        return pieces
+
+    def _prompt(self, part: Part) -> tuple[list[int], str]:
+        """Return the tokens before a text, and what is scored before it: reasoning with its marks."""
+        asked = part.asked
+        if asked is not None and not isinstance(asked, str):
+            asked = None if self._model.header.chat_template is None else self._model.chat_prompt(asked)
+        reasoning = ""
+        if part.reasoning:
+            begin, end = _TEMPLATE_MARKS
+            reasoning = ("" if asked is not None and opened(asked) else begin) + part.reasoning + end
+        return self._model.tokenize(asked or ""), reasoning
+
+    def _plain(self, text: str) -> list[int]:
+        """Return the tokens of a text in which names of control tokens are words like others."""
+        data = text.encode("utf-8", "replace")
+        tokens: list[int] = self._model.llm.tokenize(data, add_bos=False, special=False)
+        return tokens
+
+    # -- scores --
+
+    def _score(self, piece: _Piece, ahead: ThreadPoolExecutor) -> Iterator[int]:
+        """Add what a piece costs to `unfinished`, and yield after each batch how many of its tokens are done."""
+        prompt, tokens = piece
+        model = self._model
+        begin = max(self._skip, 0 if prompt else 1)  # nothing predicts the very first token
+        if len(tokens) <= begin:
+            return
+        sequence = prompt + tokens
+        first = len(prompt) + begin - 1  # the token whose logits predict the first that is scored
+        kept = common_length(model.past, sequence[:first])
+        try:
+            model.keep(kept)
+        except LzsError:  # a recurrent model cannot go back part of the way, and its context is empty now
+            kept = 0
+        samplers = {name: Sampler(model.n_vocab, params) for name, params in self._params.items()}
+        for sampler in samplers.values():
+            sampler.prime(prompt)
+            for token in tokens[:begin]:
+                sampler.accept(token)
+        model.decode(sequence[kept:first])
+        inputs = sequence[first:-1]
+        steps = [inputs[start : start + self._batch] for start in range(0, len(inputs), self._batch)]
+        waiting = ahead.submit(model.decode_rows, steps[0])
+        at = begin
+        for i, step in enumerate(steps):
+            rows = waiting.result()
+            if i + 1 < len(steps):
+                waiting = ahead.submit(model.decode_rows, steps[i + 1])
+            self._add(rows, tokens[at : at + len(step)], samplers)
+            at += len(step)
+            yield at
+
+    def _add(self, rows: npt.NDArray[np.float32], tokens: list[int], samplers: Mapping[str, Sampler]) -> None:
+        before = self.unfinished
+        assert before is not None
+        given = Given.of(rows, np.array(tokens, np.int64))
+        known = np.isfinite(given.nats)  # not tokens that the model itself gives no probability
+        free = Cost(0.0, int(given.first[known].sum()))
+        costs = {}
+        for charge in self.charges:
+            cost = free
+            if not charge.is_free:
+                sampler, edits = samplers[charge.name], []
+                for token in tokens:
+                    edits.append(sampler.edits())
+                    sampler.accept(token)
+                nats, first = edited(given, edits, sign_aware=charge.params.sign_aware)
+                possible = known & (np.exp(-nats) > 0)
+                cost = Cost(
+                    float((nats - given.nats)[possible].sum()),
+                    int(first[known].sum()),
+                    int((given.first & ~first)[known].sum()),
+                    int((known & ~possible).sum()),
+                )
+            costs[charge.name] = before.costs[charge.name].plus(cost)
+        # One assignment, so that Ctrl-C leaves a whole batch or none.
+        self.unfinished = TextTax(
+            before.name,
+            before.kind,
+            before.tokens + int(known.sum()),
+            before.nats + float(given.nats[known].sum()),
+            before.first + free.first,
+            costs,
+        )

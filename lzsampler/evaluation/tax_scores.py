@@ -1,0 +1,143 @@
+"""What a batch of known tokens costs with and without edits of the logits, in nats, exactly.
+
+A log-probability is that of the softmax at temperature 1 over the edited logits. Logits and edits are float32, as in
+the sampler, and everything after that is float64.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LzsError
+
+Edits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]
+"""Tokens, factors and addends of one position, as `Sampler.edits` returns them."""
+
+_ROWS_AT_ONCE = 16  # of logits that are float64 at a time
+# The share of a row's mass that must be left when the edited tokens are taken out of the sum. The sum has a relative
+# error of about 1e-15, so that what is left has at most about 1e-9; where less is left, it is summed by itself.
+_LEFT = 1e-6
+_LEAST_MASS = 1e-290  # a smaller sum has lost digits, since its terms are close to the smallest float64
+_MOST = np.finfo(np.float32).max
+
+
+@dataclass(frozen=True)
+class Given:
+    """A batch: logits and the tokens that follow, and what these cost without edits.
+
+    ``rows``: float32[n, n_vocab]; ``tokens``: int[n]. ``top``: the largest logit of each row; ``total``: the sum of
+    exp(logit - top); ``best``: the first choice, which is the lowest id of those with the largest logit. ``nats``:
+    -log p of each token, +inf where its logit is -inf; ``first``: whether it is the first choice.
+    """
+
+    rows: npt.NDArray[np.float32]
+    tokens: npt.NDArray[np.int64]
+    top: npt.NDArray[np.float64]
+    total: npt.NDArray[np.float64]
+    best: npt.NDArray[np.int64]
+    nats: npt.NDArray[np.float64]
+    first: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: npt.NDArray[np.float32], tokens: npt.NDArray[np.int64]) -> "Given":
+        """Return the batch of some logits and the tokens that follow. LzsError where a row has no largest logit."""
+        best = rows.argmax(axis=1)
+        at = np.arange(len(tokens))
+        top = rows[at, best].astype(np.float64)
+        if not np.isfinite(top).all():  # the largest of a row with NaN is NaN
+            raise LzsError("the model failed: its logits are not numbers")
+        total = np.empty(len(tokens))
+        for start in range(0, len(tokens), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            total[some] = np.exp(rows[some] - top[some, None]).sum(axis=1)
+        nats = (top + np.log(total)) - rows[at, tokens]
+        return cls(rows, tokens, top, total, best, nats, best == tokens)
+
+
+def edited(
+    given: Given, edits: Sequence[Edits], *, sign_aware: bool = True
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return what each token of a batch costs after the edits of its position, and whether it is the first choice.
+
+    ``edits``: one for each position. A token that an edit forbids costs +inf. Where a position has no edits, its
+    numbers are those of ``given`` to the last bit.
+    """
+    nats, first = given.nats.copy(), given.first.copy()
+    counts = np.array([tokens.size for tokens, _, _ in edits])
+    at = np.flatnonzero(counts)
+    if not at.size:
+        return nats, first
+    sizes = counts[at]
+    starts = np.cumsum(sizes) - sizes
+    group = np.repeat(np.arange(at.size), sizes)  # the changed position that each edit belongs to
+    changed = [each for each in edits if each[0].size]
+    tokens = np.concatenate([each[0] for each in changed])
+    old = given.rows[at[group], tokens]
+    new = _applied(
+        old, np.concatenate([each[1] for each in changed]), np.concatenate([each[2] for each in changed]), sign_aware
+    )
+
+    wanted = given.tokens[at]
+    logit = given.rows[at, wanted]
+    hit = np.flatnonzero(tokens == wanted[group])
+    logit[group[hit]] = new[hit]
+
+    highest = np.maximum.reduceat(new, starts)
+    allowed = logit > -np.inf
+    with np.errstate(invalid="ignore"):
+        log_sums = _log_sums(given, at, group, starts, tokens, old, new, highest)
+        nats[at] = np.where(allowed, log_sums - logit, np.inf)
+
+    best_is_edited = np.zeros(at.size, np.bool_)
+    best_is_edited[group[tokens == given.best[at][group]]] = True
+    possible = allowed & (logit >= highest) & (best_is_edited | (logit >= given.top[at]))
+    first[at] = False
+    for i in np.flatnonzero(possible):
+        mine = slice(starts[i], starts[i] + sizes[i])
+        row = given.rows[at[i]].copy()
+        row[tokens[mine]] = new[mine]
+        first[at[i]] = row.argmax() == wanted[i]
+    return nats, first
+
+
+def _applied(
+    x: npt.NDArray[np.float32], repeat: npt.NDArray[np.float32], bias: npt.NDArray[np.float32], sign_aware: bool
+) -> npt.NDArray[np.float32]:
+    """Return edited logits, operation for operation as `lzs_apply_edit` of C does."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        divides = (x > 0) | (not sign_aware)
+        made = np.clip(np.where(divides, x / repeat, x * repeat) + bias, -_MOST, _MOST)
+    made = np.where(np.isfinite(x), made, x)
+    return np.where(bias == -np.inf, np.float32(-np.inf), made).astype(np.float32)
+
+
+def _log_sums(
+    given: Given,
+    at: npt.NDArray[np.intp],
+    group: npt.NDArray[np.intp],
+    starts: npt.NDArray[np.intp],
+    tokens: npt.NDArray[np.int32],
+    old: npt.NDArray[np.float32],
+    new: npt.NDArray[np.float32],
+    highest: npt.NDArray[np.float32],
+) -> npt.NDArray[np.float64]:
+    """Return log sum exp of the edited rows: the sum of the whole row without the edited tokens, and these anew."""
+    top, total = given.top[at], given.total[at]
+    high = np.maximum(top, highest)
+    rest = total - np.add.reduceat(np.exp(old - top[group]), starts)
+    ends = np.append(starts[1:], tokens.size)
+    for i in np.flatnonzero(rest < _LEFT * total):
+        row = np.exp(given.rows[at[i]].astype(np.float64) - top[i])
+        row[tokens[starts[i] : ends[i]]] = 0
+        rest[i] = row.sum()
+    mass = rest * np.exp(top - high) + np.add.reduceat(np.exp(new - high[group]), starts)
+    for i in np.flatnonzero(mass < _LEAST_MASS):  # all that is left lies far below what was the largest logit
+        whole = given.rows[at[i]].astype(np.float64)
+        whole[tokens[starts[i] : ends[i]]] = new[starts[i] : ends[i]]
+        high[i] = whole.max()
+        mass[i] = np.exp(whole - high[i]).sum() if high[i] > -np.inf else 0.0
+    with np.errstate(divide="ignore"):
+        log: npt.NDArray[np.float64] = high + np.log(mass)
+    return log

@@ -1,0 +1,293 @@
+"""The texts that a tax is measured on: plain files of any kind, and answers in transcripts, tasks and conversations.
+
+Files are read one after the other; what cannot be read becomes a `BadFile`, and the others are read all the same.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..auditing.formats import FORMATS, ROW_FORMATS
+from ..auditing.formats.text import message
+from ..auditing.reading import decode
+from ..auditing.reading.read import read
+from ..auditing.reading.shard import find
+from ..auditing.reading.sniff import UnknownFormatError, choose
+from ..auditing.records import BadRecord, Record
+from .tasks import task_of
+
+if TYPE_CHECKING:
+    from ..llama.model import Messages
+
+_LINES = (".jsonl", ".ndjson")
+_CONTAINERS = (".parquet", ".zip", ".eval")  # always transcripts, as `lzs audit` reads them
+_PACKED = (".gz", ".zst")
+_ROWS = 5  # first rows of JSON Lines that say what a file holds
+_NO_ENDING = "no ending"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch that is scored, and what the model was asked: text, messages, or None where that is not known.
+
+    ``reasoning``: what the model thought before, where a transcript keeps it apart; it is scored too.
+    """
+
+    text: str
+    asked: "str | Messages | None" = None
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class RightText:
+    """One text, which is a cluster of the statistics: a file, a row of JSON Lines, or a whole conversation.
+
+    ``name``: its file, with the line or id of a row; no two texts of one reading have the same. ``kind``: the group
+    that it belongs to in the figures.
+    """
+
+    name: str
+    kind: str
+    parts: tuple[Part, ...]
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that is decoded and scored."""
+        whole = repr([(part.asked, part.reasoning, part.text) for part in self.parts])
+        return blake2b(whole.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class BadFile:
+    """A file, or a line of it (from 1; 0 is the whole file), that could not be read or scored."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}: {self.reason}" if self.line else f"{self.file}: {self.reason}"
+
+
+def read_texts(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, format: str | None = None
+) -> tuple[list[RightText], list[BadFile]]:
+    """Return the texts of files and folders (with all folders inside), and what could not be read.
+
+    A file of JSON Lines (.jsonl, .ndjson) with rows that `lzs audit` knows, or with tasks and their answers, holds a
+    text in each row. So does a Parquet file, a .zip and an .eval. Any other file is one text as it is: .json, too.
+    Files may be packed (.gz, .zst). Hidden files and what is not a regular file are left out of folders. ``format``:
+    one of the formats of `lzs audit`, to read every file by.
+
+    The kind of a text is the ``task`` or ``kind`` of its row, if it has one. Else it is the name of the folder: of the
+    one that was given if several paths were, and of the one inside it if that was the only path. Else it is the ending
+    of the file.
+
+    ValueError for an unknown format; MissingExtra if a library that a file needs is not installed.
+    """
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
+    given = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    texts: dict[str, RightText] = {}
+    bad: list[BadFile] = []
+    seen: set[str] = set()
+    for top in given:
+        for path, kind in _files(top, bad, alone=len(given) == 1):
+            if (real := os.path.realpath(path)) in seen:
+                continue
+            seen.add(real)
+            for found in _texts(path, kind, format):
+                if isinstance(found, BadFile):
+                    bad.append(found)
+                elif not any(part.text.strip() for part in found.parts):
+                    bad.append(BadFile(found.name, 0, "it is empty"))
+                else:
+                    texts[_unused(found.name, texts)] = found
+    return [text if text.name == name else RightText(name, text.kind, text.parts) for name, text in texts.items()], bad
+
+
+def _unused(name: str, taken: Mapping[str, object]) -> str:
+    """Return a name that no text has yet; several rows may have the same id."""
+    number, made = 1, name
+    while made in taken:
+        number += 1
+        made = f"{name}/{number}"
+    return made
+
+
+def _files(top: str, bad: list[BadFile], *, alone: bool) -> Iterator[tuple[str, str]]:
+    """Yield the files below a path, in the order of their names, each with the kind of its folder, or "".
+
+    Folders that cannot be read are added to ``bad``.
+    """
+
+    def refuse(error: OSError) -> None:
+        bad.append(BadFile(_printable(str(error.filename)), 0, f"the folder cannot be read: {error.strerror}"))
+
+    if not os.path.isdir(top):
+        yield top, ""
+        return
+    own = "" if alone else os.path.basename(os.path.abspath(top))
+    for folder, inner, names in os.walk(top, onerror=refuse):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        below = os.path.relpath(folder, top)
+        kind = own or ("" if below == os.curdir else Path(below).parts[0])
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if not name.startswith(".") and os.path.isfile(path):
+                yield path, kind
+
+
+def _printable(path: str) -> str:
+    """Return a path as text that any encoding takes."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | BadFile]:
+    name = _printable(path)
+    inner = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
+    kind = kind or Path(inner).suffix.lower().lstrip(".") or _NO_ENDING
+    if format is not None or inner.lower().endswith(_CONTAINERS):
+        yield from _transcripts(path, kind, format)
+        return
+    try:
+        if not os.path.isfile(path) and os.path.exists(path):
+            raise OSError(None, "not a file or folder")
+        with open(path, "rb") as file:
+            packed = decode.compression(file.read(4))
+        with decode.opened(path, packed) as stream:
+            data, ended = decode.whole(stream)
+    except decode.STREAM_ERRORS as error:
+        yield BadFile(name, 0, decode.stream_reason(error))
+        return
+    if ended:
+        yield BadFile(name, 0, ended)
+        return
+    if inner.lower().endswith(_LINES):
+        held = _what(data)
+        if held == "transcripts":
+            yield from _transcripts(path, kind, None)
+            return
+        if held:
+            yield from _rows(name, kind, data)
+            return
+    reason = _not_text(data)
+    yield BadFile(name, 0, reason) if reason else RightText(name, kind, (Part(message(data).answer or ""),))
+
+
+def _not_text(data: bytes) -> str:
+    """Return why bytes are not a text, "" when they are."""
+    if not data.strip():
+        return "it is empty"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16, which is full of zeros
+        return ""
+    if b"\0" in data:
+        return f"it is not a text: byte {data.index(0)} is zero"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"it is not UTF-8 (byte {error.start}): save it as UTF-8"
+    return ""
+
+
+# ---- rows of JSON Lines ----
+
+
+def _what(data: bytes) -> str:
+    """Return "rows" if the first rows are conversations or tasks, "transcripts" if the audit knows them, else ""."""
+    rows: list[Any] = []
+    for line in data.split(b"\n", 4 * _ROWS)[: 4 * _ROWS]:
+        if line.strip() and len(rows) < _ROWS:
+            try:
+                rows.append(decode.loads(line))
+            except decode.JsonError:
+                continue
+    try:
+        if any(_parts(row) for row in rows):
+            return "rows"
+    except ValueError:  # a task that is not well formed, which `_rows` names
+        return "rows"
+    try:
+        choose(rows, ROW_FORMATS)
+    except UnknownFormatError:
+        return ""
+    return "transcripts"
+
+
+def _rows(name: str, kind: str, data: bytes) -> Iterator[RightText | BadFile]:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = decode.loads(line)
+            parts = _parts(row)
+        except (decode.JsonError, ValueError) as error:
+            yield BadFile(name, number, " ".join(str(error).split()))
+            continue
+        if not parts:
+            yield BadFile(name, number, "it has neither an answer nor a message of the assistant")
+            continue
+        own = next((row[key] for key in ("task", "kind") if isinstance(row.get(key), str) and row[key]), kind)
+        yield RightText(f"{name}:{number}", own, parts)
+
+
+def _parts(row: Any) -> tuple[Part, ...]:
+    """Return what is scored in a row: each message of the assistant, or the answer to a question; () if nothing is.
+
+    ValueError for a task that is not well formed.
+    """
+    if not isinstance(row, dict):
+        return ()
+    messages = row.get("messages")
+    if isinstance(messages, list) and all(_is_message(each) for each in messages):
+        parts = tuple(
+            Part(each["content"], _plain(messages[:i]), _reasoning(each))
+            for i, each in enumerate(messages)
+            if each["role"] == "assistant" and i and each["content"].strip()
+        )
+        if parts:
+            return parts
+    answer = row.get("answer", row.get("Answer"))
+    if isinstance(answer, bool) or not isinstance(answer, str | int | float) or not str(answer).strip():
+        return ()
+    if not {"prompt", "messages", "question", "problem", "Problem"} & row.keys():
+        return ()
+    asked = {key: value for key, value in row.items() if key not in ("answer", "Answer", "compare", "task", "kind")}
+    return (Part(str(answer), task_of({**asked, "answer": "0"}, "1").prompt),)  # the whole answer, not its last number
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
+
+
+def _plain(messages: Sequence[Mapping[str, Any]]) -> "Messages":
+    return [{"role": each["role"], "content": each["content"]} for each in messages]
+
+
+def _reasoning(each: Mapping[str, Any]) -> str:
+    found = each.get("reasoning_content")
+    return found if isinstance(found, str) else ""
+
+
+def _transcripts(path: str, kind: str, format: str | None) -> Iterator[RightText | BadFile]:
+    """Yield the answers that `lzs audit` finds in a file. What they were asked is not known, so they stand alone."""
+    shards, bad = find([path], format=format)
+    yield from (_bad(each) for each in bad)
+    for shard in shards:
+        for found in read(shard):
+            if isinstance(found, BadRecord):
+                yield _bad(found)
+            elif text := _text(found):
+                place = found.line or found.id
+                yield RightText(f"{found.file}:{place}", found.groups.get("task", kind), (Part(text),))
+
+
+def _bad(found: BadRecord) -> BadFile:
+    return BadFile(found.file, found.line, found.reason)
+
+
+def _text(record: Record) -> str:
+    return "\n\n".join(field.text for field in record.fields if field.text.strip())

@@ -1,0 +1,333 @@
+"""`Tax`: what penalties cost on texts that are right, with intervals, and the front of the best settings.
+
+Importing this module does not load llama_cpp, so that results can be read without it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import __version__
+from ..params import PENALTIES, SAMPLING_FIELDS, Params
+from ..util import writers
+from ..util.stats import Interval, bootstrap_ratios
+from .grid import Grid, Setting
+from .tax_texts import BadFile
+
+VERSION = 1  # of what to_json returns
+SKIP = 64  # tokens at the beginning of a text that are left out unless another number is asked for
+_DRAWS = ("T", *SAMPLING_FIELDS, "repetition_detection")  # words of a setting's name that are about other things
+_NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, "repetition_detection")}
+
+
+@dataclass(frozen=True)
+class Charge:
+    """Penalties whose tax is measured: settings of a grid that differ in temperature, truncation and seed only.
+
+    ``name``: the penalties as a setting's name has them, "none" without any. ``kind`` and ``strength``: as in the grid.
+    ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``dry_breakers`` as in
+    `Setting`.
+    """
+
+    name: str
+    kind: str
+    strength: float
+    params: Params
+    settings: tuple[str, ...]
+    dry_breakers: tuple[str, ...] | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it changes no logit at all."""
+        return not self.params.logit_bias and not any(penalty.is_on(self.params) for penalty in PENALTIES)
+
+
+def charges_of(grid: Grid) -> tuple[Charge, ...]:
+    """Return the penalties of a grid, each once: the tax does not depend on how a setting draws."""
+    found: dict[Any, list[Setting]] = {}
+    for setting in grid.settings:
+        params = replace(setting.params, **_NEUTRAL)
+        found.setdefault((params, setting.dry_breakers if params.dry_multiplier else None), []).append(setting)
+    charges: dict[str, Charge] = {}
+    for (params, breakers), settings in found.items():
+        first = settings[0]
+        words = [word for word in first.name.split(" ") if word.partition("=")[0] not in _DRAWS]
+        name = " ".join(words) or first.kind
+        while name in charges:
+            name += "'"
+        names = tuple(setting.name for setting in settings)
+        charges[name] = Charge(name, first.kind, first.strength, params, names, breakers)
+    return tuple(charges.values())
+
+
+class Cost(NamedTuple):
+    """Sums over the tokens of a text, with some penalties.
+
+    ``extra``: nats that its tokens cost more than without; ``first``: tokens that are the first choice; ``lost``: those
+    that are the first choice without the penalties only; ``forbidden``: those that have no probability left, or one
+    that float64 cannot hold (below 1e-323), which ``extra`` leaves out.
+    """
+
+    extra: float = 0.0
+    first: int = 0
+    lost: int = 0
+    forbidden: int = 0
+
+    def plus(self, other: "Cost") -> "Cost":
+        """Return the sums over the tokens of both."""
+        return Cost(
+            self.extra + other.extra, self.first + other.first, self.lost + other.lost, self.forbidden + other.forbidden
+        )
+
+
+@dataclass(frozen=True)
+class TextTax:
+    """What one text costs. ``tokens``: those that were scored; ``nats`` and ``first``: without penalties; ``costs``: by
+    the name of the `Charge`.
+    """
+
+    name: str
+    kind: str
+    tokens: int
+    nats: float
+    first: int
+    costs: Mapping[str, Cost]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a line of tax.jsonl has it."""
+        about = {"text": self.name, "kind": self.kind, "tokens": self.tokens, "nats": self.nats, "first": self.first}
+        return {**about, "costs": {name: list(cost) for name, cost in self.costs.items()}}
+
+    @staticmethod
+    def from_json(row: Mapping[str, Any]) -> "TextTax":
+        """Return the text that `to_json` wrote; ValueError, TypeError or LookupError for anything else."""
+        costs = {
+            str(name): Cost(float(extra), int(first), int(lost), int(forbidden))
+            for name, (extra, first, lost, forbidden) in row["costs"].items()
+        }
+        numbers = int(row["tokens"]), float(row["nats"]), int(row["first"])
+        return TextTax(str(row["text"]), str(row["kind"]), *numbers, costs)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The tax of some penalties on some texts.
+
+    ``extra_nats``: by how much a token costs more, nats; inf where penalties forbid tokens of the texts, ``forbidden``
+    of them. ``possible_nats``: the same over the other tokens alone. ``perplexity_ratio``: exp(extra_nats). ``first``:
+    the share of the tokens that are the model's first choice with the penalties, and ``first_without`` without;
+    ``lost``: the share that only the model without penalties has as its first choice (others may be gained). Intervals
+    are 95 % bootstrap intervals in which whole texts are drawn; None with fewer than two texts, and where the figure is
+    infinite.
+    """
+
+    texts: int
+    tokens: int
+    extra_nats: float
+    extra_interval: Interval | None
+    possible_nats: float
+    perplexity_ratio: float
+    first: float
+    first_without: float
+    lost: float
+    lost_interval: Interval | None
+    forbidden: int
+
+    @property
+    def ratio_interval(self) -> Interval | None:
+        """The interval of ``perplexity_ratio``."""
+        return None if self.extra_interval is None else Interval(*(_exp(bound) for bound in self.extra_interval))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for JSON, which has no infinity: null stands for it."""
+        return {
+            "texts": self.texts,
+            "tokens": self.tokens,
+            "extra_nats": _finite(self.extra_nats),
+            "extra_interval": _listed(self.extra_interval),
+            "possible_nats": self.possible_nats,
+            "perplexity_ratio": _finite(self.perplexity_ratio),
+            "ratio_interval": _listed(self.ratio_interval),
+            "first_choice": self.first,
+            "first_choice_without": self.first_without,
+            "lost": self.lost,
+            "lost_interval": _listed(self.lost_interval),
+            "forbidden": self.forbidden,
+        }
+
+
+@dataclass(frozen=True)
+class Base:
+    """What some texts cost without penalties: ``nats`` a token, and the share of tokens that are the first choice."""
+
+    texts: int
+    tokens: int
+    nats: float
+    first: float
+
+
+@dataclass(frozen=True)
+class Tax:
+    """What the penalties of a grid cost on texts that are right (docs/tax.md).
+
+    ``charges``: the penalties; ``texts``: one for each text that was scored. ``skip``: tokens at the beginning of each
+    text that are left out. ``model`` and ``grid``: names. ``short``: how many texts were left out because they have no
+    token after these. ``bad``: what could not be read or scored. ``interrupted``: whether it was ended by Ctrl-C, so
+    that texts are missing.
+    """
+
+    charges: Sequence[Charge]
+    texts: Sequence[TextTax] = field(repr=False)
+    skip: int = SKIP
+    model: str = ""
+    grid: str = ""
+    short: int = 0
+    bad: Sequence[BadFile] = ()
+    interrupted: bool = False
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of texts, in their order."""
+        return tuple(dict.fromkeys(text.kind for text in self.texts))
+
+    def base(self, kind: str | None = None) -> Base:
+        """Return what texts of a kind, or all, cost without penalties. ValueError if there are none of that kind."""
+        texts = self._of(kind)
+        tokens = sum(text.tokens for text in texts)
+        return Base(len(texts), tokens, sum(t.nats for t in texts) / tokens, sum(t.first for t in texts) / tokens)
+
+    def figures(self, name: str, kind: str | None = None) -> Figures:
+        """Return the tax of a `Charge`, by its name or that of one of its settings, on texts of a kind, or on all.
+
+        Tokens count alike, whatever text they are of. ValueError for a name or kind that is not there.
+        """
+        found = next((charge.name for charge in self.charges if name == charge.name or name in charge.settings), None)
+        if found is None:
+            raise ValueError(f"there is no setting {name!r}, only {', '.join(charge.name for charge in self.charges)}")
+        self._of(kind)
+        return self._figures[kind][found]
+
+    def of_kind(self, kind: str) -> list[Charge]:
+        """Return the penalties of a kind, or of a family: "lz" stands for all kinds that begin with "lz-"."""
+        found = [charge for charge in self.charges if charge.kind == kind]
+        return found or [charge for charge in self.charges if charge.kind.startswith(f"{kind}-")]
+
+    def rates(self, rate: str, group: str | None = None) -> list[float]:
+        """Return a figure, "tax" (nats a token) or "lost" (0..1), of all penalties, or of those of a group.
+
+        ``group``: a kind of settings, as in `of_kind`, or else a kind of texts. ValueError if it is neither.
+        """
+        chosen = self.of_kind(group) if group is not None else list(self.charges)
+        kind = None
+        if group is not None and not chosen:
+            if group not in self.kinds:
+                kinds = dict.fromkeys(charge.kind for charge in self.charges)
+                raise ValueError(f"there is no kind {group}, only {', '.join([*kinds, *self.kinds])}")
+            chosen, kind = list(self.charges), group
+        made = [self.figures(charge.name, kind) for charge in chosen]
+        return [each.extra_nats if rate == "tax" else each.lost for each in made]
+
+    def table(self, width: int = 110, *, color: bool = False) -> str:
+        """Return a row for each setting, in lines of at most ``width`` columns, as `lzs tax` prints them."""
+        table: str = writers.function(writers.TAX_TABLE)(self, width, color=color)
+        return table
+
+    def save(self, path: str | Path) -> None:
+        """Write ``path``, chosen by its ending: .html is a report, .json is `to_json`.
+
+        ValueError for another ending, LzsError if the file cannot be written.
+        """
+        writers.save(path, writers.TAX, self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures, ready for json.dumps (docs/tax.md)."""
+        return {
+            "version": VERSION,
+            "lzsampler": __version__,
+            "model": self.model,
+            "grid": self.grid,
+            "skip": self.skip,
+            "texts": len(self.texts),
+            "short": self.short,
+            "without": asdict(self.base()) if self.texts else None,
+            "kinds": {kind: asdict(self.base(kind)) for kind in self.kinds},
+            "settings": [
+                {
+                    "name": charge.name,
+                    "kind": charge.kind,
+                    "strength": charge.strength,
+                    "settings": list(charge.settings),
+                    **(self.figures(charge.name).to_json() if self.texts else {}),
+                    "kinds": {kind: self.figures(charge.name, kind).to_json() for kind in self.kinds},
+                }
+                for charge in self.charges
+            ],
+            "bad_files": [asdict(each) for each in self.bad],
+            "interrupted": self.interrupted,
+        }
+
+    def _of(self, kind: str | None) -> list[TextTax]:
+        texts = [text for text in self.texts if kind is None or text.kind == kind]
+        if not texts:
+            raise ValueError(f"there is no text of kind {kind}" if self.texts else "no text was scored")
+        return texts
+
+    @cached_property
+    def _figures(self) -> dict[str | None, dict[str, Figures]]:
+        every: list[str | None] = [None, *self.kinds]
+        return {kind: _figures(self._of(kind), [charge.name for charge in self.charges]) for kind in every}
+
+
+def _figures(texts: Sequence[TextTax], names: Sequence[str]) -> dict[str, Figures]:
+    costs = [[text.costs[name] for text in texts] for name in names]
+    sizes = [text.tokens for text in texts]
+    tokens = sum(sizes)
+    intervals: list[Interval | None] = [None] * (2 * len(names))
+    if len(texts) > 1:
+        sums = [[cost.extra for cost in row] for row in costs] + [[float(cost.lost) for cost in row] for row in costs]
+        intervals = list(bootstrap_ratios(np.array(sums), np.array(sizes, np.float64)))
+    without = sum(text.first for text in texts) / tokens
+    made = {}
+    for i, (name, row) in enumerate(zip(names, costs, strict=True)):
+        forbidden = sum(cost.forbidden for cost in row)
+        summed = math.fsum(cost.extra for cost in row)
+        extra = math.inf if forbidden else summed / tokens
+        made[name] = Figures(
+            texts=len(texts),
+            tokens=tokens,
+            extra_nats=extra,
+            extra_interval=None if forbidden else intervals[i],
+            possible_nats=summed / max(tokens - forbidden, 1),
+            perplexity_ratio=_exp(extra),
+            first=sum(cost.first for cost in row) / tokens,
+            first_without=without,
+            lost=sum(cost.lost for cost in row) / tokens,
+            lost_interval=intervals[len(names) + i],
+            forbidden=forbidden,
+        )
+    return made
+
+
+def front(points: Iterable[tuple[float, float]]) -> list[bool]:
+    """Return which of some points (cost, gain) are on the Pareto front: no other costs at most as much and gains more,
+    or costs less and gains at least as much.
+    """
+    given = list(points)
+    return [not any((c <= cost and g > gain) or (c < cost and g >= gain) for c, g in given) for cost, gain in given]
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700 else math.inf
+
+
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+def _listed(interval: Interval | None) -> list[float | None] | None:
+    return None if interval is None else [_finite(bound) for bound in interval]

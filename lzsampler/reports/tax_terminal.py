@@ -1,0 +1,112 @@
+"""`tax_table`: the tax of settings for a terminal of any width, and how its figures are written everywhere."""
+
+import math
+from collections.abc import Callable
+from io import StringIO
+from typing import TYPE_CHECKING, NamedTuple
+
+from .text import columns, fit, percent, visible
+
+if TYPE_CHECKING:
+    from ..evaluation.taxed import Figures, Tax
+
+_LEAST = 16  # columns that names of settings get before a column of figures is left out
+
+
+def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
+    """Return a line about the texts and a row a setting, at most ``width`` columns (20 or more) wide.
+
+    Kinds of texts have a column each, as many as there is room for; a last line says how many are missing.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    width = max(width, 20)
+    every: list[_Column] = [_Column(head, late, figure, None) for head, late, figure in _FIGURES]
+    if len(tax.kinds) > 1:
+        every += [_Column(visible(kind, 24), len(_FIGURES) + i, extra, kind) for i, kind in enumerate(tax.kinds)]
+    cells = [[each.figure(tax.figures(charge.name, each.kind)) for charge in tax.charges] for each in every]
+    widths = [max(columns(each.head), *map(columns, column)) for each, column in zip(every, cells, strict=True)]
+    names = [visible(charge.name) for charge in tax.charges]
+    longest = max(columns(name) for name in [*names, "setting"])
+    kept = list(range(len(every)))
+    while len(kept) > 1 and width - sum(2 + widths[i] for i in kept) < min(longest, _LEAST):
+        kept.remove(max(kept, key=lambda i: every[i].late))
+    room = max(min(longest, width - sum(2 + widths[i] for i in kept)), 1)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
+    table.add_column("setting", width=room, no_wrap=True)
+    for i in kept:
+        table.add_column(Text(every[i].head), justify="right", width=widths[i], no_wrap=True)
+    for row, name in enumerate(names):
+        table.add_row(Text(fit(name, room)), *(Text(cells[i][row]) for i in kept))
+    file = StringIO()
+    console = Console(
+        file=file,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    console.print(Text(_headline(tax), "bold"), "", table, sep="\n")
+    missing = len(every) - len(kept)
+    if missing:
+        console.print(f"... and {missing} more {'column' if missing == 1 else 'columns'} (-o tax.html has all)")
+    return "\n".join(line.rstrip() for line in file.getvalue().rstrip("\n").split("\n"))
+
+
+def _headline(tax: "Tax") -> str:
+    base = tax.base()
+    texts = f"{base.texts:,} {'text' if base.texts == 1 else 'texts'}"
+    short = f" ({tax.short:,} more have no token after the first {tax.skip:,})" if tax.short else ""
+    return (
+        f"{texts}{short}, {base.tokens:,} tokens: without a penalty {base.nats:.3f} nats a token, "
+        f"{percent(base.first)} of them the first choice"
+    )
+
+
+def _lost(made: "Figures") -> str:
+    return percent(made.lost)
+
+
+def extra(made: "Figures") -> str:
+    """Return the extra nats a token, with their sign; words where tokens are forbidden."""
+    return f"infinite ({made.forbidden:,} forbidden)" if math.isinf(made.extra_nats) else signed(made.extra_nats)
+
+
+def interval(made: "Figures") -> str:
+    """Return the interval of the extra nats a token."""
+    bounds = made.extra_interval
+    return "-" if bounds is None else f"{signed(bounds.low)} to {signed(bounds.high)}"
+
+
+def ratio(made: "Figures") -> str:
+    """Return the factor by which the perplexity grows."""
+    shown = made.perplexity_ratio
+    return "infinite" if math.isinf(shown) else f"×{shown:.3f}" if shown < 1000 else f"×{shown:.3g}"
+
+
+def signed(x: float) -> str:
+    """Return a number of nats with its sign in three decimals, and 0 where it is exactly that."""
+    return "0" if x == 0 else f"{x:+.3f}" if abs(x) < 1000 else f"{x:+.3g}"
+
+
+class _Column(NamedTuple):
+    """A column: the ones that come ``late`` are left out first. ``kind``: of texts, None for all."""
+
+    head: str
+    late: int
+    figure: "Callable[[Figures], str]"
+    kind: str | None
+
+
+_FIGURES: "tuple[tuple[str, int, Callable[[Figures], str]], ...]" = (
+    ("extra nats", 0, extra),
+    ("95 % interval", 2, interval),
+    ("perplexity", 3, ratio),
+    ("lost", 1, _lost),
+)

@@ -1,0 +1,183 @@
+"""`lzs tax` and `lzs eval --texts`, as a user runs them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+PROSE = (
+    "Between Barton and Delaford, there was that constant communication which strong family affection would naturally "
+    "dictate; and among the merits and the happiness of Elinor and Marianne, let it not be ranked as the least "
+    "considerable, that though sisters, and living almost within sight of each other, they could live without "
+    "disagreement between themselves, or producing coolness between their husbands. "
+)
+WIDE = {**os.environ, "COLUMNS": "160"}  # room for all columns of a table
+GRID = """
+n_predict = 30
+[[setting]]
+[[setting]]
+kind = "lz-rate"
+lz_penalty = [0.1, 0.3]
+lz_buffer = 8
+temperature = [0, 0.7]
+"""
+
+
+def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    code = "from lzsampler.cli.main import main; main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, env=WIDE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "grid.toml").write_text(GRID)
+    (tmp_path / "texts" / "logs").mkdir(parents=True)
+    (tmp_path / "texts" / "a.txt").write_text(PROSE)
+    (tmp_path / "texts" / "logs" / "b.log").write_text("2026-01-01 12:00 start\n2026-01-01 12:01 stop\n" * 9)
+    return tmp_path
+
+
+def test_a_table_json_and_reports(folder: Path) -> None:
+    arguments = ("tax", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1)
+    done = lzs(*arguments, "-o", "tax.html", "-o", "tax.json", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, blank, names, *rows = done.stdout.splitlines()
+    assert head.startswith("2 texts, ")
+    assert blank == ""
+    assert names.split() == ["setting", "extra", "nats", "95", "%", "interval", "perplexity", "lost", "txt", "logs"]
+    assert [row.split()[0] for row in rows] == ["none", "lz_penalty=0.1", "lz_penalty=0.3"]
+    assert rows[0].split()[-9:] == ["0", "0", "to", "0", "×1.000", "0", "%", "0", "0"]
+    figures = json.loads((folder / "tax.json").read_text())
+    assert figures["texts"] == 2
+    assert [setting["settings"] for setting in figures["settings"]][1] == [
+        "T=0 lz_penalty=0.1 lz_buffer=8",
+        "T=0.7 lz_penalty=0.1 lz_buffer=8",
+    ]
+    assert list(figures["kinds"]) == ["txt", "logs"]
+    assert (folder / "tax.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    again = lzs(*arguments, "--json", cwd=folder)
+    assert json.loads(again.stdout) == figures
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [
+        ("tax > 0.001", 1),
+        ("none.tax > 0", 0),
+        ("lz.tax > 0.001", 1),
+        ("lz.lost>=0", 1),
+        ("logs.tax > 0.001", 1),
+        ("lost=99%", 0),
+        ("lz.tax < 1%", 0),
+    ],
+)
+def test_fail_if(folder: Path, condition: str, status: int) -> None:
+    done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", condition, cwd=folder)
+    assert done.returncode == status, done.stderr
+    assert done.stderr == (f"lzs: --fail-if {condition}\n" if status else "")
+
+
+def test_bad_files_are_named_the_others_are_measured_and_the_status_is_2(folder: Path) -> None:
+    for i in range(7):
+        (folder / "texts" / f"c{i}.bin").write_bytes(b"\0")
+    done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "--fail-if", "tax > 0.001", cwd=folder)
+    assert done.returncode == 2
+    assert done.stdout.startswith("2 texts")
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"lzs: {Path('texts', 'c0.bin')}: it is not a text: byte 0 is zero"
+    assert lines[5:] == ["lzs: 2 more could not be scored (--json and -o list all)", "lzs: --fail-if tax > 0.001"]
+
+
+def test_forbidden_tokens_are_words(folder: Path) -> None:
+    bias = ", ".join(f"[{token}, -inf]" for token in range(300))
+    (folder / "grid.toml").write_text(f"[[setting]]\nlogit_bias = [{bias}]\n")
+    done = lzs("tax", "texts/a.txt", "--grid", "grid.toml", "-t", 1, "--fail-if", "tax > 0.5", cwd=folder)
+    assert done.returncode == 1, done.stderr
+    assert "forbidden)" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "nothing to measure: give files or folders of texts that are right: lzs tax texts/"),
+        (("missing",), "there is no file or folder missing"),
+        (("texts", "--grid", "missing.toml"), "cannot read the grid missing.toml"),
+        (("texts", "--skip", "-1"), "--skip must be at least 0, got -1"),
+        (("texts", "--skip", "5000"), "no text is longer than the 5000 tokens that are left out"),
+        (("texts", "--max-tokens", "1"), "--max-tokens must be at least 2, got 1"),
+        (("texts", "--format", "x"), "unknown format 'x'"),
+        (("texts", "-m", "grid.toml"), "is not a GGUF file"),
+        (("texts", "-o", "x.csv"), "its name must end in one of .html, .json"),
+        (("texts/a.txt", "-o", "no/x.html"), "there is no folder no"),
+        (("texts", "--fail-if", "loop_rate > 1"), "--fail-if takes a limit from 0 to 1 or in percent, such as tax=1%"),
+        (("texts", "--fail-if", "dry.tax > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
+        (("grid.toml", "texts/a.txt", "-o", "texts/a.json"), ""),
+    ],
+)
+def test_wrong_input_is_one_line(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    grid = () if "--grid" in arguments else ("--grid", "grid.toml")
+    done = lzs("tax", *arguments, *grid, "-t", 1, cwd=folder)
+    if not message:
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == 2, done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[1:] in ([], ["Try 'lzs tax --help' for help."])
+    assert message in lines[0]
+
+
+def test_a_text_is_not_overwritten(folder: Path) -> None:
+    (folder / "a.json").write_text(PROSE)
+    done = lzs("tax", "a.json", "--grid", "grid.toml", "-o", "a.json", cwd=folder)
+    assert done.returncode == 2
+    assert "-o a.json would overwrite a text: name another file" in done.stderr
+    assert (folder / "a.json").read_text() == PROSE
+
+
+def test_ctrl_c_prints_what_is_done(folder: Path) -> None:
+    (folder / "texts" / "c.txt").write_text(PROSE * 20)
+    code = """
+import os, signal
+import lzsampler
+from lzsampler.cli.main import main
+from lzsampler.evaluation.tax import Meter
+report = Meter._report
+def interrupted(self, done, whole):
+    report(self, done, whole)
+    if done > 2500:
+        os.kill(os.getpid(), signal.SIGINT)
+Meter._report = interrupted
+main()
+"""
+    arguments = ["tax", "texts", "--grid", "grid.toml", "-t", "1", "-o", "tax.json"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, timeout=120)
+    assert done.returncode == 130
+    assert done.stdout.startswith(b"2 texts")
+    assert done.stderr == b"lzs: interrupted: these are the figures of what was scored until then\n"
+    assert json.loads((folder / "tax.json").read_text())["interrupted"] is True
+
+
+def test_an_evaluation_with_texts(folder: Path) -> None:
+    (folder / "prompts.jsonl").write_text('{"prompt": "Between Barton and Delaford, there was that"}\n')
+    arguments = ("eval", "--grid", "grid.toml", "--prompts", "prompts.jsonl", "-c", 256, "-t", 1)
+    done = lzs(*arguments, "--texts", "texts", "--fail-if", "lz.tax > 0.001", cwd=folder)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1] == "lzs: --fail-if lz.tax > 0.001"
+    assert done.stdout.splitlines()[0].split()[-8:] == ["tax", "|", "±", "|", "lost", "|", "front", "|"]
+    alone = lzs("tax", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1, "--json", cwd=folder)
+    kept = json.loads((folder / "lzs-eval" / "results.json").read_text())
+    assert kept["tax"] == json.loads(alone.stdout)
+    now = lzs("eval", "--so-far", "--json", cwd=folder)
+    assert json.loads(now.stdout)["tax"] == kept["tax"]
+    audited = lzs("audit", "lzs-eval", "--json", cwd=folder)
+    assert json.loads(audited.stdout)["bad_records"] == 0
+    refused = lzs(*arguments, "--resume", "--fail-if", "lz.tax > 0.5", cwd=folder)
+    assert refused.returncode == 2
+    assert "the tax needs texts; give --texts" in refused.stderr

@@ -1,0 +1,94 @@
+"""The texts that a tax is measured on: which files and rows they are, and of which kind."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lzsampler.evaluation.tax_texts import read_texts
+
+
+def test_kinds_are_folders_or_endings(write: Callable[[str, bytes], Path], tmp_path: Path) -> None:
+    for name in ("in/a.py", "in/code/b.py", "in/code/deep/c.txt", "in/logs/d", "in/.hidden", "in/e.TXT.gz", "in/f"):
+        write(name, b"some text")
+    top = tmp_path / "in"
+    texts, bad = read_texts(top)
+    kinds = {os.path.relpath(t.name, top): t.kind for t in texts}
+    assert not bad
+    assert kinds == {
+        "a.py": "py", "f": "no ending", "e.TXT.gz": "txt",
+        "code/b.py": "code", "code/deep/c.txt": "code", "logs/d": "logs",
+    }  # fmt: skip
+    several, _ = read_texts([top / "code", top / "logs", top / "a.py", top / "code" / "b.py"])
+    assert [t.kind for t in several] == ["code", "code", "logs", "py"]  # and no file twice
+
+
+def test_rows_of_json_lines(write: Callable[[str, bytes], Path]) -> None:
+    def rows(*given: Any) -> bytes:
+        return b"".join(json.dumps(row).encode() + b"\n" for row in given)
+
+    chat = [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "1", "reasoning_content": "hm"},
+        {"role": "user", "content": "two"},
+        {"role": "assistant", "content": "2"},
+    ]
+    paths = [
+        write("tasks.jsonl", rows({"id": "a", "prompt": "p", "answer": "the answer", "task": "sums"}, [1],
+                                  {"question": "q", "answer": "1 + 1 = 2\n#### 2"}, {"prompt": "p"}) + b"{broken\n"),
+        write("chats.jsonl", rows({"messages": chat})),
+        write("log.jsonl", rows({"time": 1, "event": "start"}, {"time": 2, "event": "stop"})),
+        write("shared.ndjson", rows({"conversations": [{"from": "me", "value": "q"}, {"from": "gpt", "value": "a"}]})),
+        write("plain.json", rows({"prompt": "p", "answer": "a"})),
+    ]  # fmt: skip
+    texts, bad = read_texts(paths)
+    one, two, conversation, log, shared, plain = texts
+    assert [part.text for part in one.parts + two.parts] == ["the answer", "1 + 1 = 2\n#### 2"]
+    assert one.parts[0].asked == "p"
+    assert two.parts[0].asked == [{"role": "user", "content": "q"}]
+    assert (one.kind, two.kind) == ("sums", "jsonl")
+    assert one.name.endswith("tasks.jsonl:1")
+    assert [(part.text, part.reasoning, len(part.asked or "")) for part in conversation.parts] == [
+        ("1", "hm", 1),
+        ("2", "", 3),
+    ]
+    assert log.parts[0].text == paths[2].read_text()
+    assert shared.parts[0].text == "a"
+    assert shared.parts[0].asked is None
+    assert plain.parts[0].text == paths[4].read_text()
+    assert [(each.line, each.reason.partition(":")[0]) for each in bad] == [
+        (2, "it has neither an answer nor a message of the assistant"),
+        (4, "it has neither an answer nor a message of the assistant"),
+        (5, "not JSON"),
+    ]
+    assert len({t.digest for t in texts}) == 6
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (b"ELF\0\1", "it is not a text: byte 3 is zero"),
+        (b"ab\xff", "it is not UTF-8 (byte 2): save it as UTF-8"),
+        (b"\x1f\x8b\x08broken", "the compressed stream"),
+    ],
+)
+def test_a_file_that_is_not_a_text_is_one_line(write: Callable[[str, bytes], Path], data: bytes, reason: str) -> None:
+    path = write("file.log", data)
+    good = write("good.log", b"text")
+    texts, bad = read_texts([path, good, path.parent / "missing"])
+    assert [each.parts[0].text for each in texts] == ["text"]
+    assert [each.reason.startswith(reason) for each in bad] == [True, False]
+    assert str(bad[1]) == f"{path.parent / 'missing'}: it cannot be read: No such file or directory"
+
+
+def test_utf_16_and_unknown_formats(write: Callable[[str, bytes], Path]) -> None:
+    texts, bad = read_texts(write("a.log", "über".encode("utf-16")))
+    assert texts[0].parts[0].text == "über"
+    assert not bad
+    with pytest.raises(ValueError, match="unknown format 'x': choose one of text"):
+        read_texts(".", format="x")
