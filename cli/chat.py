@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .options import cuts, dry_breakers, is_broken, limits_from, open_model, with_tokens
+from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
     limits = limits_from(flags)
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
-        breakers = dry_breakers(params, flags)
+        used = breakers(params, flags)
         chat = _chat(model, params, system=flags["system"], **limits, **loops)
         if flags["model"] is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
@@ -63,9 +63,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
             figures = figures_of(generation)
             turn = chat.turn
             if file is not None:
-                file.append(
-                    transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, breakers)
-                )
+                file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used))
             for action in generation.actions:
                 console.note(action_line(action))
             if generation.finish_reason == "context":

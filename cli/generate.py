@@ -13,8 +13,8 @@ from .console import console, general_options
 from .help import GroupedCommand, option, options
 from .options import (
     asked_with,
+    breakers,
     cuts,
-    dry_breakers,
     is_broken,
     limits_from,
     loop_options,
@@ -122,9 +122,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         console.detail(f"{params}")
         generation = run(model, asked, params, on_text=output.write, **hooks, **limits, **loops)
         figures = figures_of(generation)
-        transcript = transcript_of(
-            model, asked, params, generation, figures, limits, loops, dry_breakers(params, flags)
-        )
+        transcript = transcript_of(model, asked, params, generation, figures, limits, loops, breakers(params, flags))
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)
@@ -192,6 +190,7 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "-sys": [flags["system"]],
         "--stop": flags["stop"],
         "--exempt": flags["exempt"],
+        "--lz-breaker": flags["lz_breakers"],
         "--dry-sequence-breaker": flags["dry_breakers"],
     }
     for name, given in texts.items():

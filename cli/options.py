@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 
-from lzsampler.params import CHOICES, FLAGS, Flag, Params
+from lzsampler.params import CHOICES, FLAGS, PRESETS, Flag, Params, used_breakers
 
 from .help import ModelFile, Number, Whole, option, options
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _MODEL, _SAMPLING, _ACTION = "Model", "Sampling", "What to do about a loop (nothing by default)"
 
-_STRINGS = ("exempt", "dry_breakers")  # fields of Params that are token ids, and strings on the command line
+# Fields of Params that are token ids, and strings on the command line.
+_STRINGS = ("exempt", "lz_breakers", "dry_breakers")
+_BREAKERS = {"lz_breakers": "--lz-breaker", "dry_breakers": "--dry-sequence-breaker"}
 # Fields of RepetitionDetection and their flags.
 LOOP_FLAGS = {
     "max_pattern_size": "--loop-max-pattern",
@@ -135,6 +137,10 @@ sampling_options = options(
         _SAMPLING, "-l", "--logit-bias", multiple=True, metavar="ID+BIAS",
         help="add BIAS to the logit of token ID: 15043+1, 15043-1; ID-inf forbids the token; repeatable",
     ),
+    option(
+        "LZ penalty", "--preset", type=click.Choice([*PRESETS]), default="default", metavar="NAME",
+        help="LZ settings to start from: default; or paper, those of arXiv 2504.20131",
+    ),
     *map(flag, FLAGS),
     refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
 )  # fmt: skip
@@ -231,19 +237,20 @@ def asked_with(text: str, flags: Mapping[str, Any]) -> "str | list[dict[str, str
 def params_from(flags: dict[str, Any]) -> Params:
     """Take the fields of `Params` out of ``flags`` and return them; a seed of -1 becomes a random one.
 
-    An option with the name of a field sets it, and one that was not given leaves the default of `Params`. The detector
-    of loops is part of it where a command has `loop_options`. Raises ValueError for a value out of range.
+    An option with the name of a field sets it, and one that was not given leaves that of --preset or of `Params`. The
+    detector of loops is part of it where a command has `loop_options`. Raises ValueError for a value out of range.
     """
     names = [field.name for field in fields_of(Params) if field.name in flags and field.name not in _STRINGS]
     fields = {name: value for name in names if (value := flags.pop(name)) is not None}
     fields["logit_bias"] = [_bias(text) for text in fields["logit_bias"]]
     if "" in flags["exempt"]:
         raise click.UsageError("--exempt must not be empty")
-    breakers = flags["dry_breakers"]
-    if "" in breakers:
-        raise click.UsageError('--dry-sequence-breaker must not be empty; the word "none" means no breakers')
-    if "none" in breakers and len(breakers) > 1:
-        raise click.UsageError("--dry-sequence-breaker none means no breakers: leave the others out")
+    for field, name in _BREAKERS.items():
+        if "" in flags[field]:
+            raise click.UsageError(f'{name} must not be empty; the word "none" means no breakers')
+        if "none" in flags[field] and len(flags[field]) > 1:
+            raise click.UsageError(f"{name} none means no breakers: leave the others out")
+    fields = {**PRESETS[flags.pop("preset")], **fields}
     detection = _detection({field: flags.pop(field, None) for field in LOOP_FLAGS}, flags)
     if fields["seed"] == -1:
         fields["seed"] = int.from_bytes(os.urandom(4), "little")
@@ -275,14 +282,15 @@ def _detection(given: dict[str, int | None], flags: Mapping[str, Any]) -> "Repet
     return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **fields})
 
 
-def dry_breakers(params: Params, flags: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the strings that end DRY's repetitions: the flag's, or llama.cpp's by default; () when DRY is off."""
-    from lzsampler.llama import DRY_BREAKERS
+def breakers(params: Params, flags: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the strings that end matches, for each field with breakers that the settings make use of."""
+    from lzsampler.llama.vocabulary import BREAKERS
 
-    given: tuple[str, ...] = flags["dry_breakers"]
-    if not params.dry_multiplier or given == ("none",):
-        return ()
-    return tuple(map(_breaker, given)) or DRY_BREAKERS
+    given = {field: flags[field] for field in used_breakers(params)}
+    return {
+        field: () if strings == ("none",) else tuple(map(_breaker, strings)) or BREAKERS[field]
+        for field, strings in given.items()
+    }
 
 
 def with_tokens(params: Params, llm: Any, flags: Mapping[str, Any]) -> Params:
@@ -290,13 +298,14 @@ def with_tokens(params: Params, llm: Any, flags: Mapping[str, Any]) -> Params:
 
     Raises ValueError for a token that the vocabulary does not have.
     """
-    from lzsampler.llama import dry_breaker_ids, exempt_ids
+    from lzsampler.llama import exempt_ids
+    from lzsampler.llama.vocabulary import with_breakers
     from lzsampler.sampler import refuse_tokens_outside
 
     refuse_tokens_outside(params, llm.n_vocab())
-    strings = dry_breakers(params, flags)
-    breakers = dry_breaker_ids(llm, strings if flags["dry_breakers"] else None) if strings else ()
-    return replace(params, exempt=exempt_ids(llm, flags["exempt"]), dry_breakers=breakers)
+    # Of the usual strings a vocabulary may lack some; of those that were given it may not.
+    strings = {field: strings if flags[field] else None for field, strings in breakers(params, flags).items()}
+    return with_breakers(llm, replace(params, exempt=exempt_ids(llm, flags["exempt"])), strings)
 
 
 def _bias(text: str) -> tuple[int, float]:

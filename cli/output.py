@@ -102,7 +102,7 @@ def transcript_of(
     figures: "Repetition",
     limits: Mapping[str, Any],
     loops: Mapping[str, Any],
-    dry_breakers: tuple[str, ...],
+    breakers: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Any]:
     """Return the transcript of a generation; ``limits`` and ``loops``: the other arguments of `generate`."""
     from lzsampler.decoding.transcript import record
@@ -116,7 +116,7 @@ def transcript_of(
         figures.to_json(),
         **limits,
         loops=LoopPolicy(**loops),
-        dry_breakers=dry_breakers,
+        breakers=breakers,
     )
 
 

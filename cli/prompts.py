@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .options import asked_with, dry_breakers, is_broken, limits_from, open_model, unescaped, with_tokens
+from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
 
@@ -61,7 +61,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         bar.say("loading the model")
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
-        breakers = dry_breakers(params, flags)
+        used = breakers(params, flags)
         _check_lengths(model, rows, flags["prompts"])
         requests = (
             Request(
@@ -74,7 +74,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
             for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"]):
                 row, settings = request.id, request.params
                 figures = figures_of(generation)
-                transcript = transcript_of(model, row.prompt, settings, generation, figures, limits, loops, breakers)
+                transcript = transcript_of(model, row.prompt, settings, generation, figures, limits, loops, used)
                 waiting[row.number] = {**transcript, "id": row.id}
                 tokens += generation.completion_tokens
                 acted += bool(generation.actions)

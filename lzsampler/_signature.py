@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .params import LZ_PENALTY, Params
+from .params import PRESETS, Params
 
 
 def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter:
@@ -15,10 +15,10 @@ def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter
 def settings(names: Iterable[str], *, given: bool) -> list[inspect.Parameter]:
     """Return parameters for fields of `Params`.
 
-    ``given``: with the defaults of `Params` and an ``lz_penalty`` of 0.15; else with ``...``.
+    ``given``: with the defaults of `Params` and those of the LZ penalty; else with ``...``.
     """
     fields = inspect.signature(Params).parameters
-    defaults = {name: LZ_PENALTY if name == "lz_penalty" else fields[name].default for name in names}
+    defaults = {name: PRESETS["default"].get(name, fields[name].default) for name in names}
     return [keyword(name, fields[name].annotation, defaults[name] if given else ...) for name in names]
 
 

@@ -28,7 +28,7 @@ except ImportError as error:
         raise MissingExtra(f"torch does not load: {error}") from error
     raise MissingExtra('torch and transformers are needed for this: pip install "lzsampler[hf]"') from None
 
-__all__ = ["LZLogitsProcessor"]
+__all__ = ["LZLogitsProcessor", "lz_breaker_ids"]
 
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit
 
@@ -38,17 +38,28 @@ _Logits = npt.NDArray[np.floating[Any]]
 
 class _Settings(PenaltySettings, total=False):
     exempt: Iterable[int]
+    lz_breakers: Iterable[int]
     dry_breakers: Iterable[int]
+
+
+def lz_breaker_ids(tokenizer: Any, strings: Iterable[str] = LZ_BREAKERS) -> tuple[int, ...]:
+    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_breakers`.
+
+    ``tokenizer``: one of transformers; each of its tokens is decoded once (a second for 150,000).
+    """
+    texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
+    return tuple(token for token, text in enumerate(texts) if any(string in text for string in strings))
 
 
 class LZLogitsProcessor:
     """The penalties as a logits processor: ``generate(..., logits_processor=[LZLogitsProcessor()])``.
 
     ``params``: a `Params` of which only the penalties (LZ, DRY, repetition, frequency, presence) and ``logit_bias`` are
-    set. ``penalties``: its fields as keywords, which replace those of ``params``; without ``params`` they begin from an
-    ``lz_penalty`` of 0.15, as in `lzsampler.attach`. The first ``lz_buffer`` (32) new tokens have no LZ penalty. The
-    other arguments:
+    set. ``penalties``: its fields as keywords, which replace those of ``params``; without ``params`` they begin from
+    ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
 
+    - ``tokenizer``: the model's, from which LZ gets its usual breakers (`lz_breaker_ids`) where it is to have an
+      ``lz_min_match`` above 1 and no others are given. Without it LZ has none, and costs tables, JSON and code more.
     - ``prompt_length``: tokens of every row (left padding counts) that come before the generated ones, for
       ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
     - ``pad_token_id``: with ``history="all"``, the tokens of this id at the beginning of a row are left out.
@@ -65,13 +76,21 @@ class LZLogitsProcessor:
         self,
         params: Params | None = None,
         *,
+        tokenizer: Any = None,
         prompt_length: int | None = None,
         pad_token_id: int | None = None,
         inplace: bool = False,
         **penalties: "Unpack[_Settings]",
     ) -> None:
-        own = ("params", "prompt_length", "pad_token_id", "inplace")
+        own = ("params", "tokenizer", "prompt_length", "pad_token_id", "inplace")
         params = penalties_from("LZLogitsProcessor", params, penalties, own)
+        if (
+            tokenizer is not None
+            and params.lz_min_match > 1
+            and "lz_breakers" not in penalties
+            and not params.lz_breakers
+        ):
+            params = replace(params, lz_breakers=lz_breaker_ids(tokenizer))
         given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
         if given:
             raise ValueError(

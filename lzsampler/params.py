@@ -18,7 +18,15 @@ Pick = Literal["race", "llama"]
 
 MAX_WINDOW: int = lib.LZS_MAX_WINDOW
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
-LZ_PENALTY = 0.15  # the paper's; what attach, LZLlama, LZLogitsProcessor and the command line start from
+
+# Settings of the LZ penalty by name, for `attach`, `LZLlama` and others as keywords. These and the command line start
+# from the default, with the breakers of `lzsampler.llama.lz_breaker_ids`: docs/defaults.md says how it was found.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {"lz_penalty": 0.3, "lz_min_match": 5},
+    "paper": {"lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32, "lz_min_match": 1},
+}
+# What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
+LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
 LZ_BUFFER = 32  # the authors', where the window is larger
 _MAX_NGRAM = 64
 MIN_TEMPERATURE = 1e-6
@@ -99,11 +107,13 @@ class Params:
     The order is fixed: penalties, mask, temperature, truncation (top-k, top-p, min-p), pick.
 
     The defaults are neutral, so ``lz_penalty`` is 0 here: without it there is no LZ penalty. (`attach`, `LZLlama`,
-    `LZLogitsProcessor` and the command line start from 0.15.) The default ``seed`` is 0, always the same, so that texts
-    can be reproduced. Samplers with equal seeds draw with equal noise: where that is not wanted, give each text a seed
-    of its own, by `sequence_seed` or ``secrets.randbits(64)``.
+    `LZLogitsProcessor` and the command line start from ``PRESETS["default"]``, which `Model.params` returns as a
+    `Params`.) The default ``seed`` is 0, always the same, so that texts can be reproduced. Samplers with equal seeds
+    draw with equal noise: where that is not wanted, give each text a seed of its own, by `sequence_seed` or
+    ``secrets.randbits(64)``.
 
-    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's. ``lz_window``
+    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's, 0.3 our
+      default for matches of 5 tokens or more. ``lz_window``
       (lookback, tokens, 2..131072), ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
       "codelength" (the paper's Eq. 14 with its algebra corrected). ``lz_min_match``: the shortest match that is priced,
       tokens, the new one included, 1..``lz_buffer`` + 1; 1 is the paper's rule, which prices every token of the window.
@@ -347,12 +357,18 @@ _METHODS = ("multiplicative", "subtractive")
 
 # All fields that are no sampling fields, in the order of the help. Some of the spaces must not be broken: \xa0.
 FLAGS = (
-    Flag("lz_penalty", _LZ, ("--lz-penalty",), "A", LZ_PENALTY,
-         "strength, logits per bit; 0 is off; no effect on the first --lz-buffer tokens"),
+    Flag("lz_penalty", _LZ, ("--lz-penalty",), "A", None,
+         "strength, logits per bit; 0 is off (default: 0.3, or that of --preset)"),
+    Flag("lz_min_match", _LZ, ("--lz-min-match",), "N", None,
+         "shortest match that is penalised, tokens; 1 is the paper's (default: 5, or that of --preset)"),
     Flag("lz_window", _LZ, ("--lz-window",), "N", 512, "how far back it looks, 2 to 131072 tokens"),
-    Flag("lz_buffer", _LZ, ("--lz-buffer",), "N", None, "longest match it looks for, 1 to 4096 tokens (default: 32)"),
+    Flag("lz_buffer", _LZ, ("--lz-buffer",), "N", None,
+         "longest match it looks for, 1 to 4096 tokens (default: the window's; 32 with --lz-min-match\xa01)"),
     Flag("lz_formula", _LZ, ("--lz-formula",), "NAME", "rate",
          "what a match costs: rate, distance or codelength (docs/penalties.md)"),
+    Flag("lz_breakers", _LZ, ("--lz-breaker",), "TEXT", None,
+         "no match crosses a token that contains TEXT, but in a loop; repeatable; none is no breakers (default: line "
+         "break, digits, double quote, brackets and other marks of structure)"),
     Flag("history", _LZ, ("--history",), "WHAT", "generated",
          "what all penalties look at: generated tokens, or all, with the prompt"),
     Flag("exempt", _LZ, ("--exempt",), "TEXT", None, "apply no penalty to the tokens of TEXT; repeatable"),
@@ -476,6 +492,8 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     usual = params.lz_buffer == usual_buffer(params.lz_window, params.lz_min_match)
     if usual and "lz_buffer" not in changes and not {"lz_window", "lz_min_match"}.isdisjoint(changes):
         changes = {**changes, "lz_buffer": None}
+    if changes.get("lz_min_match") == 1 and "lz_breakers" not in changes:
+        changes = {**changes, "lz_breakers": ()}
     for penalty in PENALTIES:
         if penalty.method in changes and penalty.strength not in changes and not penalty.is_on(params):
             changes = {**changes, penalty.strength: None}
@@ -492,7 +510,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     """Return the settings of a host that samples itself, from what its user gave: `attach` and its like share this.
 
     ``settings``: fields of `Params` by name, which replace those of ``params``; without ``params`` they begin from an
-    ``lz_penalty`` of 0.15. ``others``: the other keywords of ``function``, to suggest for one that is misspelt.
+    `PRESETS` "default". ``others``: the other keywords of ``function``, to suggest for one that is misspelt.
 
     Raises TypeError for an unknown name and for ``params`` that are not `Params`; ValueError as `Params`. Warns when
     ``params`` set something for penalties and switch none on, so that nothing would happen.
@@ -502,7 +520,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
         if name not in names:
             raise unknown_keyword(function, name, (*PENALTY_FIELDS, *others))
     if params is None:
-        return changed(Params(lz_penalty=LZ_PENALTY), settings)
+        return changed(Params(**PRESETS["default"]), settings)
     if not isinstance(params, Params):
         raise ArgumentTypeError(f"params must be a Params, got {params!r}")
     made = changed(params, settings)
@@ -513,7 +531,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     if given and not acts and "lz_penalty" not in settings:
         warnings.warn(
             f"these params set {', '.join(given)} but switch no penalty on, since lz_penalty is 0 in a Params: "
-            f"add lz_penalty={LZ_PENALTY}, or give {function}() the settings as keywords",
+            f"add lz_penalty={PRESETS['default']['lz_penalty']}, or give {function}() the settings as keywords",
             stacklevel=3,
         )
     return made
@@ -559,6 +577,12 @@ _FIXED = (
     "pick", "logit_bias",
     "dry_penalty_last_n", "dry_breakers", "lz_breakers",
 )  # fmt: skip
+
+
+def used_breakers(params: Params) -> tuple[str, ...]:
+    """Return the fields with breakers that the settings make use of."""
+    long = params.lz_penalty > 0 and params.lz_min_match > 1
+    return (*(["lz_breakers"] if long else []), *(["dry_breakers"] if params.dry_multiplier > 0 else []))
 
 
 def counts(params: Params) -> bool:

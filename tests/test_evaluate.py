@@ -308,7 +308,10 @@ def test_dry_ends_a_greedy_loop() -> None:
 
 def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
     dry = Params(temperature=0.0, dry_multiplier=0.8)
-    settings = (Setting("own", "dry", dry, 0.8, ("e", "\n")), Setting("none", "dry", dry, 0.8, ()))
+    settings = (
+        Setting("own", "dry", dry, 0.8, {"dry_breakers": ("e", "\n")}),
+        Setting("none", "dry", dry, 0.8, {"dry_breakers": ()}),
+    )
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"id": "a", "prompt": "Between Barton and Delaford, there was that"}\n')
     evaluate(
@@ -323,7 +326,7 @@ def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
     ("setting", "message"),
     [
         (
-            Setting("own", "dry", Params(dry_multiplier=0.8), 0.8, ("zqzqzq",)),
+            Setting("own", "dry", Params(dry_multiplier=0.8), 0.8, {"dry_breakers": ("zqzqzq",)}),
             "no token of this vocabulary contains 'zqzq",
         ),
         (Setting("own", "none", Params(logit_bias={4096: 1.0})), "logit_bias must be tokens below 4096"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError, Params
-from lzsampler.evaluation.grid import PAPER_PENALTY, PAPER_TEMPERATURES, Grid, everyday, long, paper, quick, read_grid
+from lzsampler.evaluation.grid import PAPER_TEMPERATURES, Grid, everyday, long, paper, quick, read_grid
+from lzsampler.params import PRESETS
 
 
 def test_built_in_grids() -> None:
@@ -42,10 +43,8 @@ def test_the_grid_of_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (paper_lz.lz_penalty, paper_lz.lz_formula, paper_lz.lz_window, paper_lz.lz_buffer) == (0.15, "rate", 512, 32)
     strengths = {kind: setting.strength for kind, setting in by_kind.items() if not kind.startswith("lz-")}
     assert strengths == {"none": 0.0, "repetition": 1.1, "frequency": 0.2, "presence": 1.5, "dry": 0.8}
-    monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.3)
-    settings = {setting.kind: setting.params.lz_penalty for setting in long().settings}
-    assert (settings["lz-paper"], settings["lz-default"]) == (0.15, 0.3)
-    monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.15)
+    assert by_kind["lz-default"].params == Params(temperature=0.0, **PRESETS["default"])
+    monkeypatch.setattr("lzsampler.evaluation.grid.PRESETS", {**PRESETS, "default": PRESETS["paper"]})
     assert "lz-default" not in long().kinds  # no text is made twice
 
 
@@ -57,22 +56,21 @@ def test_a_grid_of_an_older_folder_is_the_same() -> None:
     assert json.loads(json.dumps(long().to_json()))["ignore_eos"] is True
 
 
-def test_the_everyday_grid_has_penalties_as_people_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_everyday_grid_has_penalties_as_people_use_them() -> None:
     grid = everyday()
     assert read_grid("everyday") == grid
     used = {setting.kind: setting for setting in grid.settings}
     assert [*used] == [setting.kind for setting in grid.settings]
     assert len({setting.name for setting in grid.settings}) == len(used)
-    assert used["lz-paper"].params == Params(temperature=0.0, **PAPER_PENALTY)
+    assert used["lz-paper"].params == Params(temperature=0.0, **PRESETS["paper"])
     assert (used["repetition"].params.repetition_penalty, used["repetition"].params.penalty_window) == (1.1, 0)
     assert (used["frequency"].params.frequency_penalty, used["presence"].params.presence_penalty) == (0.2, 1.5)
     assert used["dry"].params.dry_multiplier == 0.8
     assert (used["min-p"].params.min_p, used["min-p"].params.temperature) == (0.1, 1.0)
     assert {setting.params.temperature for setting in grid.settings if setting.kind != "min-p"} == {0.0}
     assert grid.n_predict == 512
-    monkeypatch.setattr("lzsampler.evaluation.grid.LZ_PENALTY", 0.25)
-    (default,) = everyday().of_kind("lz-default")
-    assert default.params == Params(temperature=0.0, lz_penalty=0.25)
+    assert used["lz-default"].params == Params(temperature=0.0, **PRESETS["default"])
+    assert used["lz-default"].name == "T=0 lz_penalty=0.3 lz_min_match=5"
     assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
@@ -101,8 +99,8 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
     assert all(s.params.logit_bias == ((3, -1.5), (4, 0.25)) for s in lz)
     dry = [s for s in grid.settings if s.kind == "dry"]
     assert [(s.strength, s.params.dry_multiplier) for s in dry] == [(0.5, 0.5), (0.8, 0.8)]
-    assert {s.dry_breakers for s in dry} == {("\n", "*")}
-    assert {s.dry_breakers for s in lz} == {None}
+    assert all(s.breakers == {"dry_breakers": ("\n", "*")} for s in dry)
+    assert not any(s.breakers for s in lz)
     assert grid.settings[-1].name == "T=0"
     assert grid.settings[-1].kind == "none"
 
@@ -178,7 +176,11 @@ def test_a_kind_and_a_family_of_kinds() -> None:
 
 
 def test_json_and_back() -> None:
-    biased = replace(paper().settings[0], params=Params(logit_bias={3: float("-inf")}), dry_breakers=("\n",))
+    biased = replace(
+        paper().settings[0],
+        params=Params(logit_bias={3: float("-inf")}),
+        breakers={"dry_breakers": ("\n",), "lz_breakers": ()},
+    )
     placebo = replace(paper().settings[1], placebo=True)
     for grid in (
         quick(),

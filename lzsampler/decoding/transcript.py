@@ -35,13 +35,13 @@ def record(
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
     loops: LoopPolicy = DEFAULT_POLICY,
-    dry_breakers: Sequence[str] | None = None,
+    breakers: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
 
     ``repetition``: the figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition`
-    returns them. ``dry_breakers``: strings to write in the place of the ids of ``params``, of which there may be
-    thousands.
+    returns them. ``breakers``: strings to write in the place of the ids in some fields of ``params``, of which there
+    may be thousands.
     """
     answer = {"role": "assistant", "content": generation.content}
     if generation.reasoning is not None:
@@ -63,7 +63,7 @@ def record(
         },
         "settings": {
             **to_json(params),
-            **({} if dry_breakers is None else {"dry_breakers": list(dry_breakers)}),
+            **{field: list(strings) for field, strings in (breakers or {}).items()},
             "n_predict": n_predict,
             "stop": list(stop),
             "ignore_eos": ignore_eos,

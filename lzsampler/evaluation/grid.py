@@ -3,13 +3,13 @@
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
 from ..errors import LzsError
-from ..params import LZ_PENALTY, PENALTIES, Params, from_json, to_json
+from ..params import PENALTIES, PRESETS, Params, from_json, to_json, usual_buffer
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 
 if sys.version_info >= (3, 11):
@@ -17,17 +17,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# Whatever the package's default is.
-PAPER_PENALTY: Mapping[str, Any] = {
-    "lz_penalty": 0.15,
-    "lz_formula": "rate",
-    "lz_window": 512,
-    "lz_buffer": 32,
-    "lz_min_match": 1,
-}
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
-_PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", "dry_breakers"))
+_BREAKERS = ("lz_breakers", "dry_breakers")
+_PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", *_BREAKERS))
 _LOOPS = tuple(f.name for f in fields(LoopPolicy))
 # Keys that are lists themselves, so that a list does not mean several settings.
 _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
@@ -37,10 +30,10 @@ _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
 class Setting:
     """One way to sample: ``params``, and a name for it.
 
-    ``kind``: the group of the setting in results; ``strength``: its number in that group. ``dry_breakers``: strings
-    whose tokens break DRY's repetitions if ``params`` have DRY, since a grid does not know token ids; None stands for
-    those of llama.cpp. ``placebo``: the penalties of ``params`` are computed and then given to other tokens
-    (`lzsampler.evaluation.placebo`), so that what they change cannot be because they hit repetitions.
+    ``kind``: the group of the setting in results; ``strength``: its number in that group. ``breakers``: strings in the
+    place of the ids in ``lz_breakers`` and ``dry_breakers`` of ``params``, since a grid does not know token ids; for a
+    field that is not there, the usual ones. ``placebo``: the penalties of ``params`` are computed and then given to
+    other tokens (`lzsampler.evaluation.placebo`), so that what they change cannot be because they hit repetitions.
     ``loops``: what is done about loops, and where penalties apply.
     """
 
@@ -48,7 +41,7 @@ class Setting:
     kind: str
     params: Params
     strength: float = 0.0
-    dry_breakers: tuple[str, ...] | None = None
+    breakers: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     placebo: bool = False
     loops: LoopPolicy = DEFAULT_POLICY
 
@@ -102,7 +95,8 @@ class Grid:
                 "kind": setting.kind,
                 "params": to_json(setting.params),
                 "strength": setting.strength,
-                "dry_breakers": None if setting.dry_breakers is None else list(setting.dry_breakers),
+                "dry_breakers": list(setting.breakers["dry_breakers"]) if "dry_breakers" in setting.breakers else None,
+                **({"lz_breakers": list(given)} if (given := setting.breakers.get("lz_breakers")) is not None else {}),
                 # What is not used is not there, as in folders of older versions.
                 **({"placebo": True} if setting.placebo else {}),
                 **({} if setting.loops == DEFAULT_POLICY else {"loops": setting.loops.to_json()}),
@@ -122,7 +116,7 @@ class Grid:
         """Return the grid that `to_json` wrote."""
         settings = []
         for row in data["settings"]:
-            breakers = None if row["dry_breakers"] is None else tuple(row["dry_breakers"])
+            breakers = {name: tuple(row[name]) for name in _BREAKERS if row.get(name) is not None}
             loops = LoopPolicy(**row.get("loops", {}))
             about = row["strength"], breakers, row.get("placebo", False), loops
             settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), *about))
@@ -131,17 +125,17 @@ class Grid:
 
 
 def quick() -> Grid:
-    """Return a small grid: no penalty, LZ at two strengths and a repetition penalty, greedy and at 0.6."""
-    greedy = {"temperature": 0.0}
+    """Return a small grid: no penalty, LZ by default and as in the paper, a repetition penalty; greedy and at 0.6."""
+    greedy, default, paper = {"temperature": 0.0}, PRESETS["default"], PRESETS["paper"]
     return Grid(
         "quick",
         (
             _setting("none", 0.0, greedy),
-            _setting("lz-rate", 0.15, {**greedy, "lz_penalty": 0.15}),
-            _setting("lz-rate", 0.3, {**greedy, "lz_penalty": 0.3}),
+            _setting("lz-default", default["lz_penalty"], {**greedy, **default}),
+            _setting("lz-paper", paper["lz_penalty"], {**greedy, **paper}),
             _setting("repetition", 1.2, {**greedy, "repetition_penalty": 1.2, "penalty_window": 64}),
             _setting("none", 0.0, {"temperature": 0.6}),
-            _setting("lz-rate", 0.15, {"temperature": 0.6, "lz_penalty": 0.15}),
+            _setting("lz-default", default["lz_penalty"], {"temperature": 0.6, **default}),
         ),
         n_predict=256,
     )
@@ -182,8 +176,8 @@ def _as_used() -> tuple[Setting, ...]:
     """Return no penalty, the paper's, the default where it is another, and others at their usual strengths."""
     kinds: list[tuple[str, float, Mapping[str, Any]]] = [
         ("none", 0.0, {}),
-        ("lz-paper", PAPER_PENALTY["lz_penalty"], PAPER_PENALTY),
-        ("lz-default", LZ_PENALTY, {"lz_penalty": LZ_PENALTY}),
+        ("lz-paper", PRESETS["paper"]["lz_penalty"], PRESETS["paper"]),
+        ("lz-default", PRESETS["default"]["lz_penalty"], PRESETS["default"]),
         ("repetition", 1.1, {"repetition_penalty": 1.1}),
         ("frequency", 0.2, {"frequency_penalty": 0.2}),
         ("presence", 1.5, {"presence_penalty": 1.5}),
@@ -210,8 +204,8 @@ def read_grid(source: str | Path) -> Grid:
     A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
     ``placebo`` and fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
     and several lists for all combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number),
-    ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves. LzsError if the file
-    cannot be read; ValueError, with the place, for values that are not valid.
+    ``lz_breakers`` and ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves.
+    LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if str(source) in BUILT_IN:
         return BUILT_IN[str(source)]()
@@ -254,18 +248,18 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings that a table stands for."""
     if not isinstance(row, dict):
         raise ValueError(f"{place} must be a table of names and values, got {row!r}")
-    unknown = set(row) - {*_PARAMS, *_LOOPS, "kind", "dry_breakers", "placebo"}
+    unknown = set(row) - {*_PARAMS, *_LOOPS, *_BREAKERS, "kind", "placebo"}
     if unknown:
         raise ValueError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
     if not isinstance(kind, str):
         raise ValueError(f"{place}: kind must be a text, got {kind!r}")
-    breakers = _breakers(row["dry_breakers"], place) if "dry_breakers" in row else None
+    breakers = {name: _breakers(name, row[name], place) for name in _BREAKERS if name in row}
     same = {name: row[name] for name in _LISTS if name in row}
     axes = {
         name: value if isinstance(value, list) else [value]
         for name, value in row.items()
-        if name not in ("kind", "dry_breakers", *_LISTS)
+        if name not in ("kind", *_BREAKERS, *_LISTS)
     }
     empty = [name for name, value in axes.items() if not value]
     if empty:
@@ -281,9 +275,9 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     return settings
 
 
-def _breakers(given: Any, place: str) -> tuple[str, ...]:
+def _breakers(name: str, given: Any, place: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(string, str) and string for string in given):
-        raise ValueError(f"{place}: dry_breakers must be a list of strings that are not empty, got {given!r}")
+        raise ValueError(f"{place}: {name} must be a list of strings that are not empty, got {given!r}")
     return tuple(given)
 
 
@@ -296,7 +290,7 @@ def _setting(
     kind: str,
     strength: float,
     chosen: Mapping[str, Any],
-    dry_breakers: tuple[str, ...] | None = None,
+    breakers: Mapping[str, tuple[str, ...]] | None = None,
     *,
     placebo: bool = False,
 ) -> Setting:
@@ -304,11 +298,12 @@ def _setting(
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     default = Params(temperature=params.temperature)
-    parts = [f"{n}={getattr(params, n)}" for n in _PARAMS if getattr(params, n) != getattr(default, n)]
+    usual = params.lz_min_match > 1 and params.lz_buffer == usual_buffer(params.lz_window, params.lz_min_match)
+    names = [name for name in _PARAMS if not (usual and name == "lz_buffer")]
+    parts = [f"{n}={getattr(params, n)}" for n in names if getattr(params, n) != getattr(default, n)]
     if not kind:
         kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.on_loop or "none"
-    if dry_breakers is not None:
-        parts.append(f"dry_breakers={list(dry_breakers)}")
+    parts += [f"{field}={list(strings)}" for field, strings in (breakers or {}).items()]
     for name in _LOOPS:
         value = getattr(loops, name)
         if value != getattr(DEFAULT_POLICY, name):
@@ -321,4 +316,4 @@ def _setting(
         kind = f"placebo-{kind}"
         parts.append("placebo")
     name = " ".join([f"T={params.temperature:g}", *parts])
-    return Setting(name, kind, params, strength, dry_breakers, placebo, loops)
+    return Setting(name, kind, params, strength, breakers or {}, placebo, loops)

@@ -17,9 +17,10 @@ from ..auditing.repetition import repetition
 from ..decoding.generate import Generation, without_end
 from ..decoding.many import Request, generate_many
 from ..decoding.transcript import TranscriptFile, record
-from ..llama import DRY_BREAKERS, gguf
+from ..llama import gguf
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
-from ..params import Params
+from ..llama.vocabulary import BREAKERS
+from ..params import Params, used_breakers
 from ..sampler import sequence_seed
 from ..util.files import locked
 from .fitting import params_for
@@ -91,7 +92,7 @@ def evaluate(
     with ExitStack() as lock:
         with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx) as opened:
             params = {
-                setting.name: params_for(opened, setting.name, setting.params, setting.dry_breakers)
+                setting.name: params_for(opened, setting.name, setting.params, setting.breakers)
                 for setting in chosen.settings
             }
             lock.enter_context(locked(folder.path))
@@ -200,7 +201,6 @@ def _request(
 
 def _transcript(model: Model, request: Request, setting: Setting, task: Task, generation: Generation) -> dict[str, Any]:
     """Return the transcript of a text without what no two runs have in common."""
-    breakers = DRY_BREAKERS if setting.dry_breakers is None else setting.dry_breakers
     whole = record(
         model,
         task.prompt,
@@ -210,7 +210,7 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         n_predict=request.n_predict,
         ignore_eos=request.ignore_eos,
         loops=request.loops,
-        dry_breakers=breakers if request.params.dry_multiplier else (),
+        breakers={field: setting.breakers.get(field, BREAKERS[field]) for field in used_breakers(request.params)},
     )
     right = None if task.answer is None else task.right(generation.content)
     ours = {

@@ -124,7 +124,7 @@ class Meter:
         self.charges = charges
         self._model, self._skip, self._most = model, skip, max_tokens
         self._params: dict[str, Params] = {
-            charge.name: params_for(model, charge.name, charge.params, charge.dry_breakers)
+            charge.name: params_for(model, charge.name, charge.params, charge.breakers)
             for charge in charges
             if not charge.is_free
         }

@@ -13,16 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import __version__
-from ..params import PENALTIES, SAMPLING_FIELDS, Params
+from ..params import DETECTIONS, PENALTIES, SAMPLING_FIELDS, Params, used_breakers
 from ..util import writers
+from ..util.rescue import LoopPolicy
 from ..util.stats import Interval, bootstrap_ratios
 from .grid import Grid, Setting
 from .tax_texts import BadFile
 
 VERSION = 1  # of what to_json returns
 SKIP = 64  # tokens at the beginning of a text that are left out unless another number is asked for
-_DRAWS = ("T", *SAMPLING_FIELDS, "repetition_detection")  # words of a setting's name that are about other things
-_NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, "repetition_detection")}
+# Words of a setting's name that are about other things
+_DRAWS = ("T", *SAMPLING_FIELDS, *DETECTIONS, *LoopPolicy.__dataclass_fields__)
+_NEUTRAL = {name: getattr(Params(), name) for name in (*SAMPLING_FIELDS, *DETECTIONS)}
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,7 @@ class Charge:
     """Penalties whose tax is measured: settings of a grid that differ in temperature, truncation and seed only.
 
     ``name``: the penalties as a setting's name has them, "none" without any. ``kind`` and ``strength``: as in the grid.
-    ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``dry_breakers`` as in
-    `Setting`.
+    ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``breakers`` as in `Setting`.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Charge:
     strength: float
     params: Params
     settings: tuple[str, ...]
-    dry_breakers: tuple[str, ...] | None = None
+    breakers: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     @property
     def is_free(self) -> bool:
@@ -52,16 +53,17 @@ def charges_of(grid: Grid) -> tuple[Charge, ...]:
     found: dict[Any, list[Setting]] = {}
     for setting in grid.settings:
         params = replace(setting.params, **_NEUTRAL)
-        found.setdefault((params, setting.dry_breakers if params.dry_multiplier else None), []).append(setting)
+        breakers = tuple((name, setting.breakers.get(name)) for name in used_breakers(params))
+        found.setdefault((params, breakers), []).append(setting)
     charges: dict[str, Charge] = {}
-    for (params, breakers), settings in found.items():
+    for (params, _), settings in found.items():
         first = settings[0]
         words = [word for word in first.name.split(" ") if word.partition("=")[0] not in _DRAWS]
         name = " ".join(words) or first.kind
         while name in charges:
             name += "'"
         names = tuple(setting.name for setting in settings)
-        charges[name] = Charge(name, first.kind, first.strength, params, names, breakers)
+        charges[name] = Charge(name, first.kind, first.strength, params, names, first.breakers)
     return tuple(charges.values())
 
 

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..params import LZ_BREAKERS
     from .binding import llama_cpp
     from .chain import check_chain_sampler, penalties_sampler, pipeline_sampler
     from .dropin import Attachment, Stats, attach
     from .lzllama import LZLlama
     from .model import Model
-    from .vocabulary import DRY_BREAKERS, LZ_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids
+    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids
 
 __all__ = [
     "DRY_BREAKERS",

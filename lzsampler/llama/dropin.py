@@ -24,12 +24,12 @@ import numpy.typing as npt
 from .._check import boolean, unknown_keyword
 from .._signature import keyword, settings, with_keywords
 from ..errors import ArgumentTypeError
-from ..params import PENALTY_FIELDS, Params, PenaltySettings, changed, penalties_from, sampling_fields
+from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from, sampling_fields
 from ..sampler import Loop, refuse_tokens_outside, sequence_seed
 from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
 from .binding import llama_cpp
 from .sampled import LoopEnd, SampledText, TextCut
-from .vocabulary import dry_breaker_ids, exempt_ids
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,6 +47,7 @@ FLAGS = {
 OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
+    "lz_breakers": lz_breaker_ids,
     "dry_breakers": dry_breaker_ids,
 }
 
@@ -55,6 +56,7 @@ class AttachSettings(PenaltySettings, total=False):
     """The keywords of `attach` that are fields of `Params`, for type checkers."""
 
     exempt: Iterable[int | str]
+    lz_breakers: Iterable[int | str]
     dry_breakers: Iterable[int | str]
 
 
@@ -290,10 +292,11 @@ def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: keywords.pop(name) for name in names if name in keywords}
 
 
-def with_token_ids(llm: Any, fields: Mapping[str, Any], dry_breakers: Sequence[int] = ()) -> dict[str, Any]:
-    """Return fields of `Params` with token ids in the place of the strings in ``exempt`` and ``dry_breakers``.
+def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
+    """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
 
-    Where DRY is switched on and has no breakers, neither here nor already (``dry_breakers``), it gets llama.cpp's.
+    Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
+    ``params``, ask for an ``lz_min_match`` above 1, LZ gets lzsampler's in the same way.
     """
     made = dict(fields)
     for name, tokens_of in _TOKENS_OF.items():
@@ -305,8 +308,12 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], dry_breakers: Sequence[i
             strings = [token for token in tokens if isinstance(token, str)]
             ids = tokens_of(llm, strings) if strings else ()
             made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
-    if made.get("dry_multiplier") and "dry_breakers" not in made and not dry_breakers:
+    if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):
         made["dry_breakers"] = dry_breaker_ids(llm)
+    min_match = made.get("lz_min_match", PRESETS["default"]["lz_min_match"] if params is None else 1)
+    long = isinstance(min_match, int) and min_match > 1
+    if long and "lz_breakers" not in made and not (params and params.lz_breakers):
+        made["lz_breakers"] = lz_breaker_ids(llm)
     return made
 
 
@@ -316,7 +323,7 @@ def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
     params = ours.get("params", before.params)
     fields = {name: ours[name] for name in PENALTY_FIELDS if name in ours}
     if isinstance(params, Params):
-        params = changed(params, with_token_ids(llm, fields, params.dry_breakers))
+        params = changed(params, with_token_ids(llm, fields, params))
     return dataclasses.replace(before, params=params, **flags)
 
 
@@ -548,15 +555,17 @@ def attach(
 
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
     ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``; without
-    ``params`` they begin from an ``lz_penalty`` of 0.15. As keywords, ``exempt`` and ``dry_breakers`` may hold strings
-    beside token ids, and DRY has llama.cpp's breakers unless others are given. What llama-cpp-python does itself
+    ``params`` they begin from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
+    keywords, ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold strings beside token ids, and LZ and DRY have
+    their usual breakers unless others are given. What llama-cpp-python does itself
     (temperature, top-k, top-p, min-p, seed) stays in the arguments of its calls. Our chain sampler comes after its
     `penalties` and before grammar and truncation.
 
     The calls of the model (`__call__`, `create_completion`, `create_chat_completion`, `generate`) take the keywords of
     this function as well, each for that call alone, but for names that they have themselves.
 
-    The first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless ``history="all"`` counts the prompt.
+    With ``lz_min_match=1`` the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
+    ``history="all"`` counts the prompt.
 
     ``fast_grammar``: a grammar is asked about the picked token only, and masks the others only where that one is
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
@@ -577,7 +586,7 @@ def attach(
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
     if isinstance(llm, Hooks):
         raise ValueError("this model has penalties already: set lz.params, or detach() first")
-    fields = with_token_ids(llm, penalties, params.dry_breakers if isinstance(params, Params) else ())
+    fields = with_token_ids(llm, penalties, params if isinstance(params, Params) else None)
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
     return _attached(llm, Settings(made, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason))

@@ -21,7 +21,8 @@ class LZLlama(Hooks, llama_cpp.Llama):
 
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
-    (``lz_penalty`` is 0.15 unless given; ``exempt`` and ``dry_breakers`` may hold strings beside token ids) and
+    (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold
+    strings beside token ids) and
     ``params``, ``fast_grammar``, ``on_loop``, ``loop_rule``, ``max_rescues``
     and ``loop_finish_reason``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
@@ -37,7 +38,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
             if name not in (*_THEIRS, *_IGNORED):
                 raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
         # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
-        late = taken(ours, ("exempt", "dry_breakers"))
+        late = taken(ours, ("exempt", "lz_breakers", "dry_breakers"))
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags)
         super().__init__(str(find_model(model_path)), **keywords)
@@ -45,6 +46,8 @@ class LZLlama(Hooks, llama_cpp.Llama):
             self.set_seed(0)
         if "dry_multiplier" in ours:
             late["dry_multiplier"] = ours["dry_multiplier"]
+        if params is None or "lz_min_match" in ours:
+            late["lz_min_match"] = before.params.lz_min_match
         made = merged(self, before, late)
         refuse_tokens_outside(made.params, self.n_vocab())
         self.lz = Attachment(self, made, restore=None)

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
 from ..errors import LzsError
+from ..params import Params, penalties_from
 from ..sampler import Sampler
 from ..util.cores import physical_cores
 from ..util.parts import TOOL_MARKS
@@ -20,6 +22,7 @@ from . import gguf
 from .binding import llama_cpp
 from .chain import address
 from .log import captured_log, reason
+from .vocabulary import BREAKERS, with_breakers
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
 MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
@@ -128,6 +131,16 @@ class Model:
         self.close()
 
     # -- text and tokens --
+
+    def params(self, **settings: Any) -> Params:
+        """Return `Params` with the default penalty for this model's vocabulary, and other fields as given.
+
+        It begins from ``PRESETS["default"]`` of `lzsampler.params`, and LZ and DRY get their usual breakers where they
+        are on and none are given. Raises as `Params`, and TypeError for an unknown name.
+        """
+        made = penalties_from("params", None, settings, ())
+        given = {name: settings[name] for name in BREAKERS if name in settings}
+        return replace(with_breakers(self.llm, made, {}), **given)
 
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a prompt, special tokens recognised, with the BOS that the model wants, once.

@@ -4,7 +4,8 @@ import atexit
 import ctypes
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentTypeError, LzsError
+from ..params import LZ_BREAKERS, Params, used_breakers
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
 
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
-
-# What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
-LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
 
 
 class Vocabulary:
@@ -150,6 +149,20 @@ def lz_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[i
     marks that structure is made of in code, tables and Markdown. Everything else is as in `dry_breaker_ids`.
     """
     return _ids_with(source, strings, LZ_BREAKERS, "LZ")
+
+
+BREAKERS: Mapping[str, tuple[str, ...]] = {"lz_breakers": LZ_BREAKERS, "dry_breakers": DRY_BREAKERS}
+"""The usual strings for each field of `Params` that holds breakers."""
+
+
+def with_breakers(source: Any, params: Params, strings: Mapping[str, Sequence[str] | None]) -> Params:
+    """Return settings with the ids of the breakers that they make use of.
+
+    ``strings``: by field; none, or None for a field, means the usual ones. Raises as `lz_breaker_ids`.
+    """
+    ids_of = {"lz_breakers": lz_breaker_ids, "dry_breakers": dry_breaker_ids}
+    ids: dict[str, Any] = {field: ids_of[field](source, strings.get(field)) for field in used_breakers(params)}
+    return replace(params, **ids)
 
 
 def _ids_with(source: Any, strings: Iterable[str] | None, usual: Sequence[str], penalty: str) -> tuple[int, ...]:
