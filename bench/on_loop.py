@@ -26,12 +26,12 @@ from measure import report
 PLAIN = Params(temperature=0.0)
 
 
-def arms(rule: Any, penalty: float) -> dict[str, tuple[Params, LoopPolicy]]:
+def arms(model: Model, rule: Any) -> dict[str, tuple[Params, LoopPolicy]]:
     """Return the settings that are compared, by name."""
     made = {"nothing": (PLAIN, LoopPolicy("off"))}
     for action in ("stop", "rewind", "close-think", "kick"):
         made[action] = (PLAIN, LoopPolicy(action, rule))
-    made[f"LZ {penalty:g}"] = (replace(PLAIN, lz_penalty=penalty), LoopPolicy("off"))
+    made["LZ"] = (model.params(temperature=0.0), LoopPolicy("off"))
     return made
 
 
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("-n", "--n-predict", type=int, default=512)
     parser.add_argument("--limit", type=int, help="the first N tasks only")
     parser.add_argument("--rule", choices=("period", "stuck", "both"), default="both")
-    parser.add_argument("--penalty", type=float, default=0.15)
+    parser.add_argument("-c", "--ctx-size", type=int, default=1024)
     parser.add_argument("-t", "--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
@@ -50,21 +50,21 @@ def main() -> None:
     if bad:
         raise SystemExit(f"{arguments.tasks}, line {bad[0].line}: {bad[0].reason}")
     tasks = [task for task in rows if task.answer is not None][: arguments.limit]
-    settings = arms(arguments.rule, arguments.penalty)
-    made: dict[str, dict[str, Generation]] = {name: {} for name in settings}
-    requests = (
-        Request(
-            (name, task.id),
-            task.prompt,
-            replace(params, seed=sequence_seed(params.seed, number)),
-            n_predict=arguments.n_predict,
-            loops=policy,
+    with Model(arguments.model, n_ctx=arguments.ctx_size, n_threads=arguments.threads) as model:
+        settings = arms(model, arguments.rule)
+        made: dict[str, dict[str, Generation]] = {name: {} for name in settings}
+        requests = (
+            Request(
+                (name, task.id),
+                task.prompt,
+                replace(params, seed=sequence_seed(params.seed, number)),
+                n_predict=arguments.n_predict,
+                loops=policy,
+            )
+            for number, task in enumerate(tasks)
+            for name, (params, policy) in settings.items()
         )
-        for number, task in enumerate(tasks)
-        for name, (params, policy) in settings.items()
-    )
-    with Model(arguments.model, n_threads=arguments.threads) as model:
-        for request, generation in generate_many(model, requests, n_parallel=len(settings), n_contexts=1):
+        for request, generation in generate_many(model, requests, n_parallel=4 * len(settings)):
             name, task_id = request.id
             made[name][task_id] = generation
     looping = [task for task in tasks if made["stop"][task.id].finish_reason == "repetition"]

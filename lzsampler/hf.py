@@ -15,7 +15,16 @@ from ._check import INT32_MAX, integer
 from ._ffi import ffi, lib
 from ._signature import settings, with_keywords
 from .errors import ArgumentTypeError, MissingExtra
-from .params import DETECTIONS, PENALTY_FIELDS, Params, PenaltySettings, penalties_from, reach, sampling_fields
+from .params import (
+    DETECTIONS,
+    LZ_BREAKERS,
+    PENALTY_FIELDS,
+    Params,
+    PenaltySettings,
+    penalties_from,
+    reach,
+    sampling_fields,
+)
 from .sampler import Sampler
 
 if TYPE_CHECKING:
