@@ -37,7 +37,7 @@ def arms(model: Model, rule: Any) -> dict[str, tuple[Params, LoopPolicy]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-m", "--model", type=Path, default=default_model())
+    parser.add_argument("-m", "--model", default=str(default_model()))
     parser.add_argument("--tasks", type=Path, default=default_tasks())
     parser.add_argument("-n", "--n-predict", type=int, default=512)
     parser.add_argument("--limit", type=int, help="the first N tasks only")
