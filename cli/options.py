@@ -253,7 +253,7 @@ def params_from(flags: dict[str, Any]) -> Params:
     fields = {**PRESETS[flags.pop("preset")], **fields}
     if fields["lz_min_match"] == 1 and flags["lz_breakers"] not in ((), ("none",)):
         raise click.UsageError(
-            "--lz-breaker needs a --lz-min-match above 1, since a match of one token contains no other: change one of them"
+            "--lz-breaker needs a --lz-min-match above 1: a match of one token contains no other that could end it"
         )
     detection = _detection({field: flags.pop(field, None) for field in LOOP_FLAGS}, flags)
     if fields["seed"] == -1:

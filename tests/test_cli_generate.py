@@ -20,6 +20,7 @@ pytest.importorskip("llama_cpp")
 
 LZS = str(Path(sys.executable).with_name("lzs"))
 PROMPT = "Once upon a time"
+PAPER = ("--preset", "paper")
 
 
 def generate(*arguments: object, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
