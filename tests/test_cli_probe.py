@@ -79,7 +79,7 @@ def test_the_key_is_sent_and_never_printed(by: str) -> None:
     ("arguments", "message"),
     [
         (["localhost:8000"], "url must be an address such as http://localhost:8000/v1, got 'localhost:8000'"),
-        (["http://localhost", "--timeout", "0"], "--timeout must be above 0 seconds, got 0.0"),
+        (["http://localhost", "--timeout", "0"], "--timeout must be above 0 and at most 86400 seconds, got 0.0"),
         (["http://localhost", "--timeout", "x"], "--timeout must be a number, got 'x'"),
         (["http://localhost", "--api-key", "a\nb"], "--api-key must be printable ASCII characters without line ends"),
         ([], "Missing argument 'URL'."),
