@@ -278,7 +278,7 @@ def test_help_is_complete_and_light() -> None:
         "Output:",
         "Sampling:",
         "LZ penalty:",
-        "Stop on loop (",
+        "What to do about a loop (",
         "(default: 0.15)",
         "(default: 512)",
     ):

@@ -35,6 +35,8 @@ DEFAULTS = {
     "lz_window": 512,
     "lz_buffer": 32,
     "lz_formula": "rate",
+    "lz_min_match": 1,
+    "lz_breakers": (),
     "repetition_penalty": 1.0,
     "frequency_penalty": 0.0,
     "presence_penalty": 0.0,
@@ -74,8 +76,8 @@ REALS = [
     "min_p",
 ]
 METHODS = {f"{name}_penalty": f"{name}_method" for name in ("repetition", "frequency", "presence")}
-INTEGERS = ["lz_window", "lz_buffer", "penalty_window", "dry_allowed_length", "top_k", "seed"]
-TOKENS = ["exempt", "dry_breakers", "logit_bias"]
+INTEGERS = ["lz_window", "lz_buffer", "lz_min_match", "penalty_window", "dry_allowed_length", "top_k", "seed"]
+TOKENS = ["exempt", "lz_breakers", "dry_breakers", "logit_bias"]
 NAMES = ["lz_formula", "repetition_method", "frequency_method", "presence_method", "history", "ties", "pick"]
 FLAGS = ["sign_aware", "temperature_last"]
 
@@ -196,20 +198,21 @@ ON: dict[str, dict[str, Any]] = {
 
 
 def test_the_table_has_every_field_of_a_penalty() -> None:
-    shared = {"penalty_window", "history", "exempt", "sign_aware", "dry_breakers", "logit_bias", *DETECTIONS}
+    breakers = {"lz_breakers", "dry_breakers"}
+    shared = {"penalty_window", "history", "exempt", "sign_aware", "logit_bias", *breakers, *DETECTIONS}
     owned = [field for penalty in PENALTIES for field in penalty.fields]
     assert len(owned) == len(set(owned))
     assert {*owned, *shared, *SAMPLING_FIELDS} == DEFAULTS.keys()
     assert {*owned, *shared} == set(PENALTY_FIELDS)
     types, keywords = get_type_hints(Params), get_type_hints(PenaltySettings)
-    assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in ("exempt", "dry_breakers")}
+    assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in {"exempt", *breakers}}
 
 
 def test_every_field_of_a_penalty_has_a_flag() -> None:
     """The command line lists logit_bias with sampling, and has flags of its own for loops."""
     flags = [flag.field for flag in params_module.FLAGS]
     assert len(flags) == len(set(flags))
-    assert set(flags) == set(PENALTY_FIELDS) - {"logit_bias", "repetition_detection"}
+    assert set(flags) == set(PENALTY_FIELDS) - {"logit_bias", *DETECTIONS}
     starts = {"lz_penalty": 0.15, "penalty_window": -1}  # the others start from the defaults of Params
     for flag in params_module.FLAGS:
         assert flag.default in (None, starts.get(flag.field, getattr(Params(), flag.field)))
