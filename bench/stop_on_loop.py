@@ -1,4 +1,4 @@
-"""When is a text stopped for its loop? Settings of the detector on texts that loop and on texts that should pass.
+"""When does `--on-loop stop` end a text? Settings of its detector on texts that loop and on texts that should pass.
 
     python bench/stop_on_loop.py [--vocab VOCAB.gguf] [--files 2000] [--json] FOLDER_OR_FILE ...
 

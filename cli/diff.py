@@ -111,12 +111,15 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[str]:
     from lzsampler.reports.text import percent, visible
 
-    def side(name: str, path: str, looping: int) -> str:
+    def side(name: str, path: str, looping: int, stuck: int) -> str:
         rate = percent(looping / made.records)
-        return f"{name}  {visible(path, 60)}: {looping:,} of {made.records:,} records loop, {rate}"
+        said = f"{name}  {visible(path, 60)}: {looping:,} of {made.records:,} records loop, {rate}"
+        if made.stuck_a or made.stuck_b:
+            said += f"; {stuck:,} {'is' if stuck == 1 else 'are'} stuck (LZR011)"
+        return said
 
-    yield side("A", a, len(made.cured) + len(made.still))
-    yield side("B", b, len(made.newly) + len(made.still))
+    yield side("A", a, len(made.cured) + len(made.still), made.stuck_a)
+    yield side("B", b, len(made.newly) + len(made.still), made.stuck_b)
     if made.only_a or made.only_b:
         yield f"not compared: {made.only_a:,} records only in A, {made.only_b:,} only in B"
     low, high = made.interval

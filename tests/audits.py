@@ -54,6 +54,7 @@ def summary_of(audited: list[Audited], by: tuple[str, ...] = ("model",), bad: tu
             group.records += 1
             group.looping += record.looping
             group.literal += record.literal
+            group.stuck += record.stuck
             group.wasted_tokens += wasted_tokens(record)
             group.starts.extend(f.share for f in found[:1])
             group.periods.extend(f.period for f in found[:1])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lzsampler.auditing.records import Audited, Finding
+from lzsampler.auditing.records import LOOPING, Audited, Finding
 
 
 def finding(**changes: Any) -> Finding:
@@ -32,7 +32,7 @@ def audited(number: int = 0, *findings: Finding, **changes: Any) -> Audited:
         "file": "a.jsonl",
         "id": f"r{number}",
         "groups": {"model": f"m{number % 2}", "temperature": "0.6"},
-        "looping": any(f.rule != "LZR010" and f.rule != "LZR020" for f in findings),
+        "looping": any(f.rule in LOOPING for f in findings),
         "literal": any(f.rule == "LZR020" for f in findings),
         "characters": 130,
         "metrics": {"rep4": 0.1 * number, "zlib_ratio": 1.5},

@@ -37,7 +37,8 @@ class Behaviour:
 
     ``ignores``: parameters that it takes and does nothing with; ``unknown``: whether unknown ones are taken, too.
     ``defaults``: what holds where a request is silent, ``always``: what holds whatever a request says. ``window``: as
-    ``penalty_window`` of `Params`. ``logprobs``: "after" the penalties, "before" them, or none (None). ``drift``: the
+    ``penalty_window`` of `Params`. ``bias_first``: `logit_bias` is added before the penalties, as in llama.cpp,
+    and not after them, as in ours. ``logprobs``: "after" the penalties, "before" them, or none (None). ``drift``: the
     noise on the logits, another in each request, as of a server that is not deterministic. ``answer``: what stands in
     the place of an answer (status, headers, body), at all requests or, with ``late``, after that many.
     """
@@ -48,6 +49,7 @@ class Behaviour:
     always: dict[str, Any] = field(default_factory=dict)
     history: str = "all"
     window: int = 0
+    bias_first: bool = False
     logprobs: str | None = None
     drift: float = 0.0
     answer: Callable[[BaseHTTPRequestHandler], object] | None = None
@@ -83,19 +85,25 @@ def logits_of(tokens: list[int]) -> Any:
     return row
 
 
-def params_of(body: dict[str, Any], behaviour: Behaviour) -> Params:
-    given = {**behaviour.defaults, **{k: v for k, v in body.items() if k not in behaviour.ignores}, **behaviour.always}
+def given_of(body: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+    return {**behaviour.defaults, **{k: v for k, v in body.items() if k not in behaviour.ignores}, **behaviour.always}
+
+
+def params_of(given: dict[str, Any], behaviour: Behaviour) -> Params:
     fields = {name: given[name] for name in SAMPLING if given.get(name) is not None}
     if "seed" not in fields:
         fields["seed"] = behaviour.count
-    bias = {int(token): float(n) for token, n in (given.get("logit_bias") or {}).items() if int(token) < N_VOCAB}
-    return Params(**fields, logit_bias=bias, history=behaviour.history, penalty_window=behaviour.window)  # type: ignore[arg-type]
+    return Params(**fields, history=behaviour.history, penalty_window=behaviour.window)  # type: ignore[arg-type]
 
 
 def complete(body: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
     text = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
     prompt = [token_of(word) for word in text.split()]
-    params = params_of(body, behaviour)
+    given = given_of(body, behaviour)
+    bias = {int(token): float(n) for token, n in (given.get("logit_bias") or {}).items() if int(token) < N_VOCAB}
+    params = params_of(given, behaviour)
+    if not behaviour.bias_first:
+        params = replace(params, logit_bias=bias)
     sampler = Sampler(N_VOCAB, params)
     penalised = Sampler(N_VOCAB, replace(params, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0))
     sampler.prime(prompt)
@@ -105,6 +113,8 @@ def complete(body: dict[str, Any], behaviour: Behaviour) -> dict[str, Any]:
     rows = []
     for _ in range(body.get("max_tokens", 16)):
         row = logits_of(prompt + made)
+        for token, n in bias.items() if behaviour.bias_first else ():
+            row[token] += n
         if behaviour.drift:
             row += noise.normal(0, behaviour.drift, N_VOCAB).astype(np.float32)
         shown = row.copy()

@@ -1,13 +1,17 @@
 """LZR011: stretches of a text that say nothing new, whether or not they have a period."""
 
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora import transcript
 from lzsampler import Params, Sampler, StuckDetection, audit, audit_texts
 from lzsampler.auditing.findings import audit_record
 from lzsampler.auditing.records import Field, Finding, Record
@@ -97,6 +101,22 @@ def test_the_summary_counts_it() -> None:
     assert (rows["stuck"], rows["stuck_rate"], rows["rule_counts"]["LZR011"]) == (1, 1 / 3, 1)
     assert rows["stuck_interval"][0] < 1 / 3 < rows["stuck_interval"][1]
     assert [group["stuck"] for group in rows["groups"]] == [0, 1]
+
+
+def test_a_comparison_counts_it(tmp_path: Path) -> None:
+    """On the command line, and only where there is one: it says nothing about whether B is worse."""
+    for name, text in (("a", BEFORE), ("b", BEFORE + lighthouse())):
+        (tmp_path / name).write_text(transcript(0, text) + transcript(1, BEFORE), encoding="utf-8")
+
+    def said(b: str) -> str:
+        command = [str(Path(sys.executable).with_name("lzs")), "diff", "a", b]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    assert said("b").splitlines()[:2] == [
+        "A  a: 0 of 2 records loop, 0 %; 0 are stuck (LZR011)",
+        "B  b: 0 of 2 records loop, 0 %; 1 is stuck (LZR011)",
+    ]
+    assert "stuck" not in said("a")
 
 
 # -- the scan --

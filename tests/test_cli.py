@@ -278,8 +278,8 @@ def test_help_is_complete_and_light() -> None:
         "Output:",
         "Sampling:",
         "LZ penalty:",
-        "Stop on loop (",
-        "(default: 0.3, or that of --preset)",
+        "What to do about a loop (",
+        "(default: 0.3, or that",
         "(default: 512)",
     ):
         assert part in done.stdout

@@ -2,8 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +84,9 @@ def test_the_key_is_sent_and_never_printed(by: str) -> None:
     ("arguments", "message"),
     [
         (["localhost:8000"], "url must be an address such as http://localhost:8000/v1, got 'localhost:8000'"),
-        (["http://localhost", "--timeout", "0"], "--timeout must be above 0 seconds, got 0.0"),
+        (["http://localhost", "--timeout", "0"], "--timeout must be above 0 and at most 86400 seconds, got 0.0"),
+        (["http://localhost", "--timeout", "nan"], "--timeout must be above 0 and at most 86400 seconds, got nan"),
+        (["http://localhost", "--timeout", "1e300"], "--timeout must be above 0 and at most 86400 seconds, got 1e+300"),
         (["http://localhost", "--timeout", "x"], "--timeout must be a number, got 'x'"),
         (["http://localhost", "--api-key", "a\nb"], "--api-key must be printable ASCII characters without line ends"),
         ([], "Missing argument 'URL'."),
@@ -91,11 +98,90 @@ def test_wrong_arguments_are_one_line(arguments: list[str], message: str) -> Non
     assert done.stderr.splitlines()[0] == f"lzs: {message}"
 
 
-def test_trouble_is_one_line_and_status_2() -> None:
-    html = Behaviour(answer=lambda handler: handler.send(200, b"<html>\x1b[31m"))  # type: ignore[attr-defined]
-    done = against(html)
+def drips(handler: Any) -> None:
+    """Write an answer whose pieces come in time, and whose end does not."""
+    handler.send(200, b"", 1000)
+    with suppress(OSError):
+        for _ in range(100):
+            handler.wfile.write(b" ")
+            time.sleep(0.05)
+
+
+def floods(handler: Any) -> None:
+    handler.send(200, b"", 2**40)
+    with suppress(OSError):
+        for _ in range(1000):
+            handler.wfile.write(b" " * 2**20)
+
+
+TROUBLE: dict[str, tuple[Callable[[Any], object], str]] = {
+    "no HTTP": (
+        lambda h: h.wfile.write(b"SSH-2.0-server\r\n"),
+        "URL does not answer as an HTTP server: SSH-2.0-server",
+    ),
+    "redirect": (
+        lambda h: h.send(301, b"", Location="https://there/v1"),
+        "URL redirects to https://there/v1: give the",
+    ),
+    "huge": (floods, "URL sent an answer of more than 16 MiB"),
+    "huge refusal": (lambda h: h.send(400, b"no " * 2**23), "URL refuses a plain request: HTTP 400"),
+    "slow": (drips, "URL did not answer in 0.5 seconds: give a longer --timeout"),
+    "no UTF-8": (lambda h: h.send(200, b'{"choices": "\xff\xfe"}'), "URL/models does not answer with JSON but with"),
+    "steering": (
+        lambda h: h.send(200, b"<html>\x1b[31m"),
+        "URL/models does not answer with JSON but with '<html> [31m'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLE)
+def test_trouble_is_one_line_and_status_2(name: str) -> None:
+    answer, message = TROUBLE[name]
+    with server(Behaviour(answer=answer)) as url:
+        done = lzs(url, *(["--timeout", "0.5"] if name == "slow" else []))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "does not answer with JSON but with '<html> [31m'" in done.stderr
+    assert done.stderr.replace(url, "URL").startswith(f"lzs: {message}")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://127.0.0.1:1", "cannot connect to http://127.0.0.1:1/v1: nothing listens there"),
+        ("http://例え.invalid", "cannot connect to http://xn--r8jz45g.invalid/v1: no such host"),
+    ],
+)
+def test_no_server(url: str, message: str) -> None:
+    done = lzs(url)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"lzs: {message}\n")
+
+
+def test_an_answer_that_no_terminal_can_show() -> None:
+    """Half of a surrogate pair, which JSON may name and UTF-8 may not hold."""
+    half = b'{"choices": [{"text": "a \\ud800"}], "data": [{"id": "m\\ud800"}]}'
+    for how in ("-v", "--json"):
+        done = against(Behaviour(answer=lambda handler: handler.send(200, half)), how)  # type: ignore[attr-defined]
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+        if how == "--json":
+            assert json.loads(done.stdout)["ok"]
+
+
+def test_ctrl_c() -> None:
+    asked = threading.Event()
+
+    def waits(handler: Any) -> None:
+        asked.set()
+        time.sleep(2)
+
+    with (
+        server(Behaviour(answer=waits)) as url,
+        subprocess.Popen([LZS, "probe", url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        assert asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert err.count("\n") <= 1
 
 
 def test_what_a_server_writes_does_not_steer_the_terminal() -> None:

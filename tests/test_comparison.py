@@ -29,6 +29,15 @@ def test_newly_cured_still() -> None:
     assert json.loads(json.dumps(made.to_json()))["cured"][0] == {"id": "c", "file_a": "a.jsonl", "file_b": "b.jsonl"}
 
 
+def test_stuck_records_are_counted_beside_the_verdict() -> None:
+    before = [outcome._replace(stuck=outcome.id == "a") for outcome in side("a b c! only_a")]
+    after = [outcome._replace(stuck=outcome.id != "b") for outcome in side("a b c! only_b")]
+    made = compare(before, after)
+    assert (made.stuck_a, made.stuck_b) == (1, 2)  # of the pairs
+    assert (made.to_json()["stuck_a"], made.to_json()["stuck_b"]) == (1, 2)
+    assert made.verdict() == "no significant difference"
+
+
 def test_significance_is_that_of_mcnemar() -> None:
     before = side(" ".join(f"r{i}" for i in range(40)))
     after = side(" ".join(f"r{i}{'!' if i < 6 else ''}" for i in range(40)))

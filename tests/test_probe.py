@@ -15,10 +15,11 @@ import pytest
 
 from lzsampler import LzsError, probe
 from lzsampler.probing.checks import CHECKS
-from lzsampler.probing.client import base_of
+from lzsampler.probing.client import Client, base_of
+from lzsampler.probing.endpoint import Endpoint
 from lzsampler.probing.finding import Probe
-from lzsampler.probing.texts import permutation_p
-from lzsampler.probing.window import _copies, _spelt
+from lzsampler.probing.texts import Texts, permutation_p
+from lzsampler.probing.window import Window, _copies, _spelt, window
 from probed import Behaviour, server
 
 PENALTIES = ("repetition_penalty", "frequency_penalty", "presence_penalty")
@@ -96,11 +97,42 @@ def test_penalties_that_look_at_generated_tokens_only() -> None:
     assert blind.find("presence_penalty_prompt").answer != "yes"
 
 
+def window_of(behaviour: Behaviour) -> Window:
+    """Return what is found out about the window alone; the texts without penalties are not needed for it."""
+    with server(behaviour) as url:
+        endpoint = Endpoint(Client(url), "completions", None)
+        counts = behaviour.history == "all"
+        return window(Texts(endpoint, {}), repetition=PENALTIES[0], frequency=True, bias=True, prompt_counts=counts)
+
+
 @pytest.mark.parametrize("history", ["all", "generated"])
-@pytest.mark.parametrize("width", [20, 64, 100])
-def test_a_window(width: int, history: str) -> None:
-    window = probed(Behaviour(window=width, history=history)).find("window")
-    assert (window.answer, window.value) == ("no", width)
+@pytest.mark.parametrize("width", [1, 2, 20, 64, 100, 200])
+def test_a_window_by_the_clock(width: int, history: str) -> None:
+    """It runs where the bias comes before the penalty."""
+    found = window_of(Behaviour(window=width, history=history, bias_first=True))
+    assert (found.answer, found.tokens) == ("no", width)
+    assert found.evidence.endswith(
+        f"by repetition_penalty for {width} tokens, and then no more (two pairs of biased tokens)"
+    )
+
+
+@pytest.mark.parametrize("history", ["all", "generated"])
+@pytest.mark.parametrize("width", [20, 64, 100, 200])
+def test_a_window_by_the_run(width: int, history: str) -> None:
+    """It is what is left where the bias comes after the penalty, which then does not outweigh it."""
+    found = window_of(Behaviour(window=width, history=history))
+    assert (found.answer, found.tokens) == ("no", width)
+    assert found.evidence.startswith("a frequency_penalty ends a run of token ")
+
+
+@pytest.mark.parametrize("bias_first", [False, True])
+def test_no_window_and_one_that_is_wider_than_the_texts(bias_first: bool) -> None:
+    for width in (0, 300):
+        found = window_of(Behaviour(window=width, bias_first=bias_first))
+        assert found.answer == "yes"
+        assert found.tokens is not None
+        assert 220 < found.tokens < 256
+        assert found.evidence.endswith(" tokens, as far as was looked")
 
 
 def test_a_window_without_logit_bias() -> None:
@@ -108,15 +140,15 @@ def test_a_window_without_logit_bias() -> None:
     for behaviour in (Behaviour(window=40, ignores=("logit_bias",)), Behaviour(ignores=("logit_bias",))):
         found = probed(behaviour)
         assert found.find("logit_bias").answer == "no"
-        window = found.find("window")
-        assert (window.answer, window.value) == (("no", 40) if behaviour.window else ("yes", window.value))
-        assert window.value is not None
-        assert behaviour.window or window.value > 200
+        seen = found.find("window")
+        assert (seen.answer, seen.value) == (("no", 40) if behaviour.window else ("yes", seen.value))
+        assert seen.value is not None
+        assert behaviour.window or seen.value > 200
 
 
 def test_a_window_that_is_shorter_than_can_be_measured_is_not_invented() -> None:
-    window = probed(Behaviour(window=1)).find("window")
-    assert (window.answer, window.value) == ("cannot tell", None)
+    found = window_of(Behaviour(window=1))
+    assert (found.answer, found.tokens) == ("cannot tell", None)
 
 
 def test_a_seed_that_is_ignored() -> None:
@@ -302,6 +334,8 @@ def test_addresses() -> None:
     bases = ("http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/", "http://h:1/v1/chat/completions")
     assert {base_of(url) for url in bases} == {"http://h:1/v1"}
     assert base_of("https://h/api/v1/completions?x=1") == "https://h/api/v1"
+    assert base_of("http://例え.invalid:80") == "http://xn--r8jz45g.invalid:80/v1"
+    assert base_of("http://[::1]:80") == "http://[::1]:80/v1"
     for url in ("localhost:8000", "", "ftp://h", "http://", "http://h:x", "file:///etc/passwd"):
         with pytest.raises(ValueError, match="url must be an address such as http://localhost:8000/v1, got"):
             probe(url)
@@ -311,8 +345,8 @@ def test_addresses() -> None:
 
 
 def test_bad_arguments() -> None:
-    for timeout in (0, -1, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="timeout must be above 0 seconds, got"):
+    for timeout in (0, -1, float("nan"), float("inf"), 1e300):
+        with pytest.raises(ValueError, match="timeout must be above 0 and at most 86400 seconds, got"):
             probe("http://h", timeout=timeout)
     for endpoints in ((), ("chats",)):
         with pytest.raises(ValueError, match="endpoints must be some of completions, chat, got"):

@@ -4,6 +4,7 @@ import html
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from lzsampler.reports.samples import CHARACTERS, pieces, worst
 
 @pytest.fixture
 def page(tmp_path: Path) -> str:
-    records = [*map(looping, range(7)), *map(clean, range(7, 40))]
+    stuck = finding("around and around", "around", rule="LZR011")
+    records = [*map(looping, range(7)), *map(clean, range(7, 38))]
+    records += [replace(clean(number), findings=(stuck,)) for number in (38, 39)]
     bad = (BadRecord("runs/b.jsonl", 3, "not JSON"), BadRecord("c.parquet", 0, "cut"))
     write_html(tmp_path / "r.html", summary_of(records, bad=bad), iter(records))
     return (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -41,6 +44,7 @@ def test_page_has_the_figures(page: str) -> None:
     text = " ".join(text.split())
     assert "7 of them; 95 % interval 8.75 % to 31.9 % (Wilson)" in text  # scipy: 0.08745, 0.31950
     assert "A literal loop any unit, 20 copies" in text
+    assert "A stuck stretch LZR011: hardly a word of it is new 5.00 % 1.38 to 16.5 %" in text  # scipy: 0.01382, 0.16504
     assert "All 7 looping records" in text
     assert "2 bad records" in text
     assert "not JSON" in text

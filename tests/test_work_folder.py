@@ -13,7 +13,8 @@ import pytest
 from corpora import audited, finding
 from lzsampler import LzsError
 from lzsampler.auditing.records import Audited, BadRecord
-from lzsampler.auditing.store import Outcome, WorkFolder
+from lzsampler.auditing.run import load
+from lzsampler.auditing.store import VERSION, Outcome, WorkFolder
 from lzsampler.auditing.summary import Summary
 from lzsampler.util.files import locked
 
@@ -42,14 +43,16 @@ def write(work: WorkFolder, task: int, *items: Audited | BadRecord, skipped: int
 
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
     records = [
-        audited(0, finding(unit="\ud800 half a pair\0\n"), texts=(("answer", "ends in \udfff"),)),
+        audited(
+            0, finding(unit="\ud800 half a pair\0\n"), finding(rule="LZR011"), texts=(("answer", "ends in \udfff"),)
+        ),
         audited(1),
         audited(2, finding(rule="LZR020", copies=20.5, share=1 / 3), finding(field="reasoning"), metrics={"x": 0.3}),
     ]
     work = folder(tmp_path / "deep" / "work")
     summaries = [write(work, 1, *records[1:]), write(work, 0, records[0], BadRecord("a", 3, "no"))][::-1]
     assert list(work.audited()) == [records[0], records[2]]
-    assert list(work.outcomes()) == [Outcome("a.jsonl", f"r{i}", i != 1) for i in range(3)]
+    assert list(work.outcomes()) == [Outcome("a.jsonl", f"r{i}", i != 1, i == 0) for i in range(3)]
     assert list(work.summaries()) == [replace(summary, by=()) for summary in summaries]
     assert [work.records(task) for task in (0, 1)] == [1, 2]
 
@@ -116,6 +119,25 @@ def test_another_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("lzsampler.auditing.store.__version__", "9.9")
     with pytest.raises(LzsError, match=r"it was made by lzsampler \d[\d.]+, this is 9\.9"):
         folder(tmp_path)
+
+
+def test_a_folder_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
+    """One that was begun before summaries counted stuck records had a KeyError behind it, or was called damaged."""
+    work = folder(tmp_path, tasks=1)
+    write(work, 0, audited(0, finding()))
+    old = json.loads((tmp_path / "audit.json").read_bytes()) | {"version": 2}
+    (tmp_path / "audit.json").write_text(json.dumps(old))
+    part = json.loads((tmp_path / "000000.json").read_bytes())
+    del part["summary"]["total"]["stuck"]
+    (tmp_path / "000000.json").write_text(json.dumps(part))
+    said = (
+        f"{tmp_path} was made by another version of lzs audit (folder format 2, this one reads {VERSION}): "
+        "choose another folder, or delete this one and audit again"
+    )
+    for read in (lambda: folder(tmp_path, tasks=1), lambda: load(tmp_path), lambda: list(work.outcomes())):
+        with pytest.raises(LzsError) as error:
+            read()
+        assert str(error.value) == said
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -28,8 +28,10 @@ class Comparison:
     """What changed from A to B among the records that are in both, ``records`` of them.
 
     ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``only_a``, ``only_b``: the number
-    of records without a partner, which count nowhere else. ``difference``: the loop rate of B minus that of A, -1..1,
-    with its ``interval`` (bootstrap in which whole conversations are drawn). ``p``: McNemar's exact test, two-sided.
+    of records without a partner, which count nowhere else. ``stuck_a``, ``stuck_b``: the number of pairs whose record
+    in A, or in B, is stuck (LZR011), on which the verdict does not depend. ``difference``: the loop rate of B minus
+    that of A, -1..1, with its ``interval`` (bootstrap in which whole conversations are drawn). ``p``: McNemar's exact
+    test, two-sided.
     """
 
     records: int
@@ -38,6 +40,8 @@ class Comparison:
     still: tuple[Pair, ...]
     only_a: int
     only_b: int
+    stuck_a: int
+    stuck_b: int
     interval: Interval
     p: float
 
@@ -119,6 +123,8 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         still=those(True, True),
         only_a=len(left) - len(pairs),
         only_b=len(keyed),
+        stuck_a=sum(one.stuck for _, one, _ in pairs),
+        stuck_b=sum(other.stuck for _, _, other in pairs),
         interval=bootstrap_mean(
             [int(other.looping) - int(one.looping) for _, one, other in pairs],
             [_conversation(key[0], key[1], known) for key, _, _ in pairs],

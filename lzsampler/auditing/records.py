@@ -131,3 +131,8 @@ class Audited:
     metrics: Mapping[str, float]
     texts: tuple[tuple[FieldName, str], ...] = ()
     line: int = 0
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it has a finding of LZR011."""
+        return any(finding.rule == "LZR011" for finding in self.findings)

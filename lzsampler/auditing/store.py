@@ -21,7 +21,7 @@ from ..util.files import LOCKS, UNFINISHED, replacing
 from .records import Audited, BadRecord, Finding
 from .summary import Group, Summary
 
-VERSION = 2  # of the folder's files
+VERSION = 3  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 
@@ -37,6 +37,7 @@ class Outcome(NamedTuple):
     file: str
     id: str
     looping: bool
+    stuck: bool = False
 
 
 class WorkFolder:
@@ -77,9 +78,16 @@ class WorkFolder:
         return (self.path / MANIFEST).is_file()
 
     def manifest(self) -> dict[str, Any]:
-        """Return what `begin` wrote. LzsError if it is damaged."""
+        """Return what `begin` wrote. LzsError if it is damaged, or of a version that is read no longer."""
         with self._intact(MANIFEST) as read:
             manifest: dict[str, Any] = dict(read)
+            version = manifest["version"]
+        if version != VERSION:
+            raise LzsError(
+                f"{self.path} was made by another version of lzs audit (folder format {version}, this one reads "
+                f"{VERSION}): choose another folder, or delete this one and audit again"
+            )
+        with _damaged(self.path / MANIFEST):
             _ = range(manifest["tasks"]), dict(manifest["inputs"]), list(manifest["bad"]), manifest["cuts"]
             _ = dict(manifest["settings"]["rules"]), list(manifest["settings"]["by"])
         return manifest
@@ -176,7 +184,7 @@ class PartWriter:
         self.summary.add(item)
         if isinstance(item, BadRecord):
             return
-        self._outcomes.append(Outcome(item.file, item.id, item.looping))
+        self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck))
         if item.findings:
             self._write({"audited": _pack(item)})
         if len(self._outcomes) >= _OUTCOMES:
@@ -195,9 +203,8 @@ class PartWriter:
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the first difference between two manifests, in words; "" if there is none."""
-    for name, made_by in (("lzsampler", "lzsampler"), ("version", "folder format")):
-        if old.get(name) != new[name]:
-            return f"it was made by {made_by} {old.get(name)}, this is {new[name]}"
+    if old.get("lzsampler") != new["lzsampler"]:
+        return f"it was made by lzsampler {old.get('lzsampler')}, this is {new['lzsampler']}"
     for name in sorted({*old["settings"], *new["settings"]}):
         before, now = (settings["settings"].get(name) for settings in (old, new))
         if before != now:

@@ -166,7 +166,7 @@ class Summary:
             group.records += 1
             group.looping += item.looping
             group.literal += item.literal
-            group.stuck += any(finding.rule == "LZR011" for finding in item.findings)
+            group.stuck += item.stuck
             group.characters += item.characters
             group.wasted_tokens += wasted
             if first is not None:

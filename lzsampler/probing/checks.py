@@ -1,7 +1,6 @@
 """The questions that a probe asks an endpoint, one function each."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import exp
 from typing import Any
@@ -260,30 +259,36 @@ class Checks:
                 moved = self._moved(name, PENALTIES[name][1], found.prompt)
                 if moved is None:
                     continue
-                self._shows = "after" if moved.at >= 0 else "before"
+                self._shows = "after" if moved >= 0 else "before"
                 if self._shows == "after":
                     return self._finding("logprobs", question, "yes", f"{name} moves them")
                 shown = f"{name} changes the text and not the logprobs: they are those before penalties"
                 return self._finding("logprobs", question, "no", shown)
         return self._finding("logprobs", question, "cannot tell", "logprobs come, but no penalty changes a text")
 
-    def _moved(self, name: str, strength: float, prompt: str) -> "_Moved | None":
-        """Return what a penalty does to the log-probabilities up to where the texts part; None when that is unknown."""
+    def _moved(self, name: str, strength: float, prompt: str) -> int | None:
+        """Return at which token of a greedy text a penalty moves the log-probabilities first, as `_first_moved`."""
+        return _first_moved(*self._with_and_without(name, strength, prompt))
+
+    def _with_and_without(self, name: str, strength: float, prompt: str) -> tuple[Answer, Answer]:
+        """Return the greedy text without a penalty, then the one with it, both with log-probabilities."""
         without, with_it = (
             self.endpoint.ask(prompt, tokens=TOKENS, logprobs=_BEST, **{**self.texts.neutral, **extra}, **GREEDY)
             for extra in ({}, {name: strength})
         )
-        return _compared(without, with_it)
+        return without, with_it
 
     def _measured(self, name: str) -> str:
         """Return by how much a weak penalty moves a token against the others, for evidence; "" when nothing shows."""
         weak, prompt = PENALTIES[name][2], self._differences[name].prompt
-        moved = self._moved(name, weak, prompt) if prompt else None
-        if moved is None or not moved.shift:
-            return ""
-        token, least = min(moved.shift.items(), key=lambda pair: pair[1])
-        by = least - max(moved.shift.values())
-        return f"; {name}={weak:g} moves {quoted(token, 12)} by {by:.2f} at token {moved.at}" if by < -_CLOSE else ""
+        steps, _ = _together(*self._with_and_without(name, weak, prompt)) if prompt else ([], False)
+        for i, (a, b) in enumerate(steps):
+            shift = {token: b[token] - a[token] for token in a if token in b}
+            token, least = min(shift.items(), key=lambda pair: pair[1], default=("", 0.0))
+            by = least - max(shift.values(), default=0.0)
+            if by < -_CLOSE:  # it is not where all of the likeliest tokens are penalised alike
+                return f"; {name}={weak:g} moves {quoted(token, 12)} by {by:.2f} at token {i}"
+        return ""
 
     def _filter(self, name: str) -> Finding:
         """Ask for drawn texts from which a filter leaves the likeliest tokens only."""
@@ -339,11 +344,11 @@ class Checks:
         same = 0
         for prompt in runs if self._shows == "after" else ():
             moved = self._moved(name, PENALTIES[name][1], prompt)
-            if moved is not None and moved.at == 0:
+            if moved == 0:
                 shown = f"the logprobs of the first token after {quoted(prompt, 12)} move"
                 return self._finding(check, question, "yes", f"{name}={PENALTIES[name][1]:g}: {shown}")
-            if moved is not None and moved.at > 0:
-                shown = f"after {quoted(prompt, 12)} the logprobs move at token {moved.at}, and not before"
+            if moved is not None and moved > 0:
+                shown = f"after {quoted(prompt, 12)} the logprobs move at token {moved}, and not before"
                 return self._finding(check, question, "no", f"{shown}: generated tokens only")
         for prompt in runs:
             first, got = (self.texts.ask(prompt, how, GREEDY, 1) for how in (self.texts.neutral, strong))
@@ -409,21 +414,19 @@ def _alike(texts: list[str]) -> str:
     return f"{len(texts)} texts are {'the same' if len(set(texts)) == 1 else 'not all the same'}"
 
 
-@dataclass(frozen=True)
-class _Moved:
-    """Where log-probabilities move first (-1: nowhere), and by how much those move that are in both lists."""
-
-    at: int
-    shift: dict[str, float]
-
-
-def _compared(without: Answer, with_it: Answer) -> _Moved | None:
+def _together(without: Answer, with_it: Answer) -> tuple[list[tuple[dict[str, float], dict[str, float]]], bool]:
+    """Return the likeliest tokens of two texts up to and with the first token that differs, and whether one does."""
     if without.best is None or with_it.best is None or without.chosen is None or with_it.chosen is None:
-        return None
-    for i, (a, b) in enumerate(zip(without.best, with_it.best, strict=False)):
-        shift = {token: b[token] - a[token] for token in a if token in b}
-        if set(a) != set(b) or any(abs(n) > _CLOSE for n in shift.values()):
-            return _Moved(i, shift)
-        if without.chosen[i][0] != with_it.chosen[i][0]:
-            return _Moved(-1, {})
-    return None
+        return [], False
+    same = [a[0] == b[0] for a, b in zip(without.chosen, with_it.chosen, strict=False)]
+    end = same.index(False) + 1 if False in same else len(same)
+    return list(zip(without.best[:end], with_it.best[:end], strict=True)), False in same
+
+
+def _first_moved(without: Answer, with_it: Answer) -> int | None:
+    """Return at which token log-probabilities move first; -1 where the texts part without that; None: unknown."""
+    steps, parted = _together(without, with_it)
+    for i, (a, b) in enumerate(steps):
+        if set(a) != set(b) or any(abs(b[token] - a[token]) > _CLOSE for token in a):
+            return i
+    return -1 if parted else None

@@ -96,12 +96,13 @@ class Client:
                 self._on_request(method, path, body, outcome)
 
     def _read(self, request: urllib.request.Request) -> bytes:
+        deadline = monotonic() + self.timeout
         try:
-            deadline = monotonic() + self.timeout
             with self._opener.open(request, timeout=self.timeout) as response:
                 return self._body(response, deadline)
         except urllib.error.HTTPError as error:
-            raise self._failure(error) from None
+            with error:
+                raise self._failure(error, deadline) from None
         except TimeoutError:
             raise self._too_slow() from None
         except urllib.error.URLError as error:
@@ -133,7 +134,7 @@ class Client:
     def _too_slow(self) -> LzsError:
         return LzsError(f"{self.base} did not answer in {self.timeout:g} seconds: give a longer --timeout")
 
-    def _failure(self, error: urllib.error.HTTPError) -> LzsError:
+    def _failure(self, error: urllib.error.HTTPError, deadline: float) -> LzsError:
         status = error.code
         if 300 <= status < 400:
             there = error.headers.get("Location") or "another address"
@@ -144,17 +145,20 @@ class Client:
         if status == 429:
             return LzsError(f"{self.base} has had too many requests (HTTP 429): try again later")
         reason = ""
-        with suppress(OSError, http.client.HTTPException):  # the status says enough
-            reason = _clean(_message(error.read(_PIECE)))
+        with suppress(OSError, http.client.HTTPException, LzsError):  # the status says enough
+            reason = _clean(_message(self._body(error.fp, deadline)))
         return (NotThere if status in (404, 405, 501) else Refused)(status, reason)
 
 
 def base_of(url: str) -> str:
-    """Return the address of a server up to and with ``/v1``; ValueError when ``url`` is not an address of HTTP."""
+    """Return the address of a server up to and with ``/v1``, its host as DNS has it (IDNA).
+
+    ValueError when ``url`` is not an address of HTTP.
+    """
     try:
         parts = urlsplit(url.strip())
-        known = parts.scheme in ("http", "https") and (parts.port or 1) > 0
-        known = known and bool((parts.hostname or "").encode("idna")) and parts.path.isascii()
+        host = (parts.hostname or "").encode("idna").decode("ascii")
+        known = parts.scheme in ("http", "https") and (parts.port or 1) > 0 and host != "" and parts.path.isascii()
         known = known and all(c.isprintable() and not c.isspace() for c in url.strip())
     except ValueError:
         known = False
@@ -165,7 +169,8 @@ def base_of(url: str) -> str:
     path = parts.path.rstrip("/")
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
-    return urlunsplit((parts.scheme, parts.netloc, path + "/v1", "", ""))
+    netloc = parts.netloc if parts.netloc.isascii() else host if parts.port is None else f"{host}:{parts.port}"
+    return urlunsplit((parts.scheme, netloc, path + "/v1", "", ""))
 
 
 def _object(data: bytes, where: str) -> dict[str, Any]:

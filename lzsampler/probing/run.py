@@ -1,7 +1,6 @@
 """`probe`: what an OpenAI-compatible server does with penalties and seeds, found out from outside."""
 
 from collections.abc import Callable, Sequence
-from math import isfinite
 
 from ..errors import LzsError
 from .checks import Checks
@@ -9,6 +8,8 @@ from .client import Client, NotThere, OnRequest, Refused
 from .endpoint import PATHS, Endpoint, Kind
 from .finding import Finding, Probe
 from .texts import GREEDY
+
+_LONGEST_TIMEOUT = 86_400  # seconds, a day; the operating system takes no more than some weeks
 
 
 def probe(
@@ -25,15 +26,15 @@ def probe(
 
     ``url``: where it listens, such as ``http://localhost:8000/v1``. ``model``: its name, where the server has several;
     otherwise the first that it lists. ``api_key`` is sent to the server, and to nobody else. ``timeout``: seconds for
-    one answer. ``endpoints``: those that are asked; one that the server does not have is left out. ``on_request`` is
-    called after each request with method, path, body (None: none) and what came, in one line; ``on_step`` with what is
-    done next. A few hundred requests of at most 256 tokens are sent, one at a time.
+    one answer, at most a day. ``endpoints``: those that are asked; one that the server does not have is left out.
+    ``on_request`` is called after each request with method, path, body (None: none) and what came, in one line;
+    ``on_step`` with what is done next. A few hundred requests of at most 256 tokens are sent, one at a time.
 
     docs/probe.md says what each check does. ValueError for a bad argument. LzsError when the server cannot be reached,
     refuses the key, does not answer in time, or is not one of OpenAI's interface.
     """
-    if not isfinite(timeout) or timeout <= 0:
-        raise ValueError(f"timeout must be above 0 seconds, got {timeout!r}")
+    if not 0 < timeout <= _LONGEST_TIMEOUT:
+        raise ValueError(f"timeout must be above 0 and at most {_LONGEST_TIMEOUT} seconds, got {timeout!r}")
     if not endpoints or any(kind not in PATHS for kind in endpoints):
         raise ValueError(f"endpoints must be some of {', '.join(PATHS)}, got {endpoints!r}")
     client = Client(url, api_key=api_key, timeout=timeout, on_request=on_request)

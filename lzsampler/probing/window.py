@@ -27,8 +27,10 @@ IDS = (1000, 500, 2000, 300, 100)  # tokens that may be biased: which, does not 
 _PROMPT = "Once upon a time"
 _TRIED = 16  # tokens that show what a biased token is
 
-_CLOCK_BIASES = (100, 90)
-_CLOCK_PENALTY = 1.5  # takes a third off: far more than what lies between the two, far less than what lies above others
+# Penalised or not, the first is 25 above the second, and the second, unpenalised, 25 above the first, penalised: the
+# model itself may prefer either by so much. Halved, they are still above what other tokens have.
+_CLOCK_BIASES = (100, 75)
+_CLOCK_PENALTY = 2.0
 
 _BIASES = (12, 20, 30, 60, 100)
 _STRONGEST = 2.0  # the most that OpenAI's interface allows

@@ -56,6 +56,7 @@ def _headline(summary: Summary) -> str:
     rates = [
         ("loop", "A significant loop", total.looping, "the rules below"),
         ("literal", "A literal loop", total.literal, literal_rule(summary)),
+        ("stuck", "A stuck stretch", total.stuck, "LZR011: hardly a word of it is new"),
     ]
     ends = [wilson(n, total.records) for _, _, n, _ in rates]
     top = scale(high for _, high in ends)
@@ -104,7 +105,7 @@ def _figures(summary: Summary, samples: list[Sample]) -> str:
         step = max(1.0, len(bands) / _STRIPES)
         some = [bands[int(i * step)] for i in range(min(_STRIPES, len(bands)))]
         what = f"{len(some)} texts from their beginning to their end, the loop in colour"
-        made.append(figure("Where texts get stuck", what, stripes(some)))
+        made.append(figure("Where texts loop", what, stripes(some)))
     # A stretch that another rule reports has no finding of LZR020, so literal records are counted separately.
     counts = {code: summary.rule_counts.get(code, 0) for code in RULES} | {"LZR020": total.literal}
     most = max([*counts.values(), 1])

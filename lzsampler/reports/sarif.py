@@ -77,6 +77,7 @@ def _log(summary: Summary) -> dict[str, Any]:
             "records": summary.total.records,
             "looping": summary.total.looping,
             "literal": summary.total.literal,
+            "stuck": summary.total.stuck,
             "bad_records": summary.bad_records,
         },
         "results": [],
