@@ -152,7 +152,9 @@ class _Explainer:
 def _unpenalised(params: "Params") -> str:
     if params.lz_penalty == 0:
         return "the LZ penalty is off"
-    return f"the LZ penalty begins after {params.lz_buffer} tokens (--lz-buffer)"
+    if params.lz_min_match == 1:
+        return f"the LZ penalty begins after {params.lz_buffer} tokens (--lz-buffer)"
+    return f"the LZ penalty is for matches of {params.lz_min_match} tokens or more (--lz-min-match)"
 
 
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:

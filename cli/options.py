@@ -251,6 +251,10 @@ def params_from(flags: dict[str, Any]) -> Params:
         if "none" in flags[field] and len(flags[field]) > 1:
             raise click.UsageError(f"{name} none means no breakers: leave the others out")
     fields = {**PRESETS[flags.pop("preset")], **fields}
+    if fields["lz_min_match"] == 1 and flags["lz_breakers"] not in ((), ("none",)):
+        raise click.UsageError(
+            "--lz-breaker needs a --lz-min-match above 1: a match of one token contains no other that could end it"
+        )
     detection = _detection({field: flags.pop(field, None) for field in LOOP_FLAGS}, flags)
     if fields["seed"] == -1:
         fields["seed"] = int.from_bytes(os.urandom(4), "little")

@@ -12,12 +12,18 @@ import llama_cpp
 from llama_cpp._internals import LlamaSampler
 
 from lzsampler import Params
+from lzsampler.llama import lz_breaker_ids
 from lzsampler.models import default_model
 
 LOOPING = "Between Barton and Delaford, there was that"
 PROMPT = "Once upon a time there was"
 CHAT = [{"role": "user", "content": "Sort the numbers: 31 7 12 5"}]
 LZ = Params(lz_penalty=0.15)
+
+
+def default(llm: Any) -> Params:
+    """Return the default penalty with its breakers for a model, which `attach` and `LZLlama` start from."""
+    return Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=lz_breaker_ids(llm))
 
 
 def new(kind: Any = llama_cpp.Llama, **settings: Any) -> Any:

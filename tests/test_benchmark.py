@@ -126,7 +126,8 @@ def test_command() -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["batch"] for row in found] == [1, 4]
     assert {row["n_vocab"] for row in found} == {4096}
-    assert found[0]["params"]["lz_penalty"] == 0.15
+    assert [found[0]["params"][name] for name in ("lz_penalty", "lz_min_match")] == [0.3, 5]
+    assert found[0]["params"]["lz_breakers"]
     assert found[0]["decode_ms"] > 0
     done = lzs_bench("--batch", "1,4")
     about, *head, one, four = done.stdout.splitlines()

@@ -81,7 +81,7 @@ def test_json_and_save_are_the_same_record(tmp_path: Path) -> None:
     assert lines(path) == [record]
     assert [message["role"] for message in record["messages"]] == ["system", "user", "assistant"]
     assert record["messages"][2]["content"] == "549"
-    assert (record["settings"]["lz_penalty"], record["settings"]["temperature"]) == (0.15, 0.0)
+    assert (record["settings"]["lz_penalty"], record["settings"]["temperature"]) == (0.3, 0.0)
     generate("-n", "2", "--save", str(path), PROMPT)
     assert [entry["finish_reason"] for entry in lines(path)] == ["stop", "length"]
 
@@ -279,7 +279,7 @@ def test_help_is_complete_and_light() -> None:
         "Sampling:",
         "LZ penalty:",
         "What to do about a loop (",
-        "(default: 0.15)",
+        "(default: 0.3, or that",
         "(default: 512)",
     ):
         assert part in done.stdout

@@ -3,6 +3,7 @@
 import ast
 import copy
 import ctypes
+import dataclasses
 import inspect
 import itertools
 import math
@@ -16,11 +17,11 @@ import pytest
 from lzsampler import Params, Sampler
 from lzsampler.auditing.repetition import repetition
 from lzsampler.models import default_model
-from lzsampler.params import CallSettings
+from lzsampler.params import PRESETS, CallSettings
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, new, run_python, streamed, text_of  # noqa: E402 (needs llama_cpp)
+from applications import CHAT, LOOPING, LZ, PROMPT, by_chain, default, new, run_python, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama import LZLlama, attach, dropin  # noqa: E402
@@ -100,23 +101,34 @@ def test_the_loop_is_gone(llm: Any, application: Any) -> None:
 
 @pytest.mark.parametrize("application", APPLICATIONS)
 def test_lzllama_is_attach(llm: Any, application: Any) -> None:
-    with attach(llm, LZ):
+    with attach(llm, default(llm)):
         greedy, drawn = application(llm, 100, temperature=0.0), application(llm, temperature=0.8, seed=4)
-    model = new(LZLlama)  # 0.15 is its default
+    model = new(LZLlama)
     assert application(model, 100, temperature=0.0) == greedy
     assert application(model, temperature=0.8, seed=4) == drawn
-    without = application(model, 100, temperature=0.0, lz_penalty=0.0)  # for that call
+    with attach(llm, LZ):
+        paper = application(llm, 100, temperature=0.0)
+    assert application(model, 100, temperature=0.0, **PRESETS["paper"]) == paper  # for that call
+    without = application(model, 100, temperature=0.0, lz_penalty=0.0)
     assert without == application(llm, 100, temperature=0.0)
     assert application(model, 100, temperature=0.0) == greedy
     model.close()
 
 
-@pytest.mark.parametrize("history", ["generated", "all"])
-@pytest.mark.parametrize("formula", ["rate", "distance", "codelength"])
-def test_four_ways_give_the_same_tokens(llm: Any, history: Any, formula: Any) -> None:
+@pytest.mark.parametrize(
+    ("formula", "history", "min_match"),
+    [
+        *itertools.product(["rate", "distance", "codelength"], ["generated", "all"], [1]),
+        ("rate", "generated", 5),
+        ("codelength", "all", 3),
+    ],
+)
+def test_four_ways_give_the_same_tokens(llm: Any, formula: Any, history: Any, min_match: int) -> None:
     """`attach`, `LZLlama`, `generate` of ours and a chain made by hand, greedy and drawn."""
     prompt = llm.tokenize(LOOPING.encode(), add_bos=False, special=True)
-    penalties = Params(lz_penalty=0.2, lz_formula=formula, history=history)
+    chosen: dict[str, Any] = {"lz_penalty": 0.2, "lz_formula": formula, "history": history, "lz_min_match": min_match}
+    breakers = llama.lz_breaker_ids(llm) if min_match > 1 else ()  # those that LZLlama finds by itself
+    penalties = Params(**chosen, lz_breakers=breakers)
     for temperature in (0.0, 0.9):
         sampling: dict[str, Any] = {"top_k": 30, "top_p": 0.9, "min_p": 0.02}
         chain = [llama.penalties_sampler(primed(Sampler(llm.n_vocab(), penalties), prompt))]
@@ -135,11 +147,10 @@ def test_four_ways_give_the_same_tokens(llm: Any, history: Any, formula: Any) ->
         with attach(llm, penalties):
             llm.set_seed(11)
             assert list(itertools.islice(llm.generate(prompt, temp=temperature, **sampling), 120)) == by_hand
-        ours = Params(
-            lz_penalty=0.2, lz_formula=formula, history=history, temperature=temperature, temperature_last=True,
-            pick="llama", seed=11, **sampling,
-        )  # fmt: skip
-        model = new(LZLlama, lz_penalty=0.2, lz_formula=formula, history=history)
+        ours = dataclasses.replace(
+            penalties, temperature=temperature, temperature_last=True, pick="llama", seed=11, **sampling
+        )
+        model = new(LZLlama, **chosen)
         got = text_of(model(LOOPING, max_tokens=120, temperature=temperature, seed=11, **sampling))
         assert got == model.detokenize(by_hand, prev_tokens=prompt).decode("utf-8", "ignore")
         model.close()
@@ -186,29 +197,6 @@ def test_params_that_are_not_for_here(llm: Any, params: Any, message: str) -> No
 # ---- one rule for attach, LZLlama and the calls ----
 
 
-def test_attach_takes_keywords(llm: Any) -> None:
-    """`attach(llm, lz_penalty=.3)` was a TypeError, and a `history` given in Params switched the penalty off."""
-    newline = tuple(sorted(llm.tokenize(b"\n", add_bos=False)))
-    cases: list[tuple[dict[str, Any], Params]] = [
-        ({}, Params(lz_penalty=0.15)),
-        ({"lz_penalty": 0.3}, Params(lz_penalty=0.3)),
-        ({"history": "all", "lz_window": 16}, Params(lz_penalty=0.15, history="all", lz_window=16)),
-        ({"exempt": ["\n"]}, Params(lz_penalty=0.15, exempt=newline)),
-        ({"dry_multiplier": 0.8}, Params(lz_penalty=0.15, dry_multiplier=0.8, dry_breakers=llama.dry_breaker_ids(llm))),
-        ({"params": Params(lz_penalty=0.2), "frequency_penalty": 0.1}, Params(lz_penalty=0.2, frequency_penalty=0.1)),
-    ]
-    for keywords, expected in cases:
-        with attach(llm, **keywords) as handle:
-            assert handle.params == expected
-        model = new(LZLlama, **keywords)
-        assert model.lz.params == expected
-        model.close()
-    with pytest.warns(UserWarning, match="switch no penalty on"):
-        attach(llm, Params(history="all")).detach()
-    with pytest.warns(UserWarning, match="switch no penalty on"):
-        new(LZLlama, params=Params(history="all")).close()
-
-
 def test_a_window_for_one_call_has_a_buffer_that_fits(llm: Any) -> None:
     with attach(llm, history="all") as handle:
         assert text_of(llm(PROMPT, max_tokens=3, lz_window=16))
@@ -244,13 +232,13 @@ METHODS = ("__call__", "create_completion", "create_chat_completion", "generate"
 
 def test_signatures_name_every_keyword(llm: Any) -> None:
     """They were `(*arguments, **keywords)`, which no editor can complete."""
-    ours = {"lz_penalty", "history", "exempt", "dry_multiplier", "params", "on_loop", "loop_finish_reason"}
-    assert inspect.signature(attach).parameters["lz_penalty"].default == 0.15
+    ours = {"lz_penalty", "lz_breakers", "history", "exempt", "params", "on_loop", "loop_finish_reason"}
+    assert inspect.signature(attach).parameters["lz_penalty"].default == 0.3
     assert ours <= set(inspect.signature(attach).parameters)
     theirs = inspect.signature(llama_cpp.Llama).parameters
     made = inspect.signature(LZLlama).parameters
     assert set(theirs) - {"kwargs"} | ours <= set(made)
-    assert (made["lz_penalty"].default, made["n_ctx"].default) == (0.15, 512)
+    assert [made[name].default for name in ("lz_penalty", "lz_min_match", "n_ctx")] == [0.3, 5, 512]
     for name in METHODS:
         before = inspect.signature(getattr(llama_cpp.Llama, name)).parameters
         shown = inspect.signature(getattr(LZLlama, name)).parameters
@@ -312,7 +300,7 @@ def test_what_hosts_pass_and_llama_ignores_is_taken() -> None:
     unknown = passed - set(inspect.signature(llama_cpp.Llama).parameters)
     assert {"f16_kv", "n_parts"} <= unknown
     model = new(LZLlama, **dict.fromkeys(unknown))
-    assert model.lz.params == LZ
+    assert model.lz.params == default(model)
     model.close()
 
 
@@ -372,7 +360,7 @@ def test_attach_refuses_what_it_cannot_attach_to(llm: Any) -> None:
     with pytest.raises(TypeError, match=r"must be a llama_cpp\.Llama, got str"):
         attach("model.gguf")
     handle = attach(llm)
-    assert handle.params == LZ
+    assert handle.params == default(llm)
     with pytest.raises(ValueError, match="penalties already"):
         attach(llm)
     with pytest.raises(ValueError, match="temperature"):
@@ -479,6 +467,12 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
     [
         ({"dry_multiplier": -1.0}, "dry_multiplier must be at least 0, got -1"),
         ({"dry_breakers": "ab"}, "dry_breakers must be a sequence of token ids and strings, got 'ab'"),
+        ({"lz_breakers": "ab"}, "lz_breakers must be a sequence of token ids and strings, got 'ab'"),
+        ({"lz_breakers": [4096]}, "lz_breakers must be tokens below 4096"),
+        ({"lz_breakers": [5], "lz_min_match": 1}, "lz_breakers need an lz_min_match above 1"),
+        ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),
+        ({"lz_min_match": None}, "lz_min_match must be an integer, got None"),
+        ({"lz_min_match": 513}, r"lz_min_match must be at most lz_buffer \(511\) and the new token, got 513"),
         ({"dry_breakers": None}, "dry_breakers must be a sequence of token ids and strings, got None"),
         ({"exempt": "ab"}, "exempt must be a sequence of token ids and strings, got 'ab'"),
         ({"dry_breakers": [""]}, "non-empty strings, got ''"),

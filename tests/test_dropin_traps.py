@@ -65,7 +65,8 @@ def test_drafted_tokens_are_not_history() -> None:
     """
     from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
-    model = new(LZLlama, draft_model=LlamaPromptLookupDecoding(num_pred_tokens=6, max_ngram_size=2))
+    drafts = LlamaPromptLookupDecoding(num_pred_tokens=6, max_ngram_size=2)
+    model = new(LZLlama, draft_model=drafts, params=LZ)
     begin = model.tokenize(LOOPING.encode(), add_bos=False)
     made = list(itertools.islice(model.generate(begin, temp=0.0), 100))
     sampler = Sampler(model.n_vocab(), Params(lz_penalty=0.15, temperature=0.0))
@@ -182,7 +183,7 @@ def test_sent_tokens_are_drafts(llm: Any) -> None:
         next(made)
         with pytest.raises(ValueError, match="logits_all=True"):
             made.send(alone[1:3])
-    every = new(LZLlama, logits_all=True)
+    every = new(LZLlama, logits_all=True, params=LZ)
     for drafts in (alone[1:4], [5, 6, 7]):  # right and wrong
         made = every.generate(prompt, temp=0.0)
         assert [next(made), made.send(drafts), *itertools.islice(made, 38)] == alone

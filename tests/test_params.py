@@ -18,6 +18,7 @@ from lzsampler.params import (
     DETECTIONS,
     PENALTIES,
     PENALTY_FIELDS,
+    PRESETS,
     SAMPLING_FIELDS,
     Penalty,
     PenaltyParts,
@@ -27,6 +28,7 @@ from lzsampler.params import (
     penalties_from,
     reach,
     to_json,
+    used_breakers,
 )
 from samplers import after
 
@@ -77,7 +79,8 @@ REALS = [
 ]
 METHODS = {f"{name}_penalty": f"{name}_method" for name in ("repetition", "frequency", "presence")}
 INTEGERS = ["lz_window", "lz_buffer", "lz_min_match", "penalty_window", "dry_allowed_length", "top_k", "seed"]
-TOKENS = ["exempt", "lz_breakers", "dry_breakers", "logit_bias"]
+BREAKERS = ["lz_breakers", "dry_breakers"]
+TOKENS = ["exempt", *BREAKERS, "logit_bias"]
 NAMES = ["lz_formula", "repetition_method", "frequency_method", "presence_method", "history", "ties", "pick"]
 FLAGS = ["sign_aware", "temperature_last"]
 
@@ -198,14 +201,13 @@ ON: dict[str, dict[str, Any]] = {
 
 
 def test_the_table_has_every_field_of_a_penalty() -> None:
-    breakers = {"lz_breakers", "dry_breakers"}
-    shared = {"penalty_window", "history", "exempt", "sign_aware", "logit_bias", *breakers, *DETECTIONS}
+    shared = {"penalty_window", "history", "exempt", "sign_aware", *BREAKERS, "logit_bias", *DETECTIONS}
     owned = [field for penalty in PENALTIES for field in penalty.fields]
     assert len(owned) == len(set(owned))
     assert {*owned, *shared, *SAMPLING_FIELDS} == DEFAULTS.keys()
     assert {*owned, *shared} == set(PENALTY_FIELDS)
     types, keywords = get_type_hints(Params), get_type_hints(PenaltySettings)
-    assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in {"exempt", *breakers}}
+    assert keywords == {name: types[name] for name in PENALTY_FIELDS if name not in ("exempt", *BREAKERS)}
 
 
 def test_every_field_of_a_penalty_has_a_flag() -> None:
@@ -213,9 +215,12 @@ def test_every_field_of_a_penalty_has_a_flag() -> None:
     flags = [flag.field for flag in params_module.FLAGS]
     assert len(flags) == len(set(flags))
     assert set(flags) == set(PENALTY_FIELDS) - {"logit_bias", *DETECTIONS}
-    starts = {"lz_penalty": 0.15, "penalty_window": -1}  # the others start from the defaults of Params
+    starts = {"penalty_window": -1}  # the others start from the defaults of Params, or from a preset
     for flag in params_module.FLAGS:
         assert flag.default in (None, starts.get(flag.field, getattr(Params(), flag.field)))
+        if flag.field in PRESETS["default"]:
+            assert flag.default is None  # else --preset paper would have no effect on it
+            assert f"(default: {PRESETS['default'][flag.field]}, or that of --preset)" in flag.help
 
 
 def test_an_explanation_has_every_part_that_c_tells() -> None:
@@ -241,9 +246,15 @@ def test_hosts_share_one_rule_for_their_settings() -> None:
     def made(params: Any = None, **settings: Any) -> Params:
         return penalties_from("attach", params, settings, ("params", "trim"))
 
-    assert made() == Params(lz_penalty=0.15)
-    assert made(history="all", lz_window=16) == Params(lz_penalty=0.15, history="all", lz_window=16)
-    assert made(lz_penalty=0.0) == made(Params()) == Params()
+    default = Params(lz_penalty=0.3, lz_min_match=5)
+    assert made() == default
+    assert (made().lz_buffer, made(lz_min_match=1).lz_buffer) == (511, 32)
+    assert made(history="all", lz_window=16) == dataclasses.replace(
+        default, history="all", lz_window=16, lz_buffer=None
+    )
+    assert made(lz_penalty=0.15, lz_min_match=1) == made(**PRESETS["paper"]) == Params(lz_penalty=0.15)
+    assert made(lz_penalty=0.0) == dataclasses.replace(default, lz_penalty=0.0)
+    assert made(Params()) == Params()
     assert made(Params(lz_penalty=0.3, exempt=(1,)), exempt=[2]) == Params(lz_penalty=0.3, exempt=(2,))
     assert made(Params(history="all"), lz_penalty=0.0) == Params(history="all")
     with pytest.raises(TypeError, match=r"params must be a Params, got 0\.3"):
@@ -256,6 +267,59 @@ def test_hosts_share_one_rule_for_their_settings() -> None:
         with pytest.raises(TypeError) as error:
             made(**{name: 1})
         assert str(error.value) == f"attach() got an unexpected keyword argument {name!r}{message}"
+
+
+def test_the_presets() -> None:
+    assert PRESETS["default"] == {"lz_penalty": 0.3, "lz_min_match": 5}
+    assert Params(**PRESETS["paper"]) == Params(lz_penalty=0.15)  # the neutral values of LZ are the paper's
+    assert PRESETS.keys() == {"default", "paper"}
+
+
+def test_breakers_leave_with_the_long_matches_that_they_end() -> None:
+    """Settings for one call must not fail because those of the model have breakers."""
+    default = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=(3,))
+    assert changed(default, {"lz_min_match": 1}) == Params(lz_penalty=0.3)
+    assert changed(default, {"lz_min_match": 7}) == dataclasses.replace(default, lz_min_match=7)
+    for params, changes in ((default, {"lz_min_match": 1, "lz_breakers": (3,)}), (Params(), {"lz_breakers": (3,)})):
+        with pytest.raises(ValueError, match=r"^lz_breakers need an lz_min_match above 1: "):
+            changed(params, changes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "used"),
+    [
+        ({}, ()),
+        ({"lz_penalty": 0.3}, ()),
+        ({"lz_min_match": 5}, ()),
+        ({"lz_penalty": 0.3, "lz_min_match": 5}, ("lz_breakers",)),
+        ({"dry_multiplier": 0.8}, ("dry_breakers",)),
+        ({"lz_penalty": 0.3, "lz_min_match": 2, "dry_multiplier": 0.8}, ("lz_breakers", "dry_breakers")),
+    ],
+)
+def test_breakers_are_used_by_what_is_on(settings: dict[str, Any], used: tuple[str, ...]) -> None:
+    assert used_breakers(Params(**settings)) == used
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),
+        (
+            {"lz_min_match": 34, "lz_buffer": 32},
+            "lz_min_match must be at most lz_buffer (32) and the new token, got 34",
+        ),
+        (
+            {"lz_min_match": 65, "lz_window": 64},
+            "lz_min_match must be at most lz_buffer (63) and the new token, got 65",
+        ),
+        ({"lz_breakers": (1,)}, "lz_breakers need an lz_min_match above 1: a match of one token contains no other"),
+    ],
+)
+def test_long_matches_that_cannot_be(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Params(**settings)
+    Params(lz_min_match=33, lz_buffer=32)
+    Params(lz_min_match=64, lz_window=64)
 
 
 def test_settings_that_do_nothing_are_told() -> None:
@@ -333,7 +397,7 @@ def test_factors_too_small_for_a_float32_are_refused_with_their_value(value: flo
 @pytest.mark.parametrize(
     "value", ["ab", b"ab", 5, None, [-1], [1.5], [True], [2**31], ["a"], [None], [[1]], np.array([0.5])]
 )
-@pytest.mark.parametrize("field", ["exempt", "dry_breakers"])
+@pytest.mark.parametrize("field", ["exempt", *BREAKERS])
 def test_token_ids(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=field) as caught:
         Params(**{field: value})
@@ -341,7 +405,10 @@ def test_token_ids(field: str, value: Any) -> None:
     assert repr(shown) in str(caught.value)
 
 
-@pytest.mark.parametrize(("field", "function"), [("exempt", "exempt_ids"), ("dry_breakers", "dry_breaker_ids")])
+@pytest.mark.parametrize(
+    ("field", "function"),
+    [("exempt", "exempt_ids"), ("lz_breakers", "lz_breaker_ids"), ("dry_breakers", "dry_breaker_ids")],
+)
 def test_strings_for_token_ids_are_refused_with_the_function_that_makes_them(field: str, function: str) -> None:
     with pytest.raises(ValueError, match=rf"lzsampler\.llama\.{function}\(llm, \['\*'\]\)"):
         Params(**{field: ["*"]})  # type: ignore[arg-type]
@@ -392,7 +459,9 @@ def test_json_and_back() -> None:
         logit_bias={3: -math.inf, 1: 0.5},
         repetition_detection=STOP_ON_LOOP,
         stuck_detection=STOP_ON_STUCK,
-        lz_penalty=0.15,
+        lz_penalty=0.3,
+        lz_min_match=5,
+        lz_breakers=(4, 6),
     )
     text = json.dumps(to_json(params), allow_nan=False)
     assert json.loads(text)["logit_bias"] == [[1, 0.5], [3, False]]
@@ -453,6 +522,8 @@ def test_repetition_detection_is_vllms() -> None:
         {"repetition_detection": {"max_pattern_size": 1, "min_count": 131072}},
         {"lz_window": 131072, "lz_buffer": 4096},
         {"lz_window": 2, "lz_buffer": 1},
+        {"lz_window": 4097, "lz_buffer": 4095, "lz_min_match": 4096},
+        {"lz_min_match": 2, "lz_breakers": np.array([3, 1])},
         {"temperature": 0},
         {"temperature": 1e-6},
         {"temperature": 1e6},

@@ -296,7 +296,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
     """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
 
     Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
-    ``params``, ask for an ``lz_min_match`` above 1, LZ gets lzsampler's in the same way.
+    ``params``, ask for an ``lz_min_match`` above 1, and it was 1 before, LZ gets lzsampler's.
     """
     made = dict(fields)
     for name, tokens_of in _TOKENS_OF.items():
@@ -311,8 +311,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
     if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):
         made["dry_breakers"] = dry_breaker_ids(llm)
     min_match = made.get("lz_min_match", PRESETS["default"]["lz_min_match"] if params is None else 1)
-    long = isinstance(min_match, int) and min_match > 1
-    if long and "lz_breakers" not in made and not (params and params.lz_breakers):
+    if min_match != 1 and "lz_breakers" not in made and (params is None or params.lz_min_match == 1):
         made["lz_breakers"] = lz_breaker_ids(llm)
     return made
 

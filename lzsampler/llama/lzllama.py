@@ -1,15 +1,16 @@
 """`LZLlama`: a `llama_cpp.Llama` that has the penalties from the start. lzllama.pyi has its signatures for editors."""
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 from .._check import unknown_keyword
 from .._signature import keyword, settings, with_keywords
 from ..models import find_model
-from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, penalties_from
+from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties_from
 from ..sampler import refuse_tokens_outside
 from .binding import llama_cpp
-from .dropin import FLAGS, OURS, Attachment, Hooks, Settings, merged, taken, unseeded
+from .dropin import FLAGS, OURS, Attachment, Hooks, Settings, taken, unseeded, with_token_ids
 
 _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
 
@@ -22,11 +23,10 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
     (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold
-    strings beside token ids) and
-    ``params``, ``fast_grammar``, ``on_loop``, ``loop_rule``, ``max_rescues``
-    and ``loop_finish_reason``. So do `__call__`, `create_completion`,
-    `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
-    ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
+    strings beside token ids) and ``params``, ``fast_grammar``, ``on_loop``, ``loop_rule``, ``max_rescues`` and
+    ``loop_finish_reason``. So do `__call__`, `create_completion`, `create_chat_completion` and `generate`, for one
+    call, but for names that they have themselves: there ``frequency_penalty``, ``presence_penalty`` and ``logit_bias``
+    are llama-cpp-python's own, added to these.
     ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.
 
     Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it.
@@ -44,11 +44,8 @@ class LZLlama(Hooks, llama_cpp.Llama):
         super().__init__(str(find_model(model_path)), **keywords)
         if keywords.get("seed") == 0:
             self.set_seed(0)
-        if "dry_multiplier" in ours:
-            late["dry_multiplier"] = ours["dry_multiplier"]
-        if params is None or "lz_min_match" in ours:
-            late["lz_min_match"] = before.params.lz_min_match
-        made = merged(self, before, late)
+        fields = with_token_ids(self, {**ours, **late}, params)
+        made = replace(before, params=changed(before.params, fields))
         refuse_tokens_outside(made.params, self.n_vocab())
         self.lz = Attachment(self, made, restore=None)
 
