@@ -26,13 +26,12 @@ from lzsampler.auditing.repetition import largest_run
 from lzsampler.decoding.generate import generate
 from lzsampler.llama.model import Model, Prompt
 from lzsampler.models import default_model, find_model
-from lzsampler.params import penalties_from
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
-QUESTION = "Write a love letter."  # for SmolLM2, as in `lzs demo`
+QUESTION = "Tell me a long story about a letter to a friend about summer."  # for SmolLM2, as in `lzs demo`
 PROMPT = "Instantly she was whirling through the"  # held out from the books that the embedded model was trained on
-N_PREDICT = 300
+N_PREDICT = 512
 ADVANCE = 0.6  # of a monospaced character, in font sizes; textLength makes it exact in every font
 
 # Colours of the page, first in light and then in dark surroundings. An SVG in an <img> follows the reader's setting.
@@ -147,7 +146,7 @@ def comparison() -> None:
         title, prompt = f"“{PROMPT} …”", PROMPT
     with Model(path, n_threads=1) as model:  # two would wait for each other on a machine with other work
         without = written(model, prompt, Params(temperature=0.0))
-        penalised = written(model, prompt, penalties_from("pictures", None, {"temperature": 0.0}, ()))
+        penalised = written(model, prompt, model.params(temperature=0.0))
     texts = (("Without a penalty", without), ("With the LZ penalty", penalised))
     label = f"{title}, decoded greedily. " + "; ".join(f"{heading}: {verdict(text)[0]}" for heading, text in texts)
 
