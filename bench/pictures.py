@@ -153,7 +153,7 @@ def comparison() -> None:
     wide = Picture(1000, label)
     wide.text(24, 38, title, "strong", size=19, mono=False)
     wide.text(24, 60, subject, "quiet", size=13, mono=False)
-    size, columns, lines = 14.0, 55, 8
+    size, columns, lines = 14.0, 55, 12
     for n, (heading, given) in enumerate(texts):
         x = 24 + n * 488
         wide.line(x, 76, x + 464, 76)
@@ -166,7 +166,7 @@ def comparison() -> None:
     narrow = Picture(390, label)
     narrow.text(16, 32, title, "strong", size=14, mono=False)
     narrow.text(16, 52, subject, "quiet", size=12, mono=False)
-    size, columns, lines, y = 13.0, 45, 7, 66.0
+    size, columns, lines, y = 13.0, 45, 10, 66.0
     for heading, given in texts:
         narrow.line(16, y, 374, y)
         narrow.text(16, y + 24, heading, "strong", size=14, mono=False)
