@@ -164,9 +164,12 @@ def comparison() -> None:
     wide.save(IMAGES / "comparison.svg", 130 + lines * 1.55 * size + 40)
 
     narrow = Picture(390, label)
-    narrow.text(16, 32, title, "strong", size=14, mono=False)
-    narrow.text(16, 52, subject, "quiet", size=12, mono=False)
-    size, columns, lines, y = 13.0, 45, 10, 66.0
+    size, columns, lines, y = 13.0, 45, 10, 32.0
+    for line in textwrap.wrap(title, 42):
+        narrow.text(16, y, line, "strong", size=14, mono=False)
+        y += 20
+    narrow.text(16, y, subject, "quiet", size=12, mono=False)
+    y += 14
     for heading, given in texts:
         narrow.line(16, y, 374, y)
         narrow.text(16, y + 24, heading, "strong", size=14, mono=False)
