@@ -193,7 +193,7 @@ PROGRAM = """
   out = llm(said, max_tokens=57, temperature=0)
   print(out["choices"][0]["text"])
 """
-COMMAND = 'lzs generate -n 90 "Still Sunday said nothing, but only"'
+COMMAND = 'lzs generate -n 70 "The captain said"'
 
 
 def terminal(name: str, title: str, rows: list[tuple[str, str]]) -> None:
