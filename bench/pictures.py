@@ -26,13 +26,12 @@ from lzsampler.auditing.repetition import largest_run
 from lzsampler.decoding.generate import generate
 from lzsampler.llama.model import Model, Prompt
 from lzsampler.models import default_model, find_model
-from lzsampler.params import penalties_from
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
-QUESTION = "Write a love letter."  # for SmolLM2, as in `lzs demo`
+QUESTION = "Tell me a long story about a letter to a friend about summer."  # for SmolLM2, as in `lzs demo`
 PROMPT = "Instantly she was whirling through the"  # held out from the books that the embedded model was trained on
-N_PREDICT = 300
+N_PREDICT = 512
 ADVANCE = 0.6  # of a monospaced character, in font sizes; textLength makes it exact in every font
 
 # Colours of the page, first in light and then in dark surroundings. An SVG in an <img> follows the reader's setting.
@@ -147,14 +146,14 @@ def comparison() -> None:
         title, prompt = f"“{PROMPT} …”", PROMPT
     with Model(path, n_threads=1) as model:  # two would wait for each other on a machine with other work
         without = written(model, prompt, Params(temperature=0.0))
-        penalised = written(model, prompt, penalties_from("pictures", None, {"temperature": 0.0}, ()))
+        penalised = written(model, prompt, model.params(temperature=0.0))
     texts = (("Without a penalty", without), ("With the LZ penalty", penalised))
     label = f"{title}, decoded greedily. " + "; ".join(f"{heading}: {verdict(text)[0]}" for heading, text in texts)
 
     wide = Picture(1000, label)
     wide.text(24, 38, title, "strong", size=19, mono=False)
     wide.text(24, 60, subject, "quiet", size=13, mono=False)
-    size, columns, lines = 14.0, 55, 8
+    size, columns, lines = 14.0, 55, 12
     for n, (heading, given) in enumerate(texts):
         x = 24 + n * 488
         wide.line(x, 76, x + 464, 76)
@@ -165,9 +164,12 @@ def comparison() -> None:
     wide.save(IMAGES / "comparison.svg", 130 + lines * 1.55 * size + 40)
 
     narrow = Picture(390, label)
-    narrow.text(16, 32, title, "strong", size=14, mono=False)
-    narrow.text(16, 52, subject, "quiet", size=12, mono=False)
-    size, columns, lines, y = 13.0, 45, 7, 66.0
+    size, columns, lines, y = 13.0, 45, 10, 32.0
+    for line in textwrap.wrap(title, 42):
+        narrow.text(16, y, line, "strong", size=14, mono=False)
+        y += 20
+    narrow.text(16, y, subject, "quiet", size=12, mono=False)
+    y += 14
     for heading, given in texts:
         narrow.line(16, y, 374, y)
         narrow.text(16, y + 24, heading, "strong", size=14, mono=False)
@@ -191,7 +193,7 @@ PROGRAM = """
   out = llm(said, max_tokens=57, temperature=0)
   print(out["choices"][0]["text"])
 """
-COMMAND = 'lzs generate -n 90 "Still Sunday said nothing, but only"'
+COMMAND = 'lzs generate -n 70 "The captain said"'
 
 
 def terminal(name: str, title: str, rows: list[tuple[str, str]]) -> None:

@@ -25,9 +25,9 @@ PROMPTS = (
 )
 # What a model that was made to chat is asked; SmolLM2 loops on each of them.
 QUESTIONS = (
-    "Write a love letter.",
-    "Write a bedtime story about a snail.",
-    "Plan a week in Rome, day by day.",
+    "Tell me a long story about a letter to a friend about summer.",
+    "Tell me a long story about a locked garden.",
+    "Explain how soap cleans step by step, in as much detail as you can.",
 )
 _LINES = 10  # of each text
 _MARGIN = " | "
@@ -51,15 +51,15 @@ def demo(model: Path | None, n_predict: int) -> None:
     from lzsampler.decoding.generate import generate
     from lzsampler.llama.model import Model
     from lzsampler.models import default_model
-    from lzsampler.params import Params, penalties_from
+    from lzsampler.params import Params
 
     width = min(_WIDEST, shutil.get_terminal_size().columns)
     column = (width - len(_MARGIN)) // 2
     side_by_side = column >= _LEAST
     column = column if side_by_side else width
     colored = console.colored(sys.stdout)
-    off, on = Params(temperature=0.0), penalties_from("demo", None, {"temperature": 0.0}, ())
     with Model(model or default_model()) as opened:
+        off, on = Params(temperature=0.0), opened.params(temperature=0.0)
         console.detail(f"{opened.path}: context {opened.n_ctx:,} tokens, {opened.n_threads} CPU thread(s); {on}")
         console.print(
             textwrap.fill(f"{opened.path.name}, greedy: how {n_predict} new tokens begin, and their figures", width)

@@ -105,7 +105,8 @@ def audit() -> dict[str, Any]:
             with audit_files(["chat.jsonl", "completions.jsonl.gz", "sharegpt.json"], by=("model", "file")) as rows:
                 summary = rows.summary.to_json()
                 found = [_rounded(_row(record)) for record in rows if _known(record)]
-                outcomes = [list(outcome) for outcome in rows.outcomes()]
+                known = [outcome._asdict().items() for outcome in rows.outcomes()]
+                outcomes = [[value for name, value in fields if name != "stuck"] for fields in known]
             with audit_files("texts", format="text") as rows:
                 texts = rows.summary.to_json()
                 found += [_rounded(_row(record)) for record in rows if _known(record)]

@@ -9,6 +9,7 @@ from .tax_terminal import extra as extra_nats
 from .text import columns, percent, visible
 
 if TYPE_CHECKING:
+    from ..evaluation.counts import Counts
     from ..evaluation.grid import Setting
     from ..evaluation.results import Results
 
@@ -58,6 +59,13 @@ def _rates(results: "Results") -> list[Column]:
         ("accuracy", [_share(c.accuracy) for c in counts]),
         ("±", [_half(c.accuracy_interval) if c.answered else "" for c in counts]),
         ("sd", [_share(spread.accuracy) for spread in spreads]),
+        *([] if any(spread.loop_rate is not None for spread in spreads) else _loops_and_answers(counts)),
+    ]
+
+
+def _loops_and_answers(counts: "Sequence[Counts]") -> list[Column]:
+    """Return how many answers to tasks loop; beside standard deviations there is no room for them in 100 columns."""
+    return [
         ("loop, right", [f"{c.right_looping}" if c.answered else "" for c in counts]),
         ("loop, wrong", [f"{c.answered_looping - c.right_looping}" if c.answered else "" for c in counts]),
     ]

@@ -18,7 +18,7 @@ _PLAIN = (".txt", ".md", ".text", ".log")  # formats in which a file is a text
 
 _HELP: dict[Rule, str] = {
     "LZR001": "The text ends in copies of one unit: the model got stuck and never recovered. Decode with the LZ "
-    "penalty (lzs generate --lz-penalty 0.15) or stop on loops (--on-loop stop).",
+    "penalty (lzs generate has it by default) or stop on loops (--on-loop stop).",
     "LZR002": "The text contains copies of one unit, from which the model recovered.",
     "LZR003": "The same lines are repeated over and over, apart from white space at their ends.",
     "LZR004": "Copies that differ only in digits, case or white space, such as a running counter.",
