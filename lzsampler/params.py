@@ -297,11 +297,16 @@ def _counted(params: Params) -> int:
     return params.penalty_window or INT32_MAX
 
 
+def _lz_reach(params: Params) -> int:
+    """A long match begins in the window, and what is compared may lie before it."""
+    return params.lz_window + (0 if params.lz_min_match == 1 else params.lz_buffer or 0)
+
+
 PENALTIES = (
     Penalty(
         "lz",
         ("lz_penalty", "lz_window", "lz_buffer", "lz_formula", "lz_min_match"),
-        reach=lambda params: params.lz_window,
+        reach=_lz_reach,
     ),
     Penalty(
         "repetition",

@@ -283,7 +283,9 @@ if TYPE_CHECKING:  # for mypy, which complains of an ignore that is not needed
     typed = LZLlama("model.gguf", n_ctx=512, lz_penalty=0.2, exempt=["a", 5], loop_finish_reason="length")
     typed("x", max_tokens=5, lz_penalty=0.1, on_loop="trim")
     typed.generate([1], temp=0.5, logit_bias={1: 1.0})
+    typed("x", lz_min_match=6, lz_breakers=["\n", 5])
     attach(typed, lz_penalty=0.3, history="all").loop_finish_reason = "stop"
+    attach(typed, lz_min_match=6, lz_breakers=["\n", 5])
     LZLlama("model.gguf", lz_penalti=0.2)  # type: ignore[call-arg]
     typed("x", lz_penalty="a")  # type: ignore[arg-type]
     attach(typed, history="some")  # type: ignore[arg-type]

@@ -21,9 +21,10 @@ from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
 from lzsampler.evaluation.run import _context  # noqa: E402
 from lzsampler.evaluation.store import RunFolder  # noqa: E402
-from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids  # noqa: E402
+from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids, lz_breaker_ids  # noqa: E402
 from lzsampler.llama.model import Model, context_length  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
+from lzsampler.params import LZ_BREAKERS  # noqa: E402
 from lzsampler.util.files import locked  # noqa: E402
 
 GRID = Grid(
@@ -72,6 +73,7 @@ def test_texts_and_counts(whole: Path) -> None:
             seed = sequence_seed(ours["seed"], numbers[ours["prompt"]])
             setting = replace(params[ours["setting"]], seed=seed)
             assert transcript["settings"]["seed"] == seed
+            assert transcript["settings"]["lz_breakers"] == []
             assert transcript["settings"]["dry_breakers"] == (list(DRY_BREAKERS) if ours["setting"] == "dry" else [])
             if ours["setting"] == "dry":
                 setting = replace(setting, dry_breakers=breakers)
@@ -308,18 +310,30 @@ def test_dry_ends_a_greedy_loop() -> None:
 
 def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
     dry = Params(temperature=0.0, dry_multiplier=0.8)
+    lz = Params(temperature=0.0, lz_penalty=1.0, lz_min_match=3)
     settings = (
         Setting("own", "dry", dry, 0.8, {"dry_breakers": ("e", "\n")}),
         Setting("none", "dry", dry, 0.8, {"dry_breakers": ()}),
+        Setting("usual lz", "lz", lz, 1.0),
+        Setting("own lz", "lz", lz, 1.0, {"lz_breakers": ("e", "\n")}),
+        Setting("free lz", "lz", lz, 1.0, {"lz_breakers": ()}),
     )
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"id": "a", "prompt": "Between Barton and Delaford, there was that"}\n')
     evaluate(
         default_model(), tmp_path / "out", prompts=path, grid=Grid("g", settings, (1,), 60), n_ctx=256, n_threads=1
     )
-    own, none = lines(tmp_path / "out")
+    own, none, *made = lines(tmp_path / "out")
     assert (own["settings"]["dry_breakers"], none["settings"]["dry_breakers"]) == (["e", "\n"], [])
     assert own["tokens"] != none["tokens"]
+    strings = [transcript["settings"]["lz_breakers"] for transcript in (own, *made)]
+    assert strings == [[], list(LZ_BREAKERS), ["e", "\n"], []]
+    with Model(default_model(), n_ctx=256, n_threads=1) as model:
+        for transcript, of in zip(made, (None, ["e", "\n"], []), strict=True):
+            params = replace(lz, lz_breakers=lz_breaker_ids(model.llm, of), seed=transcript["settings"]["seed"])
+            alone = generate(model, transcript["prompt"], params, n_predict=60)
+            assert transcript["tokens"] == list(alone.tokens)
+    assert made[1]["tokens"] != made[2]["tokens"]
 
 
 @pytest.mark.parametrize(

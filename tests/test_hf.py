@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from lzsampler import Params, Sampler
 from lzsampler.auditing.findings import audit
 from lzsampler.auditing.repetition import largest_run
-from lzsampler.params import Method
+from lzsampler.params import PRESETS, Method
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-LZLogitsProcessor = pytest.importorskip("lzsampler.hf").LZLogitsProcessor
+hf = pytest.importorskip("lzsampler.hf")
+LZLogitsProcessor, lz_breaker_ids = hf.LZLogitsProcessor, hf.lz_breaker_ids
 torch.set_num_threads(1)  # models this small wait for threads more than they compute
 
 ROOT = Path(__file__).parents[1]
@@ -38,6 +39,7 @@ ALL_PENALTIES: dict[str, Any] = {
     "lz_penalty": 0.15,
     "lz_window": 24,
     "lz_buffer": 4,
+    "lz_min_match": 1,
     "repetition_penalty": 1.2,
     "frequency_penalty": 0.1,
     "presence_penalty": -0.2,
@@ -70,8 +72,11 @@ def penalties(draw: st.DrawFn, n_vocab: int) -> Params:
     both: list[Method] = ["multiplicative", "subtractive"]
     methods = st.sampled_from(both)
     repetition_method = draw(methods)
+    min_match = draw(st.sampled_from([1, 2]))
     return Params(
         lz_penalty=off_or(0.0, 0.15, 1.0, 1e38),
+        lz_min_match=min_match,
+        lz_breakers=draw(st.sets(st.integers(0, 7), max_size=2).map(tuple)) if min_match > 1 else (),
         lz_window=draw(st.sampled_from([4, 16, 512])),
         lz_buffer=draw(st.sampled_from([1, 2, 3])),
         lz_formula=draw(st.sampled_from(["rate", "distance", "codelength"])),
@@ -207,7 +212,7 @@ def test_a_view_with_strides_and_other_integers() -> None:
     logits = torch.randn(1, 4, 50, generator=torch.Generator().manual_seed(1))
     whole = logits.clone()
     ids = torch.tensor([[1, 2, 3, 1, 2, 3, 1, 2]], dtype=torch.int32)
-    processor = LZLogitsProcessor(lz_buffer=2, lz_penalty=1.0, history="all", inplace=True)
+    processor = LZLogitsProcessor(lz_buffer=2, lz_min_match=1, lz_penalty=1.0, history="all", inplace=True)
     processor(ids, whole[:, 2, :])
     assert torch.equal(whole[:, [0, 1, 3]], logits[:, [0, 1, 3]])
     assert same_bits(whole[0, 2], processed(processor.params, ids[0].tolist(), [], logits[0, 2].numpy()))
@@ -223,7 +228,7 @@ def test_inplace() -> None:
 
 
 def test_one_processor_for_models_of_different_vocabularies() -> None:
-    processor = LZLogitsProcessor(lz_penalty=1.0, lz_buffer=1, history="all")
+    processor = LZLogitsProcessor(lz_penalty=1.0, lz_buffer=1, lz_min_match=1, history="all")
     for n_vocab in (64, 100, 64):
         out = processor(torch.tensor([[1, 2, 1, 2]]), torch.zeros(1, n_vocab))
         assert same_bits(out[0], processed(processor.params, [1, 2, 1, 2], [], np.zeros(n_vocab, np.float32)))
@@ -413,7 +418,7 @@ def test_every_step_of_generate(make: Callable[[int], Any], mode: str, history: 
 def test_every_step_of_assisted_generation(how: str, sample: bool, history: str) -> None:
     """The draft model's own generate and refused drafts come in between, through the same processor."""
     model = llama(1)
-    processor = LZLogitsProcessor(lz_penalty=0.15, lz_buffer=4, history=history)
+    processor = LZLogitsProcessor(lz_penalty=0.15, lz_buffer=4, lz_min_match=1, history=history)
     spy = Spy(processor, n_prompt=6)
     assistant = llama(1)
     with torch.no_grad():
@@ -451,7 +456,7 @@ def test_loops_are_gone() -> None:
     for seed in range(6):
         model, prompts = llama(seed, spread=0.05), PROMPTS
         without += sum(loops(row) for row in generate(model, prompts, n=300))
-        for row in generate(model, prompts, LZLogitsProcessor(), n=300):
+        for row in generate(model, prompts, LZLogitsProcessor(**PRESETS["paper"]), n=300):
             run = largest_run(as_text(row))
             longest = max(longest, 0 if run is None else run.length)
             with_lz += loops(row)
@@ -470,11 +475,12 @@ def test_a_padded_batch_equals_one_by_one(history: str) -> None:
 
 
 def test_several_generates_with_one_processor() -> None:
-    model, one = llama(4), LZLogitsProcessor(lz_buffer=2)
+    model, settings = llama(4), Params(lz_penalty=0.15, lz_buffer=2)
+    one = LZLogitsProcessor(settings)
     first = generate(model, PROMPTS[:1], one)
     turn = PROMPTS[0] + first[0].tolist() + [7, 8]
     for prompts in (PROMPTS[:1], [turn], [turn], PROMPTS, [[11]], [[11, 12, 13]]):
-        assert torch.equal(generate(model, prompts, one), generate(model, prompts, LZLogitsProcessor(lz_buffer=2)))
+        assert torch.equal(generate(model, prompts, one), generate(model, prompts, LZLogitsProcessor(settings)))
 
 
 def test_a_bfloat16_model() -> None:
@@ -487,7 +493,7 @@ def test_a_bfloat16_model() -> None:
 @pytest.mark.parametrize("inplace", [True, False])
 def test_output_logits(inplace: bool) -> None:
     model, ids = llama(6), torch.tensor(PROMPTS[:1])
-    processor = LZLogitsProcessor(lz_buffer=2, inplace=inplace)
+    processor = LZLogitsProcessor(Params(lz_penalty=0.15, lz_buffer=2), inplace=inplace)
     out = model.generate(
         ids,
         attention_mask=torch.ones_like(ids),
@@ -550,15 +556,53 @@ def test_bad_arguments() -> None:
 
 
 def test_settings_are_those_of_attach() -> None:
-    assert LZLogitsProcessor().params == Params(lz_penalty=0.15)
-    assert LZLogitsProcessor(history="all").params == Params(lz_penalty=0.15, history="all")
+    default = Params(lz_penalty=0.3, lz_min_match=5)
+    assert LZLogitsProcessor().params == default
+    assert LZLogitsProcessor(history="all").params == replace(default, history="all")
+    assert LZLogitsProcessor(**PRESETS["paper"]).params == Params(lz_penalty=0.15)
     assert LZLogitsProcessor(Params(lz_penalty=0.3), lz_window=16).params == Params(lz_penalty=0.3, lz_window=16)
     with pytest.warns(UserWarning, match="switch no penalty on"):
         LZLogitsProcessor(Params(history="all"))
     shown = inspect.signature(LZLogitsProcessor).parameters
-    assert shown["lz_penalty"].default == 0.15
+    assert (shown["lz_penalty"].default, shown["lz_min_match"].default) == (0.3, 5)
     assert (shown["inplace"].default, shown["history"].default) == (False, "generated")
     assert not {"keywords", "penalties", "temperature"} & set(shown)
+
+
+class Tokenizer:
+    """A tokenizer of transformers, as far as `lz_breaker_ids` asks it."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def batch_decode(self, sequences: list[list[int]]) -> list[str]:
+        return ["".join(self.texts[token] for token in tokens) for tokens in sequences]
+
+
+def test_breakers_come_from_the_tokenizer() -> None:
+    tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9"])
+    usual = (1, 2, 4)
+    assert lz_breaker_ids(tokenizer) == usual
+    assert lz_breaker_ids(tokenizer, ["e"]) == (0, 6)
+    default = Params(lz_penalty=0.3, lz_min_match=5)
+    for chosen, expected in (
+        ({}, replace(default, lz_breakers=usual)),
+        ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
+        ({"lz_breakers": ()}, default),
+        ({"lz_breakers": [3]}, replace(default, lz_breakers=(3,))),
+        ({"params": replace(default, lz_breakers=(3,))}, replace(default, lz_breakers=(3,))),
+        ({"params": Params(lz_penalty=0.15)}, Params(lz_penalty=0.15)),
+    ):
+        arguments: dict[str, Any] = dict(chosen)
+        assert LZLogitsProcessor(tokenizer=tokenizer, **arguments).params == expected
+    text = [6, 2, 3, 0, 6, 5, 6, 2, 3, 0, 6]  # "e:\n...", which the breaker makes a match of 4 tokens of one of 6
+    scores = torch.zeros(1, len(tokenizer))
+    free, broken = (LZLogitsProcessor(tokenizer=given, history="all") for given in (None, tokenizer))
+    assert free(torch.tensor([text]), scores)[0, 5] < 0
+    assert broken(torch.tensor([text]), scores).count_nonzero() == 0
 
 
 def test_bad_calls() -> None:

@@ -242,6 +242,26 @@ def test_the_table_says_what_is_on_and_how_far_it_looks(penalty: Penalty) -> Non
     assert not after(8, Params(), [1, 2, 3] * 20).edits()[0].size
 
 
+def edits_of(params: Params, text: list[int]) -> list[list[float]]:
+    return [column.tolist() for column in after(4, params, text).edits()]
+
+
+@pytest.mark.parametrize("min_match", [1, 2, 3])
+def test_tokens_further_back_than_the_reach_change_nothing(min_match: int) -> None:
+    """A host such as transformers gives a sampler no more than these; long matches reach beyond their window."""
+    rng = np.random.default_rng(min_match)
+    shorter_differs = 0
+    for _ in range(200):
+        breakers = (2,) if min_match > 1 else ()
+        params = Params(lz_penalty=1.0, lz_window=6, lz_buffer=4, lz_min_match=min_match, lz_breakers=breakers)
+        assert reach(params) == (6 if min_match == 1 else 10)
+        text = rng.integers(0, 3, 40).tolist()
+        whole, near, nearer = (edits_of(params, text[-n:]) for n in (40, reach(params), 6))
+        assert near == whole
+        shorter_differs += nearer != whole
+    assert (shorter_differs > 0) == (min_match > 1)
+
+
 def test_hosts_share_one_rule_for_their_settings() -> None:
     def made(params: Any = None, **settings: Any) -> Params:
         return penalties_from("attach", params, settings, ("params", "trim"))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,15 @@ def test_a_call_can_choose_another_preset(llm: Any, settings: dict[str, Any]) ->
             kept = handle.params
             assert llm(LOOPING, max_tokens=N, temperature=0.0, **call)["choices"][0]["text"] == alone
             assert handle.params == kept
+
+
+@pytest.mark.parametrize("settings", [{}, {"lz_breakers": ()}, {"lz_min_match": 1}, {"lz_penalty": 0.0}], ids=str)
+def test_a_pickled_model_has_the_settings_that_it_had(settings: dict[str, Any]) -> None:
+    model = new(LZLlama, **settings)
+    twin = pickle.loads(pickle.dumps(model))
+    assert twin.lz.params == model.lz.params
+    model.close()
+    twin.close()
 
 
 # ---- a model ----

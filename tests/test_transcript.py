@@ -73,6 +73,17 @@ def test_a_plain_prompt_has_its_text_and_one_message() -> None:
     assert plain["settings"]["chat"] is False
 
 
+def test_strings_stand_for_the_breakers() -> None:
+    with Model(default_model(), n_threads=1) as model:
+        params = model.params(temperature=0.0, dry_multiplier=0.8)
+        made = generate(model, "Once upon a time", params, n_predict=5)
+        figures, strings = repetition(made.text).to_json(), {"lz_breakers": ("\n", "e")}
+        plain, named = (record(model, "Once upon a time", params, made, figures, breakers=b) for b in (None, strings))
+    assert plain["settings"]["lz_breakers"] == params.lz_breakers
+    assert named["settings"] == {**plain["settings"], "lz_breakers": ["\n", "e"]}
+    assert to_line(named).count('"lz_breakers": ["\\n", "e"]') == 1
+
+
 def test_the_document_names_every_key(chat: dict[str, Any]) -> None:
     assert {line.split("`")[1] for line in DOCUMENT.splitlines() if line.startswith("| `")} == {*chat, "prompt"}
     inner = [*chat["usage"], *chat["timings"], *chat["repetition"], *chat["model"]]
