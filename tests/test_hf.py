@@ -23,8 +23,7 @@ from lzsampler.params import PRESETS, Method
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-hf = pytest.importorskip("lzsampler.hf")
-LZLogitsProcessor, lz_breaker_ids = hf.LZLogitsProcessor, hf.lz_breaker_ids
+LZLogitsProcessor = pytest.importorskip("lzsampler.hf").LZLogitsProcessor
 torch.set_num_threads(1)  # models this small wait for threads more than they compute
 
 ROOT = Path(__file__).parents[1]
@@ -567,42 +566,6 @@ def test_settings_are_those_of_attach() -> None:
     assert (shown["lz_penalty"].default, shown["lz_min_match"].default) == (0.3, 5)
     assert (shown["inplace"].default, shown["history"].default) == (False, "generated")
     assert not {"keywords", "penalties", "temperature"} & set(shown)
-
-
-class Tokenizer:
-    """A tokenizer of transformers, as far as `lz_breaker_ids` asks it."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = texts
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def batch_decode(self, sequences: list[list[int]]) -> list[str]:
-        return ["".join(self.texts[token] for token in tokens) for tokens in sequences]
-
-
-def test_breakers_come_from_the_tokenizer() -> None:
-    tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9"])
-    usual = (1, 2, 4)
-    assert lz_breaker_ids(tokenizer) == usual
-    assert lz_breaker_ids(tokenizer, ["e"]) == (0, 6)
-    default = Params(lz_penalty=0.3, lz_min_match=5)
-    for chosen, expected in (
-        ({}, replace(default, lz_breakers=usual)),
-        ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
-        ({"lz_breakers": ()}, default),
-        ({"lz_breakers": [3]}, replace(default, lz_breakers=(3,))),
-        ({"params": replace(default, lz_breakers=(3,))}, replace(default, lz_breakers=(3,))),
-        ({"params": Params(lz_penalty=0.15)}, Params(lz_penalty=0.15)),
-    ):
-        arguments: dict[str, Any] = dict(chosen)
-        assert LZLogitsProcessor(tokenizer=tokenizer, **arguments).params == expected
-    text = [6, 2, 3, 0, 6, 5, 6, 2, 3, 0, 6]  # "e:\n...", which the breaker makes a match of 4 tokens of one of 6
-    scores = torch.zeros(1, len(tokenizer))
-    free, broken = (LZLogitsProcessor(tokenizer=given, history="all") for given in (None, tokenizer))
-    assert free(torch.tensor([text]), scores)[0, 5] < 0
-    assert broken(torch.tensor([text]), scores).count_nonzero() == 0
 
 
 def test_bad_calls() -> None:

@@ -1,4 +1,4 @@
-"""The default penalty and the paper's: how they reach the sampler from `attach`, a `Model`, a grid and `lzs`."""
+"""The default penalty and the paper's: how they come to `attach`, a `Model`, transformers, a grid and `lzs`."""
 
 import dataclasses
 import json
@@ -130,6 +130,47 @@ def test_the_usual_breakers_are_tokens_with_marks_of_structure(model: Model) -> 
     assert ids >= {token for token, piece in enumerate(pieces) if "\n" in piece or any(c.isdigit() for c in piece)}
     assert not ids & {token for token, piece in enumerate(pieces) if piece.strip().isalpha()}
     assert ids == set(llama.lz_breaker_ids(model.llm, [s for s in LZ_BREAKERS if any(s in piece for piece in pieces)]))
+
+
+# ---- transformers ----
+
+
+class Tokenizer:
+    """A tokenizer of transformers, as far as `lz_breaker_ids` asks it."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def batch_decode(self, sequences: list[list[int]]) -> list[str]:
+        return ["".join(self.texts[token] for token in tokens) for tokens in sequences]
+
+
+def test_breakers_come_from_the_tokenizer() -> None:
+    torch = pytest.importorskip("torch")
+    hf = pytest.importorskip("lzsampler.hf")
+    tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9"])
+    usual = (1, 2, 4)
+    assert hf.lz_breaker_ids(tokenizer) == usual
+    assert hf.lz_breaker_ids(tokenizer, ["e"]) == (0, 6)
+    lz = Params(lz_penalty=0.3, lz_min_match=5)
+    for chosen, expected in (
+        ({}, dataclasses.replace(lz, lz_breakers=usual)),
+        ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
+        ({"lz_breakers": ()}, lz),
+        ({"lz_breakers": [3]}, dataclasses.replace(lz, lz_breakers=(3,))),
+        ({"params": dataclasses.replace(lz, lz_breakers=(3,))}, dataclasses.replace(lz, lz_breakers=(3,))),
+        ({"params": Params(lz_penalty=0.15)}, Params(lz_penalty=0.15)),
+    ):
+        arguments: dict[str, Any] = dict(chosen)
+        assert hf.LZLogitsProcessor(tokenizer=tokenizer, **arguments).params == expected
+    text = [6, 2, 3, 0, 6, 5, 6, 2, 3, 0, 6]  # "e:\n...", which the breaker makes a match of 4 tokens of one of 6
+    scores = torch.zeros(1, len(tokenizer))
+    free, broken = (hf.LZLogitsProcessor(tokenizer=given, history="all") for given in (None, tokenizer))
+    assert free(torch.tensor([text]), scores)[0, 5] < 0
+    assert broken(torch.tensor([text]), scores).count_nonzero() == 0
 
 
 # ---- a grid ----
