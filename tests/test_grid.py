@@ -74,6 +74,16 @@ def test_the_everyday_grid_has_penalties_as_people_use_them() -> None:
     assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
+def test_breakers_of_lz_need_longer_matches(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[[setting]]\nlz_penalty = 0.3\nlz_min_match = 5\nlz_breakers = ["\\n"]\n')
+    (setting,) = read_grid(path).settings
+    assert setting.breakers == {"lz_breakers": ("\n",)}
+    path.write_text('[[setting]]\nlz_penalty = 0.15\nlz_breakers = ["\\n"]\n')
+    with pytest.raises(ValueError, match=r"\[\[setting\]\] 1: lz_breakers need an lz_min_match above 1"):
+        read_grid(path)
+
+
 def test_lists_are_combinations(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("""

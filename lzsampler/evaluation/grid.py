@@ -296,6 +296,8 @@ def _setting(
 ) -> Setting:
     """Return a setting whose name has everything that it sets, so that settings with one name are the same."""
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
+    if (breakers or {}).get("lz_breakers") and params.lz_min_match == 1:
+        raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     default = Params(temperature=params.temperature)
     usual = params.lz_min_match > 1 and params.lz_buffer == usual_buffer(params.lz_window, params.lz_min_match)
