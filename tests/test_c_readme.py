@@ -200,7 +200,14 @@ def test_the_program_is_all_there() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_links(page: str) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGES[page]):
-        assert target.startswith("http") or (ROOT / page).parent.joinpath(target).exists(), target
+        if target.startswith("http"):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name
+        assert path.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in [re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles], target
 
 
 FLAGS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'c' / 'include'}"]
