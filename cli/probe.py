@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ _SERVER, _OUTPUT = "Server", "Output"
 _KEY = "OPENAI_API_KEY"
 _SHOWN = 500  # characters of a request or an answer that -v shows
 _LONGEST = 400  # characters of a line of evidence
-_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
 _COLOURS = {"yes": "green", "no": "yellow", "cannot tell": "cyan"}
 
 _EPILOG = """\b
@@ -103,27 +101,10 @@ def _show(method: str, path: str, body: dict[str, Any] | None, came: str) -> Non
 
 def _table(found: "Probe", *, quiet: bool) -> str:
     """Return the findings as lines for the terminal; with ``quiet`` only those that are wrong."""
-    from io import StringIO
+    from lzsampler.reports.terminal import drawn
 
-    from rich.console import Console
-
-    file = StringIO()
     width = max(shutil.get_terminal_size().columns, 60)
-    color = console.colored(sys.stdout)
-    drawn = Console(
-        file=file,
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        _environ={},
-    )
-    for part in _parts(found, quiet):
-        drawn.print(part)
-    return _LINE_END.sub(lambda end: end[0].replace(" ", ""), file.getvalue().rstrip("\n"))
+    return drawn(_parts(found, quiet), width, color=console.colored(sys.stdout))
 
 
 def _parts(found: "Probe", quiet: bool) -> Iterator[Any]:

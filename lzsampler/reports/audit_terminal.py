@@ -1,8 +1,6 @@
 """`terminal_table`: the groups and the worst loops of an audit, for a terminal of any width."""
 
-import re
 from collections.abc import Callable
-from io import StringIO
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -10,6 +8,7 @@ from ..auditing.records import Audited
 from ..auditing.summary import Group, Summary, loops, wasted_tokens
 from ..util.stats import wilson
 from .audit_groups import literal_rule, selected
+from .terminal import drawn
 from .text import columns, count, fit, percent, visible, whole
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ BAD = 5  # bad records that are named
 _NARROW = 72  # columns; below, a record of the worst takes two lines
 _LEAST = 12  # columns that names of groups get before a column of figures is left out
 
-_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
-
 _Cell = Callable[[Group], str]
 
 
@@ -31,8 +28,6 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
 
     Nothing of a transcript in it steers a terminal; the escape sequences of ``color`` are the only ones.
     """
-    from rich.console import Console
-    from rich.console import Group as Lines
     from rich.text import Text
 
     width = max(width, 20)
@@ -43,20 +38,7 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
         parts += ["", Text("Worst loops", "bold"), *_worst(summary.worst, width)]
     if summary.bad_records:
         parts += ["", *_bad(summary, width)]
-    file = StringIO()
-    console = Console(
-        file=file,
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        _environ={},
-    )
-    console.print(Lines(*parts))
-    return _LINE_END.sub(lambda end: end[0].replace(" ", ""), file.getvalue().rstrip("\n"))
+    return drawn(parts, width, color=color)
 
 
 def _headline(summary: Summary) -> "list[RenderableType]":

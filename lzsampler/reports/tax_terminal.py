@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable
-from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple
 
+from .terminal import drawn
 from .text import columns, fit, percent, visible
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from ..evaluation.taxed import Figures, Tax
 
 _LEAST = 16  # columns that names of settings get before a column of figures is left out
@@ -18,7 +20,6 @@ def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
 
     Kinds of texts have a column each, as many as there is room for; a last line says how many are missing.
     """
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -40,23 +41,11 @@ def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
         table.add_column(Text(every[i].head), justify="right", width=widths[i], no_wrap=True)
     for row, name in enumerate(names):
         table.add_row(Text(fit(name, room)), *(Text(cells[i][row]) for i in kept))
-    file = StringIO()
-    console = Console(
-        file=file,
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        _environ={},
-    )
-    console.print(Text(_headline(tax), "bold"), "", table, sep="\n")
+    parts: list[RenderableType] = [Text(_headline(tax), "bold"), "", table]
     missing = len(every) - len(kept)
     if missing:
-        console.print(f"... and {missing} more {'column' if missing == 1 else 'columns'} (-o tax.html has all)")
-    return "\n".join(line.rstrip() for line in file.getvalue().rstrip("\n").split("\n"))
+        parts.append(f"... and {missing} more {'column' if missing == 1 else 'columns'} (-o tax.html has all)")
+    return drawn(parts, width, color=color)
 
 
 def _headline(tax: "Tax") -> str:

@@ -1,0 +1,35 @@
+"""`drawn`: tables and lines of rich as a text for a terminal, with the settings that all commands share."""
+
+import re
+from collections.abc import Iterable
+from io import StringIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_LINE_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)  # spaces there are padding
+
+
+def drawn(parts: "Iterable[RenderableType]", width: int, *, color: bool) -> str:
+    """Return parts below each other, as lines of at most ``width`` columns without spaces at their ends or a last line
+    end.
+
+    The escape sequences of ``color`` are the only ones; the environment has no say, and strings are shown as they are.
+    """
+    from rich.console import Console, Group
+
+    file = StringIO()
+    console = Console(
+        file=file,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    console.print(Group(*parts))
+    return _LINE_END.sub(lambda end: end[0].replace(" ", ""), file.getvalue().rstrip("\n"))
