@@ -24,6 +24,7 @@ from typing import IO, Any, NamedTuple
 from ..errors import LzsError
 
 _ATTEMPTS = 2  # at a piece, before it is left out
+_STARTS = 4  # workers that may die in a row before they begin a piece: something outside may have killed the first ones
 _SAID_LINES, _SAID_BYTES = 3, 4096  # of the end of a worker's stderr that an error quotes, and that is looked at
 _SERVE = "import sys; sys.path[:] = {path!r}; from lzsampler.auditing.pool import serve; serve()"
 
@@ -139,9 +140,10 @@ class _Pool:
                         if self._stopped:
                             return
                         deaths[death.piece] += 1
-                        if deaths[death.piece] == _ATTEMPTS:
-                            if death.piece is None:
+                        if death.piece is None:
+                            if deaths[None] == _STARTS:
                                 raise LzsError(f"worker processes cannot be started: {death}") from death
+                        elif deaths[death.piece] == _ATTEMPTS:
                             skipped[death.piece] = str(death)
         except BaseException as error:
             self.results.put(error)
