@@ -1,10 +1,10 @@
 """`Sampler`: the C sampler of one sequence, with numpy arrays; its `Loop` and `Stuck`; and `lz_bits`."""
 
 import pickle
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
+_S = TypeVar("_S", bound="Sampler")
+_ATTRIBUTES = {"n_vocab", "params", "handle", "_token", "_stepped"}  # a sampler's own
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler.h
 
 
@@ -130,25 +132,32 @@ class Sampler:
         """Forget history, position and masks; settings stay."""
         lib.lzs_sampler_reset(self.handle)
 
-    def clone(self) -> "Sampler":
+    def clone(self: _S) -> _S:
         """Return a sampler with the same history, position, masks and settings.
 
         It has the same seed too, so that both draw the same tokens: give one of them another seed (`set_seed`) to make
-        the texts that follow independent.
+        the texts that follow independent. Attributes of a subclass are those of this sampler, not copies.
         """
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_clone(self.handle, out))
-        made = object.__new__(Sampler)
+        made = object.__new__(type(self))
+        vars(made).update(self._added())
         made.n_vocab, made.params = self.n_vocab, self.params
         made.handle = _owned(out[0])
         made._token = ffi.new("int32_t *")
         return made
 
-    def __copy__(self) -> "Sampler":
+    def __copy__(self: _S) -> _S:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Sampler":
-        return self.clone()
+    def __deepcopy__(self: _S, memo: dict[int, Any]) -> _S:
+        made = memo[id(self)] = self.clone()
+        vars(made).update(deepcopy(self._added(), memo))
+        return made
+
+    def _added(self) -> dict[str, Any]:
+        """Return the attributes that a subclass or a user gave it."""
+        return {name: value for name, value in vars(self).items() if name not in _ATTRIBUTES}
 
     def __reduce__(self) -> tuple[Any, ...]:
         plan = ffi.new("lzs_plan *")
@@ -158,7 +167,8 @@ class Sampler:
         tokens = lib.lzs_tokens(self.handle, n)
         history = ffi.unpack(tokens, n[0]) if n[0] else []
         prompt = len(history) - self.position
-        return _replayed, (self.n_vocab, self.params, history[:prompt], history[prompt:])
+        made_from = type(self), self.n_vocab, self.params, history[:prompt], history[prompt:]
+        return _replayed, made_from, self._added() or None
 
     def copy_from(self, other: "Sampler") -> None:
         """Take over history, position, masks and settings of ``other``, as its clone would have them.
@@ -381,9 +391,10 @@ def sequence_seed(seed: int, sequence: int) -> int:
     return int(lib.lzs_sequence_seed(integer("seed", seed, 0, 2**64 - 1), number))
 
 
-def _replayed(n_vocab: int, params: Params, prompt: list[int], text: list[int]) -> Sampler:
-    """Return the sampler that was pickled."""
-    sampler = Sampler(n_vocab, params)
+def _replayed(kind: type[_S], n_vocab: int, params: Params, prompt: list[int], text: list[int]) -> _S:
+    """Return the sampler that was pickled, without what a subclass added."""
+    sampler = object.__new__(kind)
+    Sampler.__init__(sampler, n_vocab, params)
     sampler.prime(prompt)
     for token in text:
         sampler.accept(token)

@@ -27,7 +27,9 @@ from reference import first_loop
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, _TextStream, generate, split_reasoning  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.chat import Chat  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.generate import Generation, _TextStream, generate, split_reasoning  # noqa: E402
+from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.util.cores import physical_cores  # noqa: E402
@@ -526,10 +528,16 @@ def test_bad_model_settings(settings: dict[str, int]) -> None:
 
 
 def test_a_path_is_not_a_model() -> None:
-    for model in ("model.gguf", None):
-        with pytest.raises(TypeError) as error:
-            generate(model, "x", Params())  # type: ignore[arg-type]
-        assert str(error.value) == f"generate takes a Model, got {model!r}: with Model(path) as model: ..."
+    calls: dict[str, Any] = {
+        "generate": lambda model: generate(model, "x", Params()),
+        "generate_many": lambda model: next(generate_many(model, [Request(0, "x", Params())])),
+        "Chat": lambda model: Chat(model, Params()),
+    }
+    for name, call in calls.items():
+        for model in ("model.gguf", None):
+            with pytest.raises(TypeError) as error:
+                call(model)
+            assert str(error.value) == f"{name} takes a Model, got {model!r}: with Model(path) as model: ..."
 
 
 def test_default_settings() -> None:

@@ -326,11 +326,11 @@ def test_breakers_are_used_by_what_is_on(settings: dict[str, Any], used: tuple[s
         ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),
         (
             {"lz_min_match": 34, "lz_buffer": 32},
-            "lz_min_match must be at most lz_buffer (32) and the new token, got 34",
+            "lz_buffer must be at least 33, one less than lz_min_match, got 32",
         ),
         (
             {"lz_min_match": 65, "lz_window": 64},
-            "lz_min_match must be at most lz_buffer (63) and the new token, got 65",
+            "lz_min_match must be at most lz_window (64), got 65",
         ),
         ({"lz_breakers": (1,)}, "lz_breakers need an lz_min_match above 1: a match of one token contains no other"),
     ],

@@ -236,8 +236,8 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
     ("arguments", "message"),
     [
         (("--lz-min-match", 0), "--lz-min-match must be from 1 to 4096, got 0"),
-        (("--lz-min-match", 513), "--lz-min-match must be at most --lz-buffer (511) and the new token, got 513"),
-        (("--lz-buffer", 3), "--lz-min-match must be at most --lz-buffer (3) and the new token, got 5"),
+        (("--lz-min-match", 513), "--lz-min-match must be at most --lz-window (512), got 513"),
+        (("--lz-buffer", 3), "--lz-buffer must be at least 4, one less than --lz-min-match, got 3"),
         (("--lz-min-match", "long"), "--lz-min-match must be a whole number, got 'long'"),
         (("--lz-min-match", 1, "--lz-breaker", "."), "--lz-breaker needs a --lz-min-match above 1: "),
         (("--preset", "paper", "--lz-breaker", "."), "--lz-breaker needs a --lz-min-match above 1: "),

@@ -79,6 +79,25 @@ def test_a_copy_has_the_masks_and_a_pickle_refuses_them() -> None:
     assert pickle.loads(pickle.dumps(origin)).position == 0
 
 
+class Named(Sampler):
+    def __init__(self, name: list[str]) -> None:
+        super().__init__(50, Params(seed=3))
+        self.name = name
+
+
+def test_a_copy_is_of_the_same_class_and_has_what_was_added() -> None:
+    """They became plain samplers, without the attributes of the subclass."""
+    origin = Named(["a"])
+    origin.accept(7)
+    origin.step(np.zeros(50, np.float32))
+    for twin in copy.copy(origin), origin.clone(), copy.deepcopy(origin), pickle.loads(pickle.dumps(origin)):
+        assert (type(twin), twin.name, twin.position) == (Named, ["a"], 2)
+    assert copy.copy(origin).name is origin.name
+    assert copy.deepcopy(origin).name is not origin.name
+    pair = copy.deepcopy([origin, origin])
+    assert pair[0] is pair[1]
+
+
 def test_the_default_seed_is_one_that_can_be_reproduced() -> None:
     logits = np.random.default_rng(1).normal(size=500).astype(np.float32)
     assert Sampler(500).sample(logits) == Sampler(500).sample(logits) == Sampler(500, Params(seed=0)).sample(logits)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from .._check import INT32_MAX, integer
 from ..errors import LzsError
 from ..explanation import Explanation
-from ..llama.model import Model
+from ..llama.model import Model, refuse_other_model
 from ..params import Params
 from ..sampler import sequence_seed
 from ..util.parts import Part
@@ -53,6 +53,7 @@ class Chat:
         loop_scope: Sequence[Part] | None = None,
         penalty_scope: Sequence[Part] | None = None,
     ) -> None:
+        refuse_other_model("Chat", model)
         if model.header.chat_template is None:
             raise LzsError(f"{model.path.name} has no chat template, so it cannot hold a conversation")
         self.model, self.params, self.system = model, params, system

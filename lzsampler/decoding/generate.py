@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
-from ..llama.model import Model, Prompt, Stepper
+from ..llama.model import Model, Prompt, Stepper, refuse_other_model
 from ..params import Params
 from ..sampler import Loop, Sampler, Stuck
 from ..util.parts import PARTS, Part, PartTracker
@@ -132,8 +132,7 @@ def generate(
     Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
     TypeError for a model that is not a `Model`; LzsError when the model or its template fails.
     """
-    if not isinstance(model, Model):
-        raise ArgumentTypeError(f"generate takes a Model, got {model!r:.100}: with Model(path) as model: ...")
+    refuse_other_model("generate", model)
     written = Text(
         model,
         prompt,

@@ -28,7 +28,7 @@ from .._check import integer
 from .._ffi import ffi
 from ..errors import LzsError
 from ..llama import llama_cpp
-from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt
+from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt, refuse_other_model
 from ..params import Params
 from ..util.cores import physical_cores
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
@@ -82,6 +82,7 @@ def generate_many(
     Raises what `generate` raises, when the request is taken; what ended before was yielded. Closing the iterator frees
     the contexts.
     """
+    refuse_other_model("generate_many", model)
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
     threads = model.n_threads if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
     if n_contexts is None:

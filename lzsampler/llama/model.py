@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
-from ..errors import LzsError
+from ..errors import ArgumentTypeError, LzsError
 from ..params import Params, penalties_from
 from ..sampler import Sampler
 from ..util.cores import physical_cores
@@ -357,6 +357,12 @@ class _Fragments(dict[int, str | bytes | None]):
 
     def __missing__(self, token: int) -> str | bytes | None:
         return self.setdefault(token, self._fragment(token))
+
+
+def refuse_other_model(taker: str, model: object) -> None:
+    """Raise TypeError unless it is a `Model`; ``taker`` is what the user called."""
+    if not isinstance(model, Model):
+        raise ArgumentTypeError(f"{taker} takes a Model, got {model!r:.100}: with Model(path) as model: ...")
 
 
 def context_length(header: gguf.Header) -> int:
