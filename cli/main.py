@@ -24,6 +24,7 @@ COMMANDS = {
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
     "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
     "tax": ("tax", "tax", "Measure what penalties cost on texts that are right."),
+    "quantize": ("quantize", "quantize_command", "Write a model with fewer bits a weight, such as MXFP4."),
     "info": ("info", "info", "Show what a GGUF file says about itself."),
     "bench": ("bench", "bench", "Measure the time that sampling and the LZ penalty take."),
     "demo": ("demo", "demo", "Show three texts without and with the LZ penalty, side by side."),

@@ -9,6 +9,7 @@ import mmap
 import struct
 from collections import Counter
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -62,22 +63,20 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor: its name, its shape (fastest dimension first, as in the file), its type, and its size in bytes, which
-    is None for an unknown type.
+    """One tensor: its name, its shape (fastest dimension first, as in the file), its type, its size in bytes, which is
+    None for an unknown type, and where in the file its weights begin.
     """
 
     name: str
     shape: tuple[int, ...]
     type: str
     bytes: int | None
+    offset: int
 
     @property
     def elements(self) -> int:
         """Number of weights."""
-        n = 1
-        for size in self.shape:
-            n *= size
-        return n
+        return prod(self.shape)
 
 
 @dataclass(frozen=True)
@@ -225,10 +224,10 @@ class _Reader:
         tensors, end = [], self.at
         for name, shape, number, offset in records:
             type_name, per_block, block_bytes = _TYPES.get(number, (f"type {number}", 1, 0))
-            tensor = Tensor(name, shape, type_name, None)
-            n_bytes = tensor.elements // per_block * block_bytes
-            tensors.append(Tensor(name, shape, type_name, n_bytes if block_bytes else None))
-            end = max(end, weights + offset + n_bytes)
+            n_bytes = prod(shape) // per_block * block_bytes
+            at = weights + offset
+            tensors.append(Tensor(name, shape, type_name, n_bytes if block_bytes else None, at))
+            end = max(end, at + n_bytes)
         return Header(self.path, version, metadata, tuple(tensors), self.size, end)
 
     def whole(self, metadata: dict[str, Any], key: str, default: int, least: int) -> int:

@@ -1,0 +1,84 @@
+"""`lzs quantize`: write a model with fewer bits a weight."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .console import console, general_options
+from .help import GroupedCommand, ModelFile, option
+from .options import whole
+from .progress import progress
+
+if TYPE_CHECKING:
+    from lzsampler.quantizing.quantize import Quantized
+
+_WHAT, _HOW, _OUTPUT = "What is written", "How", "Output"
+
+_EPILOG = """\b
+Types: mxfp4, nvfp4 (matrices of the layers; the others Q8_0), mxfp6-e2m3,
+mxfp6-e3m2 (their values only, stored as BF16), and llama.cpp's q8_0, q6_k,
+q5_k_m, q5_k_s, q5_0, q5_1, q4_k_m, q4_k_s, q4_0, q4_1, q3_k_l, q3_k_m,
+q3_k_s, q2_k, iq4_nl, iq4_xs, bf16, f16, f32. docs/quantize.md compares them.
+\b
+Exit status: 0 success; 2 an error; 130 Ctrl-C. OUT.gguf appears whole or not
+at all."""
+
+
+@click.command("quantize", cls=GroupedCommand, epilog=_EPILOG)
+@click.argument("source", type=ModelFile(), metavar="IN.gguf")
+@click.argument("target", type=click.Path(path_type=Path), metavar="OUT.gguf")
+@option(_WHAT, "--type", "kind", default="mxfp4", metavar="TYPE", help="type of the weights, listed below")
+@option(
+    _WHAT, "--requantize", is_flag=True, help="take a file that is quantized already; its errors stay in the weights"
+)
+@option(_WHAT, "--overwrite", is_flag=True, help="replace OUT.gguf if it exists")
+@option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None, help="CPU threads (default: physical cores)")
+@option(_OUTPUT, "--json", "as_json", is_flag=True, help="print what was written as JSON")
+@general_options(quiet="print errors only")  # fmt: skip
+def quantize_command(
+    source: Path, target: Path, kind: str, requantize: bool, overwrite: bool, n_threads: int | None, as_json: bool
+) -> None:
+    """Write a model with fewer bits a weight, by llama.cpp's own quantizer.
+
+    IN.gguf is a file in BF16, F16 or F32, or the name of a model. The new file is read back: its size must be what its
+    header says, and llama.cpp must decode a token with it.
+    """
+    from lzsampler.quantizing.quantize import quantize
+
+    with progress("tensors") as bar:
+        made = quantize(
+            source,
+            target,
+            kind.lower(),
+            requantize=requantize,
+            overwrite=overwrite,
+            n_threads=n_threads,
+            on_progress=bar.update,
+        )
+    if as_json:
+        click.echo(json.dumps(made.to_json()))
+    elif not console.quiet:
+        click.echo(_said(made))
+
+
+def _said(made: "Quantized") -> str:
+    types = ", ".join(f"{name} x {count}" for name, count in made.tensors.items())
+    lines = [
+        f"wrote {made.path}: {_size(made.size)} of {_size(made.was)}, {made.size / made.was:.0%} (tensors: {types})"
+    ]
+    if made.computed_size is not None:
+        share = made.computed_size / made.was
+        lines.append(
+            f"with 6.25 bits a weight it would be {_size(made.computed_size)}, {share:.0%}: no engine reads it"
+        )
+    if made.fallbacks:
+        _, got, columns, block = made.fallbacks[0]
+        number = f"{len(made.fallbacks)} matrices have" if len(made.fallbacks) > 1 else "1 matrix has"
+        lines.append(f"{number} another type, such as {got}: rows of {columns} are not a multiple of {block}")
+    return "\n".join(lines)
+
+
+def _size(n: int) -> str:
+    return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.1f} MB"

@@ -1,0 +1,81 @@
+"""The process that runs llama.cpp's quantizer: `python -m lzsampler.quantizing.worker JOB`, JOB being JSON.
+
+It is a process of its own since nothing interrupts the quantizer, and it ends its process where a check of ggml fails.
+Each line of standard output is a JSON object: {"done", "total"} in tensors, {"fallback"} for a matrix that got another
+type than was asked for, and at the end {"error"}, which is "" when the file is written.
+"""
+
+import ctypes
+import json
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+_PROGRESS = re.compile(r"\[\s*(\d+)/\s*(\d+)\]")
+_FALLBACK = re.compile(r"warning:\s*(\S+)\s+- ncols\s+(\d+) not divisible by (\d+) .*falling back to\s+(\S+)")
+_REASON = re.compile(r"(?:failed to quantize|error loading model|ERROR): (.*)")
+
+
+def main() -> None:
+    """Run the job of the command line: source, target, ftype, overrides {pattern: ggml_type}, threads."""
+    from ..llama.binding import llama_cpp
+
+    job = json.loads(sys.argv[1])
+    reasons: list[str] = []
+    line = ""
+
+    @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+    def read(level: int, text: bytes, _: object) -> None:
+        nonlocal line
+        line += text.decode("utf-8", "replace")
+        *whole, line = line.split("\n")
+        for part in whole:
+            _tell(part)
+            if found := _REASON.search(part):
+                reasons.append(found[1].strip())
+        if found := _PROGRESS.match(line):  # the tensor that is being written; its line is not whole yet
+            _say(done=int(found[1]) - 1, total=int(found[2]))
+
+    llama_cpp.llama_log_set(read, None)
+    params = llama_cpp.llama_model_quantize_default_params()
+    params.nthread, params.ftype, params.allow_requantize = job["threads"], job["ftype"], True
+    overrides = (llama_cpp.llama_model_tensor_override * (len(job["overrides"]) + 1))()  # the last one is the end
+    for override, (pattern, kind) in zip(overrides, job["overrides"].items(), strict=False):
+        override.pattern, override.type = pattern.encode(), kind
+    params.tt_overrides = ctypes.cast(overrides, type(params.tt_overrides))
+    status = llama_cpp.llama_model_quantize(job["source"].encode(), job["target"].encode(), ctypes.byref(params))
+    if status:
+        _say(error=f"it does not quantize this model: {reasons[-1] if reasons else f'status {status}'}")
+    else:
+        _say(error=_load(job["target"]))
+
+
+def _load(path: str) -> str:
+    """Return what is wrong with a file; "" if a token can be decoded."""
+    from ..errors import LzsError
+    from ..llama.model import Model
+
+    try:
+        with Model(path, n_ctx=32, n_batch=32, n_gpu_layers=0) as model:
+            model.decode([0])
+            finite = bool(np.isfinite(model.logits()).all())
+    except LzsError as error:
+        return f"it does not load what it wrote: {error}"
+    return "" if finite else "the logits of what it wrote are not finite"
+
+
+def _tell(line: str) -> None:
+    if found := _PROGRESS.match(line):
+        _say(done=int(found[1]), total=int(found[2]))
+    elif found := _FALLBACK.match(line):
+        _say(fallback={"tensor": found[1], "columns": int(found[2]), "block": int(found[3]), "type": found[4].upper()})
+
+
+def _say(**fields: Any) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+if __name__ == "__main__":
+    main()
