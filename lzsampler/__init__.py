@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .llama.model import Model
     from .params import STOP_ON_LOOP, STOP_ON_STUCK, Params, RepetitionDetection, StuckDetection
     from .probing.run import probe
+    from .quantizing.quantize import quantize
     from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
 
 __version__ = "0.1.0"
@@ -67,6 +68,7 @@ __all__ = [
     "generate",
     "lz_bits",
     "probe",
+    "quantize",
     "sequence_seed",
     "tax",
 ]
@@ -94,6 +96,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "generate": "decoding.generate",
     "lz_bits": "sampler",
     "probe": "probing.run",
+    "quantize": "quantizing.quantize",
     "sequence_seed": "sampler",
     "tax": "evaluation.tax",
 }

@@ -202,10 +202,8 @@ class Params:
             raise ValueError(f"lz_buffer must be below lz_window ({self.lz_window}), got {self.lz_buffer}")
         if self.lz_min_match > self.lz_window:
             raise ValueError(f"lz_min_match must be at most lz_window ({self.lz_window}), got {self.lz_min_match}")
-        if buffer < self.lz_min_match - 1:
-            raise ValueError(
-                f"lz_buffer must be at least {self.lz_min_match - 1}, one less than lz_min_match, got {buffer}"
-            )
+        if buffer < (least := self.lz_min_match - 1):
+            raise ValueError(f"lz_buffer must be at least {least}, one less than lz_min_match, got {buffer}")
         normal("lz_breakers", token_ids("lz_breakers", self.lz_breakers, hint="lz_breaker_ids"))
         if self.lz_breakers and self.lz_min_match == 1:
             raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")

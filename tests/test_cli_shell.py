@@ -13,7 +13,7 @@ from lzsampler import __version__
 
 ROOT = Path(__file__).parents[1]
 LZS = str(Path(sys.executable).with_name("lzs"))
-COMMANDS = ("generate", "audit", "diff", "eval", "probe", "info", "bench", "demo", "completion", "help")
+COMMANDS = ("generate", "audit", "diff", "eval", "probe", "quantize", "info", "bench", "demo", "completion", "help")
 
 
 def lzs(*arguments: object, **settings: Any) -> "subprocess.CompletedProcess[str]":
@@ -217,7 +217,7 @@ def test_the_verdict_of_a_comparison_is_coloured(tmp_path: Path) -> None:
 
 
 def test_every_command_has_q_v_and_color() -> None:
-    for command in ("generate", "audit", "diff", "eval", "probe", "info", "bench", "demo"):
+    for command in ("generate", "audit", "diff", "eval", "probe", "quantize", "info", "bench", "demo"):
         text = lzs(command, "--help").stdout
         for flag in ("-q, --quiet", "-v, --verbose", "--color WHEN"):
             assert flag in text, command

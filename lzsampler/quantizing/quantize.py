@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._check import boolean, integer
-from ..errors import LzsError
+from ..errors import LzsError, MissingExtra
 from ..llama import gguf
 from ..util.cores import physical_cores
 from ..util.files import UNFINISHED
@@ -92,7 +92,8 @@ def quantize(
 
     ``target`` appears whole or not at all: first its size is compared with what its header says, and llama.cpp loads it
     and decodes a token. Raises ValueError for arguments out of range and a target that cannot be; LzsError, in one
-    line, for a source that cannot be used, a disk that is full, and what llama.cpp refuses.
+    line, for a source that cannot be used, a disk that is full, and what llama.cpp refuses; ImportError without
+    llama-cpp-python.
     """
     if type not in TYPES:
         raise ValueError(_unknown(type))
@@ -247,6 +248,8 @@ def _run(
             assert worker.stdout is not None
             for line in worker.stdout:
                 message = json.loads(line)
+                if "missing" in message:
+                    raise MissingExtra(message["missing"])
                 if "done" in message and on_progress is not None:
                     on_progress(message["done"], message["total"])
                 if fallback := message.get("fallback"):

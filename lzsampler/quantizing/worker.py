@@ -2,7 +2,7 @@
 
 It is a process of its own since nothing interrupts the quantizer, and it ends its process where a check of ggml fails.
 Each line of standard output is a JSON object: {"done", "total"} in tensors, {"fallback"} for a matrix that got another
-type than was asked for, and at the end {"error"}, which is "" when the file is written.
+type than was asked for, {"missing"} without llama-cpp-python, and at the end {"error"}, "" when the file is written.
 """
 
 import ctypes
@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import LzsError, MissingExtra
+
 _PROGRESS = re.compile(r"\[\s*(\d+)/\s*(\d+)\]")
 _FALLBACK = re.compile(r"warning:\s*(\S+)\s+- ncols\s+(\d+) not divisible by (\d+) .*falling back to\s+(\S+)")
 _REASON = re.compile(r"(?:failed to quantize|error loading model|ERROR): (.*)")
@@ -20,8 +22,11 @@ _REASON = re.compile(r"(?:failed to quantize|error loading model|ERROR): (.*)")
 
 def main() -> None:
     """Run the job of the command line: source, target, ftype, overrides {pattern: ggml_type}, threads."""
-    from ..llama.binding import llama_cpp
-
+    try:
+        from ..llama.binding import llama_cpp
+    except MissingExtra as missing:
+        _say(missing=str(missing))
+        return
     job = json.loads(sys.argv[1])
     reasons: list[str] = []
     line = ""
@@ -54,7 +59,6 @@ def main() -> None:
 
 def _load(path: str) -> str:
     """Return what is wrong with a file; "" if a token can be decoded."""
-    from ..errors import LzsError
     from ..llama.model import Model
 
     try:
