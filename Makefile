@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz versions bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz versions pipelines bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -113,6 +113,20 @@ build/versions/oldest/.passed build/versions/newest/.passed: build/versions/%/.p
 	.ci/versions $* $(if $(filter oldest,$*),$(OLDEST_PYTHON),$(NEWEST_PYTHONS))
 	touch $@
 build/versions/oldest/.passed build/versions/newest/.passed: .ci/versions
+
+# The audit as a step of Ray Data, Spark and Hugging Face datasets, each with two processes of theirs (about 1 GB to install).
+# Spark needs Java: apt-get install default-jre-headless
+PIPELINES := build/pipelines
+pipelines: build/versions/wheels/.built
+	$(PYTHON) -m venv $(PIPELINES)
+	@echo "installing Ray, Spark and datasets (minutes the first time)"
+	$(PIPELINES)/bin/python -m pip --disable-pip-version-check install --quiet "ray[data]" pyspark datasets
+	$(PIPELINES)/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps build/versions/wheels/*.whl
+	$(PIPELINES)/bin/python -m pip --disable-pip-version-check install --quiet build/versions/wheels/*.whl
+	$(PIPELINES)/bin/python tests/pipelines/on_ray.py
+	$(PIPELINES)/bin/python tests/pipelines/on_datasets.py
+	@if command -v java >/dev/null; then $(PIPELINES)/bin/python tests/pipelines/on_spark.py; \
+	else echo "NOT RUN: Spark needs Java, which is not installed here"; fi
 
 # What pytest skips without torch. The usual torch for Linux brings CUDA, 5.6 GB on the disk; a build for the CPU, where pip
 # finds one (PIP_EXTRA_INDEX_URL, PIP_CONSTRAINT), takes 1.5 GB.

@@ -1,0 +1,114 @@
+"""`BatchAudit`: the audit as a step of a data pipeline, for batches of rows in the form of Apache Arrow."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import MissingExtra
+from .findings import audit_record
+from .reading.format import Message, NoTextError
+from .reading.messages import kind_of, turns
+from .records import Finding, Record, fields_of
+from .rules import Rules
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_Batch = TypeVar("_Batch", "pyarrow.Table", "pyarrow.RecordBatch")
+_COLUMNS = ("looping", "stuck", "rules", "findings", "error")
+
+
+@dataclass(frozen=True)
+class BatchAudit:
+    """A function from a batch of rows to the same rows with what an audit finds in one of their columns.
+
+    It keeps no state and can be pickled, so that it may run in any number of processes: `map_batches` of Ray Data,
+    `mapInArrow` of Spark, `map` of Hugging Face datasets (docs/pipelines.md).
+
+    ``column``: texts, or conversations (lists of messages), of which the model's messages are audited. ``prefix``:
+    begins the names of the new columns: ``looping`` and ``stuck`` (bool), ``rules`` (the codes of what was found, list
+    of string), ``findings`` (a list of structs with the fields of `Finding`, and ``message``, which counts the model's
+    messages of a conversation from 0), and ``error``: why a row could not be read. All are null where a row has no
+    text. ``rules``: what counts as a loop.
+    """
+
+    column: str = "text"
+    prefix: str = "lzs_"
+    rules: Rules = field(default_factory=Rules)
+
+    def __call__(self, batch: _Batch) -> _Batch:
+        """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns; those of the same names are replaced.
+
+        ValueError if the column is not there; TypeError for anything else than Arrow's tables. A row that cannot be
+        read does not end a pipeline: it has an error instead of findings.
+        """
+        arrow = _arrow()
+        if not isinstance(batch, arrow.Table | arrow.RecordBatch):
+            raise TypeError(f"a batch must be a pyarrow.Table or RecordBatch, got {type(batch).__name__}")
+        if self.column not in batch.schema.names:
+            raise ValueError(f"there is no column {self.column!r}, only {', '.join(batch.schema.names)}")
+        rows = [self._row(value) for value in batch.column(self.column).to_pylist()]
+        schema = self.schema(batch.schema)
+        made = {f"{self.prefix}{name}": [row[name] for row in rows] for name in _COLUMNS}
+        arrays = [
+            arrow.array(made[each.name], each.type) if each.name in made else batch.column(each.name) for each in schema
+        ]
+        kind: Any = arrow.Table if isinstance(batch, arrow.Table) else arrow.RecordBatch
+        result: _Batch = kind.from_arrays(arrays, schema=schema)
+        return result
+
+    def each(self, batches: "Iterable[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
+        """Yield what is made of each batch: the form in which Spark calls a function."""
+        yield from map(self, batches)
+
+    def schema(self, schema: "pyarrow.Schema") -> "pyarrow.Schema":
+        """Return the schema of the results, given that of the batches."""
+        arrow = _arrow()
+        numbers: dict[Any, Any] = {int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
+        of_finding = [(each.name, numbers.get(each.type, arrow.string())) for each in fields(Finding)]
+        finding = arrow.struct([("message", arrow.int32()), *of_finding])
+        types = (arrow.bool_(), arrow.bool_(), arrow.list_(arrow.string()), arrow.list_(finding), arrow.string())
+        added = [arrow.field(f"{self.prefix}{name}", kind) for name, kind in zip(_COLUMNS, types, strict=True)]
+        names = {each.name for each in added}
+        return arrow.schema([each for each in schema if each.name not in names] + added)
+
+    def _row(self, value: Any) -> dict[str, Any]:
+        """Return the new columns of a row."""
+        try:
+            messages = _messages(value)
+        except (TypeError, NoTextError) as error:
+            return {**dict.fromkeys(_COLUMNS), "error": str(error)}
+        if messages is None:
+            return dict.fromkeys(_COLUMNS)
+        looping = stuck = False
+        findings = []
+        for number, message in enumerate(messages):
+            record = Record("", number, str(number), fields_of(message.answer, message.reasoning))
+            audited = audit_record(record, self.rules)
+            looping |= audited.looping
+            stuck |= audited.stuck
+            findings += [{"message": number, **_fields(finding)} for finding in audited.findings]
+        codes = list(dict.fromkeys(finding["rule"] for finding in findings))
+        return {"looping": looping, "stuck": stuck, "rules": codes, "findings": findings, "error": None}
+
+
+def _messages(value: Any) -> list[Message] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return [Message(value)]
+    if isinstance(value, list):
+        return list(turns(value, {}, None))
+    raise TypeError(f"the text is {kind_of(value)}")
+
+
+def _fields(finding: Finding) -> dict[str, Any]:
+    return {each.name: getattr(finding, each.name) for each in fields(Finding)}
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingExtra('batches need pyarrow: pip install "lzsampler[audit]"') from error
+    return pyarrow
