@@ -123,9 +123,9 @@ pipelines: build/versions/wheels/.built
 	$(PIPELINES)/bin/python -m pip --disable-pip-version-check install --quiet "ray[data]" pyspark datasets
 	$(PIPELINES)/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps build/versions/wheels/*.whl
 	$(PIPELINES)/bin/python -m pip --disable-pip-version-check install --quiet build/versions/wheels/*.whl
-	$(PIPELINES)/bin/python tests/pipelines/on_ray.py
-	$(PIPELINES)/bin/python tests/pipelines/on_datasets.py
-	@if command -v java >/dev/null; then $(PIPELINES)/bin/python tests/pipelines/on_spark.py; \
+	cd tests/pipelines && $(CURDIR)/$(PIPELINES)/bin/python on_ray.py
+	cd tests/pipelines && $(CURDIR)/$(PIPELINES)/bin/python on_datasets.py
+	@if command -v java >/dev/null; then cd tests/pipelines && $(CURDIR)/$(PIPELINES)/bin/python on_spark.py; \
 	else echo "NOT RUN: Spark needs Java, which is not installed here"; fi
 
 # What pytest skips without torch. The usual torch for Linux brings CUDA, 5.6 GB on the disk; a build for the CPU, where pip

@@ -1,6 +1,7 @@
 """Spark: `make pipelines` runs it."""
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ def audited(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([*batch.columns, pids], [*batch.schema.names, "pid"])
 
 
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers run whatever python3 is
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 rows = table()
 data = spark.createDataFrame(rows.to_pylist(), from_arrow_schema(rows.schema)).repartition(8)
