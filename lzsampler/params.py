@@ -28,6 +28,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 # What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
 LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
 LZ_BUFFER = 32  # the authors', where the window is larger
+LZ_OFTEN = 8  # more matches of ``lz_min_match`` tokens than these make a token dearer
 _MAX_NGRAM = 64
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
@@ -412,7 +413,8 @@ class PenaltyParts:
 
     Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
     this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
-    for which the token loses ``lz_change``. Repetition, frequency and presence: the token came ``count`` times within
+    for which the token loses ``lz_change``, more so where it has more than 8 matches: ``lz_count`` of them are priced
+    (0 with an ``lz_min_match`` of 1, where they are not counted). Repetition, frequency and presence: the token came ``count`` times within
     ``penalty_window`` (0 where all three are off); together they divide its logit by ``count_factor`` (or multiply it,
     as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would extend a repetition of ``dry_length``
     tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
@@ -421,6 +423,7 @@ class PenaltyParts:
     lz_length: int
     lz_distance: int
     lz_bits: float
+    lz_count: int
     lz_change: float
     count: int
     count_factor: float
@@ -442,6 +445,7 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
     tokens = "1 token" if parts.lz_length == 1 else f"{parts.lz_length} tokens"
     match = f"match of {tokens}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
+    match += f", {parts.lz_count} times" if parts.lz_count > LZ_OFTEN else ""
     return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
 
 
