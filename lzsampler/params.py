@@ -27,6 +27,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 # What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
 LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
+LZ_WINDOW, LZ_LONG_WINDOW = 512, 2048  # the authors', and that of longer matches, which are rare enough to look further
 LZ_BUFFER = 32  # the authors', where the window is larger
 LZ_OFTEN = 8  # more matches of ``lz_min_match`` tokens than these make a token dearer
 _MAX_NGRAM = 64
@@ -113,17 +114,17 @@ class Params:
     draw with equal noise: where that is not wanted, give each text a seed of its own, by `sequence_seed` or
     ``secrets.randbits(64)``.
 
-    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's, 0.3 our
-      default for matches of 5 tokens or more. ``lz_window``
-      (lookback, tokens, 2..131072), ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
+    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's, 0.3 our default for
+      matches of 5 tokens or more. ``lz_window``: lookback, tokens, 2..131072; None is 512, or 2048 with an
+      ``lz_min_match`` above 1. ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
       "codelength" (the paper's Eq. 14 with its algebra corrected). ``lz_min_match``: the shortest match that is priced,
       tokens, the new one included, 1..``lz_buffer`` + 1; 1 is the paper's rule, which prices every token of the window.
-      ``lz_buffer``: the longest suffix compared, tokens, 1..4096, below the window; None is 32, or 4096 with an
-      ``lz_min_match`` above 1, or one less than the window where that is smaller. ``lz_breakers``: token ids that end a
-      match, unless it covers its own distance, as in a loop; `lzsampler.llama.lz_breaker_ids` returns those that
-      lzsampler uses by default, and they need an ``lz_min_match`` above 1. With the paper's rule the first
-      ``lz_buffer`` tokens of a history have no LZ penalty at all: with ``history="generated"`` it begins at the 33rd
-      new token. arXiv 2504.20131; docs/penalties.md.
+      Above 1, a token with more than 8 matches in the window is dearer. ``lz_buffer``: the longest suffix compared,
+      tokens, 1..4096, below the window; None is 32, or 4096 with an ``lz_min_match`` above 1, or one less than the
+      window where that is smaller. ``lz_breakers``: token ids that end a match, unless it covers its own distance, as
+      in a loop; `lzsampler.llama.lz_breaker_ids` returns those that lzsampler uses by default, and they need an
+      ``lz_min_match`` above 1. With the paper's rule the first ``lz_buffer`` tokens of a history have no LZ penalty at
+      all: with ``history="generated"`` it begins at the 33rd new token. arXiv 2504.20131; docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
       "subtractive" subtracts (p, p * count, p). None is off by either method; so is 0 for the last two, and for
@@ -150,14 +151,15 @@ class Params:
       ``seed``: 0..2**64 - 1.
 
     Where None stands for a number, the field holds that number once the object is made, and `dataclasses.replace` keeps
-    it: when you change ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_buffer`` or the penalty.
+    it: when you change ``lz_min_match``, ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_window``,
+    ``lz_buffer`` or the penalty.
 
     Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name, and
     TypeError (an `lzsampler.errors.ArgumentTypeError`, which is a ValueError too) for a value of the wrong type.
     """
 
     lz_penalty: float = 0.0
-    lz_window: int = 512
+    lz_window: int | None = None
     lz_buffer: int | None = None
     lz_formula: Formula = "rate"
     lz_min_match: int = 1
@@ -194,13 +196,15 @@ class Params:
             object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
 
         normal("lz_penalty", number("lz_penalty", self.lz_penalty, 0.0, FLOAT_MAX))
-        normal("lz_window", integer("lz_window", self.lz_window, 2, MAX_WINDOW))
         normal("lz_min_match", integer("lz_min_match", self.lz_min_match, 1, MAX_BUFFER))
-        usual = usual_buffer(self.lz_window, self.lz_min_match)
+        given = usual_window(self.lz_min_match) if self.lz_window is None else self.lz_window
+        window = integer("lz_window", given, 2, MAX_WINDOW)
+        normal("lz_window", window)
+        usual = usual_buffer(window, self.lz_min_match)
         buffer = integer("lz_buffer", usual if self.lz_buffer is None else self.lz_buffer, 1, MAX_BUFFER)
         normal("lz_buffer", buffer)
-        if buffer >= self.lz_window:
-            raise ValueError(f"lz_buffer must be below lz_window ({self.lz_window}), got {self.lz_buffer}")
+        if buffer >= window:
+            raise ValueError(f"lz_buffer must be below lz_window ({window}), got {self.lz_buffer}")
         if self.lz_min_match > buffer + 1:
             raise ValueError(
                 f"lz_min_match must be at most lz_buffer ({buffer}) and the new token, got {self.lz_min_match}"
@@ -242,9 +246,19 @@ class Params:
         normal("stuck_detection", _detection("stuck_detection", StuckDetection, self))
 
 
+def usual_window(min_match: int) -> int:
+    """Return the ``lz_window`` that None stands for."""
+    return LZ_WINDOW if min_match == 1 else LZ_LONG_WINDOW
+
+
 def usual_buffer(window: int, min_match: int) -> int:
     """Return the ``lz_buffer`` that None stands for."""
     return min(LZ_BUFFER if min_match == 1 else MAX_BUFFER, window - 1)
+
+
+def has_usual_buffer(params: "Params") -> bool:
+    """Return whether ``lz_buffer`` is the one that None stands for."""
+    return params.lz_buffer == usual_buffer(params.lz_window or 0, params.lz_min_match)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -300,7 +314,7 @@ def _counted(params: Params) -> int:
 
 def _lz_reach(params: Params) -> int:
     """A long match begins in the window, and what is compared may lie before it."""
-    return params.lz_window + (0 if params.lz_min_match == 1 else params.lz_buffer or 0)
+    return (params.lz_window or 0) + (0 if params.lz_min_match == 1 else params.lz_buffer or 0)
 
 
 PENALTIES = (
@@ -367,7 +381,8 @@ FLAGS = (
          "strength, logits per bit; 0 is off (default: 0.3, or that of --preset)"),
     Flag("lz_min_match", _LZ, ("--lz-min-match",), "N", None,
          "shortest match that is penalised, tokens; 1 is the paper's (default: 5, or that of --preset)"),
-    Flag("lz_window", _LZ, ("--lz-window",), "N", 512, "how far back it looks, 2 to 131072 tokens"),
+    Flag("lz_window", _LZ, ("--lz-window",), "N", None,
+         "how far back it looks, 2 to 131072 tokens (default: 2048; 512 with --lz-min-match\xa01)"),
     Flag("lz_buffer", _LZ, ("--lz-buffer",), "N", None,
          "longest match it looks for, 1 to 4096 tokens (default: the window's; 32 with --lz-min-match\xa01)"),
     Flag("lz_formula", _LZ, ("--lz-formula",), "NAME", "rate",
@@ -414,10 +429,10 @@ class PenaltyParts:
     Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
     this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
     for which the token loses ``lz_change``, more so where it has more than 8 matches: ``lz_count`` of them are priced
-    (0 with an ``lz_min_match`` of 1, where they are not counted). Repetition, frequency and presence: the token came ``count`` times within
-    ``penalty_window`` (0 where all three are off); together they divide its logit by ``count_factor`` (or multiply it,
-    as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would extend a repetition of ``dry_length``
-    tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
+    (0 with an ``lz_min_match`` of 1, where they are not counted). Repetition, frequency and presence: the token came
+    ``count`` times within ``penalty_window`` (0 where all three are off); together they divide its logit by
+    ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would
+    extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
     """
 
     lz_length: int
@@ -462,7 +477,7 @@ class CallSettings(TypedDict, total=False):
     """Keywords of `PenaltySettings` that calls of llama-cpp-python do not have themselves."""
 
     lz_penalty: float
-    lz_window: int
+    lz_window: int | None
     lz_buffer: int | None
     lz_formula: Formula
     lz_min_match: int
@@ -495,12 +510,21 @@ class PenaltySettings(CallSettings, total=False):
 def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
-    Unlike `dataclasses.replace`, it fits to a new ``lz_window`` or ``lz_min_match`` an ``lz_buffer`` that is not among
-    the changes.
+    Unlike `dataclasses.replace`, it fits to a new ``lz_min_match`` an ``lz_window``, and to either of them an
+    ``lz_buffer``, that are not among the changes and were the usual ones.
     """
-    usual = params.lz_buffer == usual_buffer(params.lz_window, params.lz_min_match)
-    if usual and "lz_buffer" not in changes and not {"lz_window", "lz_min_match"}.isdisjoint(changes):
+    if (
+        "lz_buffer" not in changes
+        and not {"lz_window", "lz_min_match"}.isdisjoint(changes)
+        and has_usual_buffer(params)
+    ):
         changes = {**changes, "lz_buffer": None}
+    if (
+        "lz_window" not in changes
+        and "lz_min_match" in changes
+        and params.lz_window == usual_window(params.lz_min_match)
+    ):
+        changes = {**changes, "lz_window": None}
     if changes.get("lz_min_match") == 1 and "lz_breakers" not in changes:
         changes = {**changes, "lz_breakers": ()}
     for penalty in PENALTIES:

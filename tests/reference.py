@@ -243,6 +243,7 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
     tokens = [int(t) for t in history]
     out: dict[int, Edit] = {}
     assert p.repetition_penalty is not None  # a number, once made
+    assert p.lz_window is not None
     assert p.lz_buffer is not None
     no_repetition = 1.0 if p.repetition_method == "multiplicative" else 0.0
     if p.repetition_penalty != no_repetition or p.frequency_penalty or p.presence_penalty:

@@ -188,7 +188,9 @@ def test_a_token_that_matched_often_is_dearer() -> None:
     """Eight matches cost what one does, 12 half as much again, and 64 or more eight times as much."""
     for copies, times in ((2, 1.0), (8, 1.0), (9, 9 / 8), (12, 1.5), (64, 8.0), (90, 8.0)):
         sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3, lz_window=2048, lz_buffer=8))
-        history = [token for n in range(copies) for token in (1, 2, 3, 4, 5, 100 + n)]  # a frame and a number that counts
+        history = [
+            token for n in range(copies) for token in (1, 2, 3, 4, 5, 100 + n)
+        ]  # a frame and a number that counts
         for token in [*history, 1, 2, 3]:
             sampler.accept(token)
         one = math.log2(4096) - (math.log2(6 + 1) + math.log2(4)) / 4
