@@ -17,7 +17,7 @@ from typing import Any
 from lzsampler import Params
 from lzsampler._check import check
 from lzsampler._ffi import ffi, lib
-from lzsampler.params import c_params
+from lzsampler.sampler import c_params
 from measure import report
 from sampler import CHAIN, LZ, PENALTIES, history
 

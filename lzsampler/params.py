@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args
 
-from ._ffi import ffi, lib
+from ._ffi import lib
 from ._values import FLOAT_MAX, FLOAT_MIN, INT32_MAX, bias_pairs, boolean, integer, number, token_ids, unknown_keyword
 from .errors import ArgumentTypeError
 
@@ -27,7 +27,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 # What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
 LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
+LZ_WINDOW, LZ_LONG_WINDOW = 512, 2048  # the authors', and that of longer matches, which are rare enough to look further
 LZ_BUFFER = 32  # the authors', where the window is larger
+LZ_OFTEN = 8  # more matches of ``lz_min_match`` tokens than these make a token dearer
 _MAX_NGRAM = 64
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
@@ -112,17 +114,17 @@ class Params:
     draw with equal noise: where that is not wanted, give each text a seed of its own, by `sequence_seed` or
     ``secrets.randbits(64)``.
 
-    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's, 0.3 our
-      default for matches of 5 tokens or more. ``lz_window``
-      (lookback, tokens, 2..131072), ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
+    - ``lz_penalty``: strength of the LZ penalty, logits per bit, >= 0; 0 is off, 0.15 the paper's, 0.3 our default for
+      matches of 5 tokens or more. ``lz_window``: lookback, tokens, 2..131072; None is 512, or 2048 with an
+      ``lz_min_match`` above 1. ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
       "codelength" (the paper's Eq. 14 with its algebra corrected). ``lz_min_match``: the shortest match that is priced,
       tokens, the new one included, 1..``lz_buffer`` + 1; 1 is the paper's rule, which prices every token of the window.
-      ``lz_buffer``: the longest suffix compared, tokens, 1..4096, below the window; None is 32, or 4096 with an
-      ``lz_min_match`` above 1, or one less than the window where that is smaller. ``lz_breakers``: token ids that end a
-      match, unless it covers its own distance, as in a loop; `lzsampler.llama.lz_breaker_ids` returns those that
-      lzsampler uses by default, and they need an ``lz_min_match`` above 1. With the paper's rule the first
-      ``lz_buffer`` tokens of a history have no LZ penalty at all: with ``history="generated"`` it begins at the 33rd
-      new token. arXiv 2504.20131; docs/penalties.md.
+      Above 1, a token with more than 8 matches in the window is dearer. ``lz_buffer``: the longest suffix compared,
+      tokens, 1..4096, below the window; None is 32, or 4096 with an ``lz_min_match`` above 1, or one less than the
+      window where that is smaller. ``lz_breakers``: token ids that end a match, unless it covers its own distance, as
+      in a loop; `lzsampler.llama.lz_breaker_ids` returns those that lzsampler uses by default, and they need an
+      ``lz_min_match`` above 1. With the paper's rule the first ``lz_buffer`` tokens of a history have no LZ penalty at
+      all: with ``history="generated"`` it begins at the 33rd new token. arXiv 2504.20131; docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
       "subtractive" subtracts (p, p * count, p). None is off by either method; so is 0 for the last two, and for
@@ -149,14 +151,15 @@ class Params:
       ``seed``: 0..2**64 - 1.
 
     Where None stands for a number, the field holds that number once the object is made, and `dataclasses.replace` keeps
-    it: when you change ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_buffer`` or the penalty.
+    it: when you change ``lz_min_match``, ``lz_window`` or a ``*_method`` with it, pass None again for ``lz_window``,
+    ``lz_buffer`` or the penalty.
 
     Raises ValueError, with the value, for a number that is not finite or out of range and for an unknown name, and
     TypeError (an `lzsampler.errors.ArgumentTypeError`, which is a ValueError too) for a value of the wrong type.
     """
 
     lz_penalty: float = 0.0
-    lz_window: int = 512
+    lz_window: int | None = None
     lz_buffer: int | None = None
     lz_formula: Formula = "rate"
     lz_min_match: int = 1
@@ -193,15 +196,17 @@ class Params:
             object.__setattr__(self, field, value)  # the dataclass is frozen; this is its construction
 
         normal("lz_penalty", number("lz_penalty", self.lz_penalty, 0.0, FLOAT_MAX))
-        normal("lz_window", integer("lz_window", self.lz_window, 2, MAX_WINDOW))
         normal("lz_min_match", integer("lz_min_match", self.lz_min_match, 1, MAX_BUFFER))
-        usual = usual_buffer(self.lz_window, self.lz_min_match)
+        given = usual_window(self.lz_min_match) if self.lz_window is None else self.lz_window
+        window = integer("lz_window", given, 2, MAX_WINDOW)
+        normal("lz_window", window)
+        usual = usual_buffer(window, self.lz_min_match)
         buffer = integer("lz_buffer", usual if self.lz_buffer is None else self.lz_buffer, 1, MAX_BUFFER)
         normal("lz_buffer", buffer)
-        if buffer >= self.lz_window:
-            raise ValueError(f"lz_buffer must be below lz_window ({self.lz_window}), got {self.lz_buffer}")
-        if self.lz_min_match > self.lz_window:
-            raise ValueError(f"lz_min_match must be at most lz_window ({self.lz_window}), got {self.lz_min_match}")
+        if buffer >= window:
+            raise ValueError(f"lz_buffer must be below lz_window ({window}), got {self.lz_buffer}")
+        if self.lz_min_match > window:
+            raise ValueError(f"lz_min_match must be at most lz_window ({window}), got {self.lz_min_match}")
         if buffer < (least := self.lz_min_match - 1):
             raise ValueError(f"lz_buffer must be at least {least}, one less than lz_min_match, got {buffer}")
         normal("lz_breakers", token_ids("lz_breakers", self.lz_breakers, hint="lz_breaker_ids"))
@@ -241,9 +246,19 @@ class Params:
         normal("stuck_detection", _detection("stuck_detection", StuckDetection, self))
 
 
+def usual_window(min_match: int) -> int:
+    """Return the ``lz_window`` that None stands for."""
+    return LZ_WINDOW if min_match == 1 else LZ_LONG_WINDOW
+
+
 def usual_buffer(window: int, min_match: int) -> int:
     """Return the ``lz_buffer`` that None stands for."""
     return min(LZ_BUFFER if min_match == 1 else MAX_BUFFER, window - 1)
+
+
+def has_usual_buffer(params: "Params") -> bool:
+    """Return whether ``lz_buffer`` is the one that None stands for."""
+    return params.lz_buffer == usual_buffer(params.lz_window or 0, params.lz_min_match)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -299,7 +314,7 @@ def _counted(params: Params) -> int:
 
 def _lz_reach(params: Params) -> int:
     """A long match begins in the window, and what is compared may lie before it."""
-    return params.lz_window + (0 if params.lz_min_match == 1 else params.lz_buffer or 0)
+    return (params.lz_window or 0) + (0 if params.lz_min_match == 1 else params.lz_buffer or 0)
 
 
 PENALTIES = (
@@ -366,7 +381,8 @@ FLAGS = (
          "strength, logits per bit; 0 is off (default: 0.3, or that of --preset)"),
     Flag("lz_min_match", _LZ, ("--lz-min-match",), "N", None,
          "shortest match that is penalised, tokens; 1 is the paper's (default: 5, or that of --preset)"),
-    Flag("lz_window", _LZ, ("--lz-window",), "N", 512, "how far back it looks, 2 to 131072 tokens"),
+    Flag("lz_window", _LZ, ("--lz-window",), "N", None,
+         "how far back it looks, 2 to 131072 tokens (default: 2048; 512 with --lz-min-match\xa01)"),
     Flag("lz_buffer", _LZ, ("--lz-buffer",), "N", None,
          "longest match it looks for, 1 to 4096 tokens (default: the window's; 32 with --lz-min-match\xa01)"),
     Flag("lz_formula", _LZ, ("--lz-formula",), "NAME", "rate",
@@ -412,15 +428,17 @@ class PenaltyParts:
 
     Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
     this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
-    for which the token loses ``lz_change``. Repetition, frequency and presence: the token came ``count`` times within
-    ``penalty_window`` (0 where all three are off); together they divide its logit by ``count_factor`` (or multiply it,
-    as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would extend a repetition of ``dry_length``
-    tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
+    for which the token loses ``lz_change``, more so where it has more than 8 matches: ``lz_count`` of them are priced
+    (0 with an ``lz_min_match`` of 1, where they are not counted). Repetition, frequency and presence: the token came
+    ``count`` times within ``penalty_window`` (0 where all three are off); together they divide its logit by
+    ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would
+    extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
     """
 
     lz_length: int
     lz_distance: int
     lz_bits: float
+    lz_count: int
     lz_change: float
     count: int
     count_factor: float
@@ -442,6 +460,7 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
     tokens = "1 token" if parts.lz_length == 1 else f"{parts.lz_length} tokens"
     match = f"match of {tokens}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
+    match += f", {parts.lz_count} times" if parts.lz_count > LZ_OFTEN else ""
     return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
 
 
@@ -458,7 +477,7 @@ class CallSettings(TypedDict, total=False):
     """Keywords of `PenaltySettings` that calls of llama-cpp-python do not have themselves."""
 
     lz_penalty: float
-    lz_window: int
+    lz_window: int | None
     lz_buffer: int | None
     lz_formula: Formula
     lz_min_match: int
@@ -491,12 +510,21 @@ class PenaltySettings(CallSettings, total=False):
 def changed(params: Params, changes: Mapping[str, Any]) -> Params:
     """Return ``params`` with other values in some fields.
 
-    Unlike `dataclasses.replace`, it fits to a new ``lz_window`` or ``lz_min_match`` an ``lz_buffer`` that is not among
-    the changes.
+    Unlike `dataclasses.replace`, it fits to a new ``lz_min_match`` an ``lz_window``, and to either of them an
+    ``lz_buffer``, that are not among the changes and were the usual ones.
     """
-    usual = params.lz_buffer == usual_buffer(params.lz_window, params.lz_min_match)
-    if usual and "lz_buffer" not in changes and not {"lz_window", "lz_min_match"}.isdisjoint(changes):
+    if (
+        "lz_buffer" not in changes
+        and not {"lz_window", "lz_min_match"}.isdisjoint(changes)
+        and has_usual_buffer(params)
+    ):
         changes = {**changes, "lz_buffer": None}
+    if (
+        "lz_window" not in changes
+        and "lz_min_match" in changes
+        and params.lz_window == usual_window(params.lz_min_match)
+    ):
+        changes = {**changes, "lz_window": None}
     if changes.get("lz_min_match") == 1 and "lz_breakers" not in changes:
         changes = {**changes, "lz_breakers": ()}
     for penalty in PENALTIES:
@@ -610,41 +638,3 @@ def from_json(fields: Mapping[str, Any]) -> Params:
     """Return the `Params` that `to_json` wrote; ValueError, as from `Params`, when a value is out of range."""
     pairs = [(token, -math.inf if bias is False else bias) for token, bias in fields.get("logit_bias", ())]
     return Params(**{**fields, "logit_bias": pairs})
-
-
-def c_params(params: Params) -> tuple[Any, Any]:
-    """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
-    p = ffi.new("lzs_params *")
-    lib.lzs_params_init_size(p, ffi.sizeof("lzs_params"))
-    for field in _NUMBERS:
-        setattr(p, field, getattr(params, field))
-    for field, names in CHOICES.items():
-        setattr(p, field, names.index(getattr(params, field)))
-    detection = params.repetition_detection
-    if isinstance(detection, RepetitionDetection):
-        p.loop_max_pattern = detection.max_pattern_size
-        p.loop_min_pattern = detection.min_pattern_size
-        p.loop_min_count = detection.min_count
-    stuck = params.stuck_detection
-    if isinstance(stuck, StuckDetection):
-        p.stuck_threshold = stuck.threshold
-        p.stuck_ngram = stuck.ngram_size
-        p.stuck_min_count = stuck.min_count
-        p.stuck_weight = stuck.weight
-        p.stuck_window = stuck.window
-    arrays = {}
-    for field, kind in _ARRAYS.items():
-        values: Any = getattr(params, field)
-        arrays[field] = ffi.new(kind, list(values) or 1)
-        setattr(p, field, arrays[field])
-        setattr(p, f"n_{field}", len(values))
-    return p, arrays
-
-
-_ARRAYS = {
-    "exempt": "int32_t[]",
-    "lz_breakers": "int32_t[]",
-    "dry_breakers": "int32_t[]",
-    "logit_bias": "lzs_logit_bias[]",
-}
-_NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, *DETECTIONS)]

@@ -2,7 +2,7 @@
 
 import pickle
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -12,7 +12,18 @@ import numpy.typing as npt
 from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, row_of, token_array
 from ._ffi import ffi, lib
 from .errors import ArgumentTypeError, LzsError
-from .params import CHOICES, LZ_BUFFER, MAX_BUFFER, MAX_WINDOW, Formula, Params, c_params, fixed_difference
+from .params import (
+    CHOICES,
+    DETECTIONS,
+    LZ_BUFFER,
+    MAX_BUFFER,
+    MAX_WINDOW,
+    Formula,
+    Params,
+    RepetitionDetection,
+    StuckDetection,
+    fixed_difference,
+)
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -399,6 +410,44 @@ def _replayed(kind: type[_S], n_vocab: int, params: Params, prompt: list[int], t
     for token in text:
         sampler.accept(token)
     return sampler
+
+
+def c_params(params: Params) -> tuple[Any, Any]:
+    """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
+    p = ffi.new("lzs_params *")
+    lib.lzs_params_init_size(p, ffi.sizeof("lzs_params"))
+    for field in _NUMBERS:
+        setattr(p, field, getattr(params, field))
+    for field, names in CHOICES.items():
+        setattr(p, field, names.index(getattr(params, field)))
+    detection = params.repetition_detection
+    if isinstance(detection, RepetitionDetection):
+        p.loop_max_pattern = detection.max_pattern_size
+        p.loop_min_pattern = detection.min_pattern_size
+        p.loop_min_count = detection.min_count
+    stuck = params.stuck_detection
+    if isinstance(stuck, StuckDetection):
+        p.stuck_threshold = stuck.threshold
+        p.stuck_ngram = stuck.ngram_size
+        p.stuck_min_count = stuck.min_count
+        p.stuck_weight = stuck.weight
+        p.stuck_window = stuck.window
+    arrays = {}
+    for field, kind in _ARRAYS.items():
+        values: Any = getattr(params, field)
+        arrays[field] = ffi.new(kind, list(values) or 1)
+        setattr(p, field, arrays[field])
+        setattr(p, f"n_{field}", len(values))
+    return p, arrays
+
+
+_ARRAYS = {
+    "exempt": "int32_t[]",
+    "lz_breakers": "int32_t[]",
+    "dry_breakers": "int32_t[]",
+    "logit_bias": "lzs_logit_bias[]",
+}
+_NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, *DETECTIONS)]
 
 
 def _owned(handle: Any) -> Any:

@@ -127,6 +127,26 @@ def lz_bits(
     return bits
 
 
+def lz_prices(
+    history: Tokens,
+    n_vocab: int,
+    window: int,
+    buffer: int,
+    formula: str,
+    min_match: int = 1,
+    breakers: Collection[int] = (),
+) -> dict[int, float]:
+    """Return what each token costs at strength 1: its bits, times an eighth of its matches where they are more than 8.
+
+    From 64 matches on it is 8 times; with a ``min_match`` of 1 matches are not counted.
+    """
+    bits = lz_bits(history, n_vocab, window, buffer, formula, min_match, breakers)
+    if min_match == 1:
+        return bits
+    matches = lz_matches(history, window, buffer, min_match, breakers)
+    return {token: b * min(max(1.0, len(matches[token]) / 8), 8.0) for token, b in bits.items()}
+
+
 def code_length_costs(history: Tokens, n_vocab: int, window: int, buffer: int) -> dict[int, float]:
     """Return cost(t) = |C(buffer + t)| - |C(buffer)| - 1 from the code itself, for the formula "codelength".
 
@@ -223,6 +243,7 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
     tokens = [int(t) for t in history]
     out: dict[int, Edit] = {}
     assert p.repetition_penalty is not None  # a number, once made
+    assert p.lz_window is not None
     assert p.lz_buffer is not None
     no_repetition = 1.0 if p.repetition_method == "multiplicative" else 0.0
     if p.repetition_penalty != no_repetition or p.frequency_penalty or p.presence_penalty:
@@ -244,7 +265,7 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
                 bias -= p.presence_penalty
             out[t] = Edit(min(max(repeat, FLOAT_TINY), FLOAT_MAX), _finite(bias))
     if p.lz_penalty:
-        priced = lz_bits(tokens, n_vocab, p.lz_window, p.lz_buffer, p.lz_formula, p.lz_min_match, set(p.lz_breakers))
+        priced = lz_prices(tokens, n_vocab, p.lz_window, p.lz_buffer, p.lz_formula, p.lz_min_match, set(p.lz_breakers))
         for t, bits in priced.items():
             if bits:
                 before = out.get(t, Edit(1.0, 0.0))

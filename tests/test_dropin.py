@@ -200,7 +200,7 @@ def test_params_that_are_not_for_here(llm: Any, params: Any, message: str) -> No
 def test_a_window_for_one_call_has_a_buffer_that_fits(llm: Any) -> None:
     with attach(llm, history="all") as handle:
         assert text_of(llm(PROMPT, max_tokens=3, lz_window=16))
-        assert handle.params.lz_window == 512
+        assert handle.params.lz_window == 2048
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
         ({"lz_breakers": [5], "lz_min_match": 1}, "lz_breakers need an lz_min_match above 1"),
         ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),
         ({"lz_min_match": None}, "lz_min_match must be an integer, got None"),
-        ({"lz_min_match": 513}, r"lz_min_match must be at most lz_window \(512\), got 513"),
+        ({"lz_min_match": 2049}, r"lz_min_match must be at most lz_window \(2048\), got 2049"),
         ({"dry_breakers": None}, "dry_breakers must be a sequence of token ids and strings, got None"),
         ({"exempt": "ab"}, "exempt must be a sequence of token ids and strings, got 'ab'"),
         ({"dry_breakers": [""]}, "non-empty strings, got ''"),

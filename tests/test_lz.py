@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lzsampler
 from lzsampler import Params, Sampler
 from lzsampler.params import Formula
-from reference import code_length_costs, lz_bits, lz_costs
+from reference import code_length_costs, lz_bits, lz_costs, lz_prices
 
 VECTORS = Path(__file__).parent / "vectors"
 GOLDEN: list[dict[str, Any]] = [
@@ -176,12 +176,28 @@ def test_long_matches_equal_the_twin(
     for n, token in enumerate(history, 1):
         sampler.accept(token)
         if n in checked:
-            expected = lz_bits(history[:n], n_vocab, window, buffer, formula, min_match, breakers)
+            expected = lz_prices(history[:n], n_vocab, window, buffer, formula, min_match, breakers)
             assert_bits(sampler_bits(sampler), expected)
     back = data.draw(st.integers(0, len(history))) if data else len(history) // 2
     sampler.rewind(back)
     left = history[: len(history) - back]
-    assert_bits(sampler_bits(sampler), lz_bits(left, n_vocab, window, buffer, formula, min_match, breakers))
+    assert_bits(sampler_bits(sampler), lz_prices(left, n_vocab, window, buffer, formula, min_match, breakers))
+
+
+def test_a_token_that_matched_often_is_dearer() -> None:
+    """Eight matches cost what one does, 12 half as much again, and 64 or more eight times as much."""
+    for copies, times in ((2, 1.0), (8, 1.0), (9, 9 / 8), (12, 1.5), (64, 8.0), (90, 8.0)):
+        sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3, lz_window=2048, lz_buffer=8))
+        history = [
+            token for n in range(copies) for token in (1, 2, 3, 4, 5, 100 + n)
+        ]  # a frame and a number that counts
+        for token in [*history, 1, 2, 3]:
+            sampler.accept(token)
+        one = math.log2(4096) - (math.log2(6 + 1) + math.log2(4)) / 4
+        assert sampler_bits(sampler)[4] == pytest.approx(one * times, rel=1e-5)
+        sampler.accept(4)
+        sampler.rewind(1)
+        assert sampler_bits(sampler)[4] == pytest.approx(one * times, rel=1e-5)
 
 
 def test_a_match_across_a_breaker_counts_where_it_covers_its_distance() -> None:

@@ -132,7 +132,7 @@ def test_reals(field: str, value: Any) -> None:
 @pytest.mark.parametrize("field", INTEGERS)
 @pytest.mark.parametrize("value", [-1, 2**64, 3.0, math.nan, "1", None, True, [64]])
 def test_integers(field: str, value: Any) -> None:
-    if value is not None or field != "lz_buffer":
+    if value is not None or field not in ("lz_buffer", "lz_window"):
         refuses(field, value)
 
 
@@ -182,6 +182,9 @@ def test_changed_fits_what_was_not_given() -> None:
     assert changed(Params(), {"lz_window": 16}) == Params(lz_window=16)
     assert changed(Params(lz_window=16), {"lz_window": 512}) == Params()
     assert changed(Params(lz_buffer=4), {"lz_window": 64}) == Params(lz_window=64, lz_buffer=4)
+    assert changed(Params(), {"lz_min_match": 5}) == Params(lz_min_match=5)
+    assert changed(Params(lz_min_match=5), {"lz_min_match": 1}) == Params()
+    assert changed(Params(lz_window=300), {"lz_min_match": 5}) == Params(lz_window=300, lz_min_match=5)
     assert changed(Params(), {"repetition_method": "subtractive"}) == Params(repetition_method="subtractive")
     kept = changed(Params(repetition_penalty=1.2), {"repetition_method": "subtractive"})
     assert kept == Params(repetition_penalty=1.2, repetition_method="subtractive")
@@ -268,7 +271,8 @@ def test_hosts_share_one_rule_for_their_settings() -> None:
 
     default = Params(lz_penalty=0.3, lz_min_match=5)
     assert made() == default
-    assert (made().lz_buffer, made(lz_min_match=1).lz_buffer) == (511, 32)
+    assert (made().lz_buffer, made(lz_min_match=1).lz_buffer) == (2047, 32)
+    assert (made().lz_window, made(lz_min_match=1).lz_window) == (2048, 512)
     assert made(history="all", lz_window=16) == dataclasses.replace(
         default, history="all", lz_window=16, lz_buffer=None
     )

@@ -210,7 +210,7 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
         "short": (("--lz-min-match", "1"), Params(lz_penalty=0.3), []),
         "both": (
             ("--preset", "paper", "--lz-min-match", "3"),
-            Params(lz_penalty=0.15, lz_min_match=3, lz_buffer=32, lz_breakers=ids),
+            Params(lz_penalty=0.15, lz_min_match=3, lz_window=512, lz_buffer=32, lz_breakers=ids),
             list(LZ_BREAKERS),
         ),
     }
@@ -236,7 +236,7 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
     ("arguments", "message"),
     [
         (("--lz-min-match", 0), "--lz-min-match must be from 1 to 4096, got 0"),
-        (("--lz-min-match", 513), "--lz-min-match must be at most --lz-window (512), got 513"),
+        (("--lz-min-match", 2049), "--lz-min-match must be at most --lz-window (2048), got 2049"),
         (("--lz-buffer", 3), "--lz-buffer must be at least 4, one less than --lz-min-match, got 3"),
         (("--lz-min-match", "long"), "--lz-min-match must be a whole number, got 'long'"),
         (("--lz-min-match", 1, "--lz-breaker", "."), "--lz-breaker needs a --lz-min-match above 1: "),

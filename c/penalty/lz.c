@@ -7,7 +7,8 @@
  * nearest occurrence, which the token table knows; the index is searched for longer matches alone.
  *
  * With lz_min_match above 1 only matches of that many tokens count. Then most steps find nothing, no token has to be known by
- * its nearest occurrence, and LZ finds its tokens itself, as DRY does.
+ * its nearest occurrence, and LZ finds its tokens itself, as DRY does. There the price grows with the number of a token's
+ * matches, so that a text which pays for a repetition again and again does not go on paying for ever.
  */
 #include "lz.h"
 
@@ -61,6 +62,13 @@ static float bias_of_cost(const lzs_params *p, float cost, float log2_vocab) {
     return lzs_finite(-(p->lz_penalty * bits_of_cost(p, cost, log2_vocab)));
 }
 
+/* The same for a token that has this many matches of lz_min_match tokens or more. */
+static float bias_of_matches(const lzs_params *p, float cost, float log2_vocab, int32_t count) {
+    int32_t counted = count < LZS_LZ_MOST ? count : LZS_LZ_MOST;
+    float bias = bias_of_cost(p, cost, log2_vocab);
+    return counted > LZS_LZ_OFTEN ? lzs_finite(bias * ((float)counted / (float)LZS_LZ_OFTEN)) : bias;
+}
+
 lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, int32_t reach) {
     *lz = (lzs_lz){.reach = reach};
     if (!reach) return LZS_OK;
@@ -110,9 +118,9 @@ static void new_stamp(lzs_lz *lz) {
 
 /* What a token's matches are compared with before the first of them is found. */
 static lzs_lz_match no_match(const lzs_lz *lz, const lzs_history *h, int32_t distance, int32_t at, bool rate, bool found) {
-    if (found) return (lzs_lz_match){lz->stamp, 0, 0, distance, FLT_MAX};
+    if (found) return (lzs_lz_match){lz->stamp, 0, 0, distance, 0, FLT_MAX};
     int32_t nearest = (int32_t)h->n - h->table.entries[at].last;
-    return (lzs_lz_match){lz->stamp, 1, nearest, nearest, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
+    return (lzs_lz_match){lz->stamp, 1, nearest, nearest, 0, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
 }
 
 /* The best match of each token. The walk goes from near to far, so a token whose match has the greatest length there is will
@@ -122,7 +130,7 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
     int32_t least = found ? p->lz_min_match : 2;
     lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = (uint16_t)(least - 1)};
     size_t n_final = 0;
-    int32_t final_token = -1; /* the last one that was found to be final: runs of it need no look at the table */
+    int32_t final_token = -1; /* the last one that no other match changes: runs of it need no look at the table */
     lz->n_matched = 0;
     new_stamp(lz);
     while ((found || n_final < h->n_in_reach) && lzs_match_walk_on(&walk, &h->lz, h->kernels)) {
@@ -137,17 +145,17 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 *m = no_match(lz, h, distance, at, rate, found);
                 lz->matched[lz->n_matched++] = at;
             }
-            if (length <= m->length) continue; /* in every formula a match that is further away and not longer costs at least as much */
-            m->length = length;
-            m->distance = distance;
-            if (rate) {
-                float cost = (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
-                if (cost < m->value) m->value = cost;
+            if (found && m->count < LZS_LZ_MOST) m->count++;
+            if (length > m->length) { /* in every formula a match that is further away and not longer costs at least as much */
+                m->length = length;
+                m->distance = distance;
+                if (rate) {
+                    float cost = (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
+                    if (cost < m->value) m->value = cost;
+                }
+                if (length > h->lz.cap) n_final++;
             }
-            if (length > h->lz.cap) {
-                final_token = token;
-                n_final++;
-            }
+            if (m->length > h->lz.cap && (!found || m->count == LZS_LZ_MOST)) final_token = token;
         }
     }
 }
@@ -172,7 +180,7 @@ static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab) {
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
             cost = lzs_log2((float)m->nearest);
         }
-        m->value = bias_of_cost(p, cost, log2_vocab);
+        m->value = bias_of_matches(p, cost, log2_vocab, m->count);
     }
 }
 
@@ -192,7 +200,7 @@ static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *param
 
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
     lzs_lz_reason reason = {0}, nearest = {0};
-    int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
+    int32_t longest = 0, at = 0, count = 0; /* of all tokens: the longest common suffix, and where it is; of this one: matches */
     float cheapest = 0.0f;
     for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
         int32_t suffix = lzs_history_lz_suffix(h, lzs_match_length(&h->lz, d), d), length = suffix + 1;
@@ -202,6 +210,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
             at = d;
         }
         if (h->tokens[h->n - (size_t)d] != token) continue;
+        count += p->lz_min_match > 1;
         float cost = (lzs_log2((float)(d + 1)) + lzs_log2((float)length)) / (float)length;
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
         if (!nearest.length) nearest = (lzs_lz_reason){.length = p->lz_min_match == 1 ? 1 : length, .distance = d};
@@ -219,7 +228,8 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
         cost = lzs_log2(after / before) - 1.0f;
     }
     reason.bits = bits_of_cost(p, cost, log2_vocab);
-    reason.bias = bias_of_cost(p, cost, log2_vocab);
+    reason.bias = bias_of_matches(p, cost, log2_vocab, count);
+    reason.count = count;
     return reason;
 }
 
@@ -233,6 +243,7 @@ static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *
     e->lz_length = reason.length;
     e->lz_distance = reason.distance;
     e->lz_bits = reason.bits;
+    e->lz_count = reason.count;
     if (!e->exempt) e->lz_bias = reason.bias;
 }
 

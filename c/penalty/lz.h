@@ -4,12 +4,17 @@
 
 #include "../state/history.h"
 
+/* A token with more matches than LZS_LZ_OFTEN costs as many times as much as they are times as many, and from LZS_LZ_MOST
+ * on no more: docs/penalties.md. Where lz_min_match is 1, as in the paper, they are not counted. */
+enum { LZS_LZ_OFTEN = 8, LZS_LZ_MOST = 64 };
+
 /* The best match of a token. */
 typedef struct lzs_lz_match {
     uint32_t stamp;   /* equal to that of lzs_lz where the rest belongs to the present history */
     int32_t length;   /* of the longest match (L) */
     int32_t distance; /* of the nearest of the longest */
     int32_t nearest;  /* the least distance of a match that is priced */
+    int32_t count;    /* its matches where lz_min_match is above 1, else 0; LZS_LZ_MOST at most */
     float value;      /* the least cost in bits (`rate`), then the bias */
 } lzs_lz_match;
 
@@ -40,6 +45,7 @@ void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params
 /* Why a token costs what it does: the match that sets its price, found anew by a walk through the window. */
 typedef struct lzs_lz_reason {
     int32_t length, distance; /* 0, 0 where the token is not in reach */
+    int32_t count;            /* see lzs_lz_match; 0 where lz_min_match is 1 */
     float bits, bias;
 } lzs_lz_reason;
 

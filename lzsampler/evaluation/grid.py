@@ -9,7 +9,7 @@ from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
 from ..errors import LzsError
-from ..params import PENALTIES, PRESETS, Params, from_json, to_json, usual_buffer
+from ..params import PENALTIES, PRESETS, Params, from_json, has_usual_buffer, to_json, usual_window
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 
 if sys.version_info >= (3, 11):
@@ -300,8 +300,11 @@ def _setting(
         raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     default = Params(temperature=params.temperature)
-    usual = params.lz_min_match > 1 and params.lz_buffer == usual_buffer(params.lz_window, params.lz_min_match)
-    names = [name for name in _PARAMS if not (usual and name == "lz_buffer")]
+    usual = {
+        "lz_window": params.lz_window == usual_window(params.lz_min_match),
+        "lz_buffer": params.lz_min_match > 1 and has_usual_buffer(params),
+    }
+    names = [name for name in _PARAMS if not usual.get(name)]
     parts = [f"{n}={getattr(params, n)}" for n in names if getattr(params, n) != getattr(default, n)]
     if not kind:
         kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.on_loop or "none"
