@@ -32,25 +32,22 @@ def significant_loops(text: str, copies: int, length: int, length_copies: int) -
     return found
 
 
-def is_loop(text: str, loop: Loop, copies: int, length: int, data_copies: int) -> bool:
+def is_loop(text: str, loop: Loop, copies: int, length: int) -> bool:
     """Whether a significant loop is none of the repetitions that people make: data in the middle of a text."""
     unit = text[loop.start : loop.start + loop.period]
-    prevails = not text[loop.end :].strip() or loop.end - loop.start >= len(text) / 2
     letters = any(c.isalpha() or c >= "\U0001f000" for c in unit)
+    digits = any(c.isdecimal() for c in unit)
     many = loop.end - loop.start >= copies * loop.period
-    written = re.sub(r"\s+", " ", unit + unit)[
-        : len(re.sub(r"\s+", " ", unit * 3)) - len(re.sub(r"\s+", " ", unit * 2))
-    ]
-    size = (loop.end - loop.start) * len(written) // loop.period
-    if many:
-        return prevails or letters
-    if size < length:
+    one_more = len(re.sub(r"\s+", " ", unit * 3)) - len(re.sub(r"\s+", " ", unit * 2))  # that a copy adds
+    size = (loop.end - loop.start) * one_more // loop.period
+    if not many and size < length:
         return False
-    if 4 * sum(map(len, plain_words(unit))) >= 3 * max(1, sum(map(len, unit.split()))):
+    words = plain_words(unit)
+    if len(set(words)) >= 4 and 4 * sum(map(len, words)) >= 3 * sum(map(len, unit.split())):
         return True
-    if prevails:
-        return letters or any(c.isdecimal() for c in unit)
-    return letters and (loop.end - loop.start >= data_copies * loop.period or size >= 4 * length)
+    if not text[loop.end :].strip() or loop.end - loop.start >= len(text) / 2:
+        return many or letters or digits
+    return letters and (size >= 4 * length or (many and not digits))
 
 
 def plain_words(text: str) -> list[str]:

@@ -73,7 +73,7 @@ def test_exact_loops_are_those_of_the_twin(seed: int) -> None:
             expected = {
                 loop
                 for loop in twin.significant_loops(text, copies, length, length_copies)
-                if twin.is_loop(text, loop, copies, length, data_copies=8)
+                if twin.is_loop(text, loop, copies, length)
             }
             made = audit(text, **rules)
             found = stretches(made.findings, "LZR001", "LZR002")
@@ -96,7 +96,7 @@ def test_near_loops_are_those_of_the_twin(seed: int) -> None:
             copies = [text[places[one] : places[other]] for one, other in pairwise(edges)]
             changing, many = twin.changing_numbers(copies), loop.end - loop.start >= 5 * loop.period
             letters = sum(map(len, twin.plain_words(copies[0])))
-            if letters >= (12 * changing if many else 20 * max(1.0, changing)) and (
+            if letters >= (max(2, 12 * changing) if many else 20 * max(1, changing)) and (
                 len({c for c in normalized[loop.start : loop.start + loop.period] if c.isalpha()}) >= 2
             ):
                 start = places[loop.start]

@@ -22,7 +22,7 @@ from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record,
 from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
 from .stuck import Stretches, stretches
-from .units import changing_numbers, collapsed_length, has_letters, has_letters_or_digits, is_prose, plain_letters
+from .units import changing_numbers, collapsed_length, has_digits, has_letters, is_prose, plain_letters
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,7 +36,7 @@ MOST = 1000  # loops of a field at one level that are listed, the longest ones
 _CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
 _LONGEST_NAME = 1024  # characters of a text that may be the name of a file
 _PIECE = 4096  # characters of a unit that are looked at at once
-_LONG = 4  # times `Rules.length`, from where a few copies of anything are a loop, wherever they are
+_LONG = 4  # times `Rules.length`, from where copies of data in the middle of a text are a loop
 _LETTERS = 20  # of plain words that near copies need for each number that changes
 _LETTERS_OF_MANY = 12  # the same, of `Rules.copies` near copies or more
 _COMPARED = 8  # near copies whose numbers are compared
@@ -333,20 +333,18 @@ class _TextAudit(_FieldAudit):
         """Whether copies that are many or long enough are a loop, and not data that people repeat rightly.
 
         Sentences are, and anything that the text ends with or that makes up half of it. Data, code and markup in the
-        middle of a text need more copies, or more length.
+        middle of a text need more.
         """
         rules = self.rules
-        prevails = end >= self.end or 2 * (end - start) >= self.size
-        if copies >= rules.copies:
-            return prevails or has_letters(unit)
+        many = copies >= rules.copies
         length = (end - start) * collapsed_length(unit) // len(unit)
-        if length < rules.length:
+        if not many and length < rules.length:
             return False
         if is_prose(unit):
             return True
-        if prevails:
-            return has_letters_or_digits(unit)
-        return has_letters(unit) and (copies >= rules.near_copies or length >= _LONG * rules.length)
+        if end >= self.end or 2 * (end - start) >= self.size:
+            return many or has_letters(unit) or has_digits(unit)
+        return has_letters(unit) and (length >= _LONG * rules.length or (many and not has_digits(unit)))
 
     def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
@@ -439,9 +437,10 @@ class _TextAudit(_FieldAudit):
         """
         units = [self.text[start:end] for start, end in pairwise(edges)]
         changing = changing_numbers(units, [start == 0 or self.text[start - 1] == "\n" for start in edges[:-1]])
+        letters = plain_letters(units[0])
         if copies >= self.rules.copies:
-            return plain_letters(units[0]) >= _LETTERS_OF_MANY * changing
-        return plain_letters(units[0]) >= _LETTERS * max(changing, 1.0)
+            return letters >= max(_LETTERS_OF_MANY * changing, 2)
+        return letters >= _LETTERS * max(changing, 1)
 
 
 def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:

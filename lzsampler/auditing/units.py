@@ -18,6 +18,7 @@ _PUNCTUATION = ".,;:!?\u2026\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 _WORD = re.compile(rf"(?<!\S)[{_PUNCTUATION}]*([{_LETTER}]+(?:['\u2019-][{_LETTER}]+)*)[{_PUNCTUATION}]*(?!\S)")
 _WIDE = re.compile("[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")  # Chinese, Japanese, Korean
 _WIDE_LETTERS = 3  # letters that one such character stands for
+_WORDS = 4  # different ones, of a sentence
 _EMOJI = "\U0001f000"  # and what comes after it
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
@@ -37,9 +38,15 @@ def plain_letters(text: str) -> int:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text is made of sentences: three quarters of what is not white space are letters of their words."""
-    words = _split(text)
-    return 4 * sum(map(len, _WORD.findall(words))) >= 3 * max(1, sum(map(len, words.split())))
+    """Whether a text is made of sentences: three quarters of what is not white space are letters of plain words.
+
+    There must be four different words, or eight different Chinese characters, since data has names of two or three.
+    """
+    split = _split(text)
+    words = _WORD.findall(split)
+    letters = "".join(words)
+    different = len(set(words)) + len(set(_WIDE.findall(letters))) // 2
+    return different >= _WORDS and 4 * len(letters) >= 3 * sum(map(len, split.split()))
 
 
 def has_letters(text: str) -> bool:
@@ -47,9 +54,9 @@ def has_letters(text: str) -> bool:
     return any(character.isalpha() or character >= _EMOJI for character in text[:_LOOKED_AT])
 
 
-def has_letters_or_digits(text: str) -> bool:
-    """Whether a text has more than marks: a letter, an emoji or a digit."""
-    return has_letters(text) or any(map(str.isdecimal, text[:_LOOKED_AT]))
+def has_digits(text: str) -> bool:
+    """Whether a text has a decimal digit."""
+    return _DIGIT.search(text, 0, _LOOKED_AT) is not None
 
 
 def collapsed_length(unit: str) -> int:
