@@ -19,7 +19,7 @@ CORPUS = ROOT / "bench" / "train_embedded" / "corpus"
 PIECE = 6000  # characters
 EACH = 300  # pieces of a kind
 
-_NAMES = [
+NAMES = [
     "Amber",
     "Basil",
     "Cedar",
@@ -47,7 +47,7 @@ _NAMES = [
     "Yarrow",
     "Zephyr",
 ]
-_THINGS = [
+THINGS = [
     "anchor",
     "basket",
     "candle",
@@ -95,7 +95,7 @@ _THINGS = [
     "window",
     "yard",
 ]
-_VERBS = [
+VERBS = [
     "moved",
     "opened",
     "closed",
@@ -112,7 +112,7 @@ _VERBS = [
     "drew",
     "lifted",
 ]
-_ADJECTIVES = [
+ADJECTIVES = [
     "old",
     "small",
     "green",
@@ -171,23 +171,23 @@ def _cut(paths: list[Path]) -> Iterator[str]:
 # ---- what is generated: each makes one text of its kind, short or long ----
 
 
-def _sentence(rng: random.Random) -> str:
+def sentence(rng: random.Random) -> str:
     return (
-        f"The {rng.choice(_ADJECTIVES)} {rng.choice(_THINGS)} was {rng.choice(_VERBS)} "
-        f"by {rng.choice(_NAMES)} near the {rng.choice(_THINGS)}."
+        f"The {rng.choice(ADJECTIVES)} {rng.choice(THINGS)} was {rng.choice(VERBS)} "
+        f"by {rng.choice(NAMES)} near the {rng.choice(THINGS)}."
     )
 
 
 def _table(rng: random.Random) -> str:
-    columns = rng.sample(_THINGS, rng.randrange(3, 9))
+    columns = rng.sample(THINGS, rng.randrange(3, 9))
     rows = [" | ".join(columns), " | ".join("---" for _ in columns)]
     cell: Callable[[], str] = rng.choice(
         (
             lambda: str(rng.randrange(10_000)),
             lambda: rng.choice(("yes", "no")),
             lambda: f"{rng.random():.3f}",
-            lambda: rng.choice(_NAMES),
-            lambda: f"{rng.choice(_ADJECTIVES)} {rng.choice(_THINGS)}",
+            lambda: rng.choice(NAMES),
+            lambda: f"{rng.choice(ADJECTIVES)} {rng.choice(THINGS)}",
         )
     )
     for number in range(rng.randrange(10, 60)):
@@ -200,7 +200,7 @@ def _csv(rng: random.Random) -> str:
     lines = ["id,name,date,status,amount,currency,country"]
     for number in range(rng.randrange(20, 80)):
         lines.append(
-            f"{10_000 + number},{rng.choice(_NAMES)},2024-03-{day:02},{rng.choice(('paid', 'open', 'void'))},"
+            f"{10_000 + number},{rng.choice(NAMES)},2024-03-{day:02},{rng.choice(('paid', 'open', 'void'))},"
             f"{rng.randrange(10**5) / 100},EUR,{rng.choice(('DE', 'FR', 'PL'))}"
         )
     return "\n".join(lines) + "\n"
@@ -208,8 +208,8 @@ def _csv(rng: random.Random) -> str:
 
 def _json(rng: random.Random) -> str:
     rows = [
-        f'  {{\n    "id": {number},\n    "name": "{rng.choice(_NAMES)} {rng.choice(_THINGS)}",\n    "enabled": '
-        f'{rng.choice(("true", "false"))},\n    "tags": ["{rng.choice(_ADJECTIVES)}", "{rng.choice(_ADJECTIVES)}"],\n'
+        f'  {{\n    "id": {number},\n    "name": "{rng.choice(NAMES)} {rng.choice(THINGS)}",\n    "enabled": '
+        f'{rng.choice(("true", "false"))},\n    "tags": ["{rng.choice(ADJECTIVES)}", "{rng.choice(ADJECTIVES)}"],\n'
         f'    "position": {{"x": {rng.randrange(900)}, "y": {rng.randrange(900)}}}\n  }}'
         for number in range(rng.randrange(8, 30))
     ]
@@ -222,7 +222,7 @@ def _log(rng: random.Random) -> str:
     for _ in range(rng.randrange(20, 80)):
         second += rng.randrange(1, 9)
         clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-        who, what, number = rng.choice(_NAMES).lower(), rng.choice(_THINGS), rng.randrange(5000)
+        who, what, number = rng.choice(NAMES).lower(), rng.choice(THINGS), rng.randrange(5000)
         if form == 0:
             status = rng.choice((200, 200, 200, 304, 404))
             made.append(
@@ -236,17 +236,17 @@ def _log(rng: random.Random) -> str:
         elif form == 2:
             level = rng.choice(("INFO", "WARN", "DEBUG"))
             made.append(
-                f"[{clock}] {level} {who}.{what}: {rng.choice(_VERBS)} {number} items in {rng.randrange(900)} ms"
+                f"[{clock}] {level} {who}.{what}: {rng.choice(VERBS)} {number} items in {rng.randrange(900)} ms"
             )
         else:
             made.append(
-                f"tests/test_{what}.py::test_{rng.choice(_VERBS)}_{who}[{number}] PASSED [{rng.randrange(99):3}%]"
+                f"tests/test_{what}.py::test_{rng.choice(VERBS)}_{who}[{number}] PASSED [{rng.randrange(99):3}%]"
             )
     return "\n".join(made) + "\n"
 
 
 def _progress(rng: random.Random) -> str:
-    total, what = rng.randrange(20, 90), rng.choice(_THINGS)
+    total, what = rng.randrange(20, 90), rng.choice(THINGS)
     lines = [
         f"Epoch {i}/{total} - loss: {3 / (i + 1) + rng.random() / 9:.4f} - accuracy: {rng.random():.4f}"
         if total % 2
@@ -283,11 +283,11 @@ def _enumeration(rng: random.Random) -> str:
     form, first = rng.randrange(4), rng.randrange(1, 900)
     lines = []
     for number in range(first, first + rng.randrange(20, 70)):
-        name, thing = rng.choice(_NAMES), rng.choice(_THINGS)
+        name, thing = rng.choice(NAMES), rng.choice(THINGS)
         lines.append(
             (
                 f"{number}. {name} {thing}",
-                f"{number}. **{name}**: a {rng.choice(_ADJECTIVES)} {thing}",
+                f"{number}. **{name}**: a {rng.choice(ADJECTIVES)} {thing}",
                 f"The capital of {name}land is {thing.capitalize()}ton.",
                 f"Line {number}: item number {number}",
             )[form]
@@ -296,20 +296,20 @@ def _enumeration(rng: random.Random) -> str:
 
 
 def _bullets(rng: random.Random) -> str:
-    return "".join(f"- {_sentence(rng)}\n" for _ in range(rng.randrange(8, 40))) + "\n"
+    return "".join(f"- {sentence(rng)}\n" for _ in range(rng.randrange(8, 40))) + "\n"
 
 
 def _calendar(rng: random.Random) -> str:
     lines, days = [], ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     first = rng.randrange(7)
     for day in range(1, 32):
-        lines.append(f"{days[(first + day) % 7]}, {day} March: {rng.choice(_VERBS)} the {rng.choice(_THINGS)}.")
+        lines.append(f"{days[(first + day) % 7]}, {day} March: {rng.choice(VERBS)} the {rng.choice(THINGS)}.")
     return "\n".join(lines) + "\n\n"
 
 
 def _edited_twice(rng: random.Random) -> str:
     """A piece of code and the same with one line changed, as an assistant that was asked for a change writes it."""
-    body = [f"    {rng.choice(_THINGS)} = {rng.choice(_VERBS)}({rng.choice(_THINGS)}, {i})" for i in range(25)]
+    body = [f"    {rng.choice(THINGS)} = {rng.choice(VERBS)}({rng.choice(THINGS)}, {i})" for i in range(25)]
     code = ["def main():", *body, "    return result"]
     changed = list(code)
     changed[rng.randrange(1, 25)] = "    raise ValueError(message)"
@@ -317,15 +317,15 @@ def _edited_twice(rng: random.Random) -> str:
 
 
 def _song(rng: random.Random) -> str:
-    refrain = "\n".join(_sentence(rng) for _ in range(4))
-    verses = ["\n".join(_sentence(rng) for _ in range(6)) for _ in range(rng.randrange(4, 7))]
+    refrain = "\n".join(sentence(rng) for _ in range(4))
+    verses = ["\n".join(sentence(rng) for _ in range(6)) for _ in range(rng.randrange(4, 7))]
     return f"\n\n{refrain}\n\n".join(verses) + "\n\n"
 
 
 def _calls(rng: random.Random) -> str:
     """Tool calls of one form, as agents make them."""
     return "".join(
-        f'{{"name": "read_file", "arguments": {{"path": "src/{rng.choice(_THINGS)}/{rng.choice(_NAMES).lower()}.py", '
+        f'{{"name": "read_file", "arguments": {{"path": "src/{rng.choice(THINGS)}/{rng.choice(NAMES).lower()}.py", '
         f'"start": {rng.randrange(900)}, "end": {rng.randrange(900, 2000)}}}}}\n'
         for _ in range(rng.randrange(8, 40))
     )
@@ -333,8 +333,8 @@ def _calls(rng: random.Random) -> str:
 
 def _tests(rng: random.Random) -> str:
     return "".join(
-        f"def test_{rng.choice(_VERBS)}_{rng.choice(_THINGS)}() -> None:\n    {rng.choice(_THINGS)} = "
-        f"make_{rng.choice(_THINGS)}({rng.randrange(99)})\n    assert {rng.choice(_VERBS)}({rng.choice(_THINGS)}) == "
+        f"def test_{rng.choice(VERBS)}_{rng.choice(THINGS)}() -> None:\n    {rng.choice(THINGS)} = "
+        f"make_{rng.choice(THINGS)}({rng.randrange(99)})\n    assert {rng.choice(VERBS)}({rng.choice(THINGS)}) == "
         f"{rng.randrange(999)}\n\n\n"
         for _ in range(rng.randrange(8, 30))
     )

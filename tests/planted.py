@@ -1,7 +1,7 @@
 """Texts with loops planted in them: where each begins, what repeats and how often is known."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +39,45 @@ def planted(seed: int, n: int) -> Iterator[Planted]:
         loop = (unit * 61)[: int(len(unit) * copies)]
         after = "" if i % 2 else prose(rng, rng.randrange(100, 2000))
         yield Planted(before + loop + after, len(before), len(before) + len(loop), len(unit))
+
+
+def planted_in_the_middle(seed: int, n: int) -> Iterator[Planted]:
+    """Texts of books with 3 to 12 copies of a unit of 40 to 1,500 characters, which go on after them."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        before, unit = prose(rng, rng.randrange(200, 8000)), ""
+        while not is_primitive(unit):
+            unit = prose(rng, int(40 * 37 ** rng.random()))
+        loop = (unit * 12)[: int(len(unit) * rng.uniform(3, 12))]
+        after = prose(rng, rng.randrange(100, 8000))
+        yield Planted(before + loop + after, len(before), len(before) + len(loop), len(unit))
+
+
+def planted_elsewhere(
+    texts: Sequence[str], seed: int, n: int, few: tuple[int, int], without: str = ""
+) -> Iterator[Planted]:
+    """Copies of a part of a text after it: 3 to 12 at the end, or as many as ``few`` says and then another text.
+
+    The unit has 40 to 400 characters, 34 of which or more are not white space, and a quarter of which are letters; none
+    is among ``without``, such as the marks of code.
+    """
+    rng = random.Random(seed)
+    for i in range(n):
+        unit = before = ""
+        while not _is_unit(unit, without):
+            before, size = rng.choice(texts), int(40 * 10 ** rng.random())
+            at = rng.randrange(max(1, len(before) - size))
+            unit = before[at : at + size].strip() + " "
+        after = "" if i % 2 == 0 else "\n" + rng.choice(texts).lstrip()
+        loop = (unit * 21)[: int(len(unit) * (rng.uniform(*few) if after else rng.uniform(3, 12)))]
+        before = before.rstrip() + "\n"
+        yield Planted(before + loop + after, len(before), len(before) + len(loop), len(unit))
+
+
+def _is_unit(unit: str, without: str) -> bool:
+    written = len("".join(unit.split()))
+    letters = sum(map(str.isalpha, unit))
+    return written >= 34 and letters >= len(unit) / 4 and not set(unit) & set(without) and is_primitive(unit)
 
 
 def is_primitive(unit: str) -> bool:

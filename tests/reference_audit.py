@@ -1,8 +1,10 @@
 """The twin of the audit, the oracle of its tests: what counts as a loop, and every metric, in slow Python."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from deflate import zlib_compress
@@ -28,6 +30,40 @@ def significant_loops(text: str, copies: int, length: int, length_copies: int) -
         if (many or long) and len({c for c in unit if not c.isspace()}) >= 2:
             found.append(Loop(run.start, run.start + run.length, run.period))
     return found
+
+
+def is_loop(text: str, loop: Loop, copies: int, length: int) -> bool:
+    """Whether a significant loop is none of the repetitions that people make: data in the middle of a text."""
+    unit = text[loop.start : loop.start + loop.period]
+    letters = any(c.isalpha() or c >= "\U0001f000" for c in unit)
+    digits = any(c.isdecimal() for c in unit)
+    many = loop.end - loop.start >= copies * loop.period
+    one_more = len(re.sub(r"\s+", " ", unit * 3)) - len(re.sub(r"\s+", " ", unit * 2))  # that a copy adds
+    size = (loop.end - loop.start) * one_more // loop.period
+    if not many and size < length:
+        return False
+    words = plain_words(unit)
+    if len(set(words)) >= 4 and 4 * sum(map(len, words)) >= 3 * sum(map(len, unit.split())):
+        return True
+    if not text[loop.end :].strip() or loop.end - loop.start >= len(text) / 2:
+        return many or letters or digits
+    return letters and (size >= 4 * length or (many and not digits))
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of sentences, for texts whose only punctuation is that of ASCII and that have no dashes."""
+    stripped = [word.strip(".,;:!?\"'") for word in text.split()]
+    return [word for word in stripped if word and all(unicodedata.category(c) in _LETTERS for c in word)]
+
+
+_LETTERS = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "So")
+
+
+def changing_numbers(copies: Sequence[str]) -> float:
+    """How many numbers change from one copy to the next, on average, for copies that number no lists."""
+    numbers = [re.findall(r"\d+", copy) for copy in copies]
+    pairs = [pair for one, other in pairwise(numbers) for pair in zip(one, other, strict=False)]
+    return len([pair for pair in pairs if pair[0] != pair[1]]) / max(1, len(copies) - 1)
 
 
 def literal_loops(text: str, copies: int) -> list[Loop]:

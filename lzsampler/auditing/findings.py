@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record,
 from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
 from .stuck import Stretches, stretches
+from .units import changing_numbers, collapsed_length, has_digits, has_letters, is_prose, plain_letters
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,6 +36,10 @@ MOST = 1000  # loops of a field at one level that are listed, the longest ones
 _CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
 _LONGEST_NAME = 1024  # characters of a text that may be the name of a file
 _PIECE = 4096  # characters of a unit that are looked at at once
+_LONG = 4  # times `Rules.length`, from where copies of data in the middle of a text are a loop
+_LETTERS = 20  # of plain words that near copies need for each number that changes
+_LETTERS_OF_MANY = 12  # the same, of `Rules.copies` near copies or more
+_COMPARED = 8  # near copies whose numbers are compared
 _FIGURES = 4 << 20  # bytes of a text whose figures are of the whole (lzs_text_figures)
 
 
@@ -316,10 +322,29 @@ class _TextAudit(_FieldAudit):
 
     def _unit_test(self, found: _Stretches) -> Callable[[int], bool]:
         def test(i: int) -> bool:
-            start = int(found.start[i])
-            return _distinct(self.text, start, start + int(found.period[i]), str.isspace) >= 2
+            start, end, period = int(found.start[i]), int(found.end[i]), int(found.period[i])
+            if _distinct(self.text, start, start + period, str.isspace) < 2:
+                return False
+            return self._is_loop(start, end, self.text[start : start + period], found.copies[i])
 
         return test
+
+    def _is_loop(self, start: int, end: int, unit: str, copies: float) -> bool:
+        """Whether copies that are many or long enough are a loop, and not data that people repeat rightly.
+
+        Sentences are, and anything that the text ends with or that makes up half of it. Data, code and markup in the
+        middle of a text need more.
+        """
+        rules = self.rules
+        many = copies >= rules.copies
+        length = (end - start) * collapsed_length(unit) // len(unit)
+        if not many and length < rules.length:
+            return False
+        if is_prose(unit):
+            return True
+        if end >= self.end or 2 * (end - start) >= self.size:
+            return many or has_letters(unit) or has_digits(unit)
+        return has_letters(unit) and (length >= _LONG * rules.length or (many and not has_digits(unit)))
 
     def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
@@ -335,7 +360,9 @@ class _TextAudit(_FieldAudit):
         if "char" in rules.levels:
             enough = self.enough(length, length, in_characters.period) & (in_characters.period > 1)
             significant = in_characters.where(enough)
-            self.take("char", "LZR001", significant, self._unit_test(significant))
+            # copies in bytes differ a little where an incomplete last one has shorter characters than the others
+            in_units = significant._replace(copies=(significant.end - significant.start) / significant.period)
+            self.take("char", "LZR001", significant, self._unit_test(in_units))
         return literal
 
     def _literal(self, found: _Stretches) -> None:
@@ -390,14 +417,30 @@ class _TextAudit(_FieldAudit):
         if not kept.start.size:
             return
         in_text = normalized.places(np.stack((kept.start, kept.end, kept.start + kept.period)))
+        compared = np.minimum(kept.copies.astype(np.int64)[:, None], np.arange(_COMPARED + 1))
+        edges = normalized.places(kept.start[:, None] + kept.period[:, None] * compared)
 
         def is_unit(i: int) -> bool:
             start = int(kept.start[i])
             unit = normalized.data[start : start + int(kept.period[i])].decode("utf-8", "surrogatepass")
-            return _distinct(unit, 0, len(unit), lambda character: not character.isalpha()) >= 2
+            if _distinct(unit, 0, len(unit), lambda character: not character.isalpha()) < 2:
+                return False
+            return self._says_it_again(edges[i, : int(kept.copies[i]) + 1].tolist(), kept.copies[i])
 
         significant = _Stretches(in_text[0], in_text[1], in_text[2] - in_text[0], kept.copies)
         self.take("char", "LZR004", significant, is_unit)
+
+    def _says_it_again(self, edges: Sequence[int], copies: float) -> bool:
+        """Whether near copies are sentences under other numbers, and not data, in which the numbers are what is said.
+
+        ``edges``: where the first near copies begin, and where the last of these ends.
+        """
+        units = [self.text[start:end] for start, end in pairwise(edges)]
+        changing = changing_numbers(units, [start == 0 or self.text[start - 1] == "\n" for start in edges[:-1]])
+        letters = plain_letters(units[0])
+        if copies >= self.rules.copies:
+            return letters >= max(_LETTERS_OF_MANY * changing, 2)
+        return letters >= _LETTERS * max(changing, 1)
 
 
 def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:

@@ -1,0 +1,87 @@
+"""What a unit that repeats is made of: sentences, other things with letters, or figures and marks only.
+
+Sentences that come again are a loop sooner than rows of a table, arguments of a function or markup, which people repeat
+rightly. A sentence can be told without knowing its language: it has words between white space, and nothing around them
+but the punctuation of sentences.
+"""
+
+import re
+from collections.abc import Sequence
+
+_LOOKED_AT = 2000  # characters of a unit that are looked at; they say enough about the rest of it
+_LETTER = "A-Za-z\u00aa-\u1fff\u2c00-\ud7ff\ue000-\U0010ffff"  # accents and emoji too; drawings and signs lie between
+# What stands between words besides white space: dashes, and the punctuation of scripts that have no white space.
+_BETWEEN = re.compile(
+    "--+|[\u2013\u2014\u3000-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff65]+"
+)
+_PUNCTUATION = ".,;:!?\u2026\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
+_WORD = re.compile(rf"(?<!\S)[{_PUNCTUATION}]*([{_LETTER}]+(?:['\u2019-][{_LETTER}]+)*)[{_PUNCTUATION}]*(?!\S)")
+_WIDE = re.compile("[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")  # Chinese, Japanese, Korean
+_WIDE_LETTERS = 3  # letters that one such character stands for
+_WORDS = 4  # different ones, of a sentence
+_EMOJI = "\U0001f000"  # and what comes after it
+_SPACE = re.compile(r"\s+")
+_DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
+_AFTER_MARK = (". ", ") ", ": ")
+_LAST_DIGITS = 9  # of a number, which show whether it went up by one
+
+
+def _split(text: str) -> str:
+    """Return what is looked at of a text, with white space between its words and ASCII digits for all others."""
+    return _DIGIT.sub("0", _BETWEEN.sub(" ", text[:_LOOKED_AT]))
+
+
+def plain_letters(text: str) -> int:
+    """Return how many letters the words of sentences in a text have; a Chinese character counts for three."""
+    words = "".join(_WORD.findall(_split(text)))
+    return len(words) + (_WIDE_LETTERS - 1) * len(_WIDE.findall(words))
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text is made of sentences: three quarters of what is not white space are letters of plain words.
+
+    There must be four different words, or eight different Chinese characters, since data has names of two or three.
+    """
+    split = _split(text)
+    words = _WORD.findall(split)
+    letters = "".join(words)
+    different = len(set(words)) + len(set(_WIDE.findall(letters))) // 2
+    return different >= _WORDS and 4 * len(letters) >= 3 * sum(map(len, split.split()))
+
+
+def has_letters(text: str) -> bool:
+    """Whether a text has a letter or an emoji."""
+    return any(character.isalpha() or character >= _EMOJI for character in text[:_LOOKED_AT])
+
+
+def has_digits(text: str) -> bool:
+    """Whether a text has a decimal digit."""
+    return _DIGIT.search(text, 0, _LOOKED_AT) is not None
+
+
+def collapsed_length(unit: str) -> int:
+    """Return the length of a unit among its copies when each stretch of white space counts as one character."""
+    length = len(unit) - sum(space.end() - space.start() - 1 for space in _SPACE.finditer(unit))
+    return length - (
+        len(unit) > 1 and unit[0].isspace() and unit[-1].isspace()
+    )  # one stretch with that of the next copy
+
+
+def changing_numbers(copies: Sequence[str], starts_line: Sequence[bool]) -> float:
+    """Return how many numbers change from one copy to the next, on average, except those that number a list.
+
+    A number at the beginning of a line, with a mark after it ("12. "), that goes up by one says nothing new.
+    ``starts_line``: of each copy, whether it begins a line. All copies have equally many numbers.
+    """
+    changed, before = 0, list[tuple[str, bool]]()
+    for copy, starts in zip(copies, starts_line, strict=True):
+        numbers = []
+        for match in _NUMBER.finditer(copy):
+            line = copy.rfind("\n", 0, match.start()) + 1
+            is_first = (line > 0 or starts) and not copy[line : match.start()].strip()
+            numbers.append((match.group(), is_first and copy.startswith(_AFTER_MARK, match.end())))
+        for (old, _), (new, is_mark) in zip(before, numbers, strict=False):
+            goes_up = int(new[-_LAST_DIGITS:]) - int(old[-_LAST_DIGITS:]) == 1
+            changed += old != new and not (is_mark and goes_up)
+        before = numbers
+    return changed / max(1, len(copies) - 1)
