@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
+from lzsampler.params import PRESETS
 from lzsampler.util.parts import PARTS, Part, PartTracker
 from lzsampler.util.reasoning import closing
 from lzsampler.util.rescue import Action, LoopPolicy, unpriced, whole_character
@@ -351,11 +352,41 @@ def test_the_second_rule_finds_what_has_no_period() -> None:
     assert made.loop is None
     assert made.stuck is not None
     assert made.stuck.end == len(made.tokens)
-    trimmed = written(script, "trim", params, n=300)
-    assert trimmed.tokens == made.tokens[: max(1, made.stuck.start)]
+    start, tokens = made.stuck.start, list(made.tokens)
+    *_, second = [i for i in range(start) if tokens[i : i + 4] == tokens[start : start + 4]]
+    assert 0 < second < start
+    assert written(script, "trim", params, n=300).tokens == made.tokens[:second]
     rewound = written(script, "rewind", params, n=300, max_rescues=2)
-    assert rewound.actions[0].keep == max(1, made.stuck.start)
-    assert rewound.actions[0].forbidden == (made.tokens[max(1, made.stuck.start)],)
+    assert rewound.actions[0].keep == second
+    assert rewound.actions[0].forbidden == (made.tokens[second],)
+
+
+def test_a_text_without_a_penalty_has_the_default_one_after_a_rewind() -> None:
+    """Letters whose logits differ by less than the price, so that every copy of a loop would come without one."""
+
+    def script(past: Sequence[int]) -> list[float]:
+        at = len(past) - 1
+        return [3.0 - 0.1 * ((token - at) % 12) if token < 12 else -9.0 for token in range(16)]
+
+    params = replace(EARLY, repetition_detection=RepetitionDetection(16, 8, 3))
+    free = written(script, "rewind", params, n=400)
+    assert [action.name for action in free.actions] == ["rewind"]
+    first = free.actions[0]
+    assert first.found == Loop(0, 12, 3)
+    assert free.finish_reason == "length"
+    # The same text from there on with the default penalty, and the one that was forbidden at its place.
+    priced = Sampler(16, Params(temperature=0.0, **PRESETS["default"]))
+    for token in free.tokens[: first.keep]:
+        priced.accept(token)
+    refused = first.forbidden[0]
+    for at in range(first.keep, 400):
+        row = np.array(script([15, *free.tokens[:at]]), np.float32)
+        if list(free.tokens[at - 8 : at]) == list(free.tokens[first.keep - 8 : first.keep]):
+            row[refused] = -np.inf
+        assert priced.step(row) == free.tokens[at]
+    # Settings with a penalty of their own keep it.
+    own = written(script, "rewind", replace(params, presence_penalty=1e-9), n=400)
+    assert [action.name for action in own.actions] == ["rewind"] * 3 + ["stop"]
 
 
 # -- nothing goes on for ever --

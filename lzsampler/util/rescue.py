@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from .._check import integer
-from ..params import STOP_ON_LOOP, STOP_ON_STUCK, Params, counts
+from ..params import STOP_ON_LOOP, STOP_ON_STUCK, Params, StuckDetection, counts, reach
 from ..sampler import Loop, Sampler, Stuck
 from .parts import PARTS, Part, parts_of
 
@@ -31,9 +31,10 @@ _NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit th
 class LoopPolicy:
     """What is done when a text loops, and in which parts of a text this and the penalties apply.
 
-    - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it after the first copy of the
+    - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it before the second copy of the
       loop. "rewind" cuts it there too, forbids the token that led into the second copy, there and wherever the 8 tokens
-      before are the same, and goes on.
+      before are the same, and goes on; where the settings have no penalty, it goes on with the default one
+      (``PRESETS["default"]`` of `lzsampler.params`).
       "close-think" cuts it there, writes the mark that ends the model's thinking, and goes on with the answer; it stops
       a text that is not thinking. "kick" cuts nothing and raises the temperature until the text is new again: to 1.0,
       or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token that repeats, among the 40
@@ -41,8 +42,9 @@ class LoopPolicy:
       "stop" where `Params` have a detector, and else "off".
     - ``loop_rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
       `STOP_ON_LOOP` where they have none); "stuck": a stretch with next to nothing new in it (``stuck_detection``, or
-      `STOP_ON_STUCK`), of which "the first copy" is what comes before the stretch; "both": the one that is found first.
-      None is the detectors that the `Params` have, and "period" if they have none.
+      `STOP_ON_STUCK`), whose n-grams are there for the third time: the second copy begins where the first of them was
+      before; "both": the one that is found first. None is the detectors that the `Params` have, and "period" if they
+      have none.
     - ``max_rescues``: how often rewind or kick may act on one text, 0..1000; after that the text stops. A kick that
       does not end within 256 tokens stops it too.
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
@@ -76,6 +78,10 @@ class LoopPolicy:
         if (period, stuck) != own:
             params = replace(params, repetition_detection=period, stuck_detection=stuck)
         return replace(self, on_loop=action, loop_rule=rule), params
+
+    def prices_late(self, params: Params) -> bool:
+        """Whether a text has no penalty until it is rewound, and the default one from there on."""
+        return self.on_loop == "rewind" and reach(params) == 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
@@ -162,6 +168,11 @@ class Rescue:
         self._kick: _Kick | None = None
 
     @property
+    def rewound(self) -> bool:
+        """Whether the text was taken back to before a loop, once at least."""
+        return bool(self._refused)
+
+    @property
     def watching(self) -> bool:
         """Whether `step` is needed after the next token whatever the sampler finds."""
         return bool(self._refused) or self._kick is not None or self._watch is not None
@@ -192,8 +203,7 @@ class Rescue:
 
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Order | None:
         n, action = len(tokens), self.policy.on_loop
-        first = found.start + found.period if isinstance(found, Loop) else found.start
-        keep = min(n, self.whole(max(1, first)))
+        keep = min(n, self.whole(max(1, self._second_copy(tokens, found))))
         if action == "trim":
             self._record("trim", tokens, found, keep)
             return Order(keep, end=True)
@@ -224,6 +234,17 @@ class Rescue:
             return Order(keep, written)
         self._record("stop", tokens, found, n)
         return Order(n, end=True)
+
+    def _second_copy(self, tokens: Sequence[int], found: Loop | Stuck) -> int:
+        """Return where the second copy of what was found begins."""
+        if isinstance(found, Loop):
+            return found.start + found.period
+        detection = self._detect.stuck_detection
+        assert isinstance(detection, StuckDetection)
+        # The stretch begins with an n-gram that is there for the min_count-th time.
+        n, start = detection.ngram_size, found.start
+        copies = [i for i in range(self._watch_from, start) if tokens[i : i + n] == tokens[start : start + n]]
+        return [*copies, start][-min(detection.min_count - 1, len(copies) + 1)]
 
     def _refused_after(self, tokens: Sequence[int]) -> tuple[int, ...]:
         return tuple(self._refused.get(_context(tokens), ())) if self._refused else ()
