@@ -41,7 +41,7 @@ SCOPED = "LZ, thinking"
 
 
 class Made(NamedTuple):
-    """A text: its tokens, what it answers, how many tokens were written for it, whether it ended, was acted on, loops."""
+    """A text: tokens, what it answers, how many tokens were written for it, whether it ended, was acted on, loops."""
 
     tokens: list[int]
     content: str
