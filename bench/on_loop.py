@@ -7,8 +7,9 @@ are those that "stop" stops. For these and for all tasks: answers that are right
 that is beside "stop", as tasks that only the one or only the other has right, with the p of McNemar's test; how many
 texts loop all the same, by the same rule; and how many tokens a task took, those that were cut included.
 
-The arm `LZ, thinking` has the default penalty in the thinking only. Its answers, and those of `LZ`, are then written
-once more without any penalty after the very same thinking: a second table says how many are the same token for token.
+The arm `paper, thinking` has the paper's penalty in the thinking only. Its answers, and those of `paper`, are then
+written once more without any penalty after the very same thinking: a second table says how many are the same token for
+token.
 
 `--keep` adds each text to a file as it ends, and takes those that are there from it.
 """
@@ -37,7 +38,7 @@ from lzsampler.util.stats import mcnemar, wilson
 from measure import report
 
 PLAIN = Params(temperature=0.0)
-SCOPED = "LZ, thinking"
+SCOPED = "paper, thinking"
 
 
 class Made(NamedTuple):
@@ -56,10 +57,10 @@ def arms(model: Model, rule: Any) -> dict[str, tuple[Params, LoopPolicy]]:
     made = {"nothing": (PLAIN, LoopPolicy("off"))}
     for action in ("stop", "trim", "rewind", "close-think", "kick"):
         made[action] = (PLAIN, LoopPolicy(action, rule))
-    lz = model.params(temperature=0.0)
-    made["LZ"] = (lz, LoopPolicy("off"))
-    made["LZ, paper"] = (Params(temperature=0.0, **PRESETS["paper"]), LoopPolicy("off"))
-    made[SCOPED] = (lz, LoopPolicy("off", penalty_scope=["thinking"]))
+    made["LZ"] = (model.params(temperature=0.0), LoopPolicy("off"))
+    paper = Params(temperature=0.0, **PRESETS["paper"])
+    made["paper"] = (paper, LoopPolicy("off"))
+    made[SCOPED] = (paper, LoopPolicy("off", penalty_scope=["thinking"]))
     return made
 
 
@@ -88,7 +89,7 @@ def main() -> None:
         looping = [task for task in tasks if made["stop", task.id].acted]
         groups = {"loop": looping, "all": tasks}
         report([row for name in settings for row in compared(name, made, groups)], arguments.json)
-        again = [same_answers(model, name, made, tasks) for name in ("LZ", SCOPED) if name in settings]
+        again = [same_answers(model, name, made, tasks) for name in ("paper", SCOPED) if name in settings]
         if again:
             report(again, arguments.json)
 

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from lzsampler import LzsError, Params, Sampler
+from lzsampler import LzsError, Sampler
 from lzsampler._ffi import ffi
 from lzsampler.llama.model import Model
-from lzsampler.params import PRESETS, changed
 
 Script = Callable[[Sequence[int]], Sequence[float]]
 
@@ -39,9 +38,6 @@ class Scripted(Model):
 
     def tokenize(self, text: str) -> list[int]:
         return list(self.llm.tokenize(text.encode(), add_bos=False, special=True))
-
-    def with_default_penalty(self, params: Params) -> Params:
-        return changed(params, PRESETS["default"])  # without breakers: there is no vocabulary
 
     def decode(self, tokens: Any) -> None:
         self.past += [int(token) for token in tokens]

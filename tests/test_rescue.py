@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
-from lzsampler.params import PRESETS
 from lzsampler.util.parts import PARTS, Part, PartTracker
 from lzsampler.util.reasoning import closing
 from lzsampler.util.rescue import Action, LoopPolicy, fresh_start, unpriced, whole_character
@@ -409,34 +408,6 @@ def test_the_second_rule_finds_what_has_no_period() -> None:
     rewound = written(script, "rewind", params, n=300, max_rescues=2)
     assert rewound.actions[0].keep == second
     assert rewound.actions[0].forbidden == (made.tokens[second],)
-
-
-def test_a_text_without_a_penalty_has_the_default_one_after_a_rewind() -> None:
-    """Letters whose logits differ by less than the price, so that every copy of a loop would come without one."""
-
-    def script(past: Sequence[int]) -> list[float]:
-        at = len(past) - 1
-        return [3.0 - 0.1 * ((token - at) % 12) if token < 12 else -9.0 for token in range(16)]
-
-    params = replace(EARLY, repetition_detection=RepetitionDetection(16, 8, 3))
-    free = written(script, "rewind", params, n=400)
-    assert [action.name for action in free.actions] == ["rewind"]
-    first = free.actions[0]
-    assert first.found == Loop(0, 12, 3)
-    assert free.finish_reason == "length"
-    # The same text from there on with the default penalty, and the one that was forbidden at its place.
-    priced = Sampler(16, Params(temperature=0.0, **PRESETS["default"]))
-    for token in free.tokens[: first.keep]:
-        priced.accept(token)
-    refused = first.forbidden[0]
-    for at in range(first.keep, 400):
-        row = np.array(script([15, *free.tokens[:at]]), np.float32)
-        if list(free.tokens[at - 8 : at]) == list(free.tokens[first.keep - 8 : first.keep]):
-            row[refused] = -np.inf
-        assert priced.step(row) == free.tokens[at]
-    # Settings with a penalty of their own keep it.
-    own = written(script, "rewind", replace(params, presence_penalty=1e-9), n=400)
-    assert [action.name for action in own.actions] == ["rewind"] * 3 + ["stop"]
 
 
 # -- nothing goes on for ever --

@@ -240,9 +240,6 @@ class Text:
         self.model, self.on_text, self.on_explanation = model, on_text, on_explanation
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
         loops, params = loops.settled(params)
-        self._prices_late = sampler is None and loops.prices_late(params)
-        if self._prices_late:
-            params = model.with_default_penalty(params)
         self.sampler: Sampler | TextSampler
         self._own: Sampler | None = None  # which can be taken back and set anew
         if sampler is None:
@@ -283,7 +280,7 @@ class Text:
         everywhere = loops.loop_scope == loops.penalty_scope == PARTS
         if sampler is None and (loops.on_loop == "close-think" or not everywhere):
             self._parts = PartTracker(self._opened)
-        self._priced_parts = frozenset(loops.penalty_scope or PARTS)
+        self._priced = frozenset(loops.penalty_scope or PARTS)
         self._in_force: tuple[float | None, bool] = None, True
         self._steer()
         self._fragments = model.fragments
@@ -371,7 +368,7 @@ class Text:
             self._hand_out(text)
         if self._parts is not None:
             self._parts.add(fragment)
-            if self._priced() != self._in_force[1]:
+            if (self._parts.part in self._priced) != self._in_force[1]:
                 self._steer()
 
     def _hand_out(self, text: str) -> None:
@@ -432,17 +429,14 @@ class Text:
         if forbidden or self._masked:
             self._own.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
             self._masked = bool(forbidden)
-        wanted = None if self._rescue is None else self._rescue.temperature, self._priced()
+        wanted = (
+            None if self._rescue is None else self._rescue.temperature,
+            self._parts is None or self._parts.part in self._priced,
+        )
         if wanted != self._in_force:
             params = self._params if wanted[0] is None else kicked(self._params, wanted[0])
             self._own.set_params(params if wanted[1] else unpriced(params))
             self._in_force = wanted
-
-    def _priced(self) -> bool:
-        """Whether the penalties apply to the next token."""
-        if self._prices_late and (self._rescue is None or not self._rescue.rewound):
-            return False
-        return self._parts is None or self._parts.part in self._priced_parts
 
     def _end_in_loop(self) -> None:
         assert self._rescue is not None

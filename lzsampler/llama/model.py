@@ -22,7 +22,7 @@ from . import gguf
 from .binding import llama_cpp
 from .chain import address
 from .log import captured_log, reason
-from .vocabulary import BREAKERS, with_breakers, with_default_penalty
+from .vocabulary import BREAKERS, with_breakers
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
 MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
@@ -141,10 +141,6 @@ class Model:
         made = penalties_from("params", None, settings, ())
         given = {name: settings[name] for name in BREAKERS if name in settings}
         return replace(with_breakers(self.llm, made, {}), **given)
-
-    def with_default_penalty(self, params: Params) -> Params:
-        """Return settings with the default penalty for this model's vocabulary in the place of theirs."""
-        return with_default_penalty(self.llm, params)
 
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a prompt, special tokens recognised, with the BOS that the model wants, once.

@@ -18,7 +18,6 @@ from ..util.rescue import KICK_TOP_K, Rescue, fresh_start, whole_character
 from .binding import llama_cpp
 from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst
-from .vocabulary import with_default_penalty
 
 if TYPE_CHECKING:
     from .dropin import Settings, Stats
@@ -72,7 +71,6 @@ class SampledText:
         self._chain: Any = None  # LlamaSampler, or what stands for one
         self._ours: Any = None
         self._handle: Any = None
-        self._rewound: Params | None = None  # the settings after a rewind, where they are others
 
     def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it."""
@@ -109,8 +107,6 @@ class SampledText:
         self.rescue.whole = lambda n: whole_character(self.tokens, n, lambda token: _piece(llm, token))
         self.rescue.fresh = lambda n, reach: fresh_start(self.tokens, n, reach, lambda token: _piece(llm, token))
         self.rescue.closing = lambda n: self._closing(llm, n)
-        if self.rescue.rewound and self.policy.prices_late(self.params):
-            self._rewound = with_default_penalty(llm, self.params)
 
     def changes(self) -> dict[str, Any]:
         """Return the arguments of `Llama.generate` that a kick changes."""
@@ -149,12 +145,11 @@ class SampledText:
 
     def _params_now(self) -> Params:
         """Return the settings for the next token, without those that cannot follow a loop."""
-        params = self._rewound or self.params
         if self.rescue is None or not self.rescue.forbidden:
-            return params
-        biases: Any = params.logit_bias
+            return self.params
+        biases: Any = self.params.logit_bias
         return dataclasses.replace(
-            params, logit_bias={**dict(biases), **dict.fromkeys(self.rescue.forbidden, float("-inf"))}
+            self.params, logit_bias={**dict(biases), **dict.fromkeys(self.rescue.forbidden, float("-inf"))}
         )
 
     def _closing(self, llm: Any, n: int) -> list[int]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentTypeError, LzsError
-from ..params import LZ_BREAKERS, PRESETS, Params, changed, used_breakers
+from ..params import LZ_BREAKERS, Params, used_breakers
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
@@ -163,11 +163,6 @@ def with_breakers(source: Any, params: Params, strings: Mapping[str, Sequence[st
     ids_of = {"lz_breakers": lz_breaker_ids, "dry_breakers": dry_breaker_ids}
     ids: dict[str, Any] = {field: ids_of[field](source, strings.get(field)) for field in used_breakers(params)}
     return replace(params, **ids)
-
-
-def with_default_penalty(source: Any, params: Params) -> Params:
-    """Return settings with the default penalty and its usual breakers in the place of theirs."""
-    return with_breakers(source, changed(params, PRESETS["default"]), {})
 
 
 def _ids_with(source: Any, strings: Iterable[str] | None, usual: Sequence[str], penalty: str) -> tuple[int, ...]:

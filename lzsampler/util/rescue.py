@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from .._check import integer
-from ..params import STOP_ON_LOOP, STOP_ON_STUCK, Params, StuckDetection, counts, reach
+from ..params import STOP_ON_LOOP, STOP_ON_STUCK, Params, StuckDetection, counts
 from ..sampler import Loop, Sampler, Stuck
 from .parts import PARTS, Part, parts_of
 
@@ -34,8 +34,7 @@ class LoopPolicy:
 
     - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it before the second copy of the
       loop. "rewind" cuts it in the second copy, before the first word of the first line that begins there, or else of
-      the first sentence; it forbids the word, there and wherever the 8 tokens before are the same, and goes on. Where
-      the settings have no penalty, it goes on with the default one (``PRESETS["default"]`` of `lzsampler.params`).
+      the first sentence; it forbids the word, there and wherever the 8 tokens before are the same, and goes on.
       "close-think" cuts it after the line or sentence before, writes the mark that ends the model's thinking, and goes
       on with the answer; it stops a text that is not thinking. "kick" cuts nothing and raises the temperature until the
       text is new again: to 1.0, or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token
@@ -79,10 +78,6 @@ class LoopPolicy:
         if (period, stuck) != own:
             params = replace(params, repetition_detection=period, stuck_detection=stuck)
         return replace(self, on_loop=action, loop_rule=rule), params
-
-    def prices_late(self, params: Params) -> bool:
-        """Whether a text has no penalty until it is rewound, and the default one from there on."""
-        return self.on_loop == "rewind" and reach(params) == 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
@@ -169,11 +164,6 @@ class Rescue:
         self._watch: Sampler | None = None
         self._watch_from = 0
         self._kick: _Kick | None = None
-
-    @property
-    def rewound(self) -> bool:
-        """Whether the text was taken back to before a loop, once at least."""
-        return bool(self._refused)
 
     @property
     def watching(self) -> bool:
