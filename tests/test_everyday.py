@@ -15,10 +15,11 @@ import runs
 from lzsampler import Params
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tasks import Task, read_tasks
-from lzsampler.models import chapter_prompts, everyday_prompts, everyday_tasks, search_prompts
+from lzsampler.models import chapter_prompts, everyday_prompts, everyday_tasks, search_prompts, thinking_tasks
 
 ROOT = Path(__file__).parents[1]
-FILES = (everyday_tasks(), everyday_prompts(), search_prompts(), chapter_prompts())
+PROMPTS = (everyday_prompts(), search_prompts(), chapter_prompts())
+FILES = (everyday_tasks(), *PROMPTS, thinking_tasks())
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -88,6 +89,23 @@ def test_a_list_that_loops_is_not_a_list_of_many() -> None:
     assert not many.right("\n".join([*names[:9], *names[8:9] * 40]))
 
 
+def test_a_task_with_thinking_wants_json_with_the_answer() -> None:
+    tasks, bad = read_tasks(thinking_tasks())
+    assert not bad
+    assert len(tasks) == 100
+    assert len({task.prompt[-1]["content"] for task in tasks}) == 100  # type: ignore[index]
+    shown = tasks[0].prompt[:-1]
+    assert [message["role"] for message in shown] == ["user", "assistant"] * 2  # type: ignore[index]
+    for task in tasks:
+        assert task.prompt[:-1] == shown
+        assert task.answer is not None
+        word = re.sub(r"\\b|\?", "", task.answer.rpartition("(?:")[2]).partition("|")[0].partition(")")[0]
+        for answer in (f'{{"answer": "{word}"}}', f'{{"answer": {word}}}', f'\n{{"answer": "It is {word}."}}'):
+            assert task.right(answer), (task.id, answer)
+        for answer in (word, f'{{"answer": "x{word}"}}', f'{{"answer": "none"}} {{"answer": "{word}"}}', ""):
+            assert not task.right(answer), (task.id, answer)
+
+
 def test_the_halves_of_the_long_prompts_do_not_meet() -> None:
     held_out, search = rows(everyday_prompts()), rows(search_prompts())
     assert {row["split"] for row in held_out} == {"held-out"}
@@ -99,7 +117,7 @@ def test_the_halves_of_the_long_prompts_do_not_meet() -> None:
     for half in (asked[:100], asked[100:]):
         assert set(Counter(text.split()[0] for text in half).values()) == {25}
     assert len(rows(chapter_prompts())) == 24
-    for path in FILES[1:]:
+    for path in PROMPTS:
         prompts, bad = read_tasks(path)
         assert not bad
         assert all(prompt.answer is None for prompt in prompts)

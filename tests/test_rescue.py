@@ -11,7 +11,7 @@ import pytest
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
 from lzsampler.util.parts import PARTS, Part, PartTracker
 from lzsampler.util.reasoning import closing
-from lzsampler.util.rescue import Action, LoopPolicy, unpriced, whole_character
+from lzsampler.util.rescue import Action, LoopPolicy, fresh_start, unpriced, whole_character
 
 pytest.importorskip("llama_cpp")
 
@@ -148,6 +148,13 @@ def test_the_mark_has_the_line_breaks_of_the_template() -> None:
     qwen = r"{% set r = c.split('</think>')[0] %}{{ '<think>\n' + r + '\n</think>\n\n' + c }}"
     qwen += r"{{ '<think>\n\n</think>\n\n' }}"
     assert closing("</think>", qwen) == "\n</think>\n\n"
+
+
+def test_the_mark_is_written_as_the_prompt_shows_it() -> None:
+    shown = "<think>\na\n</think>\n{}"
+    assert closing("</think>", "{{ '<think>' + r + '</think>' + a }}", shown) == "\n</think>\n"
+    assert closing("</think>", None, "Write </think> at the end.") == "</think>"
+    assert closing("</think>", None, "Not empty: <think>\n\n</think>\n\n") == "</think>"
 
 
 def test_a_stop_string_that_the_written_mark_completes_ends_the_text() -> None:
@@ -294,6 +301,49 @@ def test_a_place_is_moved_to_the_end_of_its_character() -> None:
         assert whole_character(tokens, n, pieces.__getitem__) == expected
 
 
+@pytest.mark.parametrize(
+    ("pieces", "n", "reach", "places"),
+    [
+        ("x|-| a| b|\n|-| a| b|\n|-", 3, 4, (5, 6)),  # a line: before its mark, and at its first word
+        ("a|\n|-| b", 2, 4, (2, 3)),  # it begins at once
+        ("a|\n|1|.| b|\n|2|.| b", 4, 5, (2, 4)),  # a number is no word, even where it looks like a sentence's end
+        ("a| b|.| c| d|.| c", 3, 3, (3, 3)),
+        ("a| b|.| c| d|!| e|\n| f", 4, 5, (8, 8)),  # a line comes before a sentence
+        ("a| b|.| c| d|!| e|\n| f", 4, 4, (6, 6)),
+        ("a| b|.*)|  |  c| d", 2, 4, (3, 4)),
+        ("a| b| c", 1, 2, (1, 1)),  # neither
+        ("a|\n|-", 1, 9, (1, 1)),  # no word
+        ("\n|a|\n|a", 0, 1, (0, 0)),
+    ],
+)  # fmt: skip
+def test_where_a_text_can_go_elsewhere(pieces: str, n: int, reach: int, places: tuple[int, int]) -> None:
+    texts = [piece.encode() for piece in pieces.split("|")]
+    assert fresh_start(range(len(texts)), n, reach, texts.__getitem__) == places
+
+
+def test_a_rewind_is_to_the_first_word_of_a_line_and_thinking_ends_with_a_line() -> None:
+    pieces = ["x", "\n", "-", " a", " b", " c", "</think>", "y", " d", "."]
+    lines = [0, 1, *[2, 3, 4, 1] * 20]  # x, and then "- a b" in every line
+
+    def script(past: Sequence[int]) -> list[float]:
+        text = past[1:]
+        row = [0.0] * 10
+        row[7 if 6 in text else lines[len(text)]] = 9.0
+        row[5] = 5.0
+        return row
+
+    params = replace(EARLY, repetition_detection=RepetitionDetection(8, 4, 3))
+    model = Scripted(pieces, script)
+    rewound = generate(model, np.array([9], np.int32), params, n_predict=20, on_loop="rewind", max_rescues=1)
+    first = rewound.actions[0]
+    assert (first.found, first.keep, first.forbidden) == (Loop(1, 4, 3), 7, (3,))
+    assert rewound.text.startswith("x\n- a b\n- c")
+    model = Scripted(pieces, script, tokens_of={"<think>": [9], "</think>": [6]})
+    closed = generate(model, "<think>", params, n_predict=20, on_loop="close-think")
+    assert closed.actions[0].keep == 6
+    assert closed.text.startswith("x\n- a b\n</think>y")
+
+
 def test_a_recurrent_model_decodes_it_all_again() -> None:
     script = cycle([0, 1, 2], 16)
     usual = written(script, "rewind", n=40)
@@ -351,11 +401,13 @@ def test_the_second_rule_finds_what_has_no_period() -> None:
     assert made.loop is None
     assert made.stuck is not None
     assert made.stuck.end == len(made.tokens)
-    trimmed = written(script, "trim", params, n=300)
-    assert trimmed.tokens == made.tokens[: max(1, made.stuck.start)]
+    start, tokens = made.stuck.start, list(made.tokens)
+    *_, second = [i for i in range(start) if tokens[i : i + 4] == tokens[start : start + 4]]
+    assert 0 < second < start
+    assert written(script, "trim", params, n=300).tokens == made.tokens[:second]
     rewound = written(script, "rewind", params, n=300, max_rescues=2)
-    assert rewound.actions[0].keep == max(1, made.stuck.start)
-    assert rewound.actions[0].forbidden == (made.tokens[max(1, made.stuck.start)],)
+    assert rewound.actions[0].keep == second
+    assert rewound.actions[0].forbidden == (made.tokens[second],)
 
 
 # -- nothing goes on for ever --

@@ -14,6 +14,7 @@ from typing import Any
 
 import prompts
 import short
+import thinking
 import worked
 
 MODELS = Path(__file__).resolve().parents[2] / "lzsampler" / "models"
@@ -27,6 +28,7 @@ def files() -> dict[str, Iterable[dict[str, Any]]]:
         "everyday_prompts.jsonl": [row for row in long_answers if row["split"] == "held-out"],
         "search_prompts.jsonl": [row for row in long_answers if row["split"] == "search"],
         "chapter_prompts.jsonl": prompts.chapters(),
+        "thinking_tasks.jsonl": thinking.tasks(4),
     }
 
 

@@ -25,6 +25,7 @@ from ..util.rescue import (
     OnLoop,
     Order,
     Rescue,
+    fresh_start,
     kicked,
     unpriced,
     whole_character,
@@ -256,6 +257,7 @@ class Text:
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
         self._plain = isinstance(prompt, str)
+        self._prompt_text = text
         self._opened = opened(text)
         self._stream = _TextStream(stop)
         self._wants_end = False
@@ -269,6 +271,7 @@ class Text:
                 model.n_vocab,
                 limit=min(self.n_predict, model.n_ctx - len(self.prompt)),
                 whole=self._whole,
+                fresh=self._fresh,
                 closing=self._closing,
             )
         # Only where it is asked which part of the text it is.
@@ -442,11 +445,16 @@ class Text:
     def _whole(self, n: int) -> int:
         return whole_character(self.tokens, n, self.model.piece)
 
-    def _closing(self) -> list[int]:
+    def _fresh(self, n: int, reach: int) -> tuple[int, int]:
+        return fresh_start(self.tokens, n, reach, self.model.piece)
+
+    def _closing(self, n: int) -> list[int]:
         mark = None if self._parts is None else self._parts.closing
         if mark is None:
             return []
-        text = closing(mark, self.model.header.chat_template)
+        text = closing(mark, self.model.header.chat_template, self._prompt_text)
+        if n and self.model.piece(self.tokens[n - 1]).endswith(b"\n"):
+            text = text.lstrip("\n")
         tokens: list[int] = self.model.llm.tokenize(text.encode("utf-8"), add_bos=False, special=True)
         return tokens
 

@@ -14,7 +14,7 @@ from ..params import PENALTIES, Params
 from ..sampler import Loop, Sampler, loop_found, stuck_found
 from ..util.parts import PartTracker
 from ..util.reasoning import closing, opened
-from ..util.rescue import KICK_TOP_K, Rescue, whole_character
+from ..util.rescue import KICK_TOP_K, Rescue, fresh_start, whole_character
 from .binding import llama_cpp
 from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst
@@ -105,7 +105,8 @@ class SampledText:
             limit=llm.n_ctx() - len(self.prompt),
         )
         self.rescue.whole = lambda n: whole_character(self.tokens, n, lambda token: _piece(llm, token))
-        self.rescue.closing = lambda: self._closing(llm)
+        self.rescue.fresh = lambda n, reach: fresh_start(self.tokens, n, reach, lambda token: _piece(llm, token))
+        self.rescue.closing = lambda n: self._closing(llm, n)
 
     def changes(self) -> dict[str, Any]:
         """Return the arguments of `Llama.generate` that a kick changes."""
@@ -151,14 +152,16 @@ class SampledText:
             self.params, logit_bias={**dict(biases), **dict.fromkeys(self.rescue.forbidden, float("-inf"))}
         )
 
-    def _closing(self, llm: Any) -> list[int]:
-        prompt: bytes = llm.detokenize(list(self.prompt[-64:]), special=True)
-        parts = PartTracker(opened(prompt.decode("utf-8", "replace")))
+    def _closing(self, llm: Any, n: int) -> list[int]:
+        prompt = llm.detokenize(list(self.prompt), special=True).decode("utf-8", "replace")
+        parts = PartTracker(opened(prompt))
         for token in self.tokens:
             parts.add(_piece(llm, token))
         if parts.closing is None:
             return []
-        mark = closing(parts.closing, llm.metadata.get("tokenizer.chat_template"))
+        mark = closing(parts.closing, llm.metadata.get("tokenizer.chat_template"), prompt)
+        if n and _piece(llm, self.tokens[n - 1]).endswith(b"\n"):
+            mark = mark.lstrip("\n")
         tokens: list[int] = llm.tokenize(mark.encode("utf-8"), add_bos=False, special=True)
         return tokens
 

@@ -102,3 +102,8 @@ def search_prompts() -> Path:
 def chapter_prompts() -> Path:
     """Return the path of 24 prompts that ask for texts of thousands of tokens (JSON Lines)."""
     return Path(__file__).with_name("chapter_prompts.jsonl")
+
+
+def thinking_tasks() -> Path:
+    """Return the path of 100 tasks with two worked ones before each: a list of thoughts, then JSON (JSON Lines)."""
+    return Path(__file__).with_name("thinking_tasks.jsonl")

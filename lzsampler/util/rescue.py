@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from .._check import integer
-from ..params import STOP_ON_LOOP, STOP_ON_STUCK, Params, counts
+from ..params import STOP_ON_LOOP, STOP_ON_STUCK, Params, StuckDetection, counts
 from ..sampler import Loop, Sampler, Stuck
 from .parts import PARTS, Part, parts_of
 
@@ -24,6 +24,7 @@ _CONTEXT = 8  # tokens after which a rewind forbids what led into a loop: or it 
 _LONGEST_KICK = 256  # tokens; then the text ends
 _KICK, _WARMER, _HOTTEST = 1.0, 0.25, 4.0  # temperatures: the lowest, what each token that repeats adds, the highest
 KICK_TOP_K = 40  # so that the hottest draw still takes a word that the model thinks possible
+_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 _NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit that is not 0 it changes nothing
 
 
@@ -31,18 +32,19 @@ _NO_PRICE = 1e-45  # the smallest number that is not 0 in C: added to a logit th
 class LoopPolicy:
     """What is done when a text loops, and in which parts of a text this and the penalties apply.
 
-    - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it after the first copy of the
-      loop. "rewind" cuts it there too, forbids the token that led into the second copy, there and wherever the 8 tokens
-      before are the same, and goes on.
-      "close-think" cuts it there, writes the mark that ends the model's thinking, and goes on with the answer; it stops
-      a text that is not thinking. "kick" cuts nothing and raises the temperature until the text is new again: to 1.0,
-      or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token that repeats, among the 40
-      likeliest tokens. New means that each of the last 16 tokens ended a 4-gram that had not occurred before. None is
-      "stop" where `Params` have a detector, and else "off".
+    - ``on_loop``: "off" does nothing, "stop" ends the text, "trim" ends it and cuts it before the second copy of the
+      loop. "rewind" cuts it in the second copy, before the first word of the first line that begins there, or else of
+      the first sentence; it forbids the word, there and wherever the 8 tokens before are the same, and goes on.
+      "close-think" cuts it after the line or sentence before, writes the mark that ends the model's thinking, and goes
+      on with the answer; it stops a text that is not thinking. "kick" cuts nothing and raises the temperature until the
+      text is new again: to 1.0, or the setting's own if that is higher, and by 0.25 more, up to 4.0, with each token
+      that repeats, among the 40 likeliest tokens. New means that each of the last 16 tokens ended a 4-gram that had not
+      occurred before. None is "stop" where `Params` have a detector, and else "off".
     - ``loop_rule``: what counts as a loop. "period": copies of one pattern (``repetition_detection`` of `Params`, or
       `STOP_ON_LOOP` where they have none); "stuck": a stretch with next to nothing new in it (``stuck_detection``, or
-      `STOP_ON_STUCK`), of which "the first copy" is what comes before the stretch; "both": the one that is found first.
-      None is the detectors that the `Params` have, and "period" if they have none.
+      `STOP_ON_STUCK`), whose n-grams are there for the third time: the second copy begins where the first of them was
+      before; "both": the one that is found first. None is the detectors that the `Params` have, and "period" if they
+      have none.
     - ``max_rescues``: how often rewind or kick may act on one text, 0..1000; after that the text stops. A kick that
       does not end within 256 tokens stops it too.
     - ``loop_scope`` and ``penalty_scope``: the parts of a text ("thinking", "answer", "tool" for tool calls) in which
@@ -128,8 +130,9 @@ class Rescue:
     """The state of what is done about the loops of one text.
 
     ``policy`` and ``params``: as `LoopPolicy.settled` returns them. ``limit``: the most tokens that the text can have.
-    ``whole``: the first place at or after a number of tokens that is not inside a character. ``closing``: the tokens
-    that end the thinking at the end of the text, none where it is not thinking.
+    ``whole``: the first place at or after a number of tokens that is not inside a character. ``fresh``: `fresh_start`
+    for its text. ``closing``: the tokens that end the thinking after so many tokens of the text, none where it is not
+    thinking.
 
     After each token for which `watching` or something was found, call `step`. Between two tokens, `forbidden` are the
     tokens that may not be picked next, and `temperature` is what to draw with instead of the setting's own, if any.
@@ -143,13 +146,14 @@ class Rescue:
         *,
         limit: int,
         whole: Callable[[int], int] = lambda n: n,
-        closing: Callable[[], Sequence[int]] = tuple,
+        fresh: Callable[[int, int], tuple[int, int]] = lambda n, reach: (n, n),
+        closing: Callable[[int], Sequence[int]] = lambda n: (),
     ) -> None:
         self.policy = policy
         self.actions: list[Action] = []
         self.forbidden: tuple[int, ...] = ()
         self.temperature: float | None = None
-        self._limit, self.whole, self.closing = limit, whole, closing
+        self._limit, self.whole, self.fresh, self.closing = limit, whole, fresh, closing
         self._coldest = max(_KICK, params.temperature)
         self._detect = Params(repetition_detection=params.repetition_detection, stuck_detection=params.stuck_detection)
         self._n_vocab = n_vocab
@@ -192,8 +196,9 @@ class Rescue:
 
     def _act(self, tokens: Sequence[int], found: Loop | Stuck) -> Order | None:
         n, action = len(tokens), self.policy.on_loop
-        first = found.start + found.period if isinstance(found, Loop) else found.start
-        keep = min(n, self.whole(max(1, first)))
+        copy, reach = self._second_copy(tokens, found)
+        end, word = self.fresh(copy, reach)
+        keep = min(n, self.whole(max(1, {"rewind": word, "close-think": end}.get(action or "", copy))))
         if action == "trim":
             self._record("trim", tokens, found, keep)
             return Order(keep, end=True)
@@ -212,7 +217,7 @@ class Rescue:
             self._go_back(n, keep)
             return Order(keep)
         # Once: where the model shows nothing for its mark, the text still looks as if it was thinking.
-        written = tuple(self.closing()) if action == "close-think" and not self._closed else ()
+        written = tuple(self.closing(keep)) if action == "close-think" and not self._closed else ()
         if written and keep + len(written) < self._limit:
             self._closed = True
             self._record("close-think", tokens, found, keep, written=written)
@@ -224,6 +229,18 @@ class Rescue:
             return Order(keep, written)
         self._record("stop", tokens, found, n)
         return Order(n, end=True)
+
+    def _second_copy(self, tokens: Sequence[int], found: Loop | Stuck) -> tuple[int, int]:
+        """Return where the second copy of what was found begins, and how many tokens it has."""
+        if isinstance(found, Loop):
+            return found.start + found.period, found.period
+        detection = self._detect.stuck_detection
+        assert isinstance(detection, StuckDetection)
+        # The stretch begins with an n-gram that is there for the min_count-th time.
+        n, start = detection.ngram_size, found.start
+        copies = [i for i in range(self._watch_from, start) if tokens[i : i + n] == tokens[start : start + n]]
+        second = [*copies, start][-min(detection.min_count - 1, len(copies) + 1)]
+        return second, max(n, start - second)
 
     def _refused_after(self, tokens: Sequence[int]) -> tuple[int, ...]:
         return tuple(self._refused.get(_context(tokens), ())) if self._refused else ()
@@ -303,6 +320,30 @@ def whole_character(tokens: Sequence[int], n: int, piece: Callable[[int], bytes]
             return n + later
         decoder.decode(piece(tokens[n + later]))
     return min(n + 3, len(tokens))
+
+
+def fresh_start(tokens: Sequence[int], n: int, reach: int, piece: Callable[[int], bytes]) -> tuple[int, int]:
+    """Return where a line begins, or else a sentence, within ``reach`` tokens from the ``n``-th on; else (n, n).
+
+    There a text can go elsewhere more easily than in the middle of a sentence, which is where most loops are closed.
+    The second place is that of its first word, the first one comes before the marks in front of it, such as those of a
+    list. ``piece``: the bytes of a token.
+    """
+    texts = [piece(token).decode("utf-8", "replace") for token in tokens[: n + reach]]
+    begins, kind = 0, ""  # the place after what ended last with no word since, and what it was
+    sentence = None
+    for at, text in enumerate(texts):
+        if any(map(str.isalpha, text)):
+            if at >= n and kind == "line":
+                return max(begins, 1), at
+            if at >= n and kind == "sentence" and sentence is None:
+                sentence = max(begins, 1), at
+            kind = ""
+        if "\n" in text:
+            begins, kind = at + 1, "line"
+        elif kind != "line" and text.rstrip("\"')*_ ").endswith(_SENTENCE_ENDS):
+            begins, kind = at + 1, "sentence"
+    return sentence or (n, n)
 
 
 def kicked(params: Params, temperature: float) -> Params:
