@@ -82,6 +82,14 @@ class BadRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file that is read from here on. ``format``: its name, and where its rows are, if inside those of the file."""
+
+    file: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One stretch that repeats.
 

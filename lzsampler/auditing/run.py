@@ -27,7 +27,7 @@ from .findings import audit_record
 from .pool import Work, run
 from .reading.read import read
 from .reading.shard import Shard, find
-from .records import Audited, BadRecord
+from .records import Audited, BadRecord, FileRead, Record
 from .rules import RuleOptions, Rules, names, takes_rules
 from .store import Outcome, WorkFolder, unpack_bad
 from .summary import Summary
@@ -295,11 +295,11 @@ def _audit_task(
     return task.size, summary.total.records
 
 
-def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord]:
+def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord | FileRead]:
     tokenizer = tokenizer_of(settings.tokenizer)
     try:
         for item in read(shard):
-            yield item if isinstance(item, BadRecord) else audit_record(item, settings.rules, tokenizer)
+            yield audit_record(item, settings.rules, tokenizer) if isinstance(item, Record) else item
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"
         yield BadRecord(shard.file, 0, f"the rest of {_where(shard)} was not audited: {reason}")

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 from .. import __version__
 from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
-from .records import Audited, BadRecord, Finding
+from .records import Audited, BadRecord, FileRead, Finding
 from .summary import Group, Summary
 
 VERSION = 3  # of the folder's files
@@ -179,10 +179,10 @@ class PartWriter:
         self._file, self.summary = file, summary
         self._outcomes: list[Outcome] = []
 
-    def add(self, item: Audited | BadRecord) -> None:
+    def add(self, item: Audited | BadRecord | FileRead) -> None:
         """Count a record, and keep it when it has findings."""
         self.summary.add(item)
-        if isinstance(item, BadRecord):
+        if not isinstance(item, Audited):
             return
         self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck))
         if item.findings:

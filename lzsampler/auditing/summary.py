@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..util.stats import CONFIDENCE, wilson
-from .records import LOOPING, Audited, BadRecord, FieldName, Finding, Rule
+from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, Rule
 
 VERSION = 1  # of summary.json
 WORST = 10  # records that the terminal shows, by wasted tokens
@@ -149,8 +149,10 @@ class Summary:
         """Share of bad records among all that were read, 0..1."""
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
-    def add(self, item: Audited | BadRecord) -> None:
+    def add(self, item: Audited | BadRecord | FileRead) -> None:
         """Count a record, or a part of a file that could not be read."""
+        if isinstance(item, FileRead):
+            return
         if isinstance(item, BadRecord):
             self.bad_records += 1
             if len(self.bad) < LISTED:

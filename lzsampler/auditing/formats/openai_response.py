@@ -45,6 +45,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield _response(body, found, id)
         return
     for choice in body.get("choices", [body]):
+        if "delta" in choice:
+            raise NoTextError("it is a piece of a stream: read the file with --format stream")
         told = {**found, **groups({"finish_reason": choice.get("finish_reason")})}
         message = choice.get("message")
         made = Message(choice["text"], None, id, told) if message is None else written(message, told, id)
