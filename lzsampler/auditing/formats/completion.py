@@ -30,7 +30,7 @@ STRONG = (
 _WEAK = ("answer", "answers", "solution", "solutions", "text")
 _REASONING = ("reasoning_content", "reasoning", "thinking", "thought", "thoughts", "chain_of_thought", "cot")
 _ANSWER = re.compile(
-    r"(?:\w+[_ ])?(?:completion|response|output|generation|generated|prediction|predict|pred|answer|reply|solution)s?"
+    r"(?:\w+[_ ])?(?:completion|response|output|generation|generated|prediction|predict|predicted|pred|sampled|answer|reply|solution)s?"
     r"(?:[_ ](?:text|list|str|string))?"
 )
 _THOUGHT = re.compile(r"(?:\w+[_ ])(?:reasoning|thinking|thoughts?|reasoning[_ ]content)")
@@ -40,7 +40,8 @@ _GIVEN = re.compile(
     r"best|incorrect|possible|tool|test|code|non|prompt|question|system|canonical|official|oracle)[_ ]"
 )
 _CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
-_INSIDE = ("text", "generated_text", "turns")  # keys of an answer that is an object
+_LONG = 80  # characters of an answer that has nothing but the name of a model
+_INSIDE = ("text", "generated_text", "turns", "choices")  # keys of an answer that is an object
 
 
 @lru_cache(maxsize=4096)
@@ -70,6 +71,9 @@ def matches(row: Any) -> bool:
         return bool(row) and isinstance(row[0], dict) and isinstance(row[0].get("generated_text"), str | list)
     if not isinstance(row, dict):
         return False
+    choices = row.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict) and "turns" in choices[0]:
+        return True
     return any(_is_readable(row.get(key)) for key in (*STRONG, *_WEAK, *(key for key in row if _kind(key) == "answer")))
 
 
@@ -82,6 +86,8 @@ def _is_readable(value: Any, depth: int = 4) -> bool:
     """Return whether a value is a text, an object that holds one, or a list of those."""
     if isinstance(value, str):
         return True
+    if isinstance(value, dict) and _by_model(value):
+        return True
     if isinstance(value, list):
         return not value or (depth > 0 and _is_readable(value[0], depth - 1))
     if not isinstance(value, dict):
@@ -90,6 +96,12 @@ def _is_readable(value: Any, depth: int = 4) -> bool:
         return True
     key = _inner(value)
     return key is not None and depth > 0 and _is_readable(value[key], depth - 1)
+
+
+def _by_model(value: Mapping[str, Any]) -> bool:
+    """Return whether an answer is an object of the answers of several models, {model: text}."""
+    texts = [text for text in value.values() if isinstance(text, str) and len(text) >= _LONG]
+    return bool(texts) and len(texts) == len(value) and not _inner(value)
 
 
 def _inner(value: Mapping[str, Any]) -> str | None:
@@ -101,7 +113,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     if isinstance(row, list):
         yield from answers(row, {}, None)
         return
-    key = _key(row)
+    key = "choices" if isinstance(row.get("choices"), list) else _key(row)  # MT-Bench
     if key is None:
         raise NoTextError(f"the row has none of {', '.join((*STRONG, *_WEAK))}, nor a key that ends like one of these")
     found, id = groups(row, source.by), name(row)
@@ -136,6 +148,9 @@ def answers(value: Any, found: Mapping[str, str], id: str | None, reasoning: str
         message = unfolded(value)
         if (made := turn(message, {**found, **groups(message)}, id)) is not None:
             yield made
+    elif _by_model(value):
+        for model, text in value.items():
+            yield Message(text, None, id, {**found, "model": model})
     elif (key := _inner(value)) is None:
         raise NoTextError("the answer has no text")
     elif key == "content" and not isinstance(value["content"], str):

@@ -84,6 +84,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     """Add a piece to its answer; yield the answers that it ends."""
     kind = _kind(row)
     open_: dict[Any, _Answer] = source.state.setdefault("open", {})
+    if kind == "" and isinstance(row, dict) and row.get("object") == "text_completion":
+        kind = "text" if any(key[0] == row.get("id") for key in open_) else ""  # the last piece, which has a reason
     if kind in ("chunk", "text"):
         yield from _chunk(row, source, open_)
     elif kind == "" and openai_response.matches(row):  # an answer that was not streamed, among others that were
@@ -231,7 +233,7 @@ def _ai_sdk(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Mes
 
 
 def _llama_server(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Message]:
-    key = ("llama-server", row.get("id_slot"), row.get("index"))
+    key = ("llama-server", row.get("index"))
     answer = _of(open_, key, row, source)
     answer.answer.append(row["content"])
     if row["stop"]:
