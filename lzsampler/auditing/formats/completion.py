@@ -30,8 +30,8 @@ STRONG = (
 _WEAK = ("answer", "answers", "solution", "solutions", "text")
 _REASONING = ("reasoning_content", "reasoning", "thinking", "thought", "thoughts", "chain_of_thought", "cot")
 _ANSWER = re.compile(
-    r"(?:\w+[_ ])?(?:completion|response|output|generation|generated|prediction|predict|predicted|pred|sampled|answer|reply|solution)s?"
-    r"(?:[_ ](?:text|list|str|string))?"
+    r"(?:\w+[_ ])?(?:completion|response|output|generation|generated|prediction|predict|predicted|pred|sampled|answer|"
+    r"reply|solution)s?(?:[_ ](?:text|list|str|string))?"
 )
 _THOUGHT = re.compile(r"(?:\w+[_ ])(?:reasoning|thinking|thoughts?|reasoning[_ ]content)")
 # Beginnings of keys whose text no model wrote.
@@ -78,8 +78,13 @@ def matches(row: Any) -> bool:
 
 
 def is_certain(row: Any) -> bool:
-    """Return whether a row has an answer under a key that can hardly be anything else."""
-    return isinstance(row, list) or ((key := strong(row)) is not None and _is_readable(row[key]))
+    """Return whether a row has an answer under a key that can hardly be anything else, and not a word or two."""
+    if isinstance(row, list):
+        return True
+    key = strong(row)
+    if key is None or not _is_readable(row[key]):
+        return False
+    return not isinstance(row[key], str) or len(row[key].split(None, 3)) > 2
 
 
 def _is_readable(value: Any, depth: int = 4) -> bool:

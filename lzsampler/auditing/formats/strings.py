@@ -17,11 +17,6 @@ def matches(row: Any) -> bool:
     return isinstance(row, str) or (isinstance(row, list) and bool(row) and all(isinstance(one, str) for one in row))
 
 
-def is_certain(row: Any) -> bool:
-    """Return False: inside other objects there are texts of all kinds."""
-    return False
-
-
 def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield every text; the id of one in an object is its key."""
     if isinstance(row, str):
@@ -33,5 +28,4 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield Message(text, None, key, number=i)
 
 
-FORMAT = Format("strings", "texts alone, in an array or one a line; {prompt: answer}", matches, messages, whole=True,
-                is_certain=is_certain)  # fmt: skip
+FORMAT = Format("strings", "texts alone, in an array or one a line; {prompt: answer}", matches, messages, whole=True)

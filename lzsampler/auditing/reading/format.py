@@ -57,8 +57,8 @@ class Format:
     ``session``: whether messages with the same id anywhere in a file belong to one conversation.
     ``finish``: for a format that joins rows: what is left of them at the end of the file. Its messages have numbers:
     those of the rows in which they begin. ``is_certain``: of a row that matches, whether it would even inside another
-    object, where there may be anything; None if it always would. ``whole``: an object matches only if it is all of its
-    file.
+    object, where there may be anything; None if it always would. ``whole``: it never matches inside another object, and
+    an object only if it is all of its file.
     """
 
     name: str

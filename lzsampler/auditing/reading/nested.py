@@ -64,7 +64,7 @@ def _is_table(value: dict[str, Any]) -> bool:
     """Return whether the values of an object are rows of one form, and its keys their names."""
     rows = list(value.values())
     if len(rows) > 1 and all(isinstance(row, list) and row for row in rows[:5]):  # lists of rows, by model or task
-        rows = [row[0] for row in rows]
+        rows = [row[0] for row in rows[:5]]
     if len(rows) < 2 or not all(isinstance(row, dict) and row for row in rows[:5]):
         return False
     return all(row.keys() == rows[0].keys() for row in rows[1:5]) or all(key.isdigit() for key in list(value)[:5])

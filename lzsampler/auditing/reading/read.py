@@ -58,8 +58,7 @@ def _read(shard: Shard) -> Iterator[Read]:
     if shard.container == "zip":
         yield from _zip(shard)
         return
-    if shard.start == 0:
-        yield FileRead(shard.file, shard.described)
+    yield FileRead(shard.file, shard.described, again=shard.start > 0)
     if shard.container == "parquet":
         yield from _parquet(shard)
     elif shard.container in ("sqlite", "arrow"):
@@ -335,8 +334,10 @@ def _made(
             line = n + 1
         id = str(n) if message.id is None else message.id
         count = seen[id] = seen.get(id, 0) + 1
-        yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message, 0 if source.packed else line)
+        at = 0 if source.packed else line
+        yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message, at)
 
 
 def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:
-    return Record(file, number, id, fields_of(message.answer, message.reasoning), message.groups, line)
+    fields, named = fields_of(message.answer, message.reasoning), message.id is not None
+    return Record(file, number, id, fields, message.groups, line, named)

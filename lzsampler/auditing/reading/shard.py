@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path as FilePath
+from pathlib import PurePath
 from typing import Any
 
 from ..._check import integer
@@ -27,6 +28,9 @@ from .sniff import LONGEST, WINDOW, Container, UnknownFormatError, choose, conta
 
 # What is read of a folder, by the ends of names; files that are named themselves may have any.
 _TEXTS = (".txt", ".md")
+# Files that often hold something else: in a folder they are passed over, if they are of no known format.
+_OFTEN_OTHERS = (".csv", ".tsv", ".yaml", ".yml", ".xml", ".db", ".sqlite", ".sqlite3")
+_AIDER = ".aider.chat.history.md"  # a hidden file, which is read nevertheless
 _DATA = (
     *(".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval", ".traj", ".sse"),
     *(".csv", ".tsv", ".yaml", ".yml", ".xml", ".arrow", ".db", ".sqlite", ".sqlite3"),
@@ -87,30 +91,40 @@ def find(
     by: Sequence[str] = (),
     tokenizer: str | os.PathLike[str] | None = None,
     shard_bytes: int = 16 << 20,
+    passed: list[BadRecord] | None = None,
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
     They come in the order of ``paths``, and in a folder in the order of names; a file that occurs twice is read once.
-    In folders, slots of llama-server and files ending in .txt .md .jsonl .ndjson .json .parquet .zip .eval (also with
-    .gz or .zst after that) are read, but not hidden files, README files and the tables of `lzs eval`. ``format``: one
+    In folders, slots of llama-server and files with the endings of docs/formats.md are read, but not hidden files,
+    README files and the tables of `lzs eval`; files that are passed over are added to ``passed``. ``format``: one
     of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead of a format.
     ``by``: keys of a row that become groups beside model, temperature, task, finish_reason and seed. ``tokenizer``: a
     GGUF file for formats that hold tokens. ``shard_bytes``: the size after which a file of lines or of Parquet is cut,
     at the end of a line or row group.
 
-    Raises ValueError for an unknown format or a bad path, MissingExtra if a library that the files need is not
-    installed.
+    Raises ValueError for an unknown format or a bad path.
     """
     asked = _Asked(format, field, tuple(by), None if tokenizer is None else os.fspath(tokenizer), shard_bytes)
     shards: list[Shard] = []
     bad: list[BadRecord] = []
+    others = [] if passed is None else passed
     for file in _files([paths] if isinstance(paths, str | os.PathLike) else paths, asked):
         if isinstance(file, BadRecord):
             bad.append(file)
             continue
+        if file.passed:
+            others.append(BadRecord(file.name, 0, file.passed))
+            continue
         try:
             shards.extend(_shards(file, asked))
-        except (UnknownFormatError, NoTextError, MissingExtra, tables.TableError) as error:
+        except UnknownFormatError as error:
+            often_others = not file.named and _inner_name(file.name).endswith(_OFTEN_OTHERS)
+            if often_others:
+                others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files that hold no known format"))
+            else:
+                bad.append(BadRecord(file.name, 0, str(error)))
+        except (NoTextError, MissingExtra, tables.TableError) as error:
             bad.append(BadRecord(file.name, 0, str(error)))
         except decode.STREAM_ERRORS as error:
             bad.append(BadRecord(file.name, 0, decode.stream_reason(error)))
@@ -150,11 +164,12 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _File:
-    """A file to read. ``named``: the user gave its own name, and not that of a folder."""
+    """A file to read. ``named``: the user gave its own name, and not that of a folder. ``passed``: why it is not."""
 
     name: str
     path: str
     named: bool
+    passed: str = ""
 
 
 # -- files --
@@ -185,7 +200,9 @@ def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
     for name in names:
         if os.path.isdir(name):
             inside = list(_folder(name, asked, ()))
-            yield from inside or [BadRecord(_printable(name), 0, "no supported files in this folder (docs/formats.md)")]
+            yield from inside
+            if all(isinstance(one, _File) and one.passed for one in inside):
+                yield BadRecord(_printable(name), 0, "no supported files in this folder (docs/formats.md)")
         elif problem := _problem(name):
             yield BadRecord(_printable(name), 0, problem)
         else:
@@ -211,14 +228,18 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
     left_out = _EVALUATION if {"run.json", "transcripts.jsonl"} <= set(names) else frozenset()
     for name in names:
         path = os.path.join(folder, name)
-        if name.startswith(".") or name in left_out:
-            continue
-        if os.path.isdir(path):
+        label = _printable(path)
+        if name.startswith(".") and name != _AIDER:
+            yield _File(label, path, False, "hidden files and folders")
+        elif name in left_out:
+            yield _File(label, path, False, "tables of lzs eval")
+        elif os.path.isdir(path):
             yield from _folder(path, asked, (*above, here))
         elif _is_wanted(path, name.lower(), asked):
             problem = _problem(path)
-            label = _printable(path)
             yield BadRecord(label, 0, problem) if problem else _File(label, path, named=False)
+        else:
+            yield _File(label, path, False, _why_not(name.lower()))
 
 
 def _is_wanted(path: str, name: str, asked: _Asked) -> bool:
@@ -236,6 +257,13 @@ def _is_wanted(path: str, name: str, asked: _Asked) -> bool:
             return container(file.read(4)) == "slot"
     except OSError:
         return False
+
+
+def _why_not(name: str) -> str:
+    if name.startswith("readme"):
+        return "README files"
+    suffix = PurePath(name).suffix
+    return f"files ending in {suffix}" if suffix else "files without an ending"
 
 
 def _problem(path: str) -> str:

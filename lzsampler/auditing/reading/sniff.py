@@ -146,7 +146,9 @@ def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Path, 
     for row in rows:
         for path, value, listed in places(row):
             for format in formats:
-                if format.matches(value) and (listed or format.is_certain is None or format.is_certain(value)):
+                if format.whole or not format.matches(value):
+                    continue
+                if listed or format.is_certain is None or format.is_certain(value):
                     return format, path, row
     if not rows:
         raise UnknownFormatError("it has no rows")

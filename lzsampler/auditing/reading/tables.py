@@ -3,6 +3,7 @@
 import ast
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -27,8 +28,7 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     csv.field_size_limit(_LONGEST)
     first = text.readline()
     delimiter = "\t" if name.endswith(".tsv") else max(",;\t", key=first.count)
-    lines = iter([first])
-    reader = csv.reader(_chained(lines, text), delimiter=delimiter)
+    reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
     try:
         header = next(reader, None)
         if not header:
@@ -40,13 +40,6 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise TableError(f"damaged after line {reader.line_num}: {error}") from None
-    finally:
-        text.detach()
-
-
-def _chained(first: Iterator[str], rest: Iterator[str]) -> Iterator[str]:
-    yield from first
-    yield from rest
 
 
 def _value(cell: str) -> Any:
@@ -72,9 +65,26 @@ def yaml_rows(data: bytes) -> list[Any]:
         raise MissingExtra('YAML files need PyYAML: pip install "lzsampler[audit]"') from error
     try:
         rows = list(yaml.load_all(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         raise TableError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
+    rows = _named(rows, {})
     return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows
+
+
+def _named(value: Any, made: dict[int, Any]) -> Any:
+    """Return a value whose keys are texts, as those of JSON: in YAML `on` and 5 are others. One object stays one."""
+    if not isinstance(value, dict | list):
+        return value
+    if id(value) not in made:
+        if isinstance(value, list):
+            elements: list[Any] = []
+            made[id(value)] = elements  # before its elements, one of which may be itself
+            elements.extend(_named(inside, made) for inside in value)
+        else:
+            table: dict[str, Any] = {}
+            made[id(value)] = table
+            table.update((str(key), _named(inside, made)) for key, inside in value.items())
+    return made[id(value)]
 
 
 def xml_rows(data: bytes) -> list[Any]:
@@ -82,9 +92,10 @@ def xml_rows(data: bytes) -> list[Any]:
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise TableError("it is XML with a document type, which is not read")
     try:
-        return [_element(ElementTree.fromstring(data))]
+        root = _element(ElementTree.fromstring(data))
     except (ElementTree.ParseError, RecursionError, ValueError) as error:
         raise TableError(f"not XML: {error}") from None
+    return [root] if isinstance(root, dict) else []
 
 
 def _element(element: "ElementTree.Element") -> Any:
