@@ -41,7 +41,8 @@ read_options = options(
         _READ, "--format", metavar="NAME", help="input format of all files, see docs/formats.md (default: detect each)"
     ),
     option(
-        _READ, "--field", metavar="PATH", help="where the text is in other JSON or Parquet files, as choices[*].text"
+        _READ, "--field", metavar="PATH",
+        help="where the text is in files of another form, as choices[*].text or messages[role=assistant].content",
     ),
 )  # fmt: skip
 count_options = options(
@@ -229,6 +230,8 @@ def refuse_nothing(summary: "Summary") -> None:
     why = "no text written by a model was found"
     if summary.bad:
         why = f"{summary.bad[0].file}: {summary.bad[0].reason}"
+        if summary.bad_records > 1:
+            why += f" (and {summary.bad_records - 1:,} more that could not be read)"
     raise LzsError(f"no record was audited: {why}")
 
 

@@ -67,7 +67,8 @@ def diff(a: str, b: str, **flags: Any) -> None:
     """Say whether the answers in B loop more than those in A to the same prompts.
 
     A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. Records
-    are paired by id, and by the name of their file if there are several. B is worse if McNemar's exact test says so.
+    are paired by id, and by the name of their file if there are several; rows without an id are paired by line number,
+    which is said. B is worse if McNemar's exact test says so.
     """
     from lzsampler.auditing.diff import compare
 
@@ -122,6 +123,11 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     yield side("B", b, len(made.newly) + len(made.still), made.stuck_b)
     if made.only_a or made.only_b:
         yield f"not compared: {made.only_a:,} records only in A, {made.only_b:,} only in B"
+    if made.by_number:
+        yield (
+            f"{made.by_number:,} of {made.records:,} pairs were made by line number, since their rows have no id: they "
+            "are right only if both sides hold the answers to the same prompts in the same order"
+        )
     low, high = made.interval
     verdict = made.verdict(alpha)
     if console.colored(sys.stdout):

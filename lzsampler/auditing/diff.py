@@ -28,13 +28,15 @@ class Comparison:
     """What changed from A to B among the records that are in both, ``records`` of them.
 
     ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``only_a``, ``only_b``: the number
-    of records without a partner, which count nowhere else. ``stuck_a``, ``stuck_b``: the number of pairs whose record
-    in A, or in B, is stuck (LZR011), on which the verdict does not depend. ``difference``: the loop rate of B minus
-    that of A, -1..1, with its ``interval`` (bootstrap in which whole conversations are drawn). ``p``: McNemar's exact
-    test, two-sided.
+    of records without a partner, which count nowhere else. ``by_number``: pairs whose records have no id in their
+    file, and were paired by their lines: they belong together only if both sides have the same order. ``stuck_a``,
+    ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011), on which the verdict does not
+    depend. ``difference``: the loop rate of B minus that of A, -1..1, with its ``interval`` (bootstrap in which whole
+    conversations are drawn). ``p``: McNemar's exact test, two-sided.
     """
 
     records: int
+    by_number: int
     newly: tuple[Pair, ...]
     cured: tuple[Pair, ...]
     still: tuple[Pair, ...]
@@ -118,6 +120,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     known = {key[:2] for key, _, _ in pairs}
     return Comparison(
         records=len(pairs),
+        by_number=sum(not (one.named and other.named) for _, one, other in pairs),
         newly=newly,
         cured=cured,
         still=those(True, True),

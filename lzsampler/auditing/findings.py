@@ -114,6 +114,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         metrics=metrics.figures(),
         texts=tuple((field.name, field.text) for field in record.fields) if looping else (),
         line=record.line,
+        named=record.named,
     )
 
 

@@ -58,7 +58,8 @@ class Record:
     and so on from the second on. Several rows may have the same id, so it takes the file, the number and the id to
     identify a record. ``groups``: what `--by` may ask for, as strings: model, temperature, task, finish_reason (if the
     format has it; most loops end with "length") and the like. ``line``: the line of the file that holds the record,
-    from 1; 0 if it is not on a line of its own, or if the file is compressed.
+    from 1; 0 if it is not on a line of its own, or if the file is compressed. ``named``: the id is one that the file
+    has, and not the number.
     """
 
     file: str
@@ -67,6 +68,7 @@ class Record:
     fields: tuple[Field, ...]
     groups: Mapping[str, str] = field(default_factory=dict)
     line: int = 0
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,18 @@ class BadRecord:
     file: str
     line: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file that is read from here on. ``format``: its name, and where its rows are, if inside those of the file.
+
+    ``again``: it is a further piece of a file that was cut.
+    """
+
+    file: str
+    format: str
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +131,7 @@ class Audited:
     times in a row, be it reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: the
     number in all fields. ``metrics``: figures of all fields together, by name (docs/audit.md); those that were not
     measured, as in fields with tokens only, are missing. ``texts``: (name, text) of the fields of looping records, for
-    reports that show them; empty for others. ``line`` as in `Record`.
+    reports that show them; empty for others. ``line`` and ``named`` as in `Record`.
     """
 
     file: str
@@ -131,6 +145,7 @@ class Audited:
     metrics: Mapping[str, float]
     texts: tuple[tuple[FieldName, str], ...] = ()
     line: int = 0
+    named: bool = True
 
     @property
     def stuck(self) -> bool:

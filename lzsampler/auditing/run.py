@@ -23,11 +23,12 @@ from ..models import find_model
 from ..util import writers
 from ..util.cores import usable_cores
 from ..util.files import locked
+from . import coverage
 from .findings import audit_record
 from .pool import Work, run
 from .reading.read import read
 from .reading.shard import Shard, find
-from .records import Audited, BadRecord
+from .records import Audited, BadRecord, FileRead, Record
 from .rules import RuleOptions, Rules, names, takes_rules
 from .store import Outcome, WorkFolder, unpack_bad
 from .summary import Summary
@@ -136,9 +137,10 @@ def audit_files(
     each part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the fields of
     `Rules`.
 
-    Parts of files that cannot be read are counted and listed in the summary. Raises FileNotFoundError for a path that
+    Parts of files that cannot be read, also for want of a package, are counted and listed in the summary, and so are
+    the files of a folder that were passed over. Raises FileNotFoundError for a path that
     does not exist; ValueError for bad arguments; LzsError for a ``resume`` folder of another audit, and for a folder
-    that cannot be written to or a disk that is full; MissingExtra for a package that is not installed.
+    that cannot be written to or a disk that is full; MissingExtra for the package of ``tokenizer``.
     """
     begun = time.monotonic()
     chosen = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
@@ -151,6 +153,7 @@ def audit_files(
     if resume is not None and STDIN in given:
         raise ValueError("resume does not work with stdin, which cannot be read twice: save it to a file first")
     tokenizer_of(settings.tokenizer)  # whether it loads, before the work begins
+    passed: list[BadRecord] = []
     shards, bad = find(
         given,
         format=format,
@@ -158,10 +161,12 @@ def audit_files(
         by=settings.by,
         tokenizer=settings.tokenizer,
         shard_bytes=SHARD_BYTES,
+        passed=passed,
     )
     left_out = [os.path.realpath(path) for path in (*names(without), *([] if resume is None else [resume]))]
     shards = [shard for shard in shards if not _is_in(shard.file, left_out)]
     bad = [record for record in bad if not _is_in(record.file, left_out)]
+    passed = [record for record in passed if not _is_in(record.file, left_out)]
     tasks = _tasks(shards)
     manifest = {
         "tasks": len(tasks),
@@ -169,6 +174,7 @@ def audit_files(
         "inputs": {shard.file: _identity(shard.path or shard.file) for shard in shards},
         "cuts": hashlib.sha256(repr(tasks).encode("utf-8", "surrogatepass")).hexdigest(),
         "bad": [astuple(record) for record in bad],
+        "passed": _passed(passed),
     }
     path = Path(tempfile.mkdtemp(prefix="lzs-audit-")) if resume is None else Path(resume)
     folder = WorkFolder(path, lasting=resume is not None)
@@ -221,6 +227,14 @@ class _Settings:
         tokenizer = None if self.tokenizer is None else [str(self.tokenizer), *_identity(self.tokenizer)]
         rules: dict[str, Any] = json.loads(json.dumps(asdict(self.rules)))
         return {"rules": rules, "by": list(self.by), "tokenizer": tokenizer}
+
+
+def _passed(records: list[BadRecord]) -> dict[str, Any]:
+    """Return files that were passed over as counts by reason, ready for JSON."""
+    counts = coverage.Coverage()
+    for record in records:
+        counts.pass_over(record.file, record.reason)
+    return counts.pack()
 
 
 class _Task(NamedTuple):
@@ -295,11 +309,11 @@ def _audit_task(
     return task.size, summary.total.records
 
 
-def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord]:
+def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord | FileRead]:
     tokenizer = tokenizer_of(settings.tokenizer)
     try:
         for item in read(shard):
-            yield item if isinstance(item, BadRecord) else audit_record(item, settings.rules, tokenizer)
+            yield audit_record(item, settings.rules, tokenizer) if isinstance(item, Record) else item
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"
         yield BadRecord(shard.file, 0, f"the rest of {_where(shard)} was not audited: {reason}")
@@ -314,6 +328,7 @@ def _merged(folder: WorkFolder) -> Summary:
     summary = Summary(manifest["settings"]["rules"], tuple(manifest["settings"]["by"]))
     for bad in unpack_bad(manifest["bad"]):
         summary.add(bad)
+    summary.coverage.merge(coverage.unpack(manifest["passed"]))
     for part in folder.summaries():
         summary.merge(part)
     return summary

@@ -18,10 +18,11 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 from .. import __version__
 from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
-from .records import Audited, BadRecord, Finding
+from . import coverage
+from .records import Audited, BadRecord, FileRead, Finding
 from .summary import Group, Summary
 
-VERSION = 3  # of the folder's files
+VERSION = 4  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 
@@ -32,12 +33,13 @@ _GROUP = [field.name for field in fields(Group)]
 
 
 class Outcome(NamedTuple):
-    """What a comparison needs of every record, looping or not."""
+    """What a comparison needs of every record, looping or not. ``named`` as in `Record`."""
 
     file: str
     id: str
     looping: bool
     stuck: bool = False
+    named: bool = True
 
 
 class WorkFolder:
@@ -52,7 +54,8 @@ class WorkFolder:
         """Make the folder for this audit, or check that it is the folder of this audit.
 
         ``manifest``: "tasks" (their number), "settings", "inputs" (file: what identifies its content), "cuts" (how they
-        are shared out), "bad" (rows of `BadRecord`). LzsError that names what differs, OSError when it cannot be made.
+        are shared out), "bad" (rows of `BadRecord`), "passed" (what was passed over, packed). LzsError that names what
+        differs, OSError when it cannot be made.
         """
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
@@ -88,7 +91,13 @@ class WorkFolder:
                 f"{VERSION}): choose another folder, or delete this one and audit again"
             )
         with _damaged(self.path / MANIFEST):
-            _ = range(manifest["tasks"]), dict(manifest["inputs"]), list(manifest["bad"]), manifest["cuts"]
+            _ = (
+                range(manifest["tasks"]),
+                dict(manifest["inputs"]),
+                list(manifest["bad"]),
+                manifest["cuts"],
+                dict(manifest["passed"]),
+            )
             _ = dict(manifest["settings"]["rules"]), list(manifest["settings"]["by"])
         return manifest
 
@@ -179,12 +188,12 @@ class PartWriter:
         self._file, self.summary = file, summary
         self._outcomes: list[Outcome] = []
 
-    def add(self, item: Audited | BadRecord) -> None:
+    def add(self, item: Audited | BadRecord | FileRead) -> None:
         """Count a record, and keep it when it has findings."""
         self.summary.add(item)
-        if isinstance(item, BadRecord):
+        if not isinstance(item, Audited):
             return
-        self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck))
+        self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck, item.named))
         if item.findings:
             self._write({"audited": _pack(item)})
         if len(self._outcomes) >= _OUTCOMES:
@@ -232,11 +241,12 @@ def _pack(audited: Audited) -> list[Any]:
         dict(audited.metrics),
         audited.texts,
         audited.line,
+        audited.named,
     ]
 
 
 def _unpack(row: list[Any]) -> Audited:
-    file, number, name, groups, looping, literal, characters, findings, metrics, texts, line = row
+    file, number, name, groups, looping, literal, characters, findings, metrics, texts, line, named = row
     return Audited(
         file,
         number,
@@ -249,6 +259,7 @@ def _unpack(row: list[Any]) -> Audited:
         metrics,
         tuple((field, text) for field, text in texts),
         line,
+        named,
     )
 
 
@@ -264,6 +275,7 @@ def _pack_summary(summary: Summary) -> dict[str, Any]:
         "worst": [_pack(audited) for audited in summary.worst],
         "bad_records": summary.bad_records,
         "bad": [astuple(bad) for bad in summary.bad],
+        "coverage": summary.coverage.pack(),
     }
 
 
@@ -280,6 +292,7 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
         worst=[_unpack(audited) for audited in row["worst"]],
         bad_records=row["bad_records"],
         bad=unpack_bad(row["bad"]),
+        coverage=coverage.unpack(row["coverage"]),
     )
 
 

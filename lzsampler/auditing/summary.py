@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..util.stats import CONFIDENCE, wilson
-from .records import LOOPING, Audited, BadRecord, FieldName, Finding, Rule
+from .coverage import Coverage
+from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, Rule
 
 VERSION = 1  # of summary.json
 WORST = 10  # records that the terminal shows, by wasted tokens
@@ -108,8 +109,8 @@ class Summary:
     ``total`` is the group of all records. ``rule_counts``: records that have a finding of each rule. ``points``:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
     order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
-    waste most tokens, without their texts. ``bad``: the first bad records. The lists are cut to their size and ordered
-    by `merge`.
+    waste most tokens, without their texts. ``bad``: the first bad records. ``coverage``: files, formats, and what
+    was not read. The lists are cut to their size and ordered by `merge`.
 
     The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
     merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
@@ -128,6 +129,7 @@ class Summary:
     bad_records: int = 0
     bad: list[BadRecord] = field(default_factory=list)
     point_keys: list[int] = field(default_factory=list, repr=False)
+    coverage: Coverage = field(default_factory=Coverage)
 
     @property
     def loop_rate(self) -> float:
@@ -149,13 +151,18 @@ class Summary:
         """Share of bad records among all that were read, 0..1."""
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
-    def add(self, item: Audited | BadRecord) -> None:
-        """Count a record, or a part of a file that could not be read."""
+    def add(self, item: Audited | BadRecord | FileRead) -> None:
+        """Count a record, a file that begins, or a part of a file that could not be read."""
+        if isinstance(item, FileRead):
+            self.coverage.begin(item)
+            return
         if isinstance(item, BadRecord):
+            self.coverage.bad(item)
             self.bad_records += 1
             if len(self.bad) < LISTED:
                 self.bad.append(item)
             return
+        self.coverage.record()
         found = loops(item) if item.looping else []
         first = min(found, key=lambda f: (f.field == "answer", f.start)) if found else None
         wasted = wasted_tokens(item) if found else 0
@@ -200,6 +207,7 @@ class Summary:
         self.points += other.points
         self.point_keys += other.point_keys
         self.worst += other.worst
+        self.coverage.merge(other.coverage)
         self.bad_records += other.bad_records
         self.bad += other.bad[: LISTED - len(self.bad)]
         self._trim_worst()
@@ -231,6 +239,7 @@ class Summary:
             "bad_records": self.bad_records,
             "bad_rate": self.bad_rate,
             "bad": [{"file": bad.file, "line": bad.line or None, "reason": bad.reason} for bad in self.bad],
+            **self.coverage.to_json(),
         }
 
 

@@ -280,7 +280,7 @@ def _transcripts(path: str, kind: str, format: str | None) -> Iterator[RightText
         for found in read(shard):
             if isinstance(found, BadRecord):
                 yield _bad(found)
-            elif text := _text(found):
+            elif isinstance(found, Record) and (text := _text(found)):
                 place = found.line or found.id
                 yield RightText(f"{found.file}:{place}", found.groups.get("task", kind), (Part(text),))
 

@@ -17,6 +17,7 @@ from .text import count, percent, visible, whole
 
 GROUPS = 60  # that are listed
 _STRIPES = 100  # lines of the picture of looping texts
+_UNREAD = 100  # files and reasons that are listed of what could not be read
 
 
 def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -> None:
@@ -29,7 +30,7 @@ def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -
 
     samples = worst(audited, summary.by)
     main = [_figures(summary, samples), _groups(summary), samples_section(_about_samples(summary, samples))]
-    main += [_bad(summary), _rules(summary)]
+    main += [_coverage(summary), _bad(summary), _rules(summary)]
     write_page(
         path,
         command="lzs audit",
@@ -192,9 +193,31 @@ def _setting(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def _coverage(summary: Summary) -> str:
+    """Return a section about the formats that files were read as, and the files that were passed over."""
+    coverage = summary.coverage
+    if not coverage.formats and not coverage.passed:
+        return ""
+    made = [
+        tag("tr", tag("td", escape(visible(format))), tag("td", f"{files:,}", class_="number"),
+            tag("td", f"{records:,}", class_="number"))
+        for format, (files, records) in sorted(coverage.formats.items(), key=lambda item: (-item[1][1], item[0]))
+    ]  # fmt: skip
+    head = tag("tr", *(tag("th", title, scope="col") for title in ("read as", "files", "records")))
+    table = tag("table", tag("thead", head), tag("tbody", *made), class_="bad") if made else ""
+    passed = ", ".join(f"{one.count:,} {reason}" for reason, one in coverage.passed.items())
+    more = tag("p", escape(visible(f"Passed over: {passed}", 2000)), class_="soft") if passed else ""
+    return tag("section", tag("h2", "What was read"), table, more)
+
+
 def _bad(summary: Summary) -> str:
     if not summary.bad_records:
         return ""
     title = f"{summary.bad_records:,} bad {'record' if summary.bad_records == 1 else 'records'}"
-    rows = [(bad.file, bad.line, bad.reason) for bad in summary.bad]
-    return bad_rows(title, ("file", "line", "reason"), rows, summary.bad_records - len(summary.bad))
+    unread = summary.coverage.unread
+    rows = [
+        (file, one.line, f"{one.reason} ({one.count:,} times)" if one.count > 1 else one.reason)
+        for (file, _), one in list(unread.items())[:_UNREAD]
+    ]
+    rest = summary.bad_records - sum(one.count for one in list(unread.values())[:_UNREAD])
+    return bad_rows(title, ("file", "line", "reason"), rows, rest)

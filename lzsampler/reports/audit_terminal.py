@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 GROUPS = 40  # that are listed
-BAD = 5  # bad records that are named
+BAD = 5  # files and reasons that are named of what could not be read
 _NARROW = 72  # columns; below, a record of the worst takes two lines
 _LEAST = 12  # columns that names of groups get before a column of figures is left out
 
@@ -31,12 +31,12 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
     from rich.text import Text
 
     width = max(width, 20)
-    parts: list[RenderableType] = [*_headline(summary)]
+    parts: list[RenderableType] = [*_headline(summary), *_read(summary, width)]
     if summary.total.records:
         parts += ["", *_table(summary, width)]
     if summary.worst:
         parts += ["", Text("Worst loops", "bold"), *_worst(summary.worst, width)]
-    if summary.bad_records:
+    if summary.bad_records or summary.coverage.passed:
         parts += ["", *_bad(summary, width)]
     return drawn(parts, width, color=color)
 
@@ -154,14 +154,39 @@ def preview(record: Audited, width: int) -> str:
     return f'"{fit(visible(loop.unit, 200), max(1, width - len(rest) - 2))}"{rest}'
 
 
+def _read(summary: Summary, width: int) -> "list[RenderableType]":
+    """Return a line about the formats that files were read as, those of most records first."""
+    from rich.text import Text
+
+    formats = sorted(summary.coverage.formats.items(), key=lambda item: (-item[1][1], item[0]))
+    if not formats:
+        return []
+    n = summary.coverage.n_files
+    if len(formats) == 1:
+        said = f"{n:,} {'file' if n == 1 else 'files'} read as {formats[0][0]}"
+    else:
+        each = ", ".join(f"{files:,} as {format}" for format, (files, _) in formats)
+        said = f"{n:,} files read: {each}"
+    return [Text(fit(visible(said, 2000), width), "dim")]
+
+
 def _bad(summary: Summary, width: int) -> "list[RenderableType]":
+    """Return what could not be read, by file and reason, and what was passed over."""
     from rich.text import Text
 
     n = summary.bad_records
-    lines: list[RenderableType] = [
-        Text(fit(f"{n:,} bad {'record' if n == 1 else 'records'}, not counted above", width), "bold")
-    ]
-    for bad in summary.bad[:BAD]:
-        place = f"{visible(bad.file, 60)}:{bad.line}" if bad.line else visible(bad.file, 60)
-        lines.append(Text(fit(f"{place}: {visible(bad.reason)}", width)))
-    return [*lines, f"... and {n - BAD:,} more"] if n > BAD else lines
+    lines: list[RenderableType] = []
+    if n:
+        lines.append(Text(fit(f"{n:,} bad {'record' if n == 1 else 'records'}, not counted above", width), "bold"))
+    listed = 0
+    for (file, _), unread in list(summary.coverage.unread.items())[:BAD]:
+        place = f"{visible(file, 60)}:{unread.line}" if unread.line else visible(file, 60)
+        times = f" ({unread.count:,} times)" if unread.count > 1 else ""
+        lines.append(Text(fit(f"{place}: {visible(unread.reason)}", width - len(times)) + times))
+        listed += unread.count
+    if n > listed:
+        lines.append(Text(f"... and {n - listed:,} more"))
+    if passed := summary.coverage.passed:
+        said = ", ".join(f"{one.count:,} {reason}" for reason, one in passed.items())
+        lines.append(Text(fit(visible(f"Passed over: {said}", 2000), width), "dim"))
+    return lines

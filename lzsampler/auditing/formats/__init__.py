@@ -3,10 +3,15 @@
 from ..reading import slot
 from ..reading.format import Format
 from . import (
+    agents,
     bench,
     chatgpt,
+    codex,
     completion,
+    gemini,
+    gemini_cli,
     inspect_ai,
+    kobold,
     lighteval,
     llama_server,
     llama_webui,
@@ -16,14 +21,28 @@ from . import (
     open_webui,
     openai_chat,
     openai_response,
+    otel,
+    preference,
+    promptfoo,
     sharegpt,
     sillytavern,
+    stream,
+    strings,
     text,
     textgen_webui,
+    transcript,
 )
 
 ROW_FORMATS: tuple[Format, ...] = (
     lzs.FORMAT,
+    stream.FORMAT,
+    agents.FORMAT,
+    codex.FORMAT,
+    gemini_cli.FORMAT,
+    gemini.FORMAT,
+    otel.FORMAT,
+    promptfoo.FORMAT,
+    kobold.FORMAT,
     llama_webui.FORMAT,
     lm_eval.FORMAT,
     lighteval.FORMAT,
@@ -36,14 +55,17 @@ ROW_FORMATS: tuple[Format, ...] = (
     textgen_webui.FORMAT,
     sillytavern.FORMAT,
     openai_response.FORMAT,
-    openai_chat.FORMAT,
+    preference.FORMAT,
     sharegpt.FORMAT,
+    openai_chat.FORMAT,
     completion.FORMAT,
+    strings.FORMAT,
 )
-TEXT, SLOT = text.NAME, slot.NAME
+TEXT, SLOT, TRANSCRIPT = text.NAME, slot.NAME, transcript.NAME
 
 FORMATS: dict[str, str] = {
     TEXT: text.HELP,
+    TRANSCRIPT: transcript.HELP,
     **{format.name: format.help for format in ROW_FORMATS},
     SLOT: slot.HELP,
 }

@@ -1,12 +1,19 @@
-"""Rows with a prompt and what came of it: `completion`, `response`, `output` and the like, or `text` alone."""
+"""Rows with a prompt and what came of it: `completion`, `response`, `output` and the like, or `text` alone.
 
-from collections.abc import Iterator
+Many programs and most scripts of one's own write such rows: data sets, deepeval (`actual_output`), LLaMA-Factory
+(`predict`), EvalPlus (`raw_solution`), LiveCodeBench (`output_list`), MT-Bench (`turns`), pipelines of transformers.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..reading.format import Format, Message, NoTextError, Source
-from ..reading.messages import groups, name, turn
+from ..reading.messages import groups, is_message, items, kind_of, name, turn, unfolded, written
 
-_ANSWERS = (
+# Keys of an answer, the first of which is read; then those that end like one, and last those that may be anything.
+STRONG = (
     "completion",
     "response",
     "output",
@@ -17,37 +24,153 @@ _ANSWERS = (
     "outputs",
     "generations",
     "model_output",
-    "text",
+    "prediction",
+    "predictions",
 )
-_REASONING = ("reasoning_content", "reasoning", "thinking")
+_WEAK = ("answer", "answers", "solution", "solutions", "text")
+_REASONING = ("reasoning_content", "reasoning", "thinking", "thought", "thoughts", "chain_of_thought", "cot")
+_ANSWER = re.compile(
+    r"(?:\w+[_ ])?(?:completion|response|output|generation|generated|prediction|predict|predicted|pred|sampled|answer|"
+    r"reply|solution)s?(?:[_ ](?:text|list|str|string))?"
+)
+_THOUGHT = re.compile(r"(?:\w+[_ ])(?:reasoning|thinking|thoughts?|reasoning[_ ]content)")
+# Beginnings of keys whose text no model wrote.
+_GIVEN = re.compile(
+    r"(?:expected|reference|ref|gold|golden|correct|target|ground|true|truth|ideal|human|user|input|label|standard|"
+    r"best|incorrect|possible|tool|test|code|non|prompt|question|system|canonical|official|oracle)[_ ]"
+)
+_CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
+_LONG = 80  # characters of an answer that has nothing but the name of a model
+_INSIDE = ("text", "generated_text", "turns", "choices")  # keys of an answer that is an object
+
+
+@lru_cache(maxsize=4096)
+def _kind(key: str) -> str:
+    """Return "answer" or "reasoning" for a key that ends like one, "" for others."""
+    plain = _CAMEL.sub("_", key).lower()
+    if _GIVEN.match(plain):
+        return ""
+    return "answer" if _ANSWER.fullmatch(plain) else "reasoning" if _THOUGHT.fullmatch(plain) else ""
+
+
+def strong(row: Mapping[str, Any]) -> str | None:
+    """Return the key of an answer that can hardly be anything else, None if there is none."""
+    for key in STRONG:
+        if row.get(key) is not None:
+            return key
+    return next((key for key in row if row[key] and key not in _WEAK and _kind(key) == "answer"), None)
+
+
+def _key(row: Mapping[str, Any]) -> str | None:
+    return strong(row) or next((key for key in _WEAK if row.get(key) is not None), None)
 
 
 def matches(row: Any) -> bool:
-    """Recognise a row by one of the keys that hold an answer."""
-    return isinstance(row, dict) and any(isinstance(row.get(key), str | list) for key in _ANSWERS)
+    """Recognise a row by one of the keys that hold an answer, or a list by its first row."""
+    if isinstance(row, list):
+        return bool(row) and isinstance(row[0], dict) and isinstance(row[0].get("generated_text"), str | list)
+    if not isinstance(row, dict):
+        return False
+    choices = row.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict) and "turns" in choices[0]:
+        return True
+    return any(_is_readable(row.get(key)) for key in (*STRONG, *_WEAK, *(key for key in row if _kind(key) == "answer")))
+
+
+def is_certain(row: Any) -> bool:
+    """Return whether a row has an answer under a key that can hardly be anything else, and not a word or two."""
+    if isinstance(row, list):
+        return True
+    key = strong(row)
+    if key is None or not _is_readable(row[key]):
+        return False
+    return not isinstance(row[key], str) or len(row[key].split(None, 3)) > 2
+
+
+def _is_readable(value: Any, depth: int = 4) -> bool:
+    """Return whether a value is a text, an object that holds one, or a list of those."""
+    if isinstance(value, str):
+        return True
+    if isinstance(value, dict) and _by_model(value):
+        return True
+    if isinstance(value, list):
+        return not value or (depth > 0 and _is_readable(value[0], depth - 1))
+    if not isinstance(value, dict):
+        return False
+    if is_message(value) or is_message(value.get("message")):
+        return True
+    key = _inner(value)
+    return key is not None and depth > 0 and _is_readable(value[key], depth - 1)
+
+
+def _by_model(value: Mapping[str, Any]) -> bool:
+    """Return whether an answer is an object of the answers of several models, {model: text}."""
+    texts = [text for text in value.values() if isinstance(text, str) and len(text) >= _LONG]
+    return bool(texts) and len(texts) == len(value) and not _inner(value)
+
+
+def _inner(value: Mapping[str, Any]) -> str | None:
+    return next((key for key in (*_INSIDE, "content") if value.get(key) is not None), None) or strong(value)
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield the answer, or each of several; a list of messages is a conversation."""
-    key = next((key for key in _ANSWERS if row.get(key) is not None), None)
+    """Yield the answer, or each of several; a list of messages is a conversation. Older turns come first."""
+    if isinstance(row, list):
+        yield from answers(row, {}, None)
+        return
+    key = "choices" if isinstance(row.get("choices"), list) else _key(row)  # MT-Bench
     if key is None:
-        raise NoTextError(f"the row has none of {', '.join(_ANSWERS)}")
+        raise NoTextError(f"the row has none of {', '.join((*STRONG, *_WEAK))}, nor a key that ends like one of these")
     found, id = groups(row, source.by), name(row)
     reasoning = next((row[key] for key in _REASONING if isinstance(row.get(key), str)), None)
-    answers = row[key]
-    for answer in answers if isinstance(answers, list) else [answers]:
-        if isinstance(answer, str):
-            yield Message(answer, reasoning, id, found)
-        elif isinstance(answer.get("text"), str):  # vLLM's RequestOutput and the like
-            yield Message(answer["text"], None, id, {**found, **groups(answer)})
-        elif (made := turn(answer, found, id)) is not None:
+    if reasoning is None:
+        reasoning = next((v for k, v in row.items() if _kind(k) == "reasoning" and isinstance(v, str)), None)
+    history = row.get("history")
+    if isinstance(history, list) and history and all(isinstance(pair, list) and len(pair) == 2 for pair in history):
+        for _, told in history:  # Alpaca's form: [[user, model], ...]
+            yield Message(told, None, id, found)
+    yield from answers(row[key], found, id, reasoning)
+
+
+def answers(value: Any, found: Mapping[str, str], id: str | None, reasoning: str | None = None) -> Iterator[Message]:
+    """Yield the texts of an answer: a text, a message, an object that holds one of these, or a list of them."""
+    if isinstance(value, str):
+        yield Message(value, reasoning, id, found)
+    elif isinstance(value, list):
+        if any(isinstance(item, dict) and item.get("type") in ("reasoning", "function_call") for item in value):
+            thoughts, told = items(value)  # of OpenAI's Responses
+            yield Message("".join(told), "".join(thoughts) or reasoning, id, found)
+            return
+        for one in value:
+            yield from answers(one, found, id, reasoning)
+    elif not isinstance(value, dict):
+        raise TypeError(f"the answer is {kind_of(value)}")
+    elif isinstance(value.get("message"), dict):
+        message = unfolded(value["message"])
+        if (made := written(message, {**found, **groups(value), **groups(message)}, id)) is not None:
             yield made
+    elif is_message(value):
+        message = unfolded(value)
+        if (made := turn(message, {**found, **groups(message)}, id)) is not None:
+            yield made
+    elif _by_model(value):
+        for model, text in value.items():
+            yield Message(text, None, id, {**found, "model": model})
+    elif (key := _inner(value)) is None:
+        raise NoTextError("the answer has no text")
+    elif key == "content" and not isinstance(value["content"], str):
+        if (made := written(value, {**found, **groups(value)}, id)) is not None:
+            yield made
+    else:
+        thought = next((value[k] for k in _REASONING if isinstance(value.get(k), str)), reasoning)
+        yield from answers(value[key], {**found, **groups(value)}, id, thought)
 
 
 FORMAT = Format(
     "completion",
-    "rows with a prompt and its completion, response or output, or with a text",
+    "rows with a prompt and its completion, response, output or answer, or with a text",
     matches,
     messages,
-    columns=(*_ANSWERS, *_REASONING),
+    columns=(*STRONG, *_WEAK, *_REASONING, "history"),
+    is_certain=is_certain,
 )

@@ -15,10 +15,13 @@ def matches(row: Any) -> bool:
 def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield the last message: those of the assistant before it are a part of the prompt.
 
-    A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`.
+    A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`. Its id is made of those that
+    make it one of a kind, so that two evaluations can be compared.
     """
-    found = groups({**row["settings"], **row, **row.get("eval", {}), "model": row["model"]["name"]}, source.by)
-    made = written(row["messages"][-1], found, name(row))
+    ours = row.get("eval", {})
+    found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
+    id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
+    made = written(row["messages"][-1], found, id)
     if made is not None:
         yield made
 

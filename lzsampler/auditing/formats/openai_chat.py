@@ -1,30 +1,54 @@
-"""Conversations in OpenAI's form: `messages` of {"role", "content"}, one conversation a row, or one message a row."""
+"""Conversations: `messages` of {"role", "content"} and the like, one a row, as a bare list, or one message a row."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from ..reading.format import Format, Message, Source
-from ..reading.messages import groups, name, turn, turns
+from ..reading.messages import (
+    CONVERSATIONS,
+    conversation_key,
+    groups,
+    is_conversation,
+    is_message,
+    is_model,
+    name,
+    role_of,
+    turn,
+    turns,
+    unfolded,
+)
+from . import completion
 
 
 def matches(row: Any) -> bool:
-    """Recognise a conversation by `messages`, a single message by its role and content."""
+    """Recognise a conversation by its list of messages, a single message by its role and content."""
+    if isinstance(row, list):
+        return is_conversation(row)
     if not isinstance(row, dict):
         return False
-    messages = row.get("messages")
-    if isinstance(messages, list):
-        return not messages or (isinstance(messages[0], dict) and bool({"role", "from"} & messages[0].keys()))
-    return isinstance(row.get("role"), str) and "content" in row
+    if row.get("messages") == [] or conversation_key(row) is not None:
+        return True
+    return is_message(row)
 
 
 def messages(row: Any, source: Source) -> Iterator[Message]:
-    """Yield every message of the assistant."""
+    """Yield every message of the model; of a conversation that ends with somebody else's, the answer beside it."""
+    if isinstance(row, list):
+        yield from turns(row, {}, None)
+        return
     found, id = groups(row, source.by), name(row)
-    if "messages" in row:
+    key = "messages" if isinstance(row.get("messages"), list) else conversation_key(row)
+    if key is not None:
+        said = row[key]
+        if said and isinstance(said[-1], dict) and not is_model(unfolded(said[-1])) and completion.strong(row):
+            yield from completion.messages(row, source)
+        else:
+            yield from turns(said, found, id)
+    elif "messages" in row:
         yield from turns(row["messages"], found, id)
-    elif "role" not in row and "from" not in row:
+    elif role_of(message := unfolded(row)) is None:
         raise TypeError("the row has neither messages nor a role")
-    elif (made := turn(row, found, id)) is not None:
+    elif (made := turn(message, {**found, **groups(message)}, id)) is not None:
         yield made
 
 
@@ -33,5 +57,5 @@ FORMAT = Format(
     "conversations: messages of {role, content}",
     matches,
     messages,
-    columns=("messages",),
+    columns=(*CONVERSATIONS, *completion.STRONG),
 )

@@ -17,13 +17,18 @@ def _body(row: dict[str, Any]) -> Any:
     return row
 
 
+def _has_turns(choices: list[Any]) -> bool:
+    """Return whether choices are those of MT-Bench."""
+    return bool(choices) and isinstance(choices[0], dict) and "turns" in choices[0]
+
+
 def matches(row: Any) -> bool:
     """Recognise an answer by `choices`, Responses' `output` or ollama's `message`; a failed one by its `custom_id`."""
     if not isinstance(row, dict):
         return False
     body = _body(row)
     if isinstance(body, dict) and (
-        isinstance(body.get("choices"), list)
+        (isinstance(body.get("choices"), list) and not _has_turns(body["choices"]))
         or (body.get("object") == "response" and isinstance(body.get("output"), list))
         or (isinstance(body.get("message"), dict) and ("done" in body or "done_reason" in body))
     ):
@@ -45,6 +50,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield _response(body, found, id)
         return
     for choice in body.get("choices", [body]):
+        if "delta" in choice:
+            raise NoTextError("it is a piece of a stream: read the file with --format stream")
         told = {**found, **groups({"finish_reason": choice.get("finish_reason")})}
         message = choice.get("message")
         made = Message(choice["text"], None, id, told) if message is None else written(message, told, id)

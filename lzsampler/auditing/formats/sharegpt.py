@@ -7,6 +7,7 @@ from ..reading.format import Format, Message, Source
 from ..reading.messages import groups, name, turn, turns
 
 _KEYS = ("conversations", "conversation")
+_PAIRS = (("human", "assistant"), ("input", "output"), ("user", "assistant"))  # turns of some data sets
 
 
 def matches(row: Any) -> bool:
@@ -23,8 +24,12 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     if "from" in row:
         made = turn(row, groups(row, source.by), name(row))
         return iter(() if made is None else (made,))
-    key = next((key for key in _KEYS if key in row), _KEYS[0])
-    return turns(row[key], groups(row, source.by), name(row))
+    said = row[next((key for key in _KEYS if key in row), _KEYS[0])]
+    if isinstance(said, list) and said and isinstance(said[0], dict):
+        for asked, answered in _PAIRS:
+            if {asked, answered} <= said[0].keys():
+                return (Message(pair[answered], None, name(row), groups(row, source.by)) for pair in said)
+    return turns(said, groups(row, source.by), name(row))
 
 
 FORMAT = Format(

@@ -8,8 +8,13 @@ NAME = "text"
 HELP = "the whole file is one answer (.txt, .md)"
 
 
-def message(data: bytes) -> Message:
-    """Return the one message of a file in UTF-8, or in UTF-16 with its mark; what is not valid becomes U+FFFD."""
+def decoded(data: bytes) -> str:
+    """Return the text of a file in UTF-8, or in UTF-16 with its mark; what is not valid becomes U+FFFD."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return Message(data.decode("utf-16", "replace"))
-    return Message(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def message(data: bytes) -> Message:
+    """Return the one message of a file."""
+    return Message(decoded(data))

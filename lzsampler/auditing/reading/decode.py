@@ -1,5 +1,6 @@
 """Bytes of a file: plain or compressed, line by line or all of it, and JSON out of them."""
 
+import codecs
 import contextlib
 import functools
 import gzip
@@ -83,15 +84,17 @@ def elements(data: bytes) -> tuple[list[Any], str]:
         return value if isinstance(value, list) else [value], ""
     except JsonError as error:
         text = data.decode("utf-8", "replace").lstrip()
-        if not text.startswith("["):
-            raise
         found: list[Any] = []
-        decoder, at = json.JSONDecoder(strict=False), 1
+        decoder, at = json.JSONDecoder(strict=False), int(text.startswith("["))
         with contextlib.suppress(ValueError, RecursionError):
             while at < len(text):
                 at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr] # it matches nothing, too
                 value, at = decoder.raw_decode(text, at)
                 found.append(_without_surrogates(value))
+        if not text.startswith("["):  # several values one after another, each over several lines
+            if len(found) < 2:
+                raise
+            return found, "" if at >= len(text.rstrip()) else f"{error}; the {len(found)} values before it were read"
         return found, f"{error}; the {len(found)} elements before it were read"
 
 
@@ -116,9 +119,11 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def compression(data: bytes) -> str:
-    """Return "gz", "zst" or "" by the first bytes of a file."""
+    """Return "gz", "zst", "utf-16" or "" by the first bytes of a file."""
     if data[:2] == b"\x1f\x8b":
         return "gz"
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
     skippable = data[1:4] == b"\x2a\x4d\x18" and data[:1] in b"PQRSTUVWXYZ[\\]^_"  # RFC 8878, section 3.1.2
     return "zst" if skippable or data[:4] == b"\x28\xb5\x2f\xfd" else ""
 
@@ -130,7 +135,7 @@ def opened(path: str, packed: str) -> Iterator[Stream]:
         if not packed:
             yield file
         else:
-            unpack = _gzip if packed == "gz" else _zstd
+            unpack = {"gz": _gzip, "zst": _zstd, "utf-16": _Recoded}[packed]
             with unpack(file) as unpacked, buffered(unpacked) as stream:
                 yield stream
 
@@ -178,6 +183,22 @@ class _Piecewise(io.RawIOBase):
         piece = self._stream.read1(len(buffer))
         buffer[: len(piece)] = piece
         return len(piece)
+
+
+class _Recoded(io.RawIOBase):
+    """UTF-16, as the `>` of Windows PowerShell 5 writes it, as UTF-8."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-16")("replace")
+
+    def readable(self) -> bool:
+        return True
+
+    def read1(self, n: int) -> bytes:
+        while data := self._file.read(max(2, n // 3)):
+            if text := self._decoder.decode(data):
+                return str(text).encode("utf-8", "replace")
+        return str(self._decoder.decode(b"", True)).encode("utf-8", "replace")
 
 
 def _gzip(file: Any) -> Any:

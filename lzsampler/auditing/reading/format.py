@@ -31,7 +31,8 @@ class Source:
     """The file that rows come from. ``head``: what its first row says of all (`Format.head`).
 
     ``by``: keys of a row that are wanted as groups, too. ``packed``: the file is compressed or inside a zip, so that no
-    line of it is a row. ``state``: the format's own, kept until the end of the file.
+    line of it is a row. ``state``: the format's own, kept until the end of the file, or of the stream in a file.
+    A format with ``finish`` finds the number of the row that is read now under "number" of the state.
     """
 
     file: str
@@ -53,6 +54,11 @@ class Format:
     ``head``: what every shard has to know from the file's name and first row; it raises `NoTextError` if nothing in the
     file was generated. ``columns``: the columns of a Parquet file that are read, with dots for fields of structs.
     ``cut``: whether rows do not depend on those before them, so that a file of lines may be cut into shards.
+    ``session``: whether messages with the same id anywhere in a file belong to one conversation.
+    ``finish``: for a format that joins rows: what is left of them at the end of the file. Its messages have numbers:
+    those of the rows in which they begin. ``is_certain``: of a row that matches, whether it would even inside another
+    object, where there may be anything; None if it always would. ``whole``: it never matches inside another object, and
+    an object only if it is all of its file.
     """
 
     name: str
@@ -62,6 +68,10 @@ class Format:
     head: Callable[[str, Any], dict[str, str]] = _no_head
     columns: tuple[str, ...] = ()
     cut: bool = True
+    session: bool = False
+    finish: Callable[[Source], Iterable[Message]] | None = None
+    is_certain: Callable[[Any], bool] | None = None
+    whole: bool = False
 
 
 class NoTextError(ValueError):

@@ -8,18 +8,83 @@ from typing import Any
 from .format import Message, NoTextError
 from .path import Path, parse, values
 
-# Who the model is, in `role` or `from`.
-MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai"}
+# Who the model is, in `role`, `from`, `sender` and the like.
+MODEL = {"assistant", "gpt", "model", "chatgpt", "bot", "ai", "gemini", "llm", "aimessage", "aimessagechunk"}
+_OTHERS = {"user", "human", "system", "tool", "function", "developer", "humanmessage", "systemmessage", "toolmessage"}
+# Where the role stands, if neither in `role` nor in `from`.
+_ROLES = ("sender", "speaker", "author", "author_role", "type")
+# Where a message may stand inside another object.
+_INSIDE = ("message", "data", "kwargs", "info")
+# Where the text stands, if it is not in `content`.
+_CONTENT = ("value", "parts", "text", "body", "utterance")
 # Where reasoning stands beside the content, in the order of trust.
-_REASONING = ("reasoning_content", "reasoning", "reasoningContent", "thinking", "reasoning_text")
+REASONING = (
+    "reasoning_content",
+    "reasoning",
+    "reasoningContent",
+    "thinking",
+    "reasoning_text",
+    "reasoning_details",  # OpenRouter
+    "thoughts",  # Gemini CLI
+)
 _CALLS = ("tool_calls", "toolCalls", "function_call")
-NAME_KEYS = ("custom_id", "id", "conversation_id", "conversationId", "uuid", "question_id", "prompt_id", "doc_id")
+NAME_KEYS = (
+    "custom_id",
+    "id",
+    "conversation_id",
+    "conversationId",
+    "uuid",
+    "question_id",
+    "prompt_id",
+    "doc_id",
+    "task_id",
+    "recordId",
+    "key",
+    "sessionId",
+)
+# Where a conversation stands in a row, the most common first.
+CONVERSATIONS = (
+    "messages",
+    "conversations",
+    "conversation",
+    "history",
+    "chat",
+    "chat_messages",
+    "chat_history",
+    "dialogue",
+    "dialog",
+    "turns",
+    "transcript",
+    "contents",
+)
 _ID = (str, int)
+# The types of parts that are reasoning, and where their text may stand.
+_THOUGHTS = {
+    "reasoning",
+    "thinking",
+    "think",
+    "thought",
+    "reasoning_text",
+    "summary_text",
+    "reasoning.text",
+    "reasoning.summary",
+}
+_THOUGHT_TEXTS = ("reasoning", "thinking", "think", "text", "content")
 _GROUPS = {
-    "model": ("model", "model_id", "model_name", "model_slug"),
+    "model": (
+        "model",
+        "model_id",
+        "model_name",
+        "model_slug",
+        "modelId",
+        "modelID",
+        "modelVersion",
+        "model_version",
+        "generator",
+    ),
     "temperature": ("temperature",),
     "task": ("task", "task_name"),
-    "finish_reason": ("finish_reason", "stop_reason", "done_reason"),
+    "finish_reason": ("finish_reason", "stop_reason", "done_reason", "finishReason", "stopReason", "finish"),
     "seed": ("seed",),
 }
 SETTINGS_KEYS = (
@@ -30,6 +95,10 @@ SETTINGS_KEYS = (
     "params",
     "metadata",
     "options",
+    "modelParameters",
+    "response_metadata",
+    "generation_info",
+    "meta_info",
 )
 _GROUP_OF = {key: group for group, keys in _GROUPS.items() for key in keys} | dict.fromkeys(SETTINGS_KEYS, "")
 GROUP_KEYS = tuple(_GROUP_OF)  # what is read of a row besides its messages, with NAME_KEYS
@@ -42,6 +111,8 @@ _FINISHED = {
     "maxPredictedTokensReached": "length",  # LM Studio
     "contextLengthReached": "length",
     "MAX_TOKENS": "length",
+    "STOP": "stop",
+    "COMPLETE": "stop",
     "eos": "stop",
     "word": "stop",
     "end_turn": "stop",
@@ -75,14 +146,23 @@ def content(value: Any) -> tuple[str | None, str | None]:
             answer.append(part)
             continue
         kind = part.get("type")
-        if kind in ("reasoning", "thinking", "reasoning_text", "summary_text"):
-            told = next((part[key] for key in ("reasoning", "thinking", "text", "content") if part.get(key)), None)
+        text = part.get("text")
+        if kind in _THOUGHTS or part.get("thought") is True:
+            told = next((part[key] for key in _THOUGHT_TEXTS if part.get(key)), None)
             told = text_of(part.get("summary")) if told is None else text_of(told)
             reasoning.extend([told] if told else [])
         elif kind == "refusal":
             answer.append(part["refusal"])
-        elif isinstance(part.get("text"), str):
-            answer.append(part["text"])
+        elif isinstance(text, str):
+            answer.append(text)
+        elif isinstance(text, Mapping) and isinstance(text.get("value"), str):  # OpenAI's Assistants, Jan
+            answer.append(text["value"])
+        elif kind == "text" and isinstance(part.get("content"), str):  # OpenTelemetry
+            answer.append(part["content"])
+        elif isinstance(told := part.get("reasoningContent"), Mapping):  # Bedrock
+            reasoning.append(text_of(told.get("reasoningText")) or "")
+        elif isinstance(told := part.get("description"), str) and "subject" in part:  # thoughts of Gemini CLI
+            answer.append(told)
     return "".join(reasoning) or None, "".join(answer) if answer else None
 
 
@@ -117,6 +197,62 @@ def cut_out(text: str, begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str
     return "".join(left), blocks
 
 
+def role_of(message: Mapping[str, Any]) -> str | None:
+    """Return who wrote a message, in the words of its program; None if it does not say."""
+    role: Any = message.get("role") or message.get("from")
+    if isinstance(role, str):
+        return role
+    for key, told in (("isCreatedByUser", "user"), ("is_user", "user"), ("is_bot", "bot")):
+        if isinstance(message.get(key), bool):
+            other = "assistant" if told == "user" else "user"
+            return told if message[key] else other
+    for key in _ROLES:
+        role = message.get(key)
+        if isinstance(role, Mapping):
+            role = role.get("role")
+        if isinstance(role, str) and (role.lower() in MODEL or role.lower() in _OTHERS):
+            return role
+    return None
+
+
+def unfolded(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message that stands inside another object: under `message`, `data` or `kwargs`, or beside its `info`."""
+    if "role" in message or "from" in message:
+        return message
+    for key in _INSIDE:
+        inside = message.get(key)
+        if not isinstance(inside, Mapping):
+            continue
+        if key == "info":
+            if "parts" in message:  # OpenCode
+                return {**inside, "parts": message["parts"]}
+        elif role_of(inside) is not None:
+            return inside
+        elif key == "kwargs" and isinstance(message.get("id"), list) and message["id"]:  # LangChain before 0.1
+            return {"type": message["id"][-1], **inside}
+        elif key == "data" and role_of(message) is not None:
+            return {"type": message["type"], **inside} if "type" in message else inside
+    return message
+
+
+def is_message(value: Any) -> bool:
+    """Return whether a value has the form of a message: it says who wrote it, and has a content."""
+    if not isinstance(value, Mapping):
+        return False
+    message = unfolded(value)
+    return role_of(message) is not None and ("content" in message or any(key in message for key in _CONTENT))
+
+
+def is_conversation(value: Any) -> bool:
+    """Return whether a value is a list of messages, by its first two."""
+    return isinstance(value, list) and bool(value) and all(is_message(message) for message in value[:2])
+
+
+def conversation_key(row: Mapping[str, Any]) -> str | None:
+    """Return the key of the conversation in a row, None if there is none."""
+    return next((key for key in CONVERSATIONS if is_conversation(row.get(key))), None)
+
+
 def is_model(message: Any) -> bool:
     """Return whether a message of a conversation, {"role", "content"} or {"from", "value"}, is the model's.
 
@@ -124,7 +260,7 @@ def is_model(message: Any) -> bool:
     """
     if not isinstance(message, Mapping):
         raise TypeError(f"a message is {kind_of(message)}, not an object")
-    role = message.get("role") or message.get("from")
+    role = message.get("role") or message.get("from") or role_of(message)
     return role == "assistant" or (role != "user" and str(role).lower() in MODEL)
 
 
@@ -135,10 +271,12 @@ def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Mess
 
 def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
     """Return the text of a message, whatever its role; None if it only calls tools."""
-    value = message["content"] if "content" in message else message.get("value")
+    value = message.get("content")
+    if not value:
+        value = next((message[key] for key in _CONTENT if message.get(key) and not _is_part(message, key)), value)
     inside, answer = (None, value) if isinstance(value, str) else content(value)
     reasoning = None
-    for key in _REASONING:
+    for key in REASONING:
         if message.get(key):
             told, plain = content(message[key])
             reasoning = told or plain
@@ -153,19 +291,44 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> M
     return Message(answer, reasoning, id, groups)
 
 
+def _is_part(message: Mapping[str, Any], key: str) -> bool:
+    """Return whether the value at a key is not what the content would hold, such as the body of a request."""
+    return key == "body" and not isinstance(message[key], str)
+
+
 def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Iterator[Message]:
-    """Yield the messages of the model in a conversation. TypeError if it is not a list, NoTextError without any."""
+    """Yield the messages of the model in a conversation. TypeError if it is not a list, NoTextError without any.
+
+    A message may have its own model, and answers to it as its children.
+    """
     if not isinstance(conversation, list):
         raise TypeError(f"the conversation is {kind_of(conversation)}")
     silent = True
-    for message in conversation:
+    for message in _flat(conversation):
         if is_model(message):
             silent = False
             made = written(message, groups, id)
             if made is not None:
+                model = message.get("model")
+                if type(model) is str and model and "model" not in groups:
+                    made = made._replace(groups={**groups, "model": model})
                 yield made
     if silent:
         raise NoTextError("the conversation has no message of the model")
+
+
+def _flat(conversation: list[Any]) -> Iterator[Any]:
+    """Yield the messages of a conversation, unfolded if they are in objects; children come after their parent."""
+    waiting = conversation[::-1]
+    while waiting:
+        message = waiting.pop()
+        if not isinstance(message, Mapping):
+            yield message
+            continue
+        yield unfolded(message)
+        children = message.get("children")
+        if isinstance(children, list) and children and isinstance(children[0], Mapping):
+            waiting.extend(reversed(children))
 
 
 def name(row: Mapping[str, Any]) -> str | None:

@@ -43,22 +43,52 @@ def _value(column: Any) -> Any:
         return None
 
 
-def rows(path: str, start: int, end: int, columns: list[str] | None) -> Iterator[Any]:
-    """Yield the rows of row groups start..end-1 as objects, with some of the columns; an exception for a bad row.
+def rows(path: str, start: int, end: int, wanted: tuple[str, ...] = (), about: tuple[str, ...] = ()) -> Iterator[Any]:
+    """Yield the rows of row groups start..end-1 as objects; an exception for a bad row.
 
-    OSError for a damaged file. Memory: a page of every column, and some megabytes of rows.
+    If the file has one of the ``wanted`` columns, only these are read, and those that say something ``about`` a row;
+    else all are. OSError for a damaged file. Memory: a page of every column, and some megabytes of rows.
     """
     with _opened(path) as file:
-        about = [file.metadata.row_group(i) for i in range(start, end)]
-        n = max(1, sum(group.num_rows for group in about))
-        a_row = max(1, sum(group.total_byte_size for group in about) // n)
+        names = set(file.schema_arrow.names)
+        chosen = any(column.partition(".")[0] in names for column in wanted)
+        columns = [*wanted, *about] if chosen else None
+        groups = [file.metadata.row_group(i) for i in range(start, end)]
+        n = max(1, sum(group.num_rows for group in groups))
+        a_row = max(1, sum(group.total_byte_size for group in groups) // n)
         size = max(1, min(_MAX_ROWS, _BATCH // a_row))
         for batch in file.iter_batches(size, list(range(start, end)), columns, use_threads=False):
+            yield from _objects(batch)
+
+
+def _objects(batch: Any) -> Iterator[Any]:
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError):
+        for i in range(batch.num_rows):
             try:
-                yield from batch.to_pylist()
-            except (ValueError, OverflowError):
-                for i in range(batch.num_rows):
-                    try:
-                        yield from batch.slice(i, 1).to_pylist()
-                    except (ValueError, OverflowError) as error:
-                        yield error
+                yield from batch.slice(i, 1).to_pylist()
+            except (ValueError, OverflowError) as error:
+                yield error
+
+
+def arrow_rows(path: str) -> Iterator[Any]:
+    """Yield the rows of an Arrow file, as `save_to_disk` of the library datasets writes them. OSError if damaged."""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError as error:
+        raise MissingExtra('Arrow files need pyarrow: pip install "lzsampler[audit]"') from error
+    try:
+        with pyarrow.memory_map(path) as file:
+            if file.read(6) == b"ARROW1":
+                reader = pyarrow.ipc.open_file(file)
+                batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            else:
+                file.seek(0)
+                batches = iter(pyarrow.ipc.open_stream(file))
+            for batch in batches:
+                for start in range(0, batch.num_rows, _MAX_ROWS):
+                    yield from _objects(batch.slice(start, _MAX_ROWS))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise OSError(f"{str(error).splitlines()[0] if str(error) else type(error).__name__}") from None

@@ -1,18 +1,27 @@
-"""A path into JSON for `--field`: `output.text`, `choices[*].message.content`, `["a key"][0]`."""
+"""A path into JSON for `--field`: `output.text`, `choices[*].message.content`, `messages[role=assistant].content`."""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-Path = tuple[str | int | None, ...]  # keys, indexes, None for all elements
+
+class Where(NamedTuple):
+    """A step that takes the objects whose key has a value: elements of a list, or an object itself."""
+
+    key: str
+    value: str | None  # None: any
+
+
+Path = tuple[str | int | Where | None, ...]  # keys, indexes, None for all elements, conditions
 
 _STEP = re.compile(
     r"""\.?(?P<key>[^.\[\]"']+)|\[(?P<index>-?\d+)\]|\[(?P<all>\*)\]|\[(?P<quote>["'])(?P<odd>.+?)(?P=quote)\]"""
+    r"""|\[(?P<where>[^\[\]="']+)=(?P<mark>["']?)(?P<value>[^\[\]"']*)(?P=mark)\]"""
 )
 
 
 def parse(text: str) -> Path:
     """Return the steps of a path. ValueError, with the place, if it is not a path."""
-    steps: list[str | int | None] = []
+    steps: list[str | int | Where | None] = []
     at = 0
     while at < len(text):
         found = _STEP.match(text, at)
@@ -20,7 +29,12 @@ def parse(text: str) -> Path:
             raise ValueError(
                 f"field {text!r} is not a path (at character {at}): write it like choices[*].message.content"
             )
-        steps.append(None if found["all"] else int(found["index"]) if found["index"] else found["key"] or found["odd"])
+        if found["where"]:
+            steps.append(Where(found["where"].strip(), found["value"].strip()))
+        else:
+            steps.append(
+                None if found["all"] else int(found["index"]) if found["index"] else found["key"] or found["odd"]
+            )
         at = found.end()
     if not steps:
         raise ValueError("field is empty: write it like choices[*].message.content")
@@ -33,8 +47,24 @@ def values(row: Any, path: Path) -> list[Any]:
     for step in path:
         if step is None:
             found = [inside for value in found if isinstance(value, list) for inside in value]
+        elif isinstance(step, Where):
+            every = [one for value in found for one in (value if isinstance(value, list) else [value])]
+            found = [one for one in every if isinstance(one, dict) and step.value in (None, _told(one.get(step.key)))]
         elif isinstance(step, int):
             found = [value[step] for value in found if isinstance(value, list) and -len(value) <= step < len(value)]
         else:
             found = [value[step] for value in found if isinstance(value, dict) and step in value]
     return found
+
+
+def anything(path: Path) -> Path:
+    """Return a path without its conditions."""
+    return tuple(Where(step.key, None) if isinstance(step, Where) else step for step in path)
+
+
+def _told(value: Any) -> str:
+    return (
+        {True: "true", False: "false", None: "null"}[value]
+        if value is None or value is True or value is False
+        else str(value)
+    )

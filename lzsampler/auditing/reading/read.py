@@ -2,20 +2,21 @@
 
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..formats import ROW_FORMATS, TEXT, by_name, text
-from ..records import BadRecord, Field, Record, fields_of
-from . import decode, parquet, slot
+from ...errors import MissingExtra
+from ..formats import ROW_FORMATS, TEXT, by_name, text, transcript
+from ..records import BadRecord, Field, FileRead, Record, fields_of
+from . import decode, parquet, slot, sqlite, tables
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
 from .messages import GROUP_KEYS, NAME_KEYS, kind_of
-from .shard import Shard, recognised
-from .sniff import WINDOW, UnknownFormatError, container, first_rows
+from .shard import Shard, kept_text, recognised, table_rows
+from .sniff import WINDOW, UnknownFormatError, container, event_data
 
-Read = Record | BadRecord
+Read = Record | BadRecord | FileRead
 
 # What zipfile raises for damaged names, sizes, offsets and methods besides its own error; RuntimeError: encrypted.
 _ZIP_ERRORS = (
@@ -36,32 +37,56 @@ def read(shard: Shard) -> Iterator[Read]:
     """Yield the records of a shard, and a `BadRecord` for every part that cannot be read, in the order of the file.
 
     A line, row or element with several messages of the model gives several records with the same number and different
-    ids. Only a library that is not installed raises (MissingExtra); a damaged file ends with a `BadRecord`.
+    ids. Before the records of a file comes a `FileRead`, which names its format. A damaged file ends with a
+    `BadRecord`, and so does one for which a library is not installed.
     """
+    n = 0
     try:
-        if shard.container == "parquet":
-            yield from _parquet(shard)
-        elif shard.container == "zip":
-            yield from _zip(shard)
-        elif shard.container == "slot":
-            yield from _slot(shard)
-        else:
-            with decode.opened(shard.path or shard.file, shard.packed) as stream:
-                if shard.container == "lines":
-                    stream.seek(shard.start) if shard.start else None
-                yield from _stream(shard, stream)
+        for item in _read(shard):
+            n += not isinstance(item, FileRead)
+            yield item
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, 0, decode.stream_reason(error))
+    except MissingExtra as error:
+        yield BadRecord(shard.file, 0, str(error))
+    else:
+        if not n and shard.container != "zip" and shard.is_whole:
+            yield BadRecord(shard.file, 0, f"it was read as {shard.described}, and holds no text of a model")
+
+
+def _read(shard: Shard) -> Iterator[Read]:
+    if shard.container == "zip":
+        yield from _zip(shard)
+        return
+    yield FileRead(shard.file, shard.described, again=shard.start > 0)
+    if shard.container == "parquet":
+        yield from _parquet(shard)
+    elif shard.container in ("sqlite", "arrow"):
+        path = shard.path or shard.file
+        rows = sqlite.rows(path) if shard.container == "sqlite" else parquet.arrow_rows(path)
+        yield from _rows(shard, ((0, row) for row in rows))
+    elif shard.container == "slot":
+        yield from _slot(shard)
+    else:
+        with decode.opened(shard.path or shard.file, shard.packed) as stream:
+            if shard.container == "lines":
+                stream.seek(shard.start) if shard.start else None
+            yield from _stream(shard, stream)
 
 
 def _stream(shard: Shard, stream: Any) -> Iterator[Read]:
-    if shard.container == "lines":
+    if shard.container in ("lines", "events"):
         yield from _lines(shard, stream)
-    elif shard.container == "document":
+    elif shard.container == "csv":
+        yield from _rows(shard, tables.csv_rows(stream, shard.file.lower()))
+    elif shard.container in ("document", "yaml", "xml"):
         yield from _document(shard, stream)
     else:
         data, ended = decode.whole(stream)
-        if data:
+        if data and shard.container == "transcript":
+            for message in transcript.messages(text.decoded(data)):
+                yield _record(shard.file, message.number or 0, message.id or str(message.number), message)
+        elif data:
             yield _record(shard.file, 0, "0", text.message(data))
         if ended:
             yield BadRecord(shard.file, 0, ended)
@@ -74,6 +99,7 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
     format, source, number = shard.row_format, _source(shard), shard.first - 1
     lines = decode.lines(stream, None if shard.packed else shard.end - shard.start)
     named_lines = shard.file.lower().removesuffix(".gz").removesuffix(".zst").endswith((".jsonl", ".ndjson"))
+    events = shard.container == "events"
     try:
         for line in lines:
             number += 1
@@ -82,6 +108,11 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 continue
             if number == 0:
                 line = line.removeprefix(b"\xef\xbb\xbf")
+            if events:
+                line = event_data(line)
+                if line == b"[DONE]":
+                    yield from _finished(format, source)
+                    continue
             try:
                 row = loads(line)
             except JsonError as error:
@@ -92,6 +123,30 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
             yield from records_of(format, row, source, number, number + 1, "", alone)
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, number + 2, decode.stream_reason(error))
+    yield from _finished(format, source)
+
+
+def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
+    """Yield the records of rows that are objects already, each with its line, 0 for none."""
+    format, source, number = shard.row_format, _source(shard), -1
+    try:
+        for number, (line, row) in enumerate(rows):
+            where = "" if line else f"row {number}: "
+            if isinstance(row, Exception):
+                yield BadRecord(shard.file, line, f"{where}{row}")
+            else:
+                yield from records_of(format, row, source, number, line, where, False)
+    except tables.TableError as error:
+        yield BadRecord(shard.file, 0, str(error))
+    except OSError as error:
+        yield BadRecord(shard.file, 0, f"damaged after row {number}: {error}")
+    yield from _finished(format, source)
+
+
+def _finished(format: Format, source: Source) -> Iterator[Read]:
+    """Yield the records of what a format that joins rows has kept."""
+    if format.finish is not None:
+        yield from _made(format, format.finish(source), source, source.state.get("number", 0), 0, False)
 
 
 def _is_at_end(stream: Any) -> bool:
@@ -108,24 +163,28 @@ def _document(shard: Shard, stream: Any) -> Iterator[Read]:
         yield BadRecord(shard.file, 0, ended)
         return
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    alone = not data.startswith(b"[")
     try:
-        rows, ended = decode.elements(data)
-    except JsonError as error:
+        if shard.container == "document":
+            rows, ended = decode.elements(data)
+        else:
+            rows = (tables.yaml_rows if shard.container == "yaml" else tables.xml_rows)(data)
+    except (JsonError, tables.TableError) as error:
         yield BadRecord(shard.file, 0, str(error))
         return
+    alone = len(rows) == 1 and not data.startswith(b"[")
     del data
     format, source = shard.row_format, _source(shard)
     for number, row in enumerate(rows):
         yield from records_of(format, row, source, number, 0, "" if alone else f"element {number}: ", alone)
+    yield from _finished(format, source)
     if ended:
         yield BadRecord(shard.file, 0, ended)
 
 
 def _parquet(shard: Shard) -> Iterator[Read]:
     format, source = shard.row_format, _source(shard)
-    columns = [*format.columns, *shard.by, *NAME_KEYS, *GROUP_KEYS] if format.columns else None
-    rows = parquet.rows(shard.path or shard.file, shard.start, shard.end, columns)
+    about = (*shard.by, *NAME_KEYS, *GROUP_KEYS)
+    rows = parquet.rows(shard.path or shard.file, shard.start, shard.end, format.columns, about)
     number = shard.first - 1
     try:
         for number, row in enumerate(rows, shard.first):  # read after the loop, where it ends early
@@ -136,6 +195,7 @@ def _parquet(shard: Shard) -> Iterator[Read]:
                 yield from records_of(format, row, source, number, 0, where, False)
     except OSError as error:
         yield BadRecord(shard.file, 0, f"damaged after row {number}: {error}")
+    yield from _finished(format, source)
 
 
 def _zip(shard: Shard) -> Iterator[Read]:
@@ -145,10 +205,15 @@ def _zip(shard: Shard) -> Iterator[Read]:
             head: Shard | None = None
             if any(name.startswith("samples/") for name in names):  # a log of inspect-ai
                 head = _eval_head(shard, archive, names)
+                yield FileRead(shard.file, head.described)
                 names = {name for name in names if name.startswith("samples/") and name.endswith(".json")}
-            for number, name in enumerate(sorted(names)):
-                if _is_member(name):
-                    yield from _member(shard, archive, name, head, number)
+            members = [(number, name) for number, name in enumerate(sorted(names)) if _is_member(name)]
+            for number, name in members:
+                yield from _member(shard, archive, name, head, number)
+            if not members:
+                yield BadRecord(shard.file, 0, "no file in this zip has an ending that is read (docs/formats.md)")
+    except MissingExtra:
+        raise
     except _ZIP_ERRORS as error:
         yield BadRecord(shard.file, 0, f"the zip file is damaged or encrypted: {error}")
 
@@ -156,7 +221,7 @@ def _zip(shard: Shard) -> Iterator[Read]:
 def _is_member(name: str) -> bool:
     parts = name.split("/")
     return not any(part.startswith((".", "__MACOSX")) for part in parts) and name.lower().endswith(
-        (".json", ".jsonl", ".ndjson", ".txt", ".md")
+        (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv", ".yaml", ".yml", ".sse", ".traj")
     )
 
 
@@ -173,9 +238,10 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
             return
         with decode.member(archive, name) as stream:
             inner = _recognised_member(shard, file, stream.read(WINDOW))
+        yield FileRead(file, inner.described)
         with decode.member(archive, name) as stream:
             yield from _stream(inner, stream)
-    except (UnknownFormatError, NoTextError, JsonError) as error:
+    except (UnknownFormatError, NoTextError, JsonError, tables.TableError) as error:
         yield BadRecord(file if head is None else shard.file, 0, str(error) if head is None else f"{name}: {error}")
     except _ZIP_ERRORS as error:
         yield BadRecord(file, 0, f"damaged or encrypted: {error}")
@@ -184,13 +250,22 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
 def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
     # Packed: the sizes of the archive say nothing of where a member ends.
     inner = replace(shard, file=file, path="", packed="zip", start=0, end=0, container="text", format=TEXT)
-    kept = container(first)
-    if shard.format == TEXT or (not shard.format and file.lower().endswith((".txt", ".md"))):
+    kept, name = container(first), file.lower()
+    if shard.format == TEXT:
         return inner
-    if kept not in ("lines", "document"):
+    if not shard.format and shard.field is None and name.endswith((".txt", ".md")):
+        kept = kept_text(first)
+        if kept in ("text", "transcript"):
+            return replace(inner, container=kept, format=TEXT if kept == "text" else transcript.NAME)
+    if kept is None and name.endswith((".csv", ".tsv")):
+        kept = "csv"
+    elif kept is None and name.endswith((".yaml", ".yml")):
+        kept = "yaml"
+    if kept not in ("lines", "events", "document", "csv", "yaml"):
         raise UnknownFormatError("it is not JSON")
     formats = (shard.row_format,) if shard.format or shard.field is not None else ROW_FORMATS
-    return recognised(replace(inner, container=kept), first_rows(first, kept), formats)
+    rows = table_rows(kept, first, file, len(first) < WINDOW)
+    return recognised(replace(inner, container=kept), rows, formats)
 
 
 def _eval_head(shard: Shard, archive: zipfile.ZipFile, names: set[str]) -> Shard:
@@ -233,13 +308,10 @@ def records_of(
     format: Format, row: Any, source: Source, number: int, line: int, where: str, is_file: bool
 ) -> Iterator[Read]:
     """Yield the records of a row. ``line`` counts from 1, 0: none; ``is_file``: the row is all of its file."""
-    seen: dict[str, int] = {}
+    if format.finish is not None:
+        source.state["number"] = number
     try:
-        for message in format.messages(row, source):
-            n = number if message.number is None or not is_file else message.number
-            id = str(n) if message.id is None else message.id
-            count = seen[id] = seen.get(id, 0) + 1
-            yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message, 0 if source.packed else line)
+        yield from _made(format, format.messages(row, source), source, number, line, is_file)
     except NoTextError as error:
         yield BadRecord(source.file, line, where + str(error))
     except _MALFORMED as error:
@@ -250,5 +322,22 @@ def records_of(
         yield BadRecord(source.file, line, f"{where}not in the form of {format.name}: {what}")
 
 
+def _made(
+    format: Format, messages: Iterable[Message], source: Source, number: int, line: int, is_file: bool
+) -> Iterator[Record]:
+    """Yield messages as records."""
+    seen: dict[str, int] = source.state.setdefault("seen", {}) if format.session else {}
+    joined = format.finish is not None
+    for message in messages:
+        n = number if message.number is None or not (is_file or joined) else message.number
+        if joined and line:
+            line = n + 1
+        id = str(n) if message.id is None else message.id
+        count = seen[id] = seen.get(id, 0) + 1
+        at = 0 if source.packed else line
+        yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message, at)
+
+
 def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:
-    return Record(file, number, id, fields_of(message.answer, message.reasoning), message.groups, line)
+    fields, named = fields_of(message.answer, message.reasoning), message.id is not None
+    return Record(file, number, id, fields, message.groups, line, named)

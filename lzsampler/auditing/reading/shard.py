@@ -1,7 +1,9 @@
 """`find`: makes shards of paths; `read` reads these pieces of files one by one, in any process."""
 
 import atexit
+import contextlib
 import glob
+import io
 import os
 import shutil
 import stat
@@ -9,20 +11,31 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from itertools import islice
+from pathlib import Path as FilePath
+from pathlib import PurePath
 from typing import Any
 
 from ..._check import integer
-from ..formats import FORMATS, ROW_FORMATS, SLOT, TEXT, by_name
+from ...errors import MissingExtra
+from ..formats import FORMATS, ROW_FORMATS, SLOT, TEXT, TRANSCRIPT, by_name, transcript
 from ..records import BadRecord
-from . import decode, parquet
+from . import decode, parquet, sqlite, tables
 from .field import format_of
 from .format import Format, NoTextError
-from .sniff import WINDOW, Container, UnknownFormatError, choose, container, first_rows
+from .nested import Path, shown, within
+from .sniff import LONGEST, WINDOW, Container, UnknownFormatError, choose, container, first_rows
 
 # What is read of a folder, by the ends of names; files that are named themselves may have any.
 _TEXTS = (".txt", ".md")
-_DATA = (".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval")
+# Files that often hold something else: in a folder they are passed over, if they are of no known format.
+_OFTEN_OTHERS = (".csv", ".tsv", ".yaml", ".yml", ".xml", ".db", ".sqlite", ".sqlite3")
+_AIDER = ".aider.chat.history.md"  # a hidden file, which is read nevertheless
+_DATA = (
+    *(".jsonl", ".ndjson", ".json", ".parquet", ".zip", ".eval", ".traj", ".sse"),
+    *(".csv", ".tsv", ".yaml", ".yml", ".xml", ".arrow", ".db", ".sqlite", ".sqlite3"),
+)
+_ENDS: dict[Container, tuple[str, ...]] = {"csv": (".csv", ".tsv"), "yaml": (".yaml", ".yml"), "xml": (".xml",)}
 _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst")
 # What `lzs eval` keeps in its folder beside the transcripts.
@@ -37,7 +50,8 @@ class Shard:
     the number of its first line or row, from 0. ``format``: "" if it is detected for each file of a zip. ``field``: the
     path of `--field`, or None. ``size``: the bytes that it counts for in the progress; they add up to those of the
     files. ``by``: further groups. ``head``: what the first row of the file says about all rows. ``path``: where the
-    bytes are, if not at ``file``. ``packed``: "", "gz", "zst" or "zip".
+    bytes are, if not at ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip". ``inside``: where the rows of the
+    format are in those of the file, if these are not the rows themselves. ``is_whole``: it is all of its file.
     """
 
     file: str
@@ -53,11 +67,20 @@ class Shard:
     by: tuple[str, ...] = ()
     tokenizer: str | None = None
     path: str = ""
+    inside: Path = ()
+    is_whole: bool = True
 
     @property
     def row_format(self) -> Format:
         """The format that takes the rows apart."""
-        return format_of(self.field) if self.field is not None else by_name(self.format)
+        format = format_of(self.field) if self.field is not None else by_name(self.format)
+        return within(format, self.inside) if self.inside else format
+
+    @property
+    def described(self) -> str:
+        """The format in words, with where its rows are."""
+        named = f"field {self.field}" if self.field is not None else self.format
+        return f"{named} at {shown(self.inside)}" if self.inside else named
 
 
 def find(
@@ -68,30 +91,40 @@ def find(
     by: Sequence[str] = (),
     tokenizer: str | os.PathLike[str] | None = None,
     shard_bytes: int = 16 << 20,
+    passed: list[BadRecord] | None = None,
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
     They come in the order of ``paths``, and in a folder in the order of names; a file that occurs twice is read once.
-    In folders, slots of llama-server and files ending in .txt .md .jsonl .ndjson .json .parquet .zip .eval (also with
-    .gz or .zst after that) are read, but not hidden files, README files and the tables of `lzs eval`. ``format``: one
+    In folders, slots of llama-server and files with the endings of docs/formats.md are read, but not hidden files,
+    README files and the tables of `lzs eval`; files that are passed over are added to ``passed``. ``format``: one
     of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead of a format.
     ``by``: keys of a row that become groups beside model, temperature, task, finish_reason and seed. ``tokenizer``: a
     GGUF file for formats that hold tokens. ``shard_bytes``: the size after which a file of lines or of Parquet is cut,
     at the end of a line or row group.
 
-    Raises ValueError for an unknown format or a bad path, MissingExtra if a library that the files need is not
-    installed.
+    Raises ValueError for an unknown format or a bad path.
     """
     asked = _Asked(format, field, tuple(by), None if tokenizer is None else os.fspath(tokenizer), shard_bytes)
     shards: list[Shard] = []
     bad: list[BadRecord] = []
+    others = [] if passed is None else passed
     for file in _files([paths] if isinstance(paths, str | os.PathLike) else paths, asked):
         if isinstance(file, BadRecord):
             bad.append(file)
             continue
+        if file.passed:
+            others.append(BadRecord(file.name, 0, file.passed))
+            continue
         try:
             shards.extend(_shards(file, asked))
-        except (UnknownFormatError, NoTextError) as error:
+        except UnknownFormatError as error:
+            often_others = not file.named and _inner_name(file.name).endswith(_OFTEN_OTHERS)
+            if often_others:
+                others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files that hold no known format"))
+            else:
+                bad.append(BadRecord(file.name, 0, str(error)))
+        except (NoTextError, MissingExtra, tables.TableError) as error:
             bad.append(BadRecord(file.name, 0, str(error)))
         except decode.STREAM_ERRORS as error:
             bad.append(BadRecord(file.name, 0, decode.stream_reason(error)))
@@ -131,11 +164,12 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _File:
-    """A file to read. ``named``: the user gave its own name, and not that of a folder."""
+    """A file to read. ``named``: the user gave its own name, and not that of a folder. ``passed``: why it is not."""
 
     name: str
     path: str
     named: bool
+    passed: str = ""
 
 
 # -- files --
@@ -166,7 +200,9 @@ def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
     for name in names:
         if os.path.isdir(name):
             inside = list(_folder(name, asked, ()))
-            yield from inside or [BadRecord(_printable(name), 0, "no supported files in this folder (docs/formats.md)")]
+            yield from inside
+            if all(isinstance(one, _File) and one.passed for one in inside):
+                yield BadRecord(_printable(name), 0, "no supported files in this folder (docs/formats.md)")
         elif problem := _problem(name):
             yield BadRecord(_printable(name), 0, problem)
         else:
@@ -192,14 +228,18 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
     left_out = _EVALUATION if {"run.json", "transcripts.jsonl"} <= set(names) else frozenset()
     for name in names:
         path = os.path.join(folder, name)
-        if name.startswith(".") or name in left_out:
-            continue
-        if os.path.isdir(path):
+        label = _printable(path)
+        if name.startswith(".") and name != _AIDER:
+            yield _File(label, path, False, "hidden files and folders")
+        elif name in left_out:
+            yield _File(label, path, False, "tables of lzs eval")
+        elif os.path.isdir(path):
             yield from _folder(path, asked, (*above, here))
         elif _is_wanted(path, name.lower(), asked):
             problem = _problem(path)
-            label = _printable(path)
             yield BadRecord(label, 0, problem) if problem else _File(label, path, named=False)
+        else:
+            yield _File(label, path, False, _why_not(name.lower()))
 
 
 def _is_wanted(path: str, name: str, asked: _Asked) -> bool:
@@ -217,6 +257,13 @@ def _is_wanted(path: str, name: str, asked: _Asked) -> bool:
             return container(file.read(4)) == "slot"
     except OSError:
         return False
+
+
+def _why_not(name: str) -> str:
+    if name.startswith("readme"):
+        return "README files"
+    suffix = PurePath(name).suffix
+    return f"files ending in {suffix}" if suffix else "files without an ending"
 
 
 def _problem(path: str) -> str:
@@ -248,7 +295,7 @@ def _spooled() -> str:
 
 def _remove(path: str, owner: int) -> None:
     if os.getpid() == owner:  # not in a worker that was forked
-        Path(path).unlink(missing_ok=True)
+        FilePath(path).unlink(missing_ok=True)
 
 
 # -- shards --
@@ -261,9 +308,9 @@ def _shards(file: _File, asked: _Asked) -> Iterator[Shard]:
     if not size:
         raise UnknownFormatError("it is empty")
     with decode.opened(file.path, packed) as stream:
-        head = _window(stream)
+        head = _window(stream, b"", WINDOW)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and asked.format != TEXT and not _is_text(file):
-        raise UnknownFormatError("it is UTF-16: save it as UTF-8")
+        raise UnknownFormatError("it is UTF-16 inside a compressed file: save it as UTF-8")
     kept = _container(file, head, asked)
     whole = Shard(
         file.name,
@@ -280,26 +327,74 @@ def _shards(file: _File, asked: _Asked) -> Iterator[Shard]:
         asked.tokenizer,
         file.path if file.path != file.name else "",
     )
-    if kept in ("text", "slot"):
-        yield replace(whole, format=TEXT if kept == "text" else SLOT, field=None)
+    if kept in ("text", "slot", "transcript"):
+        names = {"text": TEXT, "slot": SLOT, "transcript": TRANSCRIPT}
+        yield replace(whole, format=names[kept], field=None)
     elif kept == "zip":
         yield replace(whole, format=asked.format or "")
     elif kept == "parquet":
         yield from _row_groups(whole, asked)
+    elif kept in ("sqlite", "arrow"):
+        if packed:
+            raise UnknownFormatError("it is compressed: unpack it first")
+        rows = (sqlite.rows if kept == "sqlite" else parquet.arrow_rows)(file.path)
+        yield recognised(whole, list(islice(rows, 5)), asked.formats())
     else:
-        rows = first_rows(head, kept)
-        made = recognised(whole, rows, asked.formats())
+        made = _recognised_rows(file, whole, head, asked)
         if kept == "lines" and not packed and made.row_format.cut:
             yield from _byte_ranges(made, asked.shard_bytes)
         else:
             yield made
 
 
-def _window(stream: decode.Stream) -> bytes:
-    pieces: list[bytes] = []
-    n = 0
+def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> Shard:
+    """Return the shard of a file of rows with its format, for which it looks further if the first bytes say too little.
+
+    A first row may be long: a prompt of megabytes before the answer, or a log's header.
+    """
+    kept, formats = whole.container, asked.formats()
+    more = len(head) >= WINDOW
+    complete = kept not in ("lines", "events") or not more or b"\n" in head
+    if complete:
+        try:
+            return recognised(whole, table_rows(kept, head, file.name, not more), formats)
+        except (UnknownFormatError, tables.TableError):
+            if not more:
+                raise
+    with decode.opened(file.path, whole.packed) as stream:
+        size = WINDOW
+        while True:
+            size = min(16 * size, LONGEST)
+            head = _window(stream, head if size > 16 * WINDOW else b"", size)
+            last = len(head) < size or size == LONGEST
+            if not last and kept == "lines" and b"\n" not in head:
+                continue
+            try:
+                return recognised(whole, table_rows(kept, head, file.name, last), formats)
+            except (UnknownFormatError, tables.TableError):
+                if last:
+                    raise
+
+
+def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any]:
+    """Return the first rows of a file by its first bytes. ``whole``: these are all of its bytes."""
+    if kept == "csv":
+        rows = tables.csv_rows(io.BytesIO(head), name.lower())
+        with contextlib.suppress(tables.TableError):
+            return [row for _, row in islice(rows, 5)]
+        return []
+    if kept in ("yaml", "xml"):
+        if not whole:
+            raise UnknownFormatError("it is too long")
+        return (tables.yaml_rows if kept == "yaml" else tables.xml_rows)(head)[:5]
+    return first_rows(head, kept)
+
+
+def _window(stream: decode.Stream, before: bytes, size: int) -> bytes:
+    pieces: list[bytes] = [before]
+    n = len(before)
     try:
-        while n < WINDOW and (piece := stream.read1(WINDOW - n)):
+        while n < size and (piece := stream.read1(size - n)):
             pieces.append(piece)
             n += len(piece)
     except decode.STREAM_ERRORS:
@@ -309,23 +404,45 @@ def _window(stream: decode.Stream) -> bytes:
 
 
 def _is_text(file: _File) -> bool:
-    name = file.name.lower()
-    return next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name).endswith(_TEXTS)
+    return _inner_name(file.name).endswith(_TEXTS)
+
+
+def _inner_name(name: str) -> str:
+    """Return a name in lower case, without the ending of a compressed file."""
+    name = name.lower()
+    return next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
 
 
 def _container(file: _File, head: bytes, asked: _Asked) -> Container:
-    if asked.format == TEXT or (asked.nothing and _is_text(file)):
+    if asked.format == TEXT:
         return "text"
     kept = container(head)
     if asked.format == SLOT and kept != "slot":
         raise UnknownFormatError("it is not a slot of llama-server: it does not begin with ggsq")
+    name = _inner_name(file.name)
+    if asked.format == TRANSCRIPT or (asked.nothing and _is_text(file)):
+        return kept_text(head) if asked.nothing else "transcript"
     if kept is not None:
         return kept
-    if b"\n{" in head and file.name.lower().endswith(_LINES):  # the first line is damaged
+    if b"\n{" in head and name.endswith(_LINES):  # the first line is damaged
         return "lines"
-    if asked.nothing and not file.name.lower().endswith(_DATA) and head.strip() and b"\0" not in head:
-        return "text"
+    for table, ends in _ENDS.items():
+        if name.endswith(ends) and head.strip():
+            return table
+    if name.endswith((".html", ".htm")):
+        raise UnknownFormatError("it is HTML: give the data that the page was made of, or save its text as .txt")
+    if asked.nothing and not name.endswith(_DATA) and head.strip() and b"\0" not in head:
+        return kept_text(head)
     raise UnknownFormatError("it is not a JSON, Parquet or zip file" if head.strip() else "it is blank")
+
+
+def kept_text(head: bytes) -> Container:
+    """Return what a file of text holds: events of a server, a conversation, promptfoo's YAML, or one text."""
+    if container(head) == "events":
+        return "events"
+    if head.startswith(b"evalId: "):  # which promptfoo writes under any name
+        return "yaml"
+    return "transcript" if transcript.matches(head.decode("utf-8", "ignore").removeprefix("\ufeff")) else "text"
 
 
 def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Shard:
@@ -333,16 +450,20 @@ def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Sh
 
     Raises `UnknownFormatError` and `NoTextError`.
     """
+    path: Path = ()
     if len(formats) > 1:
-        format, row = choose(rows, formats)
+        format, path, row = choose(rows, formats)
     else:
         (format,) = formats
         row = next((row for row in rows if format.matches(row)), rows[0] if rows else None)
+        if shard.field is None and not any(map(format.matches, rows)):
+            with contextlib.suppress(UnknownFormatError):
+                _, path, row = choose(rows, formats)
     try:
         head = format.head(shard.file, row)
     except (TypeError, KeyError, AttributeError, IndexError):
         head = {}
-    return replace(shard, format=format.name, head=tuple(head.items()))
+    return replace(shard, format=format.name, head=tuple(head.items()), inside=path)
 
 
 def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
@@ -357,12 +478,12 @@ def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
             while (cut := piece.find(b"\n", max(done, start + shard_bytes - 1 - at))) >= 0:
                 lines += piece.count(b"\n", done, cut + 1)
                 done = cut + 1
-                yield replace(shard, start=start, end=at + done, first=first, size=at + done - start)
+                yield replace(shard, start=start, end=at + done, first=first, size=at + done - start, is_whole=False)
                 start, first = at + done, lines
             lines += piece.count(b"\n", done)
             at += len(piece)
     if at > start:
-        yield replace(shard, start=start, end=at, first=first, size=at - start)
+        yield replace(shard, start=start, end=at, first=first, size=at - start, is_whole=False)
 
 
 def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
@@ -370,7 +491,7 @@ def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
     groups, row = parquet.opening(shard.path or shard.file)
     shard = recognised(shard, [row], asked.formats())
     columns = shard.row_format.columns
-    if columns and isinstance(row, dict) and not {column.partition(".")[0] for column in columns} & row.keys():
+    if shard.field is not None and columns and isinstance(row, dict) and columns[0] not in row:
         raise UnknownFormatError(
             f"it has no column called {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})"
         )
@@ -381,5 +502,6 @@ def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
         unpacked += n_bytes
         if unpacked >= asked.shard_bytes or i + 1 == len(groups):
             size = shard.size * (first + rows) // total - shard.size * first // total
-            yield replace(shard, start=start, end=i + 1, first=first, size=size)
+            whole = start == 0 and i + 1 == len(groups)
+            yield replace(shard, start=start, end=i + 1, first=first, size=size, is_whole=whole)
             start, first, rows, unpacked = i + 1, first + rows, 0, 0

@@ -7,11 +7,30 @@ from typing import Any, Literal
 
 from .decode import JsonError, loads
 from .format import Format
+from .nested import Path, places
 
-Container = Literal["lines", "document", "parquet", "zip", "text", "slot"]
+Container = Literal[
+    "lines",
+    "events",
+    "document",
+    "parquet",
+    "arrow",
+    "zip",
+    "text",
+    "transcript",
+    "csv",
+    "yaml",
+    "xml",
+    "sqlite",
+    "slot",
+]
 
 WINDOW = 1 << 18  # bytes that are looked at
+LONGEST = 64 << 20  # bytes of a first row or a document that are looked at where the first of them are not enough
 SLOT_MAGIC = b"qsgg"  # "ggsq" as a little-endian number
+_SQLITE, _ARROW = b"SQLite format 3\0", b"ARROW1\0\0"
+_ARROW_STREAM = b"\xff\xff\xff\xff"  # what a message of Arrow's IPC format begins with
+_EVENT = re.compile(rb"\s*(?:(?:event|id|retry)?:[^\n]*\n\s*)*data: ?[\[{]")  # server-sent events whose data are JSON
 _ROWS = 5  # first rows that are looked at
 _DEPTH = 500
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
@@ -30,10 +49,21 @@ def container(head: bytes) -> Container | None:
         return "parquet"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "zip"
+    if head.startswith(_SQLITE):
+        return "sqlite"
+    if head.startswith((_ARROW, _ARROW_STREAM)):
+        return "arrow"
     start = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    if start == b'"':
+        return "lines" if isinstance(first_rows(head, "lines")[0], str) else None
     if start not in (b"{", b"["):
-        return None
+        return "events" if _EVENT.match(head.removeprefix(codecs.BOM_UTF8)) else None
     return "lines" if _is_lines(head) else "document"
+
+
+def event_data(line: bytes) -> bytes:
+    """Return the data of a line of server-sent events, b"" for a line of another kind."""
+    return line[5:].strip() if line.startswith(b"data:") else b""
 
 
 def _is_lines(head: bytes) -> bool:
@@ -60,8 +90,9 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
         value = partial(head.decode("utf-8", "ignore").removeprefix("\ufeff"))
         return value[:_ROWS] if isinstance(value, list) else [value]
     rows = []
-    for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n")[: 4 * _ROWS]:
-        if line.strip():
+    lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")[: 4 * _ROWS]
+    for line in lines if kept == "lines" else map(event_data, lines):
+        if line.strip() and line != b"[DONE]":
             try:
                 rows.append(loads(line))
             except JsonError:
@@ -103,12 +134,22 @@ def partial(text: str) -> Any:
         return None
 
 
-def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Any]:
-    """Return the first format that matches one of the first rows, and that row. `UnknownFormatError` if none does."""
+def choose(rows: list[Any], formats: tuple[Format, ...]) -> tuple[Format, Path, Any]:
+    """Return the first format that matches one of the first rows, where its rows are in that row, and the row.
+
+    A row itself comes before what is inside one. `UnknownFormatError` if none matches.
+    """
     for row in rows:
         for format in formats:
-            if format.matches(row):
-                return format, row
+            if format.matches(row) and not (format.whole and isinstance(row, dict) and len(rows) > 1):
+                return format, (), row
+    for row in rows:
+        for path, value, listed in places(row):
+            for format in formats:
+                if format.whole or not format.matches(value):
+                    continue
+                if listed or format.is_certain is None or format.is_certain(value):
+                    return format, path, row
     if not rows:
         raise UnknownFormatError("it has no rows")
     keys = next((", ".join(map(str, list(row)[:8])) for row in rows if isinstance(row, dict) and row), "")

@@ -1,0 +1,162 @@
+"""`Coverage`: what an audit has read: files with their formats, and what was not read, counted by file and reason."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .records import BadRecord, FileRead
+
+LISTED = 1_000  # files, and pairs of a file and a reason, that are named
+NAMED = 5  # files passed over that are named for a reason
+
+_NUMBER = re.compile(r"\d[\d,.]*")
+
+
+@dataclass
+class FileCount:
+    """A file that was read: how, and how many records and bad records there are in it."""
+
+    format: str
+    records: int = 0
+    bad: int = 0
+
+
+@dataclass
+class Unread:
+    """What could not be read of a file for the same reason: how many parts, and the first of them."""
+
+    line: int
+    reason: str
+    count: int = 0
+
+
+@dataclass
+class Passed:
+    """Files of a folder that were passed over for the same reason: how many, and the first of them."""
+
+    count: int = 0
+    files: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Coverage:
+    """What was read, and what was not.
+
+    ``formats``: for each format the number of files and of records. ``files``: the first files. ``unread``: what could
+    not be read, by file and reason (the same but for numbers), the first of these; ``unread_rest`` counts the bad
+    records that are in none of them. ``passed``: files of folders that were passed over, by reason.
+    """
+
+    formats: dict[str, list[int]] = field(default_factory=dict)
+    files: dict[str, FileCount] = field(default_factory=dict)
+    unread: dict[tuple[str, str], Unread] = field(default_factory=dict)
+    unread_rest: int = 0
+    passed: dict[str, Passed] = field(default_factory=dict)
+    _format: str = field(default="", repr=False)
+    _file: FileCount | None = field(default=None, repr=False)
+
+    def begin(self, read: FileRead) -> None:
+        """Count a file, or a further piece of one, whose records come next."""
+        counts = self.formats.setdefault(read.format, [0, 0])
+        counts[0] += not read.again
+        self._format = read.format
+        self._file = self.files.get(read.file)
+        if self._file is None and len(self.files) < LISTED:
+            self._file = self.files[read.file] = FileCount(read.format)
+
+    def record(self) -> None:
+        """Count a record of the file that was begun last."""
+        if self._format:
+            self.formats[self._format][1] += 1
+            if self._file is not None:
+                self._file.records += 1
+
+    def bad(self, bad: BadRecord) -> None:
+        """Count a part of a file that could not be read."""
+        if bad.file in self.files:
+            self.files[bad.file].bad += 1
+        self._count(bad.file, bad.line, bad.reason, 1)
+
+    def pass_over(self, file: str, reason: str) -> None:
+        """Count a file of a folder that was not looked at, or that is of another kind than what is audited."""
+        passed = self.passed.setdefault(reason, Passed())
+        passed.count += 1
+        if len(passed.files) < NAMED:
+            passed.files.append(file)
+
+    def merge(self, other: "Coverage") -> None:
+        """Add what was read after what is counted here."""
+        for format, (files, records) in other.formats.items():
+            counts = self.formats.setdefault(format, [0, 0])
+            counts[0] += files
+            counts[1] += records
+        for file, count in other.files.items():
+            if file in self.files:
+                self.files[file].records += count.records
+                self.files[file].bad += count.bad
+            elif len(self.files) < LISTED:
+                self.files[file] = FileCount(count.format, count.records, count.bad)
+        for (file, _), unread in other.unread.items():
+            self._count(file, unread.line, unread.reason, unread.count)
+        self.unread_rest += other.unread_rest
+        for reason, passed in other.passed.items():
+            mine = self.passed.setdefault(reason, Passed())
+            mine.count += passed.count
+            mine.files += passed.files[: NAMED - len(mine.files)]
+
+    def _count(self, file: str, line: int, reason: str, n: int) -> None:
+        key = (file, _NUMBER.sub("#", reason))
+        if key not in self.unread:
+            if len(self.unread) >= LISTED:
+                self.unread_rest += n
+                return
+            self.unread[key] = Unread(line, reason)
+        self.unread[key].count += n
+
+    @property
+    def n_files(self) -> int:
+        """Number of files that were read."""
+        return sum(files for files, _ in self.formats.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the part of summary.json that docs/audit_summary.md describes."""
+        return {
+            "formats": {
+                format: {"files": files, "records": records}
+                for format, (files, records) in sorted(self.formats.items())
+            },
+            "files": [
+                {"file": file, "format": count.format, "records": count.records, "bad_records": count.bad}
+                for file, count in self.files.items()
+            ],
+            "unread": [
+                {"file": file, "reason": unread.reason, "count": unread.count, "line": unread.line or None}
+                for (file, _), unread in self.unread.items()
+            ],
+            "passed_over": [
+                {"reason": reason, "count": passed.count, "files": passed.files}
+                for reason, passed in self.passed.items()
+            ],
+        }
+
+    def pack(self) -> dict[str, Any]:
+        """Return all of it as JSON, which `unpack` takes."""
+        return {
+            "formats": self.formats,
+            "files": [[file, count.format, count.records, count.bad] for file, count in self.files.items()],
+            "unread": [[file, u.line, u.reason, u.count] for (file, _), u in self.unread.items()],
+            "unread_rest": self.unread_rest,
+            "passed": [[reason, passed.count, passed.files] for reason, passed in self.passed.items()],
+        }
+
+
+def unpack(packed: Mapping[str, Any]) -> Coverage:
+    """Return what `Coverage.pack` made."""
+    coverage = Coverage(formats={format: [files, n] for format, (files, n) in packed["formats"].items()})
+    coverage.files = {file: FileCount(format, records, bad) for file, format, records, bad in packed["files"]}
+    for file, line, reason, count in packed["unread"]:
+        coverage._count(file, line, reason, count)
+    coverage.unread_rest += packed["unread_rest"]
+    coverage.passed = {reason: Passed(count, files) for reason, count, files in packed["passed"]}
+    return coverage

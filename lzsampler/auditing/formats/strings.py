@@ -1,0 +1,31 @@
+"""Texts without anything around them: JSON Lines or arrays of texts, and one object of {prompt: answer}."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..reading.format import Format, Message, NoTextError, Source
+from ..reading.messages import kind_of
+
+_LONG = 80  # characters that answers have on the average, and names or settings do not
+
+
+def matches(row: Any) -> bool:
+    """Recognise a text, a list of texts, or an object of two or more texts that are as long as answers."""
+    if isinstance(row, dict):
+        texts = [value for value in row.values() if isinstance(value, str)]
+        return len(row) > 1 and len(texts) == len(row) and sum(map(len, texts)) >= _LONG * len(texts)
+    return isinstance(row, str) or (isinstance(row, list) and bool(row) and all(isinstance(one, str) for one in row))
+
+
+def messages(row: Any, source: Source) -> Iterator[Message]:
+    """Yield every text; the id of one in an object is its key."""
+    if isinstance(row, str):
+        yield Message(row)
+        return
+    if not matches(row):
+        raise NoTextError(f"the row is {kind_of(row)}, not a text or an object of texts")
+    for i, (key, text) in enumerate(row.items() if isinstance(row, dict) else ((None, text) for text in row)):
+        yield Message(text, None, key, number=i)
+
+
+FORMAT = Format("strings", "texts alone, in an array or one a line; {prompt: answer}", matches, messages, whole=True)

@@ -1,0 +1,131 @@
+"""Databases of SQLite: the rows of programs that keep their chats in one.
+
+`llm` has `logs.db`, OpenCode `opencode.db`, Open WebUI `webui.db`. Of others, tables with a column that holds answers
+are read. A database is opened for reading only, also while its program runs.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .decode import JsonError, loads
+
+
+class Query(NamedTuple):
+    """Which rows of a database are read. ``tables``: (table, column), which all have to be there."""
+
+    program: str
+    tables: tuple[tuple[str, str], ...]
+    sql: str
+    parsed: tuple[str, ...] = ()  # columns of JSON
+
+
+# Rows in the form of some format of lines; the first query whose tables are there is asked, and more of its program.
+_QUERIES = (
+    Query(
+        "llm",
+        (("turns", "tip_message_hash"), ("parts", "message_hash")),
+        """select t.id as id, t.model as model, t.thread_id as thread, 'assistant' as role,
+                  (select json_group_array(json_object('type', type, 'text', text)) from
+                     (select type, text from parts where message_hash = t.tip_message_hash order by position)
+                  ) as content
+           from turns t order by t.datetime_utc, t.id""",
+        ("content",),
+    ),
+    Query(
+        "llm",
+        (("responses", "prompt"), ("responses", "response")),
+        "select id, model, conversation_id, response{reasoning} from responses {new} order by datetime_utc, id",
+    ),
+    Query(
+        "opencode",
+        (("message", "session_id"), ("part", "message_id"), ("message", "data")),
+        """select m.session_id as id, m.data as info,
+                  (select json_group_array(json(data)) from
+                     (select data from part where message_id = m.id order by id)) as parts
+           from message m order by m.time_created, m.id""",
+        ("info", "parts"),
+    ),
+    Query(
+        "open-webui",
+        (("chat", "chat"), ("chat", "user_id")),
+        "select id, chat from chat order by created_at, id",
+        ("chat",),
+    ),
+)  # fmt: skip
+
+
+def rows(path: str) -> Iterator[Any]:
+    """Yield the rows of a database as objects. OSError, with the reason, if it cannot be read."""
+    try:
+        with closing(_opened(path)) as database:
+            yield from _rows(database)
+    except sqlite3.Error as error:
+        raise OSError(f"the database cannot be read: {error}") from None
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    uri = Path(path).absolute().as_uri()
+    database = sqlite3.connect(f"{uri}?mode=ro", uri=True)
+    try:
+        database.execute("select name from sqlite_master limit 1").fetchall()
+    except sqlite3.Error:  # a log beside it that cannot be shared, as on a medium that cannot be written to
+        database.close()
+        database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+    database.row_factory = sqlite3.Row
+    database.text_factory = lambda data: data.decode("utf-8", "replace")
+    return database
+
+
+def _rows(database: sqlite3.Connection) -> Iterator[Any]:
+    columns: dict[str, list[str]] = {}
+    for (table,) in database.execute("select name from sqlite_master where type = 'table' order by name").fetchall():
+        try:
+            columns[table] = [row[1] for row in database.execute(f"pragma table_info({_quoted(table)})")]
+        except sqlite3.Error:  # a virtual table whose module is not there
+            continue
+    program = ""
+    for query in _QUERIES:
+        if program not in ("", query.program):
+            continue
+        if all(column in columns.get(table, ()) for table, column in query.tables):
+            program = query.program
+            more = ", reasoning" if "reasoning" in columns.get("responses", ()) else ""
+            new = "where id not in (select id from turns)" if "turns" in columns else ""
+            for row in database.execute(query.sql.replace("{reasoning}", more).replace("{new}", new)):
+                yield _object(row, query.parsed)
+    if program:
+        return
+    from ..formats import ROW_FORMATS
+
+    for table, names in columns.items():
+        first = database.execute(f"select * from {_quoted(table)} limit 1").fetchone()
+        if first is None:
+            continue
+        sample = _object(first, tuple(names))
+        if any(
+            format.matches(sample) and (format.is_certain is None or format.is_certain(sample))
+            for format in ROW_FORMATS
+        ):
+            for row in database.execute(f"select * from {_quoted(table)}"):
+                yield _object(row, tuple(names))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _object(row: sqlite3.Row, parsed: tuple[str, ...]) -> dict[str, Any]:
+    """Return a row; of the columns that may hold JSON, the values."""
+    found: dict[str, Any] = {}
+    for key in row.keys():  # noqa: SIM118 (it is not a mapping)
+        value = row[key]
+        if key in parsed and isinstance(value, str) and value[:1] in ("{", "["):
+            with suppress(JsonError):
+                value = loads(value.encode("utf-8", "replace"))
+        if isinstance(value, bytes):
+            continue
+        found[key] = value
+    return found
