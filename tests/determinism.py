@@ -244,7 +244,7 @@ def distribution(ids: Ids, y: Singles) -> dict[int, float]:
     total = 0.0
     for weight in weights:
         total += weight
-    shares = np.float32(weights).astype(np.float64) / total
+    shares = np.asarray(weights, np.float32).astype(np.float64) / total
     return dict(zip(ids[by_id].tolist(), shares.astype(np.float32).tolist(), strict=True))
 
 
