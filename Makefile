@@ -31,7 +31,7 @@ ctest: $(VENV)/.ready
 instructions:
 	@if command -v valgrind >/dev/null; then bench/instructions.sh; else echo "instructions: skipped, no valgrind"; fi
 
-C_SOURCES := c/sampler.c $(wildcard c/state/*.c c/penalty/*.c c/constraint/*.c c/plan/*.c c/backend/*.c)
+C_SOURCES := c/sampler.c $(wildcard c/state/*.c c/penalty/*.c c/constraint/*.c c/plan/*.c c/backend/*.c c/verify/*.c)
 C_INCLUDE := -Ic -Ic/include -Itests/c
 
 # The kernels of 64-bit Arm on this machine: apt-get install gcc-aarch64-linux-gnu qemu-user

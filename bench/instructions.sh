@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 compiler=$("${CC:-cc}" --version | head -n 1)
 "${CC:-cc}" -std=c11 -O2 -g -Ic/include bench/instructions.c c/sampler.c c/state/*.c c/penalty/*.c c/constraint/*.c \
-    c/plan/*.c c/backend/*.c -lm -o "$work/instructions"
+    c/plan/*.c c/backend/*.c c/verify/*.c -lm -o "$work/instructions"
 
 cases="greedy greedy+lz chain chain+penalties+lz top_k_1000 top_p min_p temperature top_k_40+distribution
     accept accept+lz accept+lz+8192 accept+lz+8192+rewind accept+dry accept+loops accept+stuck"

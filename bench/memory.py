@@ -22,7 +22,7 @@ from measure import report
 from sampler import CHAIN, LZ, PENALTIES, history
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ["sampler.c", "state/*.c", "penalty/*.c", "constraint/*.c", "plan/*.c", "backend/*.c"]
+SOURCES = ["sampler.c", "state/*.c", "penalty/*.c", "constraint/*.c", "plan/*.c", "backend/*.c", "verify/*.c"]
 KERNELS = ("scalar", "avx2", "avx512", "neon")
 N_EDITS = 512
 SEQUENCES: dict[str, dict[str, Any]] = {

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,13 @@ from .options import (
     asked_with,
     breakers,
     cuts,
+    draft_options,
     is_broken,
     limits_from,
     loop_options,
     loops_from,
     model_options,
+    open_draft,
     open_model,
     params_from,
     sampling_options,
@@ -82,6 +84,7 @@ _options = options(
 @_options
 @sampling_options
 @loop_options
+@draft_options
 @unsupported_options
 @general_options(quiet="print the text only, and errors")
 def generate(prompt: str | None, **flags: Any) -> None:
@@ -117,9 +120,14 @@ def generate(prompt: str | None, **flags: Any) -> None:
     limits = limits_from(flags)
     explainer = _Explainer()
     hooks: dict[str, Any] = {"on_explanation": explainer} if flags["explain"] else {}
-    with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
+    with ExitStack() as stack:
+        file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
+        model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
         console.detail(f"{params}")
+        if flags["model_draft"] is not None:
+            hooks["draft"] = draft = open_draft(model, flags)
+            stack.callback(draft.model.close)
         generation = run(model, asked, params, on_text=output.write, **hooks, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(model, asked, params, generation, figures, limits, loops, breakers(params, flags))
@@ -129,6 +137,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
     _say_what_happened(model, generation, flags)
     if flags["explain"] and explainer.silent:
         console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")
+    if generation.speculated is not None:
+        console.note(f"speculation: {generation.speculated}")
     console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
@@ -163,6 +173,14 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
     for name, path in (("-f", flags["prompt_file"]), ("--prompts", flags["prompts"])):
         if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):
             raise click.UsageError(f"--save {flags['save']} would append to the file of {name}: name another file")
+    if flags["model_draft"] is None:
+        for name in ("n_max", "n_min", "p_min", "spec_mode"):
+            if click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                flag = "--spec-mode" if name == "spec_mode" else f"--spec-draft-{name.replace('_', '-')}"
+                raise click.UsageError(f"{flag} has no effect without a draft: add -md FILE")
+    elif flags["conversation"] or flags["prompts"] is not None:
+        other = "-cnv" if flags["conversation"] else "--prompts"
+        raise click.UsageError(f"-md drafts for one text, not for {other}: leave one of them out")
     if flags["prompts"] is None:
         if flags["conversation"] and flags["explain"]:
             raise click.UsageError("--explain is for one text, not for -cnv: leave one of them out")

@@ -14,9 +14,11 @@ from lzsampler.params import CHOICES, FLAGS, PRESETS, Flag, Params, used_breaker
 from .help import ModelFile, Number, Whole, option, options
 
 if TYPE_CHECKING:
+    from lzsampler.decoding.speculative import Draft
     from lzsampler.llama.model import Model
     from lzsampler.params import RepetitionDetection
 
+_DRAFT = "Speculative decoding (docs/speculative.md)"
 _MODEL, _SAMPLING, _ACTION = "Model", "Sampling", "What to do about a loop (nothing by default)"
 
 # Fields of Params that are token ids, and strings on the command line.
@@ -178,9 +180,29 @@ loop_options = options(
     refused("--trim-loop", is_flag=True, message="--trim-loop has another name: use --on-loop trim"),
 )  # fmt: skip
 
+draft_options = options(
+    option(
+        _DRAFT, "-md", "--model-draft", "model_draft", type=ModelFile(), metavar="FILE",
+        help="smaller GGUF model of the same vocabulary that proposes tokens, or the name tale-1m, the embedded draft",
+    ),
+    option(
+        _DRAFT, "--spec-draft-n-max", "n_max", **whole(0), default=3, help="most tokens proposed at a time, 0 to 32"
+    ),
+    option(
+        _DRAFT, "--spec-draft-n-min", "n_min", **whole(0), default=0, help="do not use proposals of fewer tokens"
+    ),
+    option(
+        _DRAFT, "--spec-draft-p-min", "p_min", **number("P"), default=0.0,
+        help="stop proposing where the draft is less sure of its best token, 0 to 1",
+    ),
+    option(
+        _DRAFT, "--spec-mode", type=click.Choice(["gumbel", "mrs", "match"]), default="gumbel",
+        help="how a proposal is judged; only in mrs, rejection sampling, does the text of a seed depend on the draft",
+    ),
+)  # fmt: skip
+
 unsupported_options = options(
     refused("--grammar", "--grammar-file", "-j", "--json-schema", message=_DROP_IN),
-    refused("-md", "--model-draft", message="lzs has no speculative decoding: leave -md out; -m FILE alone is enough"),
     refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first"),
 )
 
@@ -203,6 +225,22 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
         f"tokens, batches of {model.n_batch}, {model.n_threads} CPU thread{'s' * (model.n_threads > 1)}"
     )
     return model
+
+
+def open_draft(model: "Model", flags: Mapping[str, Any]) -> "Draft":
+    """Return the draft that the flags of `draft_options` describe, with the context of the target."""
+    from lzsampler.decoding.speculative import Draft
+    from lzsampler.llama.model import Model
+
+    from .console import console
+
+    settings = {"n_ctx": model.n_ctx, "n_batch": model.n_batch, "n_gpu_layers": model.n_gpu_layers}
+    threads = {} if flags["n_threads"] is None else {"n_threads": flags["n_threads"]}
+    opened = Model(flags["model_draft"], **settings, **threads, flash_attn=model.flash_attn)
+    if opened.header.file_bytes > model.header.file_bytes:
+        console.note(f"the draft {opened.path.name} is larger than {model.path.name}: it will not be faster")
+    given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
+    return Draft(opened, mode=flags["spec_mode"], **given)
 
 
 def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:

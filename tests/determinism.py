@@ -15,6 +15,7 @@ import numpy.typing as npt
 import reference
 
 Singles = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
 FLOAT_MAX = np.float32(np.finfo(np.float32).max)
@@ -30,6 +31,9 @@ WEIGHT_TABLE = [
     "0x1.e16d76p+20", "0x1.cd0442p+20", "0x1.b97896p+20", "0x1.a6c10ep+20", "0x1.94d4aap+20", "0x1.83aad0p+20",
     "0x1.733b3ep+20", "0x1.637e0ep+20", "0x1.546bb2p+20", "0x1.45fcecp+20", "0x1.382acap+20", "0x1.2aeeaap+20",
     "0x1.1e4230p+20", "0x1.121f44p+20", "0x1.068010p+20", "0x1.f6be00p+19",
+]  # fmt: skip
+EXP2 = [
+    "0x1.41fbbap-13", "0x1.5f3e54p-10", "0x1.3b2d4cp-7", "0x1.c6aee8p-5", "0x1.ebfbdcp-3", "0x1.62e430p-1", "0x1p+0",
 ]  # fmt: skip
 WEIGHT_ORIGIN, WEIGHT_LEAST = "0x1.795cc8p+4", "0x1.0a624cp+9"
 
@@ -87,6 +91,19 @@ def weight(y: Singles) -> npt.NDArray[np.uint64]:
     table = single([float.fromhex(value) for value in WEIGHT_TABLE])
     v = (d * d + np.float32(float.fromhex(WEIGHT_LEAST))) * table[m & 15]
     return np.where(inside, v.astype(np.uint32) >> (m >> 4), np.uint32(0)).astype(np.uint64)
+
+
+def exp2_half(g: Singles) -> Singles:
+    """2**g for g in [-1/2, 1/2]."""
+    return horner(EXP2, g)
+
+
+def exp2_negative(y: Singles) -> Doubles:
+    """2**-y as doubles, for y >= 0; 0 from y = 125.5 on."""
+    inside = y < np.float32(125.5)
+    y = np.where(inside, y, np.float32(0))
+    n = (y + np.float32(0.5)).astype(np.uint32)
+    return np.where(inside, exp2_half(n.astype(np.float32) - y).astype(np.float64) * 2.0 ** -n.astype(np.float64), 0.0)
 
 
 # ---- noise ----
@@ -165,8 +182,11 @@ def top_p_target(top_p: float, total: int) -> int:
     return max(1, -(-p32 * total // 2**32))
 
 
-def pick(logits: Singles, plan: Plan) -> Picked:
-    """Pick a token of logits float32[n]. ValueError when an allowed logit is NaN or, as a subclass, none is allowed."""
+def kept(logits: Singles, plan: Plan) -> tuple[Ids, Singles]:
+    """Return the ids that stay of logits float32[n], the best first, and the y of each.
+
+    ValueError when an allowed logit is NaN or, as a subclass, none is allowed.
+    """
     x = edited(single(logits), plan.edits, plan.sign_aware)
     allowed = np.ones(len(x), bool)
     if plan.mask is not None:
@@ -179,7 +199,7 @@ def pick(logits: Singles, plan: Plan) -> Picked:
     order = order[np.lexsort((order, -x[order]))]  # logit descending, id ascending; -0 == +0
     best = x[order[0]]
     if plan.temperature == 0:
-        return Picked(order[:1], single([0]), single([0]), int(order[0]))
+        return order[:1], single([0])
 
     def shortened(n: int) -> Ids:
         while plan.ties == "keep" and n < len(order) and x[order[n]] == x[order[n - 1]]:
@@ -195,7 +215,65 @@ def pick(logits: Singles, plan: Plan) -> Picked:
     if plan.min_p > 0:
         limit = -log2(single([max(np.float32(plan.min_p), FLOAT_TINY)]))[0]
         order = order[bits_below(x[order], best, truncation_temperature) <= limit]
-    y = bits_below(x[order], best, plan.temperature)
+    return order, bits_below(x[order], best, plan.temperature)
+
+
+def pick(logits: Singles, plan: Plan) -> Picked:
+    """Pick a token of logits float32[n]. Raises as `kept`."""
+    order, y = kept(logits, plan)
+    if plan.temperature == 0:
+        return Picked(order, y, y, int(order[0]))
     scores = y + log2(token_noise(order, plan.seed, plan.position))
     winner = np.lexsort((order, scores))[0]
     return Picked(order, y, scores, int(order[winner]))
+
+
+# ---- the verification of drafts by rejection sampling ----
+
+
+def uniform(seed: int, position: int, domain: int) -> float:
+    """Return the number in [0, 1) that a position has in the domain of acceptance or in that of the residual."""
+    low, high = reference.words_at(np.array([0, 1]), seed, position, domain).tolist()
+    return float((high << 32 | low) >> 11) * 2.0**-53
+
+
+def distribution(ids: Ids, y: Singles) -> dict[int, float]:
+    """Return the probabilities, singles, of the ids that stay, in ascending order."""
+    by_id = np.argsort(ids)
+    weights = exp2_negative(y[by_id]).tolist()
+    total = 0.0
+    for weight in weights:
+        total += weight
+    shares = np.asarray(weights, np.float32).astype(np.float64) / total
+    return dict(zip(ids[by_id].tolist(), shares.astype(np.float32).tolist(), strict=True))
+
+
+def draw_excess(p: dict[int, float], q: dict[int, float], u: float) -> int | None:
+    """Draw from the excess of p over q; None where there is none."""
+    excess = {t: p[t] - q.get(t, 0.0) for t in p if p[t] > q.get(t, 0.0)}
+    total = run = 0.0
+    for value in excess.values():
+        total += value
+    token = None
+    for token, value in excess.items():  # noqa: B007
+        run += value
+        if run > u * total:
+            break
+    return token
+
+
+def accepted(p: dict[int, float], q: dict[int, float], drafted: int, seed: int, position: int) -> bool:
+    """Return whether a token that was drawn from q stands."""
+    return uniform(seed, position, reference.ACCEPTANCE_DOMAIN) * q.get(drafted, 0.0) < p.get(drafted, 0.0)
+
+
+def verified(p: dict[int, float], q: dict[int, float], drafted: int, seed: int, position: int) -> int:
+    """Return the token at a position, of the distribution p, given one that was drawn from q."""
+    if accepted(p, q, drafted, seed, position):
+        return drafted
+    u = uniform(seed, position, reference.RESIDUAL_DOMAIN)
+    token = draw_excess(p, q, u)
+    if token is None:
+        token = draw_excess(p, {}, u)
+    assert token is not None
+    return token

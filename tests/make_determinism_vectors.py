@@ -283,6 +283,57 @@ def pick_vectors() -> Iterable[Record]:
     yield pick_record("2100 tokens, masked", large, mask=mask_words(2100, range(5, 2100, 7)), temperature=2.0)
 
 
+# ---- the verification of drafts ----
+
+
+def exp2_vectors() -> Iterable[Record]:
+    y = twin.single([0, 1e-7, 0.25, 0.49999997, 0.5, 0.75, 1, 1.4426950, 10.3, 64.5, 125.25, 125.5, INF])
+    for value, result in zip(y, twin.exp2_negative(y), strict=True):
+        yield {"y": hex_float(value), "exp2": hex_float(result)}
+
+
+def uniform_vectors() -> Iterable[Record]:
+    for seed in SEEDS:
+        for position in POSITIONS[:: 1 if seed == 42 else 3]:
+            yield {"seed": hex_seed(seed), "position": hex_seed(position),
+                   "acceptance": hex_float(twin.uniform(seed, position, reference.ACCEPTANCE_DOMAIN)),
+                   "residual": hex_float(twin.uniform(seed, position, reference.RESIDUAL_DOMAIN))}  # fmt: skip
+
+
+def verification_vectors() -> Iterable[Record]:
+    five = [2.0, 1.0, 0.5, 0.0, -1.0]
+    pairs: list[tuple[str, list[float], list[float], Record]] = [
+        ("another order", five, five[::-1], {}),
+        ("nearly the same", five, [2.0, 1.125, 0.5, 0.0, -1.0], {"temperature": 0.75}),
+        ("the same", five, five, {}),
+        ("nothing in common", [3.0, 2.0, 0.0, 0.0], [0.0, 0.0, 2.0, 1.0], {"top_k": 2}),
+        ("truncated at two places", five, [0.0, 2.5, 1.0, 0.5, 0.25], {"top_p": 0.75}),
+        ("temperature 0", five, [0.0, 2.5, 1.0, 0.5, 0.25], {"temperature": 0.0}),
+        ("a smaller draft", five, [0.0, 1.0, 0.0], {}),
+        ("a larger draft", five, [0.0, 1.0, 2.0, 1.0, 0.0, 9.0, 9.0], {"min_p": 0.125}),
+    ]
+    for name, target, draft, params in pairs:
+        settings = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in params.items()}
+        draws: list[Record] = []
+        for seed in (0, 42):
+            for position in range(6):
+                plan = twin.Plan(seed=seed, position=position, **settings)
+                row = twin.single(draft[: len(target)])
+                drafted = twin.pick(row, plan).token
+                p, q = (twin.distribution(*twin.kept(r, plan)) for r in (twin.single(target), row))
+                token = twin.verified(p, q, drafted, seed, position)
+                draws.append({"seed": hex_seed(seed), "position": position, "drafted": drafted, "token": token})
+        yield {
+            "name": name,
+            "target": [hex_float(x) for x in target],
+            "draft": [hex_float(x) for x in draft],
+            "params": {k: hex_float(v) if isinstance(v, float) else v for k, v in settings.items()},
+            "p": [[t, float_bits(x)] for t, x in p.items()],
+            "q": [[t, float_bits(x)] for t, x in q.items()],
+            "draws": draws,
+        }
+
+
 # ---- all of it ----
 
 
@@ -296,6 +347,9 @@ def vectors() -> dict[str, list[Record]]:
         "tokens": list(token_vectors()),
         "sequence_seeds": list(sequence_vectors()),
         "picks": list(pick_vectors()),
+        "exp2": list(exp2_vectors()),
+        "uniforms": list(uniform_vectors()),
+        "verifications": list(verification_vectors()),
     }
 
 

@@ -520,7 +520,8 @@ def philox4x32(counter: npt.NDArray[np.uint64], key: tuple[int, int]) -> npt.NDA
     return np.stack([c0, c1, c2, c3], axis=1).astype(np.uint32)
 
 
-TOKEN_DOMAIN, GROUP_DOMAIN, SEQUENCE_DOMAIN = 0, 1, 4  # the last word of the counter: what the words are for
+# The last word of the counter: what the words are for.
+TOKEN_DOMAIN, GROUP_DOMAIN, ACCEPTANCE_DOMAIN, RESIDUAL_DOMAIN, SEQUENCE_DOMAIN = range(5)
 
 
 def words_at(numbers: npt.NDArray[np.int64], seed: int, position: int, domain: int) -> npt.NDArray[np.uint32]:

@@ -10,7 +10,7 @@ from native import ROOT, compiler, run
 
 SOURCES = sorted(
     path
-    for folder in (".", "state", "penalty", "constraint", "plan", "backend")
+    for folder in (".", "state", "penalty", "constraint", "plan", "backend", "verify")
     for path in (ROOT / "c" / folder).glob("*.c")
     if path.name not in {"example.c", "llama_example.c"}
 )
@@ -20,6 +20,7 @@ TESTS: dict[str, list[str]] = {
     "test_race": [],
     "test_backend": ["10"],
     "test_draws": ["5000", "11"],
+    "test_speculation": [],
 }
 
 

@@ -211,7 +211,7 @@ def test_links(page: str) -> None:
 
 
 FLAGS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'c' / 'include'}"]
-FOLDERS = ("state", "penalty", "constraint", "plan", "backend")  # of the sampler's library
+FOLDERS = ("state", "penalty", "constraint", "plan", "backend", "verify")  # of the sampler's library
 SOURCES = [ROOT / "c" / "sampler.c", *(path for name in FOLDERS for path in sorted((ROOT / "c" / name).glob("*.c")))]
 
 

@@ -18,6 +18,7 @@ import make_determinism_vectors as maker
 import native
 import reference
 from lzsampler import LzsError, Params, Sampler
+from lzsampler.decoding.verification import Speculation
 
 Record = dict[str, Any]
 VECTORS: dict[str, list[Record]] = json.loads(maker.PATH.read_text())
@@ -67,7 +68,7 @@ def test_the_file_is_what_the_twin_says() -> None:
 
 def test_the_page_has_the_coefficients() -> None:
     on_page = set(re.findall(r"-?0x1\.[0-9a-f]+p[+-]\d+", DOC))
-    for coefficient in [*twin.LOG2_1P, *twin.WEIGHT_TABLE, twin.WEIGHT_ORIGIN, twin.WEIGHT_LEAST]:
+    for coefficient in [*twin.LOG2_1P, *twin.EXP2[:-1], *twin.WEIGHT_TABLE, twin.WEIGHT_ORIGIN, twin.WEIGHT_LEAST]:
         assert coefficient in on_page
 
 
@@ -163,6 +164,25 @@ def test_picks_are_right_in_double_precision(record: Record) -> None:
         assert params.temperature == 0 or len(winners) == 1 or len(record["kept"]) > 1000
 
 
+def test_what_verification_adds_is_right_in_double_precision() -> None:
+    for record in VECTORS["exp2"]:
+        y = float.fromhex(record["y"])
+        assert float.fromhex(record["exp2"]) == pytest.approx(2.0**-y if y < 125.5 else 0, rel=2e-7)
+    numbers = [float.fromhex(record[name]) for record in VECTORS["uniforms"] for name in ("acceptance", "residual")]
+    assert len(set(numbers)) == len(numbers)
+    assert 0 <= min(numbers) < max(numbers) < 1
+    for record in VECTORS["verifications"]:
+        p, q = ({t: single(bits) for t, bits in record[name]} for name in ("p", "q"))
+        for draw in record["draws"]:
+            seed, t = number(draw["seed"]), draw["drafted"]
+            u = twin.uniform(seed, draw["position"], reference.ACCEPTANCE_DOMAIN)
+            stands = u < p.get(t, 0.0) / q[t]
+            assert stands == (draw["token"] == t)
+            assert stands or p[draw["token"]] > q.get(draw["token"], 0.0)
+    fell = [draw["token"] != draw["drafted"] for record in VECTORS["verifications"] for draw in record["draws"]]
+    assert 15 < sum(fell) < len(fell) - 15
+
+
 def test_picks_differ() -> None:
     """The vectors tell seeds, positions and tokens apart: no constant answer passes."""
     by_place = next(record for record in GOOD if record["name"].startswith("1025 equal"))
@@ -250,3 +270,15 @@ def test_the_library_refuses(record: Record) -> None:
     for call in ("sample", "distribution"):
         with pytest.raises(error, match=message):
             getattr(sampler(record), call)(row(record))
+
+
+@pytest.mark.parametrize("record", VECTORS["verifications"], ids=pick_id)
+def test_the_library_verifies(record: Record) -> None:
+    target, draft = (np.array([float.fromhex(x) for x in record[name]], np.float32) for name in ("target", "draft"))
+    for draw in record["draws"]:
+        made = Sampler(len(target), Params(seed=number(draw["seed"]), **real_params(record)))
+        for _ in range(draw["position"]):
+            made.accept(0)
+        speculation = Speculation(made, mode="mrs", max_draft=1, n_draft_vocab=len(draft))
+        assert speculation.draft(draft) == draw["drafted"]
+        assert speculation.verify([target, target]).tokens[0] == draw["token"]

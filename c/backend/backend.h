@@ -67,9 +67,4 @@ lzs_status lzs_backend_sample_and_process(lzs_backend *b, float *row, const lzs_
  * Fewer where fewer are allowed; 0 where they cannot be found directly (NaN, thousands of equal logits). */
 int32_t lzs_backend_best(lzs_backend *b, const float *row, const lzs_plan *plan, int32_t k);
 
-/* The backend's entry for speculative decoding: how many of n_draft drafted tokens stand, and the token after them, from
- * n_draft + 1 rows and their plans. Declared here to fix the interface; it is not defined yet. */
-lzs_status lzs_backend_verify(lzs_backend *b, const float *const *rows, const lzs_plan *plans, const int32_t *draft,
-                              int32_t n_draft, int32_t *n_accepted, int32_t *token);
-
 #endif

@@ -13,8 +13,8 @@
 enum lzs_noise_domain {
     LZS_DOMAIN_TOKEN = 0,
     LZS_DOMAIN_GROUP = 1,
-    LZS_DOMAIN_ACCEPTANCE = 2, /* reserved for the verification of drafts */
-    LZS_DOMAIN_RESIDUAL = 3,   /* reserved for the verification of drafts */
+    LZS_DOMAIN_ACCEPTANCE = 2, /* whether a drafted token stands, in modified rejection sampling */
+    LZS_DOMAIN_RESIDUAL = 3,   /* the token that takes its place */
     LZS_DOMAIN_SEQUENCE = 4
 };
 
@@ -82,6 +82,13 @@ static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
     float minimum = lzs_group_minimum(word);
     if (lzs_member_of(id) == lzs_group_holder(word)) return minimum;
     return lzs_member_noise(minimum, lzs_token_word(key, id));
+}
+
+/* A number in [0, 1) of a position, from a domain that has one for each: 53 bits. */
+static inline double lzs_uniform(lzs_noise_key key, uint32_t domain) {
+    uint32_t words[4];
+    lzs_noise_words(key, 0, domain, words);
+    return (double)(((uint64_t)words[1] << 32 | words[0]) >> 11) * 0x1p-53;
 }
 
 /* The seed of one of several sequences that share a user's seed. */

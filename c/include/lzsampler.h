@@ -28,8 +28,9 @@
  *
  * Conventions. Functions return an lzs_status, 0 or a negative error, and give their results through pointers. Rows of
  * logits are only read. Nothing here prints, exits or aborts, and the only state shared between objects is the choice
- * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, lzs_accept,
- * lzs_step, lzs_set_mask, lzs_borrow_mask, lzs_explain and lzs_lz_bits; sampling never does. Every free accepts NULL.
+ * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, those
+ * that accept tokens (lzs_accept, lzs_step, lzs_draft, lzs_draft_token, lzs_verify), lzs_set_mask, lzs_borrow_mask, lzs_explain
+ * and lzs_lz_bits; sampling never does. Every free accepts NULL.
  * Objects have no locks: use a sampler, and a backend that several samplers share, from one thread at a time. A call needs
  * 4 KB of stack.
  */
@@ -359,6 +360,73 @@ LZS_API lzs_status lzs_step(lzs_sampler *sampler, const float *logits, int32_t *
 LZS_API lzs_status lzs_process(lzs_sampler *sampler, const float *logits, float *out);
 LZS_API lzs_status lzs_distribution(lzs_sampler *sampler, const float *logits, int32_t *ids, float *probabilities,
                                     size_t capacity, size_t *n);
+
+/* ---- speculation: a draft proposes tokens, the target judges several of them at once ---- */
+
+/* Which drafted tokens stand. In each mode a token has the distribution that it has without a draft, with the penalties, masks
+ * and truncation of its own position; docs/speculative.md says why. In the first and the last mode the tokens are even
+ * those that lzs_step would give: the draft changes the speed and nothing else. */
+typedef enum lzs_spec_mode {
+    LZS_SPEC_GUMBEL = 0, /* Draft and target draw with the same noise; a draft stands where both draw the same token. */
+    LZS_SPEC_MRS = 1,    /* Modified rejection sampling (Leviathan et al. 2023): stands with probability min(1, p / q). */
+    LZS_SPEC_MATCH = 2   /* The draft gives its best token, which stands where the target draws it. */
+} lzs_spec_mode;
+
+#define LZS_MAX_DRAFT 32 /* tokens of a block: masks are known so many positions back (LZS_MASK_CHANGES) */
+
+typedef struct lzs_speculation lzs_speculation;
+
+/* Makes what one sampler needs to speculate; it must not outlive the sampler. A block of up to max_draft (0..LZS_MAX_DRAFT)
+ * tokens is drafted and then verified:
+ *
+ *     while (n < k && lzs_draft(spec, draft_logits(), 0.0f, &token) == LZS_OK) n++;      // the sampler advances with each
+ *     lzs_verify(spec, target_rows(), n + 1, &verified);                                 // and is put right here
+ *
+ * n_draft_vocab is the size of the draft's vocabulary, 1..LZS_MAX_VOCAB. Tokens that only one of the two vocabularies has are
+ * never drafted. A drafted token of `ends` (n_ends; copied; may be NULL when n_ends is 0) that stands ends its block. All memory is
+ * allocated here: for each token of a block its edits (12 bytes each, lzs_edits_max of them), a mask and, in mode
+ * LZS_SPEC_MRS, 8 bytes for each token that both vocabularies have; what is never written is not backed by memory on most systems. */
+LZS_API lzs_status lzs_speculation_new(lzs_sampler *sampler, int32_t mode, int32_t max_draft, int32_t n_draft_vocab,
+                                       const int32_t *ends, size_t n_ends, lzs_speculation **speculation);
+LZS_API void lzs_speculation_free(lzs_speculation *speculation);
+
+/* The bytes that it holds, the sampler not included. */
+LZS_API size_t lzs_speculation_memory(const lzs_speculation *speculation);
+
+/* Drafts the next token of the block from n_draft_vocab logits, with the edits and the mask that the target will use at this
+ * position, and takes it into the text. Masks may be set between two drafts, as between two steps. *token is -1, and nothing is
+ * drafted, where the draft gives its best token a probability below p_min (0..1; of the ten best at temperature 1, as
+ * llama.cpp's --spec-draft-p-min). LZS_ESPACE when the block is full; else fails as lzs_step does. After an error nothing
+ * has changed, and the tokens that were drafted before can be verified. */
+LZS_API lzs_status lzs_draft(lzs_speculation *speculation, const float *logits, float p_min, int32_t *token);
+
+/* Drafts a token that was found elsewhere, such as in the prompt, by whatever depends on the tokens so far alone. */
+LZS_API lzs_status lzs_draft_token(lzs_speculation *speculation, int32_t token);
+
+/* The *n tokens of the block, which are the last ones of the sampler's; may be NULL when *n is 0. */
+LZS_API const int32_t *lzs_drafted(const lzs_speculation *speculation, size_t *n);
+
+/* What became of a block: n_accepted tokens, and `token` if it is not -1, are the text's next ones. */
+typedef struct lzs_verified {
+    int32_t n_accepted; /* drafted tokens that stand */
+    int32_t token;      /* the target's own token after them: instead of the first that fell, or after the last */
+    int32_t ended;      /* 1 if the last of these tokens is one of `ends` */
+    int32_t looping;    /* as lzs_step has it */
+} lzs_verified;
+
+/* Verifies the block, given the target's logits at each of its n tokens and after them: rows[0] is what the target says of
+ * drafted token 0, and n_rows is n + 1. Without a drafted token this is lzs_step. The sampler is then as after lzs_step for
+ * each token of the result, of which there is at least one, and the next block can begin.
+ *
+ * The block ends behind a token of `ends`, and behind the token with which a loop is found or the text is stuck, as a loop
+ * over lzs_step would; `token` is then -1 if that token was drafted. It also ends, with the tokens that stand, before a row that
+ * cannot be judged (NaN, nothing allowed): the error is that of the next call, unless it is row 0 that cannot. LZS_EINVAL when
+ * n_rows is another number, a row is NULL, or the sampler is not where the last draft left it. After an error nothing has changed:
+ * the drafted tokens are there. (After LZS_ENOMEM they may be taken back.) */
+LZS_API lzs_status lzs_verify(lzs_speculation *speculation, const float *const *rows, size_t n_rows, lzs_verified *verified);
+
+/* Takes the drafted tokens back, and begins a new block. Where the sampler was changed since, they are only forgotten. */
+LZS_API void lzs_undraft(lzs_speculation *speculation);
 
 /* What happened to one token's logit, and why. The edit of the token is made of the parts: `repeat` is count_repeat, and
  * `bias` is count_bias + lz_bias + dry_bias + logit_bias. For an exempt token the three penalties are 0 (and count_repeat

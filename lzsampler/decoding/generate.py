@@ -30,6 +30,7 @@ from ..util.rescue import (
     unpriced,
     whole_character,
 )
+from .speculative import Draft, Speculated, Speculator, refuse_draft
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
@@ -59,7 +60,7 @@ class Generation:
     "repetition" (``loop`` or ``stuck``), "length" (``n_predict``), "context" (the context is full), or "interrupted"
     (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
     ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
-    what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``.
+    what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
 
     ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
     that were trained to chat often do that, so the caller may want to suggest the template.
@@ -77,6 +78,7 @@ class Generation:
     template_unused: bool = False
     stuck: Stuck | None = None
     actions: tuple[Action, ...] = ()
+    speculated: Speculated | None = None
 
     @property
     def completion_tokens(self) -> int:
@@ -110,6 +112,7 @@ def generate(
     reuse_context: bool = False,
     on_text: Callable[[str], object] | None = None,
     on_explanation: Callable[[Explanation], object] | None = None,
+    draft: Draft | None = None,
 ) -> Generation:
     """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
@@ -129,9 +132,11 @@ def generate(
     taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
     returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
     sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
+    ``draft``: a model that proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
-    TypeError for a model that is not a `Model`; LzsError when the model or its template fails.
+    TypeError for a model that is not a `Model`; LzsError when the model or its template fails, and for a draft with
+    another vocabulary.
     """
     refuse_other_model("generate", model)
     written = Text(
@@ -145,6 +150,11 @@ def generate(
         on_text=on_text,
         on_explanation=on_explanation,
     )
+    follow = written.follow
+    if draft is not None:
+        refuse_draft(model, draft.model)
+        speculator = Speculator(written, draft)
+        written.speculated, follow = speculator.figures, speculator.follow
     begins = False
     start = perf_counter()
     try:
@@ -155,7 +165,7 @@ def generate(
         begins, written.prompt_s = True, perf_counter() - start
         token = written.take(logits, model.n_past < model.n_ctx)
         while token is not None:
-            token = written.follow(token)
+            token = follow(token)
     except KeyboardInterrupt:
         written.interrupt()
     finally:
@@ -253,6 +263,7 @@ class Text:
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
         self.found: Loop | Stuck | None = None
+        self.speculated: Speculated | None = None
         self.behind: int | None = None
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
@@ -301,7 +312,7 @@ class Text:
                 before = perf_counter()
             token, looping = self._step_at(logits)
         except ValueError as error:
-            raise self._failure(error) from error
+            raise self.failure(error) from error
         except LzsError:
             if self._rescue is None or not self._rescue.forbidden:
                 raise
@@ -329,10 +340,45 @@ class Text:
         try:
             token, looping = self._stepper.step(token)
         except ValueError as error:
-            raise self._failure(error) from error
+            raise self.failure(error) from error
         return self._taken(token, looping, len(model.past) < model.n_ctx)
 
-    def _failure(self, error: ValueError) -> LzsError:
+    @property
+    def own(self) -> Sampler | None:
+        """The sampler of the text's own settings; None where another one takes its place."""
+        return self._own
+
+    @property
+    def steady(self) -> bool:
+        """Whether nothing steers the sampler from token to token, so that several can be taken at a time."""
+        rescue = self._rescue
+        acts = rescue is not None and (rescue.watching or rescue.forbidden)
+        found = rescue is not None and self._own is not None and (self._own.loop or self._own.stuck)
+        steered = acts or found or self._masked or self._parts is not None or self.on_explanation is not None
+        return not steered and self.behind is None
+
+    def known(self, past: Sequence[int]) -> int:
+        """Return how many tokens of a context the prompt and the text begin with; never all, for the last's logits."""
+        return common_length(past, [*self.prompt, *self.tokens][:-1])
+
+    def after(self, n: int) -> list[int]:
+        """Return the tokens of prompt and text after the first ``n``."""
+        return self.tokens[n - len(self.prompt) :] if n >= len(self.prompt) else [*self.prompt[n:], *self.tokens]
+
+    def take_all(self, tokens: Sequence[int], looping: bool) -> int | None:
+        """Take tokens that the sampler has taken, and return the last, to be decoded; None when the text is over.
+
+        ``looping``: whether the last one does, as `Sampler.step_at` has it.
+        """
+        last: int | None = None
+        for n, token in enumerate(tokens, 1):
+            room = len(self.prompt) + len(self.tokens) < self.model.n_ctx
+            last = self._taken(token, looping and n == len(tokens), room)
+            if last is None:
+                break
+        return last
+
+    def failure(self, error: ValueError) -> LzsError:
         """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
         return LzsError(f"the model failed after {len(self.tokens)} tokens: {error}")
 
@@ -494,6 +540,7 @@ class Text:
             template_unused=silent and self._plain and self.model.header.chat_template is not None,
             stuck=self.found if isinstance(self.found, Stuck) else None,
             actions=() if self._rescue is None else tuple(self._rescue.actions),
+            speculated=self.speculated,
         )
 
     def _finish(self, reason: FinishReason) -> None:

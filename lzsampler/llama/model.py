@@ -243,15 +243,21 @@ class Model:
         `decode`, and ValueError for another number of tokens.
         """
         array = token_array("tokens", tokens, self.n_vocab)
-        if not 1 <= array.size <= self.n_batch:
-            raise ValueError(f"tokens must be 1 to {self.n_batch} for one batch, got {array.size}")
-        wanted = (ctypes.c_int8 * array.size)(*[1] * array.size)
-        self._decode(array.tolist(), wanted)
+        pointer = self.decode_for_rows(array.tolist())
+        return row_of(pointer, array.size * self.n_vocab).reshape(array.size, self.n_vocab).copy()
+
+    def decode_for_rows(self, tokens: list[int]) -> Any:
+        """`decode_rows` without the copy: a ``float *`` of `lzsampler._ffi` to the rows, one after the other.
+
+        Valid until the next `decode`. The tokens are of the vocabulary.
+        """
+        if not 1 <= len(tokens) <= self.n_batch:
+            raise ValueError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
+        self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
         first = llama_cpp.llama_get_logits(self._context)
         if not first:
             raise LzsError("llama.cpp gave no logits for these tokens")
-        pointer = ffi.cast("float *", ctypes.cast(first, ctypes.c_void_p).value)
-        return row_of(pointer, array.size * self.n_vocab).reshape(array.size, self.n_vocab).copy()
+        return ffi.cast("float *", ctypes.cast(first, ctypes.c_void_p).value)
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
         """Decode one batch; ``wanted``: an int8 for each token, 1 where logits are wanted; None: only for the last."""

@@ -368,11 +368,90 @@ static void test_all(void) {
     test_member_apply_never_allocates();
 }
 
+/* ---- speculation: memory at creation, and none for a block but the text's own ---- */
+
+static lzs_speculation *speculation(lzs_sampler *s, int32_t mode) {
+    static const int32_t ends[] = {4, 2};
+    lzs_speculation *spec;
+    CHECK(lzs_speculation_new(s, mode, 6, N_VOCAB, ends, 2, &spec) == LZS_OK);
+    return spec;
+}
+
+static void test_speculation_memory(int32_t mode) {
+    lzs_params p = everything_on();
+    p.penalty_window = 64;
+    lzs_sampler *s;
+    lzs_verified v;
+    const float *rows[] = {logits, logits, logits, logits, logits, logits, logits};
+    int32_t token;
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
+    for (int32_t i = 0; i < 1000; i++) CHECK(lzs_accept(s, i * 7 % N_VOCAB) == LZS_OK);
+    lzs_speculation *none = NULL;
+    for (int fail = 0; !none; fail++) {
+        long live = n_live;
+        fail_after = fail;
+        lzs_status status = lzs_speculation_new(s, mode, 6, N_VOCAB, NULL, 0, &none);
+        fail_after = -1;
+        CHECK(status == (none ? LZS_OK : LZS_ENOMEM) && (none || n_live == live) && fail < 20);
+    }
+    lzs_speculation_free(none);
+    size_t before_it = live_bytes;
+    lzs_speculation *spec = speculation(s, mode);
+    CHECK(lzs_speculation_memory(spec) == live_bytes - before_it);
+    long before = n_allocations;
+    for (int i = 0; i < 5000; i++) {
+        for (int k = 0; k < i % 7; k++) CHECK(lzs_draft(spec, logits, 0.0f, &token) == LZS_OK);
+        CHECK(lzs_verify(spec, rows, (size_t)(i % 7) + 1, &v) == LZS_OK);
+    }
+    CHECK(n_allocations - before < 10);
+    lzs_speculation_free(spec);
+    lzs_sampler_free(s);
+    CHECK(n_live == 0);
+}
+
+/* A text that cannot grow: the draft is refused, and the block is as it was. */
+static void test_draft_failures(int32_t mode) {
+    lzs_params p = everything_on();
+    const float *row = logits;
+    lzs_verified v;
+    int32_t token;
+    int refused = 0;
+    p.loop_max_pattern = p.stuck_threshold = 0;
+    lzs_sampler *s;
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
+    lzs_speculation *spec = speculation(s, mode);
+    for (int i = 0; i < 3000; i++) {
+        uint64_t before = fingerprint(s);
+        bool drafts = i % 3;
+        fail_after = 0;
+        lzs_status status = drafts ? lzs_draft(spec, logits, 0.0f, &token) : lzs_verify(spec, &row, 1, &v);
+        bool failed = fail_after < 0;
+        fail_after = -1;
+        CHECK(status == (failed ? LZS_ENOMEM : LZS_OK));
+        if (failed) CHECK(fingerprint(s) == before && (drafts ? token : v.token) == -1);
+        refused += failed;
+        if (failed && drafts) CHECK(lzs_draft(spec, logits, 0.0f, &token) == LZS_OK);
+        if (failed && !drafts) CHECK(lzs_verify(spec, &row, 1, &v) == LZS_OK);
+        if (drafts) { /* it stands, so that the text grows by drafts, too */
+            const float *rows[] = {logits, logits};
+            CHECK(lzs_verify(spec, rows, 2, &v) == LZS_OK);
+        }
+    }
+    CHECK(refused > 5);
+    lzs_speculation_free(spec);
+    lzs_sampler_free(s);
+    CHECK(n_live == 0);
+}
+
 int main(void) {
     uint64_t state = 3;
     for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
     test_all();
     finding = true;
     test_all();
+    for (int32_t mode = LZS_SPEC_GUMBEL; mode <= LZS_SPEC_MATCH; mode++) {
+        test_speculation_memory(mode);
+        test_draft_failures(mode);
+    }
     return 0;
 }

@@ -1,0 +1,43 @@
+/* rejection.c - modified rejection sampling (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318).
+ *
+ * A token x is kept with probability min(p, q) in all, and reached through a rejection with probability
+ * (1 - sum min(p, q)) * max(p - q, 0) / sum max(p - q, 0), whose first and last factor cancel: p in all. The two distributions
+ * may have any supports. Sums are made in double, in order of ids, so that they are the same everywhere.
+ */
+#include "rejection.h"
+
+/* The probability of a token in q, where the tokens asked for ascend and *at is how far q was read. */
+static double probability(const lzs_sparse *q, int32_t id, size_t *at) {
+    while (*at < q->n && q->ids[*at] < id) ++*at;
+    return *at < q->n && q->ids[*at] == id ? (double)q->probabilities[*at] : 0.0;
+}
+
+/* Draws from the excess of p over q by its distribution function; -1 where there is none. */
+static int32_t draw_excess(const lzs_sparse *p, const lzs_sparse *q, double u) {
+    double sum = 0.0, run = 0.0;
+    size_t at = 0;
+    int32_t last = -1;
+    for (size_t i = 0; i < p->n; i++) {
+        double excess = (double)p->probabilities[i] - probability(q, p->ids[i], &at);
+        if (excess > 0.0) sum += excess;
+    }
+    double target = u * sum;
+    at = 0;
+    for (size_t i = 0; i < p->n && !(run > target); i++) {
+        double excess = (double)p->probabilities[i] - probability(q, p->ids[i], &at);
+        if (!(excess > 0.0)) continue;
+        run += excess;
+        last = p->ids[i]; /* rounding cannot leave the last token that has any */
+    }
+    return last;
+}
+
+int32_t lzs_mrs_token(const lzs_sparse *p, const lzs_sparse *q, int32_t drafted, lzs_noise_key key) {
+    size_t at_p = 0, at_q = 0;
+    double of_p = probability(p, drafted, &at_p), of_q = probability(q, drafted, &at_q);
+    if (lzs_uniform(key, LZS_DOMAIN_ACCEPTANCE) * of_q < of_p) return drafted;
+    double u = lzs_uniform(key, LZS_DOMAIN_RESIDUAL);
+    int32_t token = draw_excess(p, q, u);
+    const lzs_sparse nothing = {0};
+    return token >= 0 ? token : draw_excess(p, &nothing, u); /* p = q, but for the rounding that refused the token */
+}

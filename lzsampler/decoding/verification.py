@@ -1,0 +1,166 @@
+"""`Speculation`: blocks of drafted tokens for a `Sampler`, judged by the target's logits; `Verified`.
+
+It knows logits and no model: `lzsampler.decoding.speculative` has the loop over two of llama.cpp's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import Tokens, check, integer, logits_array, row_of, token_array
+from .._ffi import ffi, lib
+from ..errors import ArgumentTypeError, LzsError
+from ..sampler import MAX_VOCAB, Sampler
+
+SpecMode = Literal["gumbel", "mrs", "match"]
+SPEC_MODES: tuple[SpecMode, ...] = get_args(SpecMode)  # in the order of lzs_spec_mode
+MAX_DRAFT: int = lib.LZS_MAX_DRAFT
+"""The most tokens of a block."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What became of a block.
+
+    ``tokens``: what it adds to the text, at least one. The first ``n_accepted`` of them were drafted. ``ended``: the
+    last one is a token that ends texts. ``looping``: the sampler has found a loop, or the text is stuck.
+    """
+
+    tokens: tuple[int, ...]
+    n_accepted: int
+    ended: bool
+    looping: bool
+
+
+class Speculation:
+    """Drafts blocks of tokens for the text of a `Sampler`, and verifies them by a target's logits.
+
+    The tokens have the distribution that they have without a draft, with the penalties, masks and truncation of each
+    position; docs/speculative.md says why. ``mode``: "gumbel", where draft and target draw with the same noise, and
+    "match", where the draft gives its best token, leave even the text as it is for a seed, whatever the draft; "mrs" is
+    modified rejection sampling (arXiv 2211.17192), which accepts a little more.
+
+    ``max_draft``: most tokens of a block, 0..32. ``n_draft_vocab``: number of logits in a row of the draft, 1..2**30;
+    None is that of the target. Tokens that only one vocabulary has are never drafted. ``ends``: tokens that end a text,
+    and so a block. All memory is taken here.
+
+    A block is drafted by `draft` and `draft_token`, each of which moves the sampler on, and ends with `verify` or
+    `discard`. Masks may be set in between, as between two steps. Not for two threads at a time.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        *,
+        mode: SpecMode = "gumbel",
+        max_draft: int = 8,
+        n_draft_vocab: int | None = None,
+        ends: Tokens = (),
+    ) -> None:
+        if not isinstance(sampler, Sampler):
+            raise ArgumentTypeError(f"sampler must be a Sampler, got {sampler!r}")
+        if mode not in SPEC_MODES:
+            raise ValueError(f"mode must be one of {', '.join(SPEC_MODES)}, got {mode!r}")
+        self.sampler, self.mode = sampler, mode
+        self.max_draft = integer("max_draft", max_draft, 0, MAX_DRAFT)
+        n = sampler.n_vocab if n_draft_vocab is None else n_draft_vocab
+        self.n_draft_vocab = integer("n_draft_vocab", n, 1, MAX_VOCAB)
+        array = token_array("ends", ends, sampler.n_vocab)
+        out = ffi.new("lzs_speculation **")
+        pointer = ffi.from_buffer("int32_t[]", array)
+        number = SPEC_MODES.index(mode)
+        status = lib.lzs_speculation_new(
+            sampler.handle, number, self.max_draft, self.n_draft_vocab, pointer, array.size, out
+        )
+        check(status)
+        self._handle = ffi.gc(out[0], lib.lzs_speculation_free, lib.lzs_speculation_memory(out[0]))
+        self._token, self._verified = ffi.new("int32_t *"), ffi.new("lzs_verified *")
+        self._n = ffi.new("size_t *")
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it takes, the sampler not included."""
+        return int(lib.lzs_speculation_memory(self._handle))
+
+    @property
+    def drafted(self) -> tuple[int, ...]:
+        """The tokens of the block, which are the last ones of the sampler's."""
+        tokens = lib.lzs_drafted(self._handle, self._n)
+        return tuple(ffi.unpack(tokens, self._n[0])) if self._n[0] else ()
+
+    def draft(self, logits: npt.ArrayLike, p_min: float = 0.0) -> int | None:
+        """Draft the next token from ``n_draft_vocab`` logits of the draft, and return it.
+
+        None, with nothing drafted, where the draft gives its best token a probability below ``p_min`` (0..1), among its
+        ten best at temperature 1, as llama.cpp has it. ValueError when the block has ``max_draft`` tokens, or when the
+        sampler was changed since the last draft; else takes and raises what `Sampler.sample` does. When it raises,
+        nothing has changed, and the tokens drafted before can be verified.
+        """
+        return self.draft_at(ffi.from_buffer("float[]", logits_array(logits, self.n_draft_vocab)), p_min)
+
+    def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
+        """`draft` for logits that lie outside numpy: a ``float *`` of `lzsampler._ffi`, which is not checked."""
+        status = lib.lzs_draft(self._handle, logits, p_min, self._token)
+        if status:
+            if not 0 <= p_min <= 1:
+                raise ValueError(f"p_min must be from 0 to 1, got {p_min!r}")
+            self._refuse(status, row_of(logits, self.n_draft_vocab), "the draft's logits")
+        token = int(self._token[0])
+        return None if token < 0 else token
+
+    def draft_token(self, token: int) -> None:
+        """Draft a token that was found elsewhere, such as in the prompt; ValueError as `draft`.
+
+        To find it, the text so far may be looked at, and nothing that is drawn.
+        """
+        token = integer("token", token, 0, self.sampler.n_vocab - 1)
+        status = lib.lzs_draft_token(self._handle, token)
+        if status:
+            self._refuse(status, None, "")
+
+    def verify(self, rows: npt.ArrayLike | Sequence[npt.ArrayLike]) -> Verified:
+        """Judge the block, and put the sampler where its text then ends.
+
+        ``rows``: float32[n + 1, n_vocab], the target's logits for each of the n drafted tokens and for the token after
+        them, only read; without a drafted token this is `Sampler.step`. The block ends behind a token of ``ends``, and
+        behind the one with which a loop is found or the text is stuck.
+
+        It ends before a row that cannot be judged (NaN, nothing allowed), too: the next call will raise its error,
+        unless it is the first row of this one. ValueError for another number of rows, and when the sampler was changed
+        since the last draft; else raises as `Sampler.sample`. When it raises, nothing has changed: `discard` the block.
+        """
+        array = np.ascontiguousarray(rows, np.float32)
+        expected = (len(self.drafted) + 1, self.sampler.n_vocab)
+        if array.shape != expected:
+            raise ValueError(f"rows must have shape {expected}: one for each drafted token and one, got {array.shape}")
+        return self.verify_at(ffi.from_buffer("float[]", array))
+
+    def verify_at(self, rows: Any) -> Verified:
+        """`verify` for rows outside numpy that follow each other: a ``float *`` to all, which are not checked."""
+        drafted, n_vocab = self.drafted, self.sampler.n_vocab
+        pointers = ffi.new("float *[]", [rows + i * n_vocab for i in range(len(drafted) + 1)])
+        status = lib.lzs_verify(self._handle, pointers, len(pointers), self._verified)
+        if status:
+            self._refuse(status, row_of(rows, n_vocab), "the target's logits")
+        v = self._verified
+        tokens = drafted[: v.n_accepted] if v.token < 0 else (*drafted[: v.n_accepted], v.token)
+        return Verified(tokens, v.n_accepted, v.ended != 0, v.looping != 0)
+
+    def discard(self) -> None:
+        """Take the drafted tokens back. Where the sampler was changed since, they are only forgotten."""
+        lib.lzs_undraft(self._handle)
+
+    def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:
+        if status == lib.LZS_ESPACE:
+            raise ValueError(f"the block has max_draft ({self.max_draft}) tokens: verify() it")
+        if status == lib.LZS_EINVAL:
+            raise ValueError("the sampler was changed since the last draft: discard() the block")
+        if status == lib.LZS_ENAN and row is not None:
+            nan = np.isnan(row)
+            raise ValueError(f"{whose}[{int(nan.argmax())}] is nan ({int(nan.sum())} of {row.size} are)")
+        if status == lib.LZS_EMASKED:
+            raise LzsError(f"no token is allowed: {whose or 'the logits'} are -inf or masked, or the mask is not known")
+        check(status)
