@@ -83,7 +83,27 @@ def test_rules_and_names() -> None:
     assert [each.num_rows for each in BatchAudit().each(table.to_batches())] == [1]
 
 
+def test_all_else_stays() -> None:
+    """Metadata, such as pandas keeps its index in; columns of one name; and rows after one that is not UTF-8."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"text": [PLAIN, LOOP]}, index=["k1", "k2"])
+    assert list(BatchAudit()(pa.Table.from_pandas(frame)).to_pandas().index) == ["k1", "k2"]
+    twice = pa.table([["a"], ["b"], [LOOP]], names=["d", "d", "text"])
+    made = BatchAudit()(twice)
+    assert made.schema.names[:3] == ["d", "d", "text"]
+    assert [made.column(i).to_pylist() for i in range(2)] == [["a"], ["b"]]
+    bad = pa.array([b"\xff\xfe", LOOP.encode(), None]).view(pa.string())
+    rows = BatchAudit()(pa.table({"text": bad})).select(["lzs_looping", "lzs_error"]).to_pylist()
+    assert columns(rows, "lzs_looping") == [None, True, None]
+    assert columns(rows, "lzs_error") == ["the text is not UTF-8", None, None]
+
+
 def test_what_cannot_be_a_batch() -> None:
+    for settings in ({"rules": "x"}, {"column": None}, {"prefix": 5}):
+        with pytest.raises(TypeError, match=r"(rules|column|prefix) must be a (Rules|str), got"):
+            BatchAudit(**settings)
+    with pytest.raises(ValueError, match="there is no column 'text', but several of that name"):
+        BatchAudit()(pa.table([["a"], ["b"]], names=["text", "text"]))
     run = BatchAudit()
     for bad in ({"text": [PLAIN]}, [PLAIN], None):
         with pytest.raises(

@@ -113,6 +113,23 @@ def test_what_cannot_be_taken_back_is_refused(llm: Any) -> None:
 
 
 @pytest.mark.parametrize("fast_grammar", [False, True])
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_a_grammar_that_has_no_other_token(llm: Any, fast_grammar: bool, temperature: float) -> None:
+    """llama.cpp picked a token that the grammar refuses, and ended the process: here the text ends."""
+    grammar = llama_cpp.LlamaGrammar.from_string('root ::= "~" root', verbose=False)
+    made = llm(
+        "x", max_tokens=60, temperature=temperature, grammar=grammar, on_loop="rewind", fast_grammar=fast_grammar,
+        loop_finish_reason="repetition", repetition_detection={**DETECTION, "min_pattern_size": 1},
+    )  # fmt: skip
+    (choice,) = made["choices"]
+    assert set(choice["text"]) == {"~"}
+    assert choice["finish_reason"] == "repetition"
+    assert [action.name for action in llm.lz.stats.actions] == ["rewind", "stop"]
+    again = llm("x", max_tokens=5, temperature=temperature, grammar=grammar, fast_grammar=fast_grammar)
+    assert again["usage"]["completion_tokens"] == 5
+
+
+@pytest.mark.parametrize("fast_grammar", [False, True])
 def test_a_grammar_follows_a_rewind(llm: Any, fast_grammar: bool) -> None:
     """Everything that comes out is in the grammar, and the loop that it allows is left."""
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= ("ab" | "cd" | "ef" | "gh")* ', verbose=False)

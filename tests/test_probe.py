@@ -9,14 +9,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from lzsampler import LzsError, probe
 from lzsampler.probing.checks import CHECKS
-from lzsampler.probing.client import Client, base_of
-from lzsampler.probing.endpoint import Endpoint
+from lzsampler.probing.client import Client, _message, base_of
+from lzsampler.probing.endpoint import Endpoint, _logprobs
 from lzsampler.probing.finding import Probe
 from lzsampler.probing.texts import Texts, permutation_p
 from lzsampler.probing.window import Window, _copies, _spelt, window
@@ -302,9 +303,29 @@ def test_a_server_that_is_slow() -> None:
                 return
             time.sleep(0.05)
 
-    for answer in (silent, drips):
+    def header(handler: Any) -> None:
+        feed(handler, b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 100)
+
+    def for_ever(handler: Any) -> None:
+        feed(handler, b"HTTP/1.1 100 Continue\r\n\r\n" * 10)
+
+    def feed(handler: Any, data: bytes) -> None:
+        with suppress(OSError):
+            for i in range(len(data)):
+                handler.wfile.write(data[i : i + 1])
+                time.sleep(0.02)
+
+    for answer in (silent, drips, header, for_ever):
         line = troubled(Behaviour(answer=answer), timeout=0.2, model="m")
         assert line == "URL did not answer in 0.2 seconds: give a longer --timeout"
+
+
+def test_answers_that_no_server_gives() -> None:
+    """Numbers that are no floats, and an error that is not of FastAPI's form: both were tracebacks."""
+    logprobs = _logprobs({"tokens": ["a"], "token_logprobs": [0], "top_logprobs": [{"a": 10**400}]})
+    assert logprobs == (None, None)
+    assert _message(b'{"detail": [{"loc": 5, "msg": 1}]}') == '[{"loc": 5, "msg": 1}]'
+    assert _message(b'{"detail": [{"loc": ["body", 5], "msg": "no"}]}') == "body.5: no"
 
 
 def test_the_key() -> None:

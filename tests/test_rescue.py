@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Loop, LzsError, Params, RepetitionDetection, Sampler, StuckDetection
+from lzsampler.params import PENALTIES, Penalty
 from lzsampler.util.parts import PARTS, Part, PartTracker
 from lzsampler.util.reasoning import closing
 from lzsampler.util.rescue import Action, LoopPolicy, fresh_start, unpriced, whole_character
@@ -213,6 +214,21 @@ def test_penalties_stay_in_their_scope() -> None:
                 return [99.0 * (i == own[len(past) - 1]) for i in range(16)] if len(past) <= len(own) else script(past)
 
             assert thinking(forced, "off", params=plain, n=160).tokens == scoped.tokens
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: str(penalty.name))
+def test_every_penalty_can_be_without_effect(penalty: Penalty) -> None:
+    """A new one, too: it would stay on in the parts of a text that it is not for."""
+    params = Params(**{penalty.strength: 2.0})  # type: ignore[arg-type]
+    silent = unpriced(params)
+    assert penalty.is_on(params)
+    sampler = Sampler(50, params)
+    for token in [1, 2, 3, 4] * 40:
+        sampler.accept(token)
+    logits = np.linspace(-2, 2, 50).astype(np.float32)
+    priced = sampler.process(logits, np.empty(50, np.float32)).tolist()
+    sampler.set_params(silent)
+    assert sampler.process(logits, np.empty(50, np.float32)).tolist() == logits.tolist() != priced
 
 
 def test_settings_without_effect_change_no_logit() -> None:

@@ -69,6 +69,8 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     const lzs_token_entry *entries = h->table.entries;
     lzs_edit *edits = e->edits; /* locals, since a write to an edit might change a member */
     size_t n = h->table.n;
+    e->n = n;
+    if (n == 0) return; /* and a table that is never used is NULL */
     if (h->count_window) {
         enum { OFTEN = 8 };
         lzs_edit by_count[OFTEN]; /* most tokens were counted a few times only */
@@ -85,7 +87,6 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
             edits[e->lz.matched[i]].bias = e->lz.matches[e->lz.matched[i]].value;
         }
     }
-    e->n = n;
 }
 
 /* The penalties that find their tokens themselves. */

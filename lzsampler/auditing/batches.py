@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import MissingExtra
+from ..errors import ArgumentTypeError, MissingExtra
 from .findings import audit_record
 from .reading.format import Message, NoTextError
 from .reading.messages import kind_of, turns
@@ -36,6 +36,16 @@ class BatchAudit:
     prefix: str = "lzs_"
     rules: Rules = field(default_factory=Rules)
 
+    def __post_init__(self) -> None:
+        """Refuse what would fail at the first row, in another process."""
+        for name, value, kind in (
+            ("column", self.column, str),
+            ("prefix", self.prefix, str),
+            ("rules", self.rules, Rules),
+        ):
+            if not isinstance(value, kind):
+                raise ArgumentTypeError(f"{name} must be a {kind.__name__}, got {value!r:.100}")
+
     def __call__(self, batch: _Batch) -> _Batch:
         """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns; those of the same names are replaced.
 
@@ -45,16 +55,17 @@ class BatchAudit:
         arrow = _arrow()
         if not isinstance(batch, arrow.Table | arrow.RecordBatch):
             raise TypeError(f"a batch must be a pyarrow.Table or RecordBatch, got {type(batch).__name__}")
-        if self.column not in batch.schema.names:
-            raise ValueError(f"there is no column {self.column!r}, only {', '.join(batch.schema.names)}")
-        rows = [self._row(value) for value in batch.column(self.column).to_pylist()]
-        schema = self.schema(batch.schema)
+        names = batch.schema.names
+        if names.count(self.column) != 1:
+            there = f"only {', '.join(names)}" if self.column not in names else "but several of that name"
+            raise ValueError(f"there is no column {self.column!r}, {there}")
+        rows = [self._row(value) for value in _values(batch.column(self.column))]
         made = {f"{self.prefix}{name}": [row[name] for row in rows] for name in _COLUMNS}
-        arrays = [
-            arrow.array(made[each.name], each.type) if each.name in made else batch.column(each.name) for each in schema
-        ]
+        schema = self.schema(batch.schema)
+        kept: list[Any] = [batch.column(i) for i, name in enumerate(names) if name not in made]
+        added: list[Any] = [arrow.array(made[each.name], each.type) for each in list(schema)[len(kept) :]]
         kind: Any = arrow.Table if isinstance(batch, arrow.Table) else arrow.RecordBatch
-        result: _Batch = kind.from_arrays(arrays, schema=schema)
+        result: _Batch = kind.from_arrays([*kept, *added], schema=schema)
         return result
 
     def each(self, batches: "Iterable[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
@@ -70,11 +81,13 @@ class BatchAudit:
         types = (arrow.bool_(), arrow.bool_(), arrow.list_(arrow.string()), arrow.list_(finding), arrow.string())
         added = [arrow.field(f"{self.prefix}{name}", kind) for name, kind in zip(_COLUMNS, types, strict=True)]
         names = {each.name for each in added}
-        return arrow.schema([each for each in schema if each.name not in names] + added)
+        return arrow.schema([each for each in schema if each.name not in names] + added, metadata=schema.metadata)
 
     def _row(self, value: Any) -> dict[str, Any]:
         """Return the new columns of a row."""
         try:
+            if isinstance(value, UnicodeDecodeError):
+                raise TypeError("the text is not UTF-8")
             messages = _messages(value)
         except (TypeError, NoTextError) as error:
             return {**dict.fromkeys(_COLUMNS), "error": str(error)}
@@ -90,6 +103,15 @@ class BatchAudit:
             findings += [{"message": number, **_fields(finding)} for finding in audited.findings]
         codes = list(dict.fromkeys(finding["rule"] for finding in findings))
         return {"looping": looping, "stuck": stuck, "rules": codes, "findings": findings, "error": None}
+
+
+def _values(column: Any) -> Iterator[Any]:
+    """Yield the values of a column as Python's; for one that is not UTF-8, the error. Arrow does not look at bytes."""
+    for value in column:
+        try:
+            yield value.as_py()
+        except UnicodeDecodeError as error:
+            yield error
 
 
 def _messages(value: Any) -> list[Message] | None:

@@ -28,7 +28,7 @@ from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, 
 from ..sampler import Loop, refuse_tokens_outside, sequence_seed
 from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
 from .binding import llama_cpp
-from .sampled import LoopEnd, SampledText, TextCut
+from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
 from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
 
 if TYPE_CHECKING:
@@ -457,6 +457,9 @@ class Hooks:
                 except StopIteration:
                     break
             text.check()
+        except NothingAllowed:
+            text.give_up(stats)
+            end.text = text
         finally:
             if tokens is not None:
                 tokens.close()

@@ -1,6 +1,10 @@
 """`PickFirst`: a sampler chain whose grammar is asked about the picked token only."""
 
+import ctypes
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from .._check import check
 from .._ffi import ffi, lib
@@ -9,6 +13,27 @@ from .binding import llama_cpp
 from .chain import address
 
 _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chain_get", "sampler_chain_n")
+
+
+def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Iterable[int]) -> bool:
+    """Return whether a `LlamaGrammar` allows another token than the forbidden ones after ``tokens``, or the end."""
+    sampler = llama_cpp.llama_sampler_init_grammar(
+        llm._model.vocab, grammar._grammar.encode("utf-8"), grammar._root.encode("utf-8")
+    )
+    if not sampler:
+        return True  # what is wrong with it shows when it is used
+    try:
+        for token in tokens:
+            llama_cpp.llama_sampler_accept(sampler, token)
+        candidates = np.zeros(llm.n_vocab(), [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+        candidates["id"] = np.arange(candidates.size)
+        data = candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
+        array = llama_cpp.llama_token_data_array(data, candidates.size, -1, False)
+        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
+        allowed = candidates["id"][candidates["logit"] > -np.inf]
+        return bool(np.setdiff1d(allowed, list(forbidden)).size)
+    finally:
+        llama_cpp.llama_sampler_free(sampler)
 
 
 class PickFirst:

@@ -17,7 +17,7 @@ from ..util.reasoning import closing, opened
 from ..util.rescue import KICK_TOP_K, Rescue, fresh_start, whole_character
 from .binding import llama_cpp
 from .chain import address, check_chain_sampler, penalties_sampler
-from .grammar import PickFirst
+from .grammar import PickFirst, allows_other
 
 if TYPE_CHECKING:
     from .dropin import Settings, Stats
@@ -54,6 +54,10 @@ class TextCut(Exception):  # noqa: N818 (no error: it goes from `generate` to `_
         self.tokens, self.rescue = tokens, rescue
 
 
+class NothingAllowed(Exception):  # noqa: N818 (no error: it ends a text)
+    """A grammar allows nothing but what a rewind forbids."""
+
+
 class SampledText:
     """One text: its prompt, its tokens, the chain that samples it, and what is done about its loops.
 
@@ -73,8 +77,15 @@ class SampledText:
         self._handle: Any = None
 
     def build(self, llm: Any, make: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it."""
+        """Return llama-cpp-python's chain for these arguments of `_init_sampler`, with our sampler in it.
+
+        Raises `NothingAllowed` after a rewind to a place at which the grammar has no other token: llama.cpp would pick
+        one that the grammar refuses, and end the process.
+        """
         grammar = arguments.get("grammar")
+        forbidden = self.rescue.forbidden if self.rescue is not None else ()
+        if grammar is not None and forbidden and not allows_other(llm, grammar, self.tokens, forbidden):
+            raise NothingAllowed
         fast = self.fast_grammar and grammar is not None
         chain = make(**{**arguments, "grammar": None} if fast else arguments)
         source = Sampler(llm.n_vocab(), self._params_now())
@@ -137,11 +148,21 @@ class SampledText:
             return False, before != (rescue.forbidden, rescue.temperature)
         if not order.end:
             raise TextCut([*self.tokens[: order.keep], *order.write], rescue)
-        self.keep = order.keep
+        self._end(order.keep, rescue, stats)
+        return True, False
+
+    def give_up(self, stats: "Stats") -> None:
+        """End the text where it is, in its loop: nothing but what is forbidden can be picked."""
+        assert self.rescue is not None
+        self.rescue.give_up(self.tokens)
+        stats.actions = tuple(self.rescue.actions)
+        self._end(len(self.tokens), self.rescue, stats)
+
+    def _end(self, keep: int, rescue: Rescue, stats: "Stats") -> None:
+        self.keep = keep
         stats.loops += 1
         last = rescue.actions[-1].found
         stats.last_loop = last if isinstance(last, Loop) else None
-        return True, False
 
     def _params_now(self) -> Params:
         """Return the settings for the next token, without those that cannot follow a loop."""

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Timer
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -45,6 +46,55 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _Bounded:
+    """A connection whose ``timeout`` is that of the whole header, too: a socket's is that of each piece of it."""
+
+    timeout: Any
+    sock: Any
+    late = False
+
+    def getresponse(self) -> http.client.HTTPResponse:
+        """Return the response when its header is there. TimeoutError if that takes too long."""
+        timer = Timer(self.timeout, self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
+        except (OSError, http.client.HTTPException):
+            if self.late:
+                raise TimeoutError from None
+            raise
+        finally:
+            timer.cancel()
+        if self.late:  # a header that was cut off may look whole
+            response.close()
+            raise TimeoutError
+        return response
+
+    def _cut(self) -> None:
+        self.late = True
+        with suppress(OSError, AttributeError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+
+class _Connection(_Bounded, http.client.HTTPConnection):
+    pass
+
+
+class _SecureConnection(_Bounded, http.client.HTTPSConnection):
+    pass
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, request)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SecureConnection, request, context=self._context)  # type: ignore[attr-defined]
+
+
 class Client:
     """The server at an address.
 
@@ -66,7 +116,7 @@ class Client:
             if not (api_key.isascii() and api_key.isprintable()):
                 raise ValueError("api_key must be printable ASCII characters without line ends")
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = urllib.request.build_opener(_NoRedirects, _Http, _Https)
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the object at a path below ``/v1``; raises as `post`."""
@@ -196,8 +246,9 @@ def _message(data: bytes) -> str:
         if isinstance(said, dict) and key in said:
             said = said[key]
     if isinstance(said, list) and said and isinstance(said[0], dict):  # FastAPI's list of what is wrong
-        where = ".".join(str(part) for part in said[0].get("loc") or ())
-        return f"{where}: {said[0].get('msg')}"
+        where, what = said[0].get("loc"), said[0].get("msg")
+        if isinstance(where, list):
+            return f"{'.'.join(map(str, where))}: {what}"
     return said if isinstance(said, str) else json.dumps(said)
 
 

@@ -94,7 +94,7 @@ def _logprobs(given: Any) -> tuple[tuple[tuple[str, float], ...] | None, tuple[d
         else:
             chosen = [(token, float(n)) for token, n in zip(given["tokens"], given["token_logprobs"], strict=True)]
             best = [{token: float(n) for token, n in top.items()} for top in given["top_logprobs"]]
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         return None, None
     best = [{token: n for token, n in top.items() if isfinite(n)} for top in best]
     return (tuple(chosen), tuple(best)) if chosen and len(chosen) == len(best) and all(best) else (None, None)

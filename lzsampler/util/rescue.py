@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from .._check import integer
-from ..params import STOP_ON_LOOP, STOP_ON_STUCK, Params, StuckDetection, counts
+from ..params import PENALTIES, STOP_ON_LOOP, STOP_ON_STUCK, Params, StuckDetection, counts
 from ..sampler import Loop, Sampler, Stuck
 from .parts import PARTS, Part, parts_of
 
@@ -354,11 +354,11 @@ def kicked(params: Params, temperature: float) -> Params:
 
 def unpriced(params: Params) -> Params:
     """Return settings whose penalties change no logit but are not off, so that a sampler can go back to ``params``."""
-    changes: dict[str, Any] = {}
-    if params.lz_penalty:
-        changes["lz_penalty"] = _NO_PRICE
+    changes: dict[str, Any] = {
+        penalty.strength: _NO_PRICE for penalty in PENALTIES if penalty.method is None and penalty.is_on(params)
+    }
     if params.dry_multiplier:
-        changes |= {"dry_multiplier": _NO_PRICE, "dry_base": 1.0}
+        changes["dry_base"] = 1.0  # or a long repetition would make something of it
     if counts(params):
         changes |= {
             "repetition_penalty": None,
