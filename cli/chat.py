@@ -1,5 +1,6 @@
 """`lzs generate -cnv`: a conversation on the terminal, a line a message."""
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -47,6 +48,9 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
             if message in ("/reset", "/clear"):
                 chat.reset()
                 console.note("the conversation begins anew")
+                continue
+            if re.fullmatch("/[a-z]+", message):
+                console.error(f"there is no command {message}: {_HELP}")
                 continue
             if is_broken(message):
                 console.error("the message is not UTF-8 text: write it again")

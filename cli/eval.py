@@ -1,6 +1,7 @@
 """`lzs eval`: loop rate and accuracy of a model over a grid of settings."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ _options = options(
     option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
     option(_WHAT, "--grid", default="quick", metavar="GRID",
            help="settings: quick, paper, everyday, long, or a TOML file"),
+    option(_WHAT, "-n", "--predict", "n_predict", **whole(1), default=None,
+           help="tokens of a text at most (default: as in the grid)"),
     option(_WHAT, "--limit", **whole(1), default=None, help="use only the first N rows of each file"),
     option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
            help="GGUF model that is asked at the end whether each text is degenerate"),
@@ -110,6 +113,8 @@ def _run(flags: dict[str, Any]) -> "Results":
     if tasks is None and prompts is None:
         tasks, prompts = _rows_for(model)
     grid = read_grid(flags["grid"])
+    if flags["n_predict"] is not None:
+        grid = replace(grid, n_predict=flags["n_predict"])
     for limit in flags["limits"]:  # what can never be answered shows before all the work
         if limit.group is not None:
             try:

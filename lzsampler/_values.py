@@ -98,10 +98,20 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(pairs.items()))
 
 
+# What works at other places, and what to do here.
+_ELSEWHERE = {
+    "penalty_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
+    "loop_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
+    "preset": "give the fields of one, as in **PRESETS['paper'] (lzsampler.params)",
+}
+
+
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
     """Return the TypeError for a keyword that a function does not have, with the name that may have been meant."""
     from difflib import get_close_matches  # needed when a call fails, and only then
 
     close = get_close_matches(name, known, 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
+    if name in _ELSEWHERE:
+        hint = f"; {_ELSEWHERE[name]}"
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")

@@ -58,6 +58,17 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     assert (folder / "lzs-eval" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_shorter_texts_than_the_grid_s(folder: Path) -> None:
+    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256)
+    done = lzs(*arguments, "-n", 5, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    timings = (folder / "lzs-eval" / "timings.jsonl").read_text().splitlines()
+    assert {json.loads(line)["tokens"] for line in timings} == {5}
+    more = lzs(*arguments, "--resume", cwd=folder)
+    assert (more.returncode, more.stderr.count("\n")) == (2, 1)
+    assert "lzs-eval was started with another grid" in more.stderr
+
+
 def test_the_terms_of_other_work_with_v(folder: Path) -> None:
     (folder / "arms.toml").write_text(
         "n_predict = 60\nignore_eos = true\nseeds = [1, 2]\n[[setting]]\n[[setting]]\n"

@@ -412,8 +412,11 @@ def test_a_conversation_survives_an_error() -> None:
     assert done.returncode == 0
     assert done.stdout.endswith("549\n")
     assert "lzs: the context is full (/reset begins a new conversation)" in done.stderr
-    done = chatting(stdin="/help\n", double=True)
-    assert "/reset begins anew" in done.stderr
+    for command, message in (("/help", "lzs: /exit or"), ("/clean", "lzs: there is no command /clean: /exit or")):
+        done = chatting(stdin=f"{command}\n", double=True)
+        assert message in done.stderr
+        assert "/reset begins anew" in done.stderr
+        assert done.stdout == ""
 
 
 def test_a_message_that_is_not_utf8_does_not_end_a_conversation() -> None:
