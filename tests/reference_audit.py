@@ -47,7 +47,8 @@ def is_loop(text: str, loop: Loop, copies: int, length: int) -> bool:
         return True
     if not text[loop.end :].strip() or loop.end - loop.start >= len(text) / 2:
         return many or letters or digits
-    return letters and (size >= 4 * length or (many and not digits))
+    small = any((c.isalpha() and not c.isupper()) or c >= "\U0001f000" for c in unit)
+    return letters and (size >= 4 * length or (many and small and not digits))
 
 
 def plain_words(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record,
 from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
 from .stuck import Stretches, stretches
-from .units import changing_numbers, collapsed_length, has_digits, has_letters, is_prose, plain_letters
+from .units import are_constants, changing_numbers, collapsed_length, has_digits, has_letters, is_prose, plain_letters
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -344,7 +344,7 @@ class _TextAudit(_FieldAudit):
             return True
         if end >= self.end or 2 * (end - start) >= self.size:
             return many or has_letters(unit) or has_digits(unit)
-        return has_letters(unit) and (length >= _LONG * rules.length or (many and not has_digits(unit)))
+        return has_letters(unit) and (length >= _LONG * rules.length or (many and not are_constants(unit)))
 
     def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
