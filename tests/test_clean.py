@@ -82,8 +82,11 @@ ROW = '<span class="icon-bar"></span>\n'
         (ROW, 12, False),  # 31 * 12 = 372 characters
         (ROW, 13, True),
         ("| ---: ", 15, False),
-        ("ever so ", 19, False),
-        ("ever so ", 20, True),
+        ("I really think so. ", 6, True),
+        ("I certainly agree. ", 7, False),  # three words
+        ("I certainly agree. ", 8, True),
+        ("std::swap(a); ", 19, False),
+        ("std::swap(a); ", 20, True),
         ("NULL, ", 66, False),  # constants, 396 characters
         ("NULL, ", 68, True),
         ("0xff, ", 60, False),  # data with digits, 360 characters
@@ -133,10 +136,11 @@ def test_near_copies(line: str, n: int, looping: bool) -> None:
 
 
 def test_what_units_are_made_of() -> None:
-    assert is_prose("“I am not afraid,” he said--and went out.\n")
-    assert is_prose("大多数情况下,我们使用散列函数;这样很好。")
-    assert not is_prose("green, and green, and ")  # two words
-    assert not is_prose('<td class="no">&nbsp;</td> yes it is so')
+    assert is_prose("“I am not afraid,” he said--and went out.\n", 4)
+    assert is_prose("大多数情况下,我们使用散列函数;这样很好。", 4)
+    assert not is_prose("green, and green, and ", 3)
+    assert is_prose("green, and green, and ", 2)
+    assert not is_prose('<td class="no">&nbsp;</td> yes it is so', 1)
     assert plain_letters("The x_1 of os.path is (here) 12 \u0662 don't") == len("The") + len("of") + len("is") + len(
         "don't"
     )

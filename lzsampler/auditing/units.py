@@ -19,7 +19,6 @@ _BETWEEN = re.compile(
 _PUNCTUATION = ".,;:!?\u2026\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 _WORD = re.compile(rf"(?<!\S)[{_PUNCTUATION}]*([{_LETTER}]+(?:['\u2019-][{_LETTER}]+)*)[{_PUNCTUATION}]*(?!\S)")
 _WIDE_LETTERS = 3  # letters that one such character stands for
-_WORDS = 4  # different ones, of a sentence
 _EMOJI = "\U0001f000"  # and what comes after it
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
@@ -38,16 +37,16 @@ def plain_letters(text: str) -> int:
     return len(words) + (_WIDE_LETTERS - 1) * len(re.findall(_WIDE, words))
 
 
-def is_prose(text: str) -> bool:
-    """Whether a text is made of sentences: three quarters of what is not white space are letters of plain words.
+def is_prose(text: str, least: int) -> bool:
+    """Whether a text is made of plain words: three quarters of what is not white space are their letters.
 
-    There must be four different words, or eight different Chinese characters, since data has names of two or three.
+    ``least``: how many different ones there must be; two different Chinese characters count as one more.
     """
     split = _split(text)
     words = _WORD.findall(split)
     letters = "".join(words)
     different = len(set(words)) + len(set(re.findall(_WIDE, letters))) // 2
-    return different >= _WORDS and 4 * len(letters) >= 3 * sum(map(len, split.split()))
+    return different >= least and 4 * len(letters) >= 3 * sum(map(len, split.split()))
 
 
 def has_letters(text: str) -> bool:
@@ -60,9 +59,9 @@ def has_digits(text: str) -> bool:
     return _DIGIT.search(text, 0, _LOOKED_AT) is not None
 
 
-def are_constants(text: str) -> bool:
-    """Whether a text is what tables of programs are full of: something with digits, or only capitals, such as NULL."""
-    return has_digits(text) or not any(
+def in_capitals(text: str) -> bool:
+    """Whether all letters of a text are capitals, as in names of constants, such as NULL, of which tables are full."""
+    return not any(
         (character.isalpha() and not character.isupper()) or character >= _EMOJI for character in text[:_LOOKED_AT]
     )
 
