@@ -32,7 +32,7 @@ from stuck import stuck_texts  # noqa: E402
 MARKUP = ("Markdown", "JSON", "C", "HTML")
 WRITING = ("prose", "verse", "Chinese", "Chinese verse", "Japanese", "Russian", "other languages")
 PLANTED = 400  # loops of a kind
-MARKS = "`{}[]()<>|#*=/_~$@&0123456789"  # of code and markup, which the texts of the web are full of
+MARKS = "`{}[]()<>|#*=/\\_~$@&-0123456789\u25a1"  # of code, links and characters that are lost, which are no sentences
 
 
 class Verdict(NamedTuple):

@@ -137,8 +137,8 @@ class Piece(NamedTuple):
     text: str
 
 
-def pieces() -> Iterator[Piece]:
-    """Yield all pieces, kind by kind."""
+def pieces(*, installed: bool = True) -> Iterator[Piece]:
+    """Yield all pieces, kind by kind; or, without what is ``installed``, those that are the same on every machine."""
     packages = Path(sysconfig.get_path("purelib"))
     sources = {
         "prose": sorted(CORPUS.glob("*.txt")),
@@ -147,6 +147,8 @@ def pieces() -> Iterator[Piece]:
         "Markdown": sorted([*packages.glob("*.dist-info/METADATA"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]),
     }
     for kind, paths in sources.items():
+        if not installed and kind != "prose":
+            continue
         cut = list(dict.fromkeys(_cut(paths)))
         random.Random(kind).shuffle(cut)
         yield from (Piece(kind, text) for text in cut[:EACH])

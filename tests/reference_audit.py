@@ -42,12 +42,15 @@ def is_loop(text: str, loop: Loop, copies: int, length: int) -> bool:
     size = (loop.end - loop.start) * one_more // loop.period
     if not many and size < length:
         return False
+    small = any((c.isalpha() and not c.isupper()) or c >= "\U0001f000" for c in unit)
     words = plain_words(unit)
-    if len(set(words)) >= 4 and 4 * sum(map(len, words)) >= 3 * sum(map(len, unit.split())):
+    if 4 * sum(map(len, words)) >= 3 * sum(map(len, unit.split())) and (
+        len(set(words)) >= 4 or (words and small and loop.end - loop.start >= 8 * loop.period)
+    ):
         return True
     if not text[loop.end :].strip() or loop.end - loop.start >= len(text) / 2:
         return many or letters or digits
-    return letters and (size >= 4 * length or (many and not digits))
+    return letters and (size >= 4 * length or (many and small and not digits))
 
 
 def plain_words(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record,
 from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
 from .stuck import Stretches, stretches
-from .units import changing_numbers, collapsed_length, has_digits, has_letters, is_prose, plain_letters
+from .units import changing_numbers, collapsed_length, has_digits, has_letters, in_capitals, is_prose, plain_letters
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,6 +37,7 @@ _CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
 _LONGEST_NAME = 1024  # characters of a text that may be the name of a file
 _PIECE = 4096  # characters of a unit that are looked at at once
 _LONG = 4  # times `Rules.length`, from where copies of data in the middle of a text are a loop
+_WORDS = 4  # different plain words of a sentence; data has names of two or three
 _LETTERS = 20  # of plain words that near copies need for each number that changes
 _LETTERS_OF_MANY = 12  # the same, of `Rules.copies` near copies or more
 _COMPARED = 8  # near copies whose numbers are compared
@@ -341,11 +342,13 @@ class _TextAudit(_FieldAudit):
         length = (end - start) * collapsed_length(unit) // len(unit)
         if not many and length < rules.length:
             return False
-        if is_prose(unit):
+        if is_prose(unit, _WORDS) or (copies >= rules.near_copies and is_prose(unit, 1) and not in_capitals(unit)):
             return True
         if end >= self.end or 2 * (end - start) >= self.size:
             return many or has_letters(unit) or has_digits(unit)
-        return has_letters(unit) and (length >= _LONG * rules.length or (many and not has_digits(unit)))
+        return has_letters(unit) and (
+            length >= _LONG * rules.length or (many and not has_digits(unit) and not in_capitals(unit))
+        )
 
     def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
@@ -440,7 +443,7 @@ class _TextAudit(_FieldAudit):
         changing = changing_numbers(units, [start == 0 or self.text[start - 1] == "\n" for start in edges[:-1]])
         letters = plain_letters(units[0])
         if copies >= self.rules.copies:
-            return letters >= max(_LETTERS_OF_MANY * changing, 2)
+            return letters >= max(_LETTERS_OF_MANY * changing, 2) and not in_capitals(units[0])
         return letters >= _LETTERS * max(changing, 1)
 
 

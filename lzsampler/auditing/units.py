@@ -10,15 +10,15 @@ from collections.abc import Sequence
 
 _LOOKED_AT = 2000  # characters of a unit that are looked at; they say enough about the rest of it
 _LETTER = "A-Za-z\u00aa-\u1fff\u2c00-\ud7ff\ue000-\U0010ffff"  # accents and emoji too; drawings and signs lie between
+_WIDE = "[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"  # Chinese, Japanese, Korean
 # What stands between words besides white space: dashes, and the punctuation of scripts that have no white space.
 _BETWEEN = re.compile(
     "--+|[\u2013\u2014\u3000-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff65]+"
+    rf"|(?<={_WIDE})[,.;:!?]|[,.;:!?](?={_WIDE})"
 )
 _PUNCTUATION = ".,;:!?\u2026\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 _WORD = re.compile(rf"(?<!\S)[{_PUNCTUATION}]*([{_LETTER}]+(?:['\u2019-][{_LETTER}]+)*)[{_PUNCTUATION}]*(?!\S)")
-_WIDE = re.compile("[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")  # Chinese, Japanese, Korean
 _WIDE_LETTERS = 3  # letters that one such character stands for
-_WORDS = 4  # different ones, of a sentence
 _EMOJI = "\U0001f000"  # and what comes after it
 _SPACE = re.compile(r"\s+")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
@@ -34,19 +34,19 @@ def _split(text: str) -> str:
 def plain_letters(text: str) -> int:
     """Return how many letters the words of sentences in a text have; a Chinese character counts for three."""
     words = "".join(_WORD.findall(_split(text)))
-    return len(words) + (_WIDE_LETTERS - 1) * len(_WIDE.findall(words))
+    return len(words) + (_WIDE_LETTERS - 1) * len(re.findall(_WIDE, words))
 
 
-def is_prose(text: str) -> bool:
-    """Whether a text is made of sentences: three quarters of what is not white space are letters of plain words.
+def is_prose(text: str, least: int) -> bool:
+    """Whether a text is made of plain words: three quarters of what is not white space are their letters.
 
-    There must be four different words, or eight different Chinese characters, since data has names of two or three.
+    ``least``: how many different ones there must be; two different Chinese characters count as one more.
     """
     split = _split(text)
     words = _WORD.findall(split)
     letters = "".join(words)
-    different = len(set(words)) + len(set(_WIDE.findall(letters))) // 2
-    return different >= _WORDS and 4 * len(letters) >= 3 * sum(map(len, split.split()))
+    different = len(set(words)) + len(set(re.findall(_WIDE, letters))) // 2
+    return different >= least and 4 * len(letters) >= 3 * sum(map(len, split.split()))
 
 
 def has_letters(text: str) -> bool:
@@ -57,6 +57,13 @@ def has_letters(text: str) -> bool:
 def has_digits(text: str) -> bool:
     """Whether a text has a decimal digit."""
     return _DIGIT.search(text, 0, _LOOKED_AT) is not None
+
+
+def in_capitals(text: str) -> bool:
+    """Whether all letters of a text are capitals, as in names of constants, such as NULL, of which tables are full."""
+    return not any(
+        (character.isalpha() and not character.isupper()) or character >= _EMOJI for character in text[:_LOOKED_AT]
+    )
 
 
 def collapsed_length(unit: str) -> int:
