@@ -412,7 +412,7 @@ def test_the_second_rule_finds_what_has_no_period() -> None:
 
 # -- nothing goes on for ever --
 
-PIECES = ["a", "b", "c", "</think>", b"\xc3", b"\xa9", "<tool_call>", "</tool_call>", None]
+PIECES = ["a", "b", "\n", "</think>", b"\xc3", b"\xa9", ".", "<tool_call>", "</tool_call>", None]
 
 
 def adversary(rng: random.Random, n_vocab: int) -> Script:
