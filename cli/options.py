@@ -151,9 +151,9 @@ sampling_options = options(
 loop_options = options(
     option(
         _ACTION, "--on-loop", type=_ACTIONS, default="off", metavar="ACTION",
-        help="off; stop ends the text; trim also cuts it after the first copy; rewind cuts it there and goes on "
-        "another way; close-think cuts it there and ends the thinking; kick raises the temperature until the text is "
-        "new",
+        help="off; stop ends the text; trim also cuts it after the first copy; rewind cuts it where a line begins in "
+        "the second copy and goes on another way; close-think cuts it there and ends the thinking; kick raises the "
+        "temperature until the text is new",
     ),
     option(
         _ACTION, "--loop-rule", type=click.Choice(["period", "stuck", "both"]), metavar="RULE",

@@ -154,6 +154,7 @@ def test_the_mark_has_the_line_breaks_of_the_template() -> None:
 def test_the_mark_is_written_as_the_prompt_shows_it() -> None:
     shown = "<think>\na\n</think>\n{}"
     assert closing("</think>", "{{ '<think>' + r + '</think>' + a }}", shown) == "\n</think>\n"
+    assert closing("</think>", "{{ '\n</think>' }}", shown) == "\n</think>"  # the template comes first
     assert closing("</think>", None, "Write </think> at the end.") == "</think>"
     assert closing("</think>", None, "Not empty: <think>\n\n</think>\n\n") == "</think>"
 
@@ -428,7 +429,7 @@ def test_the_second_rule_finds_what_has_no_period() -> None:
 
 # -- nothing goes on for ever --
 
-PIECES = ["a", "b", "c", "</think>", b"\xc3", b"\xa9", "<tool_call>", "</tool_call>", None]
+PIECES = ["a", "b", "\n", "</think>", b"\xc3", b"\xa9", ".", "<tool_call>", "</tool_call>", None]
 
 
 def adversary(rng: random.Random, n_vocab: int) -> Script:

@@ -31,18 +31,21 @@ def opened(prompt: str) -> str:
 
 
 def closing(mark: str, template: str | None, prompt: str = "") -> str:
-    """Return what ends open reasoning: its closing mark, with the line breaks around it of the chat template or prompt.
+    """Return what ends open reasoning: its closing mark, with the line breaks that the chat template has around it.
 
     Templates write the reasoning of earlier turns as the model was trained to write it, most of them as
-    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has none. ``prompt``: its text,
-    which shows how reasoning ends where a model does it by example.
+    ``'\\n</think>\\n\\n'``. ``template``: the source of the template, None if the model has none. ``prompt``: where
+    the template has no line breaks those of the prompt count, which may show by example how reasoning ends.
     """
     opening = next((name for name, closing in MARKS.items() if closing == mark), "")
     around = rf"({re.escape(opening)})?((?:\\n|\n)*){re.escape(mark)}((?:\\n|\n)*)"
     # Not where a template writes an empty block, for models that are asked not to think.
-    found = [breaks for empty, *breaks in re.findall(around, (template or "") + prompt) if not (opening and empty)]
-    before, after = max(found, key=lambda breaks: len(breaks[0]) + len(breaks[1]), default=("", ""))
-    return before.replace("\\n", "\n") + mark + after.replace("\\n", "\n")
+    for source in (template or "", prompt):
+        found = [breaks for empty, *breaks in re.findall(around, source) if not (opening and empty)]
+        before, after = max(found, key=lambda breaks: len(breaks[0]) + len(breaks[1]), default=("", ""))
+        if before or after:
+            return before.replace("\\n", "\n") + mark + after.replace("\\n", "\n")
+    return mark
 
 
 def split(text: str, opened: str = "") -> tuple[str | None, str | None]:

@@ -198,7 +198,8 @@ class Rescue:
         n, action = len(tokens), self.policy.on_loop
         copy, reach = self._second_copy(tokens, found)
         end, word = self.fresh(copy, reach)
-        keep = min(n, self.whole(max(1, {"rewind": word, "close-think": end}.get(action or "", copy))))
+        place = word if action == "rewind" else end if action == "close-think" else copy
+        keep = min(n, self.whole(max(1, place)))
         if action == "trim":
             self._record("trim", tokens, found, keep)
             return Order(keep, end=True)
