@@ -118,13 +118,13 @@ def find(
             continue
         try:
             shards.extend(_shards(file, asked))
-        except UnknownFormatError as error:
+        except (UnknownFormatError, tables.TableError) as error:
             often_others = not file.named and _inner_name(file.name).endswith(_OFTEN_OTHERS)
             if often_others:
                 others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files that hold no known format"))
             else:
                 bad.append(BadRecord(file.name, 0, str(error)))
-        except (NoTextError, MissingExtra, tables.TableError) as error:
+        except (NoTextError, MissingExtra) as error:
             bad.append(BadRecord(file.name, 0, str(error)))
         except decode.STREAM_ERRORS as error:
             bad.append(BadRecord(file.name, 0, decode.stream_reason(error)))
@@ -491,7 +491,8 @@ def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
     groups, row = parquet.opening(shard.path or shard.file)
     shard = recognised(shard, [row], asked.formats())
     columns = shard.row_format.columns
-    if shard.field is not None and columns and isinstance(row, dict) and columns[0] not in row:
+    there = isinstance(row, dict) and bool({column.partition(".")[0] for column in columns} & row.keys())
+    if columns and not there and (shard.field is not None or not shard.row_format.matches(row)):
         raise UnknownFormatError(
             f"it has no column called {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})"
         )
