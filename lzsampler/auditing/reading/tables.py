@@ -57,7 +57,7 @@ def _value(cell: str) -> Any:
 
 
 def yaml_rows(data: bytes) -> list[Any]:
-    """Return the objects of a YAML file: its documents, or the elements of its only list. MissingExtra without PyYAML."""
+    """Return the objects of a YAML file: its documents, or the elements of its list. MissingExtra without PyYAML."""
     try:
         import yaml
     except ImportError as error:
