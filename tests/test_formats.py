@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from lzsampler.cli.diff import diff
 
-from lzsampler import audit_files
+import runs
+from lzsampler import audit_files, compare
 from lzsampler.auditing.reading.field import format_of
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import LOOPING
@@ -302,6 +305,29 @@ def test_the_summary_is_the_same_however_the_files_are_cut(tmp_path: Path, monke
     monkeypatch.setattr("lzsampler.auditing.run.TASK_BYTES", 700)
     assert audited(tmp_path)[0].coverage.to_json() == whole
     assert whole["formats"] == {"completion": {"files": 3, "records": 60}}
+
+
+def test_evaluations_are_compared_by_what_was_asked(tmp_path: Path) -> None:
+    """By the number of the line, other prompts were partners where one side had fewer, and answers were "cured"."""
+    setting = runs.grid().settings[0]
+    both = [runs.transcript(setting, prompt, 2, text) for prompt, text in (("p1", FINE), ("p7", LOOP))]
+    (tmp_path / "a.jsonl").write_bytes(jsonl(*both))
+    (tmp_path / "b.jsonl").write_bytes(jsonl(both[1]))
+    with audit_files(tmp_path / "a.jsonl") as a, audit_files(tmp_path / "b.jsonl") as b:
+        made = compare(a.outcomes(), b.outcomes())
+    assert (made.records, len(made.still), made.only_a, made.by_number) == (1, 1, 1, 0)
+    assert made.still[0].id == "p7, T=0, seed 2"
+
+
+def test_pairs_made_by_line_number_are_counted_and_said(tmp_path: Path) -> None:
+    for name, texts_of in (("a.jsonl", (FINE, LOOP)), ("b.jsonl", (FINE, FINE))):
+        rows = [{"prompt": "q", "response": text} for text in texts_of]
+        (tmp_path / name).write_bytes(jsonl(*rows, {"id": "x", "response": FINE}))
+    sides = [str(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
+    with audit_files(sides[0]) as a, audit_files(sides[1]) as b:
+        assert compare(a.outcomes(), b.outcomes()).by_number == 2
+    done = CliRunner().invoke(diff, sides)
+    assert "2 of 3 pairs were made by line number" in done.output
 
 
 def test_nothing_is_passed_over_in_silence(write: Write) -> None:

@@ -258,6 +258,8 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
     kept, name = container(first), file.lower()
     if shard.format == TEXT:
         return inner
+    if shard.format == transcript.NAME:
+        return replace(inner, container="transcript", format=transcript.NAME)
     if not shard.format and shard.field is None and name.endswith((".txt", ".md")):
         kept = kept_text(first)
         if kept in ("text", "transcript"):

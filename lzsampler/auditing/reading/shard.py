@@ -37,6 +37,7 @@ _DATA = (
 )
 _ENDS: dict[Container, tuple[str, ...]] = {"csv": (".csv", ".tsv"), "yaml": (".yaml", ".yml"), "xml": (".xml",)}
 _LINES = (".jsonl", ".ndjson")
+_PARTLY = 4 << 20  # bytes of a document that are taken apart as far as they go; more of them take seconds
 _PACKED = (".gz", ".zst")
 # What `lzs eval` keeps in its folder beside the transcripts.
 _EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "tax.jsonl"))
@@ -244,7 +245,7 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
 
 def _is_wanted(path: str, name: str, asked: _Asked) -> bool:
     inner = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
-    if asked.format == TEXT:
+    if asked.format in (TEXT, TRANSCRIPT):
         return inner.endswith(_TEXTS) and not name.startswith("readme")
     if inner.endswith(_DATA):
         return asked.format != SLOT
@@ -387,7 +388,10 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
         if not whole:
             raise UnknownFormatError("it is too long")
         return (tables.yaml_rows if kept == "yaml" else tables.xml_rows)(head)[:5]
-    return first_rows(head, kept)
+    if kept == "document" and whole and len(head) > _PARTLY:
+        with contextlib.suppress(decode.JsonError):
+            return decode.elements(head.removeprefix(b"\xef\xbb\xbf").lstrip())[0][:5]
+    return first_rows(head[:_PARTLY] if kept == "document" else head, kept)
 
 
 def _window(stream: decode.Stream, before: bytes, size: int) -> bytes:
