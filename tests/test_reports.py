@@ -218,11 +218,13 @@ def test_table_of_many_groups_and_bad_records_is_short() -> None:
     summary = summary_of([clean(i) for i in range(100)], by=())
     summary.by = ("file",)
     summary.groups = {(f"f{i}",): Group(records=1) for i in range(100)}
-    summary.bad_records, summary.bad = 1000, [BadRecord("x", i, "cut") for i in range(100)]
+    for i in range(1000):
+        summary.add(BadRecord("x" if i < 900 else f"y{i}", i, f"cut at {i}"))
     table = terminal_table(summary, 80)
     assert "60 more groups" in table
     assert "1,000 bad records" in table
-    assert "995 more" in table
+    assert "x: cut at 0 (900 times)" in table
+    assert "96 more" in table
     assert len(table.split("\n")) < 60
 
 

@@ -24,7 +24,7 @@ from lzsampler.auditing.formats import FORMATS
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.read import read
 from lzsampler.auditing.reading.shard import find
-from lzsampler.auditing.records import BadRecord, Record
+from lzsampler.auditing.records import BadRecord, FileRead, Record
 from lzsampler.evaluation.store import JUDGED, TRANSCRIPTS
 from transcripts import CHAT, CHATGPT, INSPECT, INSPECT_SAMPLE, USER, WEBUI, Write, everything, jsonl, said, texts, told
 
@@ -409,7 +409,10 @@ def test_damaged_beginnings_and_ends(write: Write) -> None:
     }
     for data, reason in reasons.items():
         assert [record.reason for record in everything(write("b.json", data))[1]] == [reason]
-    assert "UTF-16" in everything(write("b.json", CHAT.decode().encode("utf-16")))[1][0].reason
+    for name in ("b.jsonl", "b.json", "b"):  # as Windows PowerShell 5 writes it
+        records, bad = everything(write(name, CHAT.decode().encode("utf-16")))
+        assert (texts(records), len(bad)) == (texts(everything(write("c.jsonl", CHAT))[0]), 2)
+    assert "UTF-16" in everything(write("b.json.gz", gzip.compress(CHAT.decode().encode("utf-16"))))[1][0].reason
 
 
 def test_odd_json(write: Write) -> None:
@@ -486,7 +489,7 @@ def test_bytes_of_any_kind_never_raise(tmp_path: Path, data: bytes, name: str, f
     path.write_bytes(data)
     shards, bad = find([path], field=field, shard_bytes=50)
     found = [item for shard in shards for item in read(shard)]
-    assert all(isinstance(item, Record | BadRecord) for item in [*found, *bad])
+    assert all(isinstance(item, Record | BadRecord | FileRead) for item in [*found, *bad])
     assert all(item.file.startswith(str(path)) for item in [*found, *bad])
     if not data:
         assert bad
@@ -499,10 +502,10 @@ def test_the_wrong_format_never_raises(tmp_path: Path, name: str, data: bytes) -
     path = tmp_path / "a.jsonl"
     path.write_bytes(data)
     shards, _ = find([path], format=name)
-    assert all(isinstance(item, Record | BadRecord) for shard in shards for item in read(shard))
+    assert all(isinstance(item, Record | BadRecord | FileRead) for shard in shards for item in read(shard))
 
 
-def test_what_is_not_installed_is_said_once(tmp_path: Path) -> None:
+def test_what_is_not_installed_is_said_and_ends_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
     (tmp_path / "a.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
     (tmp_path / "a.jsonl").write_bytes(CHAT)
@@ -510,21 +513,19 @@ def test_what_is_not_installed_is_said_once(tmp_path: Path) -> None:
 import sys
 for name in ("orjson", "pyarrow", "backports.zstd", "compression.zstd"):
     sys.modules[name] = None
-from lzsampler.errors import MissingExtra
 from lzsampler.auditing.formats import FORMATS
 from lzsampler.auditing.reading import decode
 from lzsampler.auditing.reading.read import read
 from lzsampler.auditing.reading.shard import find
-print(len([item for shard in find("a.jsonl")[0] for item in read(shard)]))
-for path in ("a.parquet", "a.jsonl.zst"):
-    try:
-        find(path)
-    except MissingExtra as error:
-        print(error)
+from lzsampler.auditing.records import FileRead
+shards, bad = find(".")
+print(len([item for shard in shards for item in read(shard) if not isinstance(item, FileRead)]))
+for record in bad:
+    print(record.reason)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "10",
-        'Parquet files need pyarrow: pip install "lzsampler[audit]"',
         'files packed by zstd need backports.zstd: pip install "lzsampler[audit]"',
+        'Parquet files need pyarrow: pip install "lzsampler[audit]"',
     ]

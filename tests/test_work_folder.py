@@ -12,6 +12,7 @@ import pytest
 
 from corpora import audited, finding
 from lzsampler import LzsError
+from lzsampler.auditing.coverage import Coverage
 from lzsampler.auditing.records import Audited, BadRecord
 from lzsampler.auditing.run import load
 from lzsampler.auditing.store import VERSION, Outcome, WorkFolder
@@ -24,6 +25,7 @@ MANIFEST: dict[str, Any] = {
     "inputs": {"a.jsonl": [130, 1], "b.jsonl": [7, 2]},
     "cuts": "c0ffee",
     "bad": [],
+    "passed": Coverage().pack(),
 }
 
 

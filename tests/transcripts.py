@@ -233,6 +233,130 @@ ROWS = jsonl(
     {"text": "alone", "meta": {"text": "no"}},
 )
 
+
+def chunk(piece: str, **more: Any) -> dict[str, Any]:
+    delta = {"role": "assistant", "content": piece}
+    choice = {"index": 0, "delta": {**delta, **more.pop("delta", {})}, "finish_reason": more.pop("reason", None)}
+    return {"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice], **more}
+
+
+STREAM = jsonl(
+    chunk("a"),
+    chunk("x", id="d"),
+    chunk("", delta={"reasoning_content": "hm"}),
+    BAD,
+    chunk("b", reason="length"),
+    {**chunk(""), "choices": [], "usage": {}},
+    {"id": "t", "choices": [{"index": 0, "delta": {"tool_calls": [{}]}, "finish_reason": "tool_calls"}]},
+    chunk("again", reason="stop"),
+    {"model": "o", "response": "ö", "done": False},
+    {"model": "o", "response": "l", "thinking": None, "done": True, "done_reason": "stop"},
+    {"type": "message_start", "message": {"id": "an", "model": "s", "content": []}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "y"}},
+    {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}},
+    {"type": "message_stop"},
+    {"type": "response.created", "response": {"id": "r1", "output": []}},
+    {"type": "response.output_text.delta", "sequence_number": 1, "delta": "cut "},
+    {"type": "response.output_text.delta", "sequence_number": 2, "delta": "off"},
+)
+EVENTS = b"event: x\n" + b"".join(
+    b"data: " + json.dumps(row).encode() + b"\n\n" for row in (chunk("l"), chunk("o", reason="stop"))
+) + b"data: [DONE]\n\n"  # fmt: skip
+AGENT = jsonl(
+    {"type": "summary", "summary": "s", "leafUuid": "l"},
+    {"type": "user", "sessionId": "s", "message": USER},
+    {"type": "assistant", "sessionId": "s", "message": {
+        "role": "assistant", "model": "m", "content": [{"type": "thinking", "thinking": "t"}]}},
+    BAD,
+    {"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": [{"type": "tool_use"}]}},
+    {"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "model": "<synthetic>", "content": "no"}},
+    {"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": [{"type": "text", "text": "ü"}],
+                                                        "stop_reason": "end_turn"}},
+    {"type": "result", "session_id": "s", "result": "ü"},
+)  # fmt: skip
+ROLLOUT = jsonl(
+    {"timestamp": "t", "type": "session_meta", "payload": {"id": "x"}},
+    {"timestamp": "t", "type": "turn_context", "payload": {"model": "m"}},
+    {"timestamp": "t", "type": "response_item", "payload": {"type": "message", "role": "user", "content": [
+        {"type": "input_text", "text": "q"}]}},
+    {"timestamp": "t", "type": "response_item", "payload": {"type": "reasoning", "summary": [
+        {"type": "summary_text", "text": "t"}], "encrypted_content": "e"}},
+    BAD,
+    {"timestamp": "t", "type": "event_msg", "payload": {"type": "agent_message", "message": "ę"}},
+    {"timestamp": "t", "type": "response_item", "payload": {"type": "message", "role": "assistant", "content": [
+        {"type": "output_text", "text": "ę"}]}},
+    {"timestamp": "t", "type": "response_item", "payload": {"type": "reasoning", "content": [
+        {"type": "reasoning_text", "text": "then"}]}},
+    {"timestamp": "t", "type": "response_item", "payload": {"type": "function_call", "name": "f", "arguments": "{}"}},
+)  # fmt: skip
+GEMINI_CLI = jsonl(
+    {"sessionId": "g", "projectHash": "h", "kind": "main"},
+    {"id": "1", "type": "user", "content": [{"text": "q"}]},
+    {"id": "2", "type": "gemini", "content": "", "model": "m"},
+    BAD,
+    {"$set": {"lastUpdated": "t"}},
+    {"id": "2", "type": "gemini", "content": "å", "thoughts": [{"subject": "s", "description": "t"}], "model": "m"},
+)
+GEMINI = jsonl(
+    {"candidates": [{"content": {"parts": [{"text": "t", "thought": True}, {"text": "č"}]}, "finishReason": "STOP"}],
+     "modelVersion": "m", "responseId": "x"},
+    BAD,
+    {"candidates": [{"content": {"parts": [{"text": "in "}]}}], "responseId": "y"},
+    {"candidates": [{"content": {"parts": [{"text": "two"}]}, "finish_reason": "MAX_TOKENS"}], "response_id": "y"},
+    {"promptFeedback": {"blockReason": "SAFETY"}},
+    {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f"}}]}, "finishReason": "STOP"}]},
+)  # fmt: skip
+OUTPUT = [{"role": "assistant", "parts": [{"type": "reasoning", "content": "t"}, {"type": "text", "content": "đ"}]}]
+SPANS = jsonl(
+    {"name": "chat", "context": {"span_id": "1"}, "attributes": {"gen_ai.request.model": "m", "gen_ai.output.messages":
+        json.dumps(OUTPUT), "gen_ai.input.messages": "[]", "gen_ai.response.finish_reasons": ["length"]}},
+    BAD,
+    {"name": "GET", "context": {"span_id": "2"}, "attributes": {"http.method": "GET"}},
+    {"name": "around", "context": {"span_id": "3"}, "attributes": {"gen_ai.operation.name": "invoke_agent",
+        "gen_ai.output.messages": json.dumps(OUTPUT)}},
+    {"name": "chat", "context": {"span_id": "4"}, "attributes": {"gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "b", "gen_ai.prompt.0.content": "q"}},
+    {"name": "LLM", "context": {"span_id": "5"}, "attributes": {"openinference.span.kind": "LLM",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.contents.0.message_content.type": "text",
+        "llm.output_messages.0.message.contents.0.message_content.text": "c"}},
+)  # fmt: skip
+OTLP = {"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "6", "attributes": [
+    {"key": "gen_ai.output.messages", "value": {"stringValue": json.dumps(OUTPUT)}}]}]}]}]}  # fmt: skip
+PROMPTFOO = 'x,[p one] Say {{x}},Status,Score\na,"é\n""b""",PASS,1\nb,c,FAIL,0\n'.encode()
+KOBOLD = {"gamestarted": True, "prompt": "", "actions": ["\n{{[INPUT]}}\nq\n{{[OUTPUT]}}\n", "ķ", "more"]}
+PAIRS = jsonl(
+    {"prompt": "q", "chosen": "ś", "rejected": [USER, said("b")], "model": "m"},
+    BAD,
+    {"chosen": "\n\nHuman: q\n\nAssistant: c\n\nHuman: q\n\nAssistant: d", "rejected": "e"},
+    {"conversation_a": [USER, said("f")], "conversation_b": [USER, said("g")], "model_a": "x", "model_b": "y"},
+)
+LOGS = """# 2026-01-02T03:04:05    conversation: 01a id: 01b
+
+Model: **m**
+
+## Prompt
+
+q
+
+## Response
+
+ž
+
+## A heading of the answer
+
+# 2026-01-02T03:04:06    conversation: 01a id: 01c
+
+## Response
+
+b
+"""
+COPIED = "# A chat\n\n**You:** q q q\n\n**Assistant:** ħ\n\n**You:**\nand?\n\n**Assistant:**\nb\n"
+AIDER_LOG = (
+    "\n# aider chat started at 2026-01-02\n\n> Model: m  \n\n#### q  \n\nĳ\n\n> Tokens: 1  \n\n#### more  \n\nb\n"
+)
+
 CASES: list[tuple[str, str, bytes, list[Text], int]] = [
     ("openai-chat", "c.jsonl", CHAT, [
         ("a", 0, "Grüße 😀", {"model": "m"}), ("a/2", 0, "z", {"model": "m"}),
@@ -288,6 +412,54 @@ CASES: list[tuple[str, str, bytes, list[Text], int]] = [
     ("completion", "p.jsonl", ROWS, [
         ("0", 0, "ę", {"seed": "1"}), ("9", 2, "a", {}), ("9/2", 2, "t | b", {}), ("3", 3, "r | c", {}),
         ("4", 4, "d", {"finish_reason": "length"}), ("6", 6, "alone", {})], 2),
+    ("completion", "e.jsonl", jsonl(
+        {"question": "q", "prediction": "ď", "answer": "gold"}, BAD, {"input": "q", "llm_output": "b", "thought": "t"},
+        {"prompt": "q", "response": {"output": "c"}}, {"output": [], "history": [["q", "d"]], "response": "e"},
+        {"choices": [{"index": 0, "turns": ["f", "g"]}], "model_id": "m"}, {"expected_output": "x", "answer": "h"}), [
+        ("0", 0, "ď", {}), ("2", 2, "t | b", {}), ("3", 3, "c", {}), ("4", 4, "d", {}), ("4/2", 4, "e", {}),
+        ("5", 5, "f", {"model": "m"}), ("5/2", 5, "g", {"model": "m"}), ("6", 6, "h", {})], 1),
+    ("openai-chat", "m.jsonl", jsonl(
+        {"messages": [SYSTEM, USER], "response": "ř"}, BAD, [USER, said("b")], {"history": [{"message": said("c")}]},
+        {"type": "ai", "content": "d", "id": "x"}, {"lc": 1, "id": ["AIMessage"], "kwargs": {"content": "e"}},
+        {"info": {"role": "assistant", "id": "y"}, "parts": [{"type": "reasoning", "text": "r"},
+                                                             {"type": "text", "text": "f"}]},
+        {"contents": [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": [{"text": "g"}]}]}), [
+        ("0", 0, "ř", {}), ("2", 2, "b", {}), ("3", 3, "c", {}), ("x", 4, "d", {}), ("5", 5, "e", {}),
+        ("6", 6, "r | f", {}), ("7", 7, "g", {})], 1),
+    ("stream", "s.jsonl", STREAM, [
+        ("c", 0, "hm | ab", {"model": "m", "finish_reason": "length"}),
+        ("c/2", 7, "again", {"model": "m", "finish_reason": "stop"}),
+        ("8", 8, "öl", {"model": "o", "finish_reason": "stop"}),
+        ("an", 10, "t | y", {"model": "s", "finish_reason": "length"}),
+        ("d", 1, "x", {"model": "m"}), ("r1", 15, "cut off", {})], 1),
+    ("stream", "s.sse", EVENTS, [("c", 1, "lo", {"model": "m", "finish_reason": "stop"})], 0),
+    ("stream", "s.txt", EVENTS, [("c", 1, "lo", {"model": "m", "finish_reason": "stop"})], 0),
+    ("claude-code", "a.jsonl", AGENT, [
+        ("s", 2, "t | -", {"model": "m"}), ("s/2", 6, "ü", {"finish_reason": "stop"})], 1),
+    ("codex", "rollout-1.jsonl", ROLLOUT, [
+        ("x", 6, "t | ę", {"model": "m"}), ("x/2", 8, "then | -", {"model": "m"})], 1),
+    ("gemini-cli", "session-1.jsonl", GEMINI_CLI, [("g", 2, "t | å", {"model": "m"})], 1),
+    ("gemini", "g.jsonl", GEMINI, [
+        ("0", 0, "t | č", {"model": "m", "finish_reason": "stop"}),
+        ("2", 2, "in two", {"finish_reason": "length"})], 2),
+    ("otel", "o.jsonl", SPANS, [
+        ("1", 0, "t | đ", {"model": "m", "finish_reason": "length"}), ("4", 4, "b", {}), ("5", 5, "c", {})], 1),
+    ("otel", "o.json", json.dumps(OTLP).encode(), [("6", 0, "t | đ", {})], 0),
+    ("promptfoo", "p.csv", PROMPTFOO, [
+        ("0", 0, 'é\n"b"', {"model": "p one"}), ("1", 1, "c", {"model": "p one"})], 0),
+    ("kobold", "k.json", json.dumps(KOBOLD).encode(), [("1", 1, "ķ", {}), ("2", 2, "more", {})], 0),
+    ("preference", "d.jsonl", PAIRS, [
+        ("0", 0, "ś", {"model": "m", "side": "chosen"}), ("0/2", 0, "b", {"model": "m", "side": "rejected"}),
+        ("2", 2, "c", {"side": "chosen"}), ("2/2", 2, "d", {"side": "chosen"}), ("2/3", 2, "e", {"side": "rejected"}),
+        ("3", 3, "f", {"model": "x", "side": "conversation_a"}),
+        ("3/2", 3, "g", {"model": "y", "side": "conversation_b"})], 1),
+    ("strings", "x.json", json.dumps(["ů", "b"]).encode(), [("0", 0, "ů", {}), ("1", 1, "b", {})], 0),
+    ("strings", "y.json", json.dumps({"a": "ů" * 90, "b": "z" * 90}).encode(), [
+        ("a", 0, "ů" * 90, {}), ("b", 1, "z" * 90, {})], 0),
+    ("transcript", "logs.md", LOGS.encode(), [
+        ("01b", 0, "ž\n\n## A heading of the answer", {"model": "m"}), ("01c", 1, "b", {})], 0),
+    ("transcript", "copied.md", COPIED.encode(), [("0", 0, "ħ", {}), ("1", 1, "b", {})], 0),
+    ("transcript", ".aider.chat.history.md", AIDER_LOG.encode(), [("0", 0, "ĳ", {}), ("1", 1, "b", {})], 0),
     ("text", "answer.md", "\ufeff# Ä\r\nb".encode(), [("0", 0, "# Ä\r\nb", {})], 0),
     ("text", "answer.txt", "ä</think>b".encode("utf-16"), [("0", 0, "ä | b", {})], 0),
 ]  # fmt: skip

@@ -53,8 +53,8 @@ class Coverage:
     unread: dict[tuple[str, str], Unread] = field(default_factory=dict)
     unread_rest: int = 0
     passed: dict[str, Passed] = field(default_factory=dict)
-    _format: str = field(default="", repr=False)
-    _file: FileCount | None = field(default=None, repr=False)
+    _format: str = field(default="", repr=False, compare=False)
+    _file: FileCount | None = field(default=None, repr=False, compare=False)
 
     def begin(self, read: FileRead) -> None:
         """Count a file, or a further piece of one, whose records come next."""

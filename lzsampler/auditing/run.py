@@ -304,6 +304,8 @@ def _audit_task(
                 part.add(BadRecord(shard.file, 0, f"{_where(shard)} was not audited: {skipped[number]}"))
                 continue
             start(number)
+            if shard.start > 0:
+                part.add(FileRead(shard.file, shard.described, again=True))
             for item in _audited(shard, settings):
                 part.add(item)
     return task.size, summary.total.records

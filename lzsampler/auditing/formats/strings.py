@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..reading.format import Format, Message, NoTextError, Source
+from ..reading.format import Format, Message, Source
 from ..reading.messages import kind_of
 
 _LONG = 80  # characters that answers have on the average, and names or settings do not
@@ -23,7 +23,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield Message(row)
         return
     if not matches(row):
-        raise NoTextError(f"the row is {kind_of(row)}, not a text or an object of texts")
+        raise TypeError(f"the row is {kind_of(row)}, not a text or an object of texts")
     for i, (key, text) in enumerate(row.items() if isinstance(row, dict) else ((None, text) for text in row)):
         yield Message(text, None, key, number=i)
 

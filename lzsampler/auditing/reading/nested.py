@@ -115,6 +115,11 @@ def within(format: Format, path: Path) -> Format:
                     )
             except NoTextError as error:
                 silent = error
+            except (TypeError, KeyError, AttributeError) as error:
+                if (failure := _failure(value)) is None:
+                    raise
+                silent = NoTextError(failure)
+                silent.__cause__ = error
         if silent is not None and (not told or not listed):
             raise silent
         if silent is not None:

@@ -37,7 +37,7 @@ def read(shard: Shard) -> Iterator[Read]:
     """Yield the records of a shard, and a `BadRecord` for every part that cannot be read, in the order of the file.
 
     A line, row or element with several messages of the model gives several records with the same number and different
-    ids. Before the records of a file comes a `FileRead`, which names its format. A damaged file ends with a
+    ids. Before the first record of a file comes a `FileRead`, which names its format. A damaged file ends with a
     `BadRecord`, and so does one for which a library is not installed.
     """
     n = 0
@@ -47,7 +47,7 @@ def read(shard: Shard) -> Iterator[Read]:
             yield item
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, 0, decode.stream_reason(error))
-    except MissingExtra as error:
+    except (MissingExtra, UnknownFormatError) as error:
         yield BadRecord(shard.file, 0, str(error))
     else:
         if not n and shard.container != "zip" and shard.is_whole:
@@ -58,7 +58,8 @@ def _read(shard: Shard) -> Iterator[Read]:
     if shard.container == "zip":
         yield from _zip(shard)
         return
-    yield FileRead(shard.file, shard.described, again=shard.start > 0)
+    if shard.start == 0:
+        yield FileRead(shard.file, shard.described)
     if shard.container == "parquet":
         yield from _parquet(shard)
     elif shard.container in ("sqlite", "arrow"):
@@ -145,8 +146,12 @@ def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
 
 def _finished(format: Format, source: Source) -> Iterator[Read]:
     """Yield the records of what a format that joins rows has kept."""
-    if format.finish is not None:
+    if format.finish is None:
+        return
+    try:
         yield from _made(format, format.finish(source), source, source.state.get("number", 0), 0, False)
+    except _MALFORMED as error:
+        yield BadRecord(source.file, 0, f"what was left at the end is not in the form of {format.name}: {error}")
 
 
 def _is_at_end(stream: Any) -> bool:
@@ -253,6 +258,8 @@ def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
     kept, name = container(first), file.lower()
     if shard.format == TEXT:
         return inner
+    if shard.format == transcript.NAME:
+        return replace(inner, container="transcript", format=transcript.NAME)
     if not shard.format and shard.field is None and name.endswith((".txt", ".md")):
         kept = kept_text(first)
         if kept in ("text", "transcript"):

@@ -37,6 +37,7 @@ _DATA = (
 )
 _ENDS: dict[Container, tuple[str, ...]] = {"csv": (".csv", ".tsv"), "yaml": (".yaml", ".yml"), "xml": (".xml",)}
 _LINES = (".jsonl", ".ndjson")
+_PARTLY = 4 << 20  # bytes of a document that are taken apart as far as they go; more of them take seconds
 _PACKED = (".gz", ".zst")
 # What `lzs eval` keeps in its folder beside the transcripts.
 _EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "tax.jsonl"))
@@ -118,13 +119,13 @@ def find(
             continue
         try:
             shards.extend(_shards(file, asked))
-        except UnknownFormatError as error:
+        except (UnknownFormatError, tables.TableError) as error:
             often_others = not file.named and _inner_name(file.name).endswith(_OFTEN_OTHERS)
             if often_others:
                 others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files that hold no known format"))
             else:
                 bad.append(BadRecord(file.name, 0, str(error)))
-        except (NoTextError, MissingExtra, tables.TableError) as error:
+        except (NoTextError, MissingExtra) as error:
             bad.append(BadRecord(file.name, 0, str(error)))
         except decode.STREAM_ERRORS as error:
             bad.append(BadRecord(file.name, 0, decode.stream_reason(error)))
@@ -244,7 +245,7 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
 
 def _is_wanted(path: str, name: str, asked: _Asked) -> bool:
     inner = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
-    if asked.format == TEXT:
+    if asked.format in (TEXT, TRANSCRIPT):
         return inner.endswith(_TEXTS) and not name.startswith("readme")
     if inner.endswith(_DATA):
         return asked.format != SLOT
@@ -387,7 +388,10 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
         if not whole:
             raise UnknownFormatError("it is too long")
         return (tables.yaml_rows if kept == "yaml" else tables.xml_rows)(head)[:5]
-    return first_rows(head, kept)
+    if kept == "document" and whole and len(head) > _PARTLY:
+        with contextlib.suppress(decode.JsonError):
+            return decode.elements(head.removeprefix(b"\xef\xbb\xbf").lstrip())[0][:5]
+    return first_rows(head[:_PARTLY] if kept == "document" else head, kept)
 
 
 def _window(stream: decode.Stream, before: bytes, size: int) -> bytes:
@@ -491,7 +495,8 @@ def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
     groups, row = parquet.opening(shard.path or shard.file)
     shard = recognised(shard, [row], asked.formats())
     columns = shard.row_format.columns
-    if shard.field is not None and columns and isinstance(row, dict) and columns[0] not in row:
+    there = isinstance(row, dict) and bool({column.partition(".")[0] for column in columns} & row.keys())
+    if columns and not there and (shard.field is not None or not shard.row_format.matches(row)):
         raise UnknownFormatError(
             f"it has no column called {' or '.join(columns)} (its columns: {', '.join(list(row)[:8])})"
         )

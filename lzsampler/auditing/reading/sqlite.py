@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .decode import JsonError, loads
+from .sniff import UnknownFormatError
 
 
 class Query(NamedTuple):
@@ -58,7 +59,8 @@ _QUERIES = (
 
 
 def rows(path: str) -> Iterator[Any]:
-    """Yield the rows of a database as objects. OSError, with the reason, if it cannot be read."""
+    """Yield the rows of a database as objects. OSError, with the reason, if it cannot be read;
+    `UnknownFormatError` if no table holds answers."""
     try:
         with closing(_opened(path)) as database:
             yield from _rows(database)
@@ -100,6 +102,7 @@ def _rows(database: sqlite3.Connection) -> Iterator[Any]:
         return
     from ..formats import ROW_FORMATS
 
+    known = False
     for table, names in columns.items():
         first = database.execute(f"select * from {_quoted(table)} limit 1").fetchone()
         if first is None:
@@ -109,8 +112,11 @@ def _rows(database: sqlite3.Connection) -> Iterator[Any]:
             format.matches(sample) and (format.is_certain is None or format.is_certain(sample))
             for format in ROW_FORMATS
         ):
+            known = True
             for row in database.execute(f"select * from {_quoted(table)}"):
                 yield _object(row, tuple(names))
+    if not known:
+        raise UnknownFormatError(f"the format is not known (its tables: {', '.join(list(columns)[:8]) or 'none'})")
 
 
 def _quoted(name: str) -> str:

@@ -2,7 +2,6 @@
 
 import ast
 import csv
-import io
 import itertools
 import re
 from collections.abc import Iterator
@@ -24,9 +23,9 @@ class TableError(ValueError):
 
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     """Yield (line, row) of a CSV file with a header, from the second line on; cells of JSON or Python become values."""
-    text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
     csv.field_size_limit(_LONGEST)
-    first = text.readline()
+    text = (line.decode("utf-8", "replace") for line in stream)
+    first = next(text, "").removeprefix("\ufeff")
     delimiter = "\t" if name.endswith(".tsv") else max(",;\t", key=first.count)
     reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
     try:
@@ -58,7 +57,7 @@ def _value(cell: str) -> Any:
 
 
 def yaml_rows(data: bytes) -> list[Any]:
-    """Return the documents of a YAML file, or the rows of its only list. MissingExtra without PyYAML."""
+    """Return the objects of a YAML file: its documents, or the elements of its list. MissingExtra without PyYAML."""
     try:
         import yaml
     except ImportError as error:
@@ -67,8 +66,11 @@ def yaml_rows(data: bytes) -> list[Any]:
         rows = list(yaml.load_all(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         raise TableError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
-    rows = _named(rows, {})
-    return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows
+    rows = _named(rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows, {})
+    rows = [row for row in rows if isinstance(row, dict)]
+    if not rows:
+        raise TableError("it has no objects")
+    return rows
 
 
 def _named(value: Any, made: dict[int, Any]) -> Any:
@@ -95,7 +97,9 @@ def xml_rows(data: bytes) -> list[Any]:
         root = _element(ElementTree.fromstring(data))
     except (ElementTree.ParseError, RecursionError, ValueError) as error:
         raise TableError(f"not XML: {error}") from None
-    return [root] if isinstance(root, dict) else []
+    if not isinstance(root, dict):
+        raise TableError("it has no objects")
+    return [root]
 
 
 def _element(element: "ElementTree.Element") -> Any:

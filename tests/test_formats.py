@@ -1,0 +1,337 @@
+"""Files that programs wrote, and what the audit says of them: formats, records, loops, and what was not read."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from lzsampler.cli.diff import diff
+
+import runs
+from lzsampler import audit_files, compare
+from lzsampler.auditing.reading.field import format_of
+from lzsampler.auditing.reading.shard import find
+from lzsampler.auditing.records import LOOPING
+from lzsampler.auditing.summary import Summary
+from transcripts import CHAT, USER, Write, chunk, everything, jsonl, said, texts, told
+
+DATA = Path(__file__).parent / "data" / "formats"
+LEDGER = [json.loads(line) for line in (DATA / "ledger.jsonl").read_text(encoding="utf-8").splitlines()]
+LOOP, FINE = "I will check again. " * 30, "The boat came in late, and nobody had waited for it at the pier. " * 2
+
+
+def audited(path: Path | str, **options: Any) -> tuple[Summary, int]:
+    """Return the summary of a file or folder, and how many records loop in their reasoning."""
+    with audit_files(path, workers=1, **options) as audit:
+        inside = sum(any(f.field == "reasoning" and f.rule in LOOPING for f in record.findings) for record in audit)
+        return audit.summary, inside
+
+
+@pytest.mark.parametrize("row", LEDGER, ids=lambda row: row["file"])
+def test_a_file_of_a_program(row: dict[str, Any]) -> None:
+    if row["file"].endswith((".yaml", "res.txt")):
+        pytest.importorskip("yaml")
+    if row["file"].endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    summary, inside = audited(DATA / row["file"])
+    (count,) = summary.coverage.files.values()
+    found = (count.format, count.records, summary.total.looping, inside)
+    assert found == (row["format"], row["records"], row["loops"], row["in_reasoning"])
+
+
+def test_every_file_is_in_the_ledger() -> None:
+    assert {row["file"] for row in LEDGER} == {path.name for path in DATA.iterdir()} - {"ledger.jsonl", "README.md"}
+
+
+# -- shapes --
+
+ROW, OTHER = {"prompt": "q", "response": FINE}, {"prompt": "q", "response": LOOP}
+WRAPPED: list[tuple[Any, str]] = [
+    ({"model": "m", "results": [ROW, OTHER]}, "completion at results[*]"),
+    ({"data": [{"messages": [USER, said(FINE)]}, {"messages": [USER, said(LOOP)]}]}, "openai-chat at data[*]"),
+    ({"a": [ROW], "b": [OTHER]}, "completion at [*][*]"),
+    ({"0": {"origin_prompt": "q", "prediction": FINE}, "1": {"origin_prompt": "q", "prediction": LOOP}},
+     "completion at [*]"),
+    ([[USER, said(FINE)], [USER, said(LOOP)]], "openai-chat"),
+    ([[{"generated_text": [USER, said(FINE)]}], [{"generated_text": [USER, said(LOOP)]}]], "completion"),
+    ({"request_states": [{"instance": {"input": {"text": "q"}, "references": [{"output": {"text": "g"}}]},
+                          "result": {"completions": [{"text": text}]}} for text in (FINE, LOOP)]},
+     "completion at request_states[*].result"),
+    ({"run": {"outputs": [{"llm": said(FINE)}, {"llm": said(LOOP)}]}}, "openai-chat at run.outputs[*].llm"),
+]  # fmt: skip
+OTHERS: list[Any] = [  # files that hold no text of a model, in words that some format has, too
+    {"name": "x", "version": "1", "description": "A long description of a package that nobody has needed so far."},
+    {"name": "x", "tool": {"output": "CHANGELOG.md", "template": "keep"}},
+    {"results": {"gsm8k": {"exact_match": 0.1}}, "configs": {"gsm8k": {"doc_to_text": "Question: {{question}}"}}},
+    {"openapi": "3", "paths": {"/x": {"get": {"responses": {"200": {"description": "ok"}}}}}},
+    {"custom_id": "a", "method": "POST", "url": "/v1", "body": {"messages": [USER, said(LOOP), USER]}},
+    {"a": "Save", "b": "Open", "c": "Close"},
+    {"types": {"text/plain": ["txt"], "text/html": ["html", "htm"], "x/y": []}},
+]
+
+
+@pytest.mark.parametrize(("value", "format"), WRAPPED, ids=[format for _, format in WRAPPED])
+def test_rows_inside_other_objects(write: Write, value: Any, format: str) -> None:
+    summary, _ = audited(write("x.json", json.dumps(value).encode()))
+    (count,) = summary.coverage.files.values()
+    assert (count.format, count.records, summary.total.looping) == (format, 2, 1)
+
+
+@pytest.mark.parametrize("value", OTHERS, ids=[", ".join(value)[:20] for value in OTHERS])
+def test_other_json_is_not_taken_for_transcripts(write: Write, value: Any) -> None:
+    records, bad = everything(write("x.json", json.dumps(value).encode()))
+    assert not records
+    assert "the format is not known" in bad[0].reason
+
+
+def test_failed_requests_say_why(write: Write) -> None:
+    rows = [
+        {"custom_id": "a", "result": {"type": "succeeded", "message": said(FINE)}},
+        {"custom_id": "b", "result": {"type": "errored", "error": {"error": {"message": "too long"}}}},
+    ]
+    records, bad = everything(write("b.jsonl", jsonl(*rows)))
+    assert [record.id for record in records] == ["a"]
+    assert [(one.line, one.reason) for one in bad] == [(2, "the request failed: too long")]
+
+
+def test_streams_of_several_answers_at_once(write: Write) -> None:
+    words = LOOP.split(" ")
+    rows = [chunk(f"{word} ", id=name) for word in words for name in "ab"]
+    records, bad = everything(write("s.jsonl", jsonl(*rows)))
+    assert not bad
+    assert [record.id for record in records] == ["a", "b"]
+    assert all(record.fields[0].text.startswith(LOOP) for record in records)
+
+
+def test_a_stream_among_answers_says_what_to_do(write: Write) -> None:
+    rows = [{"id": "x", "choices": [{"message": said("a")}]}, chunk("b")]
+    records, bad = everything(write("s.jsonl", jsonl(*rows)))
+    assert texts(records) == ["a"]
+    assert "--format stream" in bad[0].reason
+    assert texts(everything(write("s.jsonl", jsonl(*rows)), format="stream")[0]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("size", [300_000, 5_000_000])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_long_first_row_is_no_obstacle(write: Write, size: int, indent: int | None) -> None:
+    rows = [{"prompt": "x y " * (size // 4), "completion": text} for text in (FINE, LOOP)]
+    if indent is None:
+        path = write("long.jsonl", jsonl(*rows))
+    else:
+        path = write("long.json", json.dumps(rows, indent=indent).encode())
+    assert texts(everything(path)[0]) == [FINE, LOOP]
+    ids = {"version": 2, "eval": {"task": "t", "dataset": {"sample_ids": ["x" * 20] * (size // 20)}}, "samples": []}
+    _, bad = everything(write("i.json", json.dumps(ids).encode()))
+    assert bad[0].reason == "it was read as inspect, and holds no text of a model"
+
+
+def test_values_one_after_another(write: Write) -> None:
+    data = "\n".join(json.dumps(row, indent=2) for row in (ROW, OTHER)).encode()
+    assert texts(everything(write("x.json", data))[0]) == [FINE, LOOP]
+    records, bad = everything(write("x.json", data + b"\n{"))
+    assert texts(records) == [FINE, LOOP]
+    assert "the 2 values before it were read" in bad[0].reason
+
+
+# -- tables and databases --
+
+
+def test_tables(write: Write) -> None:
+    rows = [("prompt", "response"), ("q", 'a, "b"\nc'), ("q", "d")]
+    quoted = ['"' + cell.replace('"', '""') + '"' for row in rows for cell in row]
+    for name, between in (("t.csv", ","), ("t.tsv", "\t"), ("t.CSV", ";")):
+        lines = [between.join(quoted[i : i + 2]) for i in (0, 2, 4)]
+        records, bad = everything(write(name, "\r\n".join(lines).encode("utf-8-sig")))
+        assert (texts(records), bad) == (['a, "b"\nc', "d"], [])
+        assert [record.line for record in records] == [2, 4]
+    _, bad = everything(write("u.csv", b"a,b\n1,2\n"))
+    assert "its keys: a, b" in bad[0].reason
+    assert texts(everything(write("u.csv", b"a,b\n1,2\n3,4\n"), field="b")[0]) == ["2", "4"]
+
+
+def test_yaml(write: Write) -> None:
+    pytest.importorskip("yaml")
+    data = b"on: 1\nresults:\n- &a {prompt: q, response: fine}\n- {prompt: q, response: again}\n- *a\n"
+    assert texts(everything(write("x.yaml", data))[0]) == ["fine", "again", "fine"]
+    assert "not YAML" in everything(write("x.yaml", b"a: [1\nb: }"))[1][0].reason
+
+
+def test_yaml_without_the_library(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "yaml", None)
+    _, bad = everything([write("x.yaml", b"a: 1"), write("c.jsonl", CHAT)])
+    assert 'YAML files need PyYAML: pip install "lzsampler[audit]"' in [one.reason for one in bad]
+
+
+def test_xml(write: Write) -> None:
+    row = "<results><response><output>{}</output></response></results>"
+    data = f"<?xml version='1.0'?><promptfoo><results>{row.format('a b c')}{row.format('d')}</results></promptfoo>"
+    assert texts(everything(write("x.xml", data.encode()))[0]) == ["a b c", "d"]
+    bomb = b"<!DOCTYPE x [<!ENTITY a 'aaaa'>]><x>&a;</x>"
+    assert "document type" in everything(write("x.xml", bomb))[1][0].reason
+
+
+def test_databases(tmp_path: Path) -> None:
+    def made(name: str, *statements: str) -> Path:
+        path = tmp_path / name
+        with sqlite3.connect(path) as database:
+            for statement in statements:
+                database.execute(statement)
+        database.close()
+        return path
+
+    def both(path: Path) -> tuple[list[Any], list[str]]:
+        records, bad = everything(path)
+        return [told(record)[:3:2] for record in records], [one.reason for one in bad]
+
+    columns = "id text, model text, prompt text, response text, conversation_id text, reasoning text, datetime_utc text"
+    old = made(
+        "logs.db",
+        f"create table responses ({columns})",
+        "insert into responses values ('a', 'm', 'q', 'one', 'c', 'hm', '1')",
+        "insert into responses values ('b', 'm', 'q', 'two', 'c', null, '2')",
+    )
+    assert both(old) == ([("a", "hm | one"), ("b", "two")], [])
+    new = made(
+        "logs",
+        f"create table responses ({columns})",
+        "create table turns (id text, thread_id text, tip_message_hash text, model text, datetime_utc text)",
+        "create table parts (id integer, message_hash text, position integer, type text, text text)",
+        "insert into turns values ('t', 'c', 'h', 'm', '1')",
+        "insert into parts values (1, 'h', 1, 'text', 'so'), (2, 'h', 0, 'reasoning', 'hm'), (3, 'x', 0, 'text', 'q')",
+    )
+    assert both(new) == ([("t", "hm | so")], [])
+    code = made(
+        "opencode.db",
+        "create table message (id text, session_id text, time_created integer, data text)",
+        "create table part (id text, message_id text, session_id text, data text)",
+        """insert into message values ('m', 's', 1, '{"role": "user"}'), ('n', 's', 2, '{"role": "assistant"}')""",
+        """insert into part values ('1', 'm', 's', '{"type": "text", "text": "q"}')""",
+        """insert into part values ('2', 'n', 's', '{"type": "reasoning", "text": "r"}')""",
+        """insert into part values ('3', 'n', 's', '{"type": "text", "text": "t"}')""",
+    )
+    assert both(code) == ([("s", "r | t")], [])
+    chat = json.dumps({"history": {"messages": {"1": USER, "2": said("w")}}})
+    webui = made("webui.db", "create table chat (id text, user_id text, created_at integer, chat text)",
+                 f"insert into chat values ('c', 'u', 1, '{chat}')")  # fmt: skip
+    assert both(webui) == ([("c", "w")], [])
+    own = made("own.sqlite", "create table people (name text)", "insert into people values ('x')",
+               "create table answers (id integer, prompt text, completion text)",
+               "insert into answers values (7, 'q', 'the answer is long')")  # fmt: skip
+    assert both(own) == ([("7", "the answer is long")], [])
+    assert "the format is not known" in both(made("none.db", "create table x (y)", "insert into x values (1)"))[1][0]
+    damaged = tmp_path / "bad.db"
+    damaged.write_bytes(b"SQLite format 3\0" + b"x" * 200)
+    assert "cannot be read" in both(damaged)[1][0]
+
+
+def test_arrow(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    ipc = pytest.importorskip("pyarrow.ipc")
+    table = pyarrow.Table.from_pylist([{"messages": [USER, said(text)]} for text in ("a", "b")])
+    for name, writer in (("s.arrow", ipc.new_stream), ("f.arrow", ipc.new_file)):
+        with writer(tmp_path / name, table.schema) as file:
+            file.write_table(table)
+        assert texts(everything(tmp_path / name)[0]) == ["a", "b"]
+    (tmp_path / "cut.arrow").write_bytes((tmp_path / "s.arrow").read_bytes()[:100])
+    assert everything(tmp_path / "cut.arrow")[1]
+
+
+# -- --field --
+
+
+def test_a_field_keeps_reasoning_apart_and_takes_one_role(write: Write) -> None:
+    parts = [{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "a"}]
+    rows = [
+        {"messages": [USER, {"role": "assistant", "content": parts}, said("b", reasoning_content="r")]},
+        {"messages": [USER]},
+    ]
+    path = write("x.jsonl", jsonl(*rows))
+    records, bad = everything(path, field="messages[role=assistant].content")
+    assert (texts(records), bad) == (["t | a", "r | b"], [])
+    assert texts(everything(path, field='messages[role="assistant"]')[0]) == ["t | a", "r | b"]
+    records, bad = everything(path, field="messages[role=model].content")
+    assert records == []
+    assert "holds no text of a model" in bad[0].reason
+    lines = write("y.jsonl", jsonl(USER, said("c"), {"type": "x"}))
+    records, bad = everything(lines, field="[role=assistant].content")
+    assert (texts(records), len(bad)) == (["c"], 1)
+
+
+def test_a_field_of_arrays_of_texts(write: Write) -> None:
+    assert texts(everything(write("x.json", b'["a", "b"]'), field="[*]")[0]) == ["a", "b"]
+    assert texts(everything(write("x.jsonl", b'["a", "b"]\n["c"]\n'), field="[*]")[0]) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="is not a path"):
+        format_of("a[b=]c=]")
+
+
+# -- what was done --
+
+
+def test_the_summary_says_what_was_read_and_what_was_not(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    (folder / ".cache").mkdir(parents=True)
+    (folder / "a.jsonl").write_bytes(jsonl(ROW, OTHER, {"x": 1}, {"x": 2}, b"{\n"))
+    (folder / "b.json").write_bytes(json.dumps({"results": [ROW]}).encode())
+    (folder / "c.json").write_bytes(b'{"config": 1}')
+    (folder / "d.yaml").write_bytes(b"a,b\n")
+    (folder / "p.html").write_bytes(b"<p>")
+    (folder / "q.html").write_bytes(b"<p>")
+    (folder / "README.md").write_bytes(b"# Readme")
+    (folder / "t.csv").write_bytes(b"name,size\nx,1\n")
+    made = audited(folder)[0].to_json()
+    name = str(folder)
+    assert made["formats"] == {
+        "completion": {"files": 1, "records": 2}, "completion at results[*]": {"files": 1, "records": 1}}  # fmt: skip
+    assert made["files"] == [
+        {"file": f"{name}/a.jsonl", "format": "completion", "records": 2, "bad_records": 3},
+        {"file": f"{name}/b.json", "format": "completion at results[*]", "records": 1, "bad_records": 0},
+    ]
+    unread = {(one["file"], one["line"], one["count"]) for one in made["unread"]}
+    assert {(f"{name}/c.json", None, 1), (f"{name}/a.jsonl", 3, 2), (f"{name}/a.jsonl", 5, 1)} <= unread
+    passed = {one["reason"]: one["count"] for one in made["passed_over"]}
+    assert passed["files ending in .html"] == 2
+    assert passed["README files"] == passed["hidden files and folders"] == 1
+    assert passed[".csv files that hold no known format"] == 1
+    assert made["passed_over"][0]["files"]
+
+
+def test_the_summary_is_the_same_however_the_files_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(3):
+        (tmp_path / f"{i}.jsonl").write_bytes(jsonl(*[ROW] * 20, {"x": 1}))
+    whole = audited(tmp_path)[0].coverage.to_json()
+    monkeypatch.setattr("lzsampler.auditing.run.SHARD_BYTES", 300)
+    monkeypatch.setattr("lzsampler.auditing.run.TASK_BYTES", 700)
+    assert audited(tmp_path)[0].coverage.to_json() == whole
+    assert whole["formats"] == {"completion": {"files": 3, "records": 60}}
+
+
+def test_evaluations_are_compared_by_what_was_asked(tmp_path: Path) -> None:
+    """By the number of the line, other prompts were partners where one side had fewer, and answers were "cured"."""
+    setting = runs.grid().settings[0]
+    both = [runs.transcript(setting, prompt, 2, text) for prompt, text in (("p1", FINE), ("p7", LOOP))]
+    (tmp_path / "a.jsonl").write_bytes(jsonl(*both))
+    (tmp_path / "b.jsonl").write_bytes(jsonl(both[1]))
+    with audit_files(tmp_path / "a.jsonl") as a, audit_files(tmp_path / "b.jsonl") as b:
+        made = compare(a.outcomes(), b.outcomes())
+    assert (made.records, len(made.still), made.only_a, made.by_number) == (1, 1, 1, 0)
+    assert made.still[0].id == "p7, T=0, seed 2"
+
+
+def test_pairs_made_by_line_number_are_counted_and_said(tmp_path: Path) -> None:
+    for name, texts_of in (("a.jsonl", (FINE, LOOP)), ("b.jsonl", (FINE, FINE))):
+        rows = [{"prompt": "q", "response": text} for text in texts_of]
+        (tmp_path / name).write_bytes(jsonl(*rows, {"id": "x", "response": FINE}))
+    sides = [str(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
+    with audit_files(sides[0]) as a, audit_files(sides[1]) as b:
+        assert compare(a.outcomes(), b.outcomes()).by_number == 2
+    done = CliRunner().invoke(diff, sides)
+    assert "2 of 3 pairs were made by line number" in done.output
+
+
+def test_nothing_is_passed_over_in_silence(write: Write) -> None:
+    """Files of a known format without a text of a model, and a zip without a file that is read."""
+    _, bad = everything(write("x.jsonl", jsonl(USER, USER)))
+    assert [one.reason for one in bad] == ["it was read as openai-chat, and holds no text of a model"]
+    assert find(write("page.html", b"<html>"))[1][0].reason.startswith("it is HTML")
