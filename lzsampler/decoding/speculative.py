@@ -162,9 +162,10 @@ class Speculator:
         made = self._speculation.verify_at(rows)
         text.sampling_s += perf_counter() - decoded
         text.decode_s += decoded - before
-        stand = target.n_past - len(drafted) + made.n_accepted
+        # The last token is to be decoded next, also where it was drafted: where a loop ended the block.
+        stand = target.n_past - len(drafted) - 1 + len(made.tokens)
         for model in (target, self._draft.model):
-            self._purge(model, min(stand, model.n_past))
+            self._purge(model, stand)
         figures.blocks += 1
         figures.drafted += len(drafted)
         figures.accepted += made.n_accepted
