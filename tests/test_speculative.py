@@ -124,7 +124,7 @@ def test_rejection_sampling_keeps_the_distribution(target: Model, small: Model) 
     params = Params(temperature=1.2, top_k=3, presence_penalty=1.0)
     law: dict[tuple[int, ...], float] = {(): 1.0}
     for _ in range(2):
-        longer = {}
+        longer: dict[tuple[int, ...], float] = {}
         for text, probability in law.items():
             target.keep(0)
             target.decode([*prompt, *text])
@@ -255,15 +255,16 @@ def test_drafts_that_are_not_sure_are_short(target: Model, small: Model) -> None
 
 
 def test_settings_are_checked(small: Model) -> None:
-    for settings, message in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"n_max": 33}, "n_max must be from 0 to 32, got 33"),
         ({"n_max": 2, "n_min": 3}, "n_min must be from 0 to 2, which is n_max, got 3"),
         ({"p_min": 1.5}, "p_min must be from 0 to 1, got 1.5"),
         ({"mode": "eagle"}, "mode must be one of gumbel, mrs, match, got 'eagle'"),
         ({"mode": "mrs", "n_min": 1}, "n_min must be 0 in mode mrs"),
-    ):
+    ]
+    for settings, message in refused:
         with pytest.raises(ValueError, match=message):
-            Draft(small, **settings)  # type: ignore[arg-type]
+            Draft(small, **settings)
     with pytest.raises(TypeError, match=r"a draft is a Model, got 'tale-1m'"):
         Draft("tale-1m")  # type: ignore[arg-type]
 
@@ -272,6 +273,8 @@ def test_a_draft_that_does_not_fit_is_refused(
     target: Model, small: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     params = target.params()
+    with pytest.raises(TypeError, match="draft must be a Draft, got <lzsampler"):
+        written(target, params, draft=small)
     with pytest.raises(ValueError, match="the draft is the target itself: open the file again"):
         written(target, params, draft=Draft(target))
     texts = small.header.vocabulary
