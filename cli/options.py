@@ -234,9 +234,14 @@ def open_draft(model: "Model", flags: Mapping[str, Any]) -> "Draft":
 
     from .console import console
 
-    settings: dict[str, Any] = {"n_ctx": model.n_ctx, "n_batch": model.n_batch, "n_gpu_layers": model.n_gpu_layers}
-    threads: dict[str, Any] = {} if flags["n_threads"] is None else {"n_threads": flags["n_threads"]}
-    opened = Model(flags["model_draft"], **settings, **threads, flash_attn=model.flash_attn)
+    opened = Model(
+        flags["model_draft"],
+        n_ctx=model.n_ctx,
+        n_batch=model.n_batch,
+        n_threads=flags["n_threads"],
+        n_gpu_layers=model.n_gpu_layers,
+        flash_attn=model.flash_attn,
+    )
     if opened.header.file_bytes > model.header.file_bytes:
         console.note(f"the draft {opened.path.name} is larger than {model.path.name}: it will not be faster")
     given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}

@@ -313,7 +313,7 @@ def verification_vectors() -> Iterable[Record]:
         ("a larger draft", five, [0.0, 1.0, 2.0, 1.0, 0.0, 9.0, 9.0], {"min_p": 0.125}),
     ]
     for name, target, draft, params in pairs:
-        settings = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in params.items()}
+        settings: Record = {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in params.items()}
         draws: list[Record] = []
         for seed in (0, 42):
             for position in range(6):

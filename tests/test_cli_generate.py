@@ -15,6 +15,7 @@ import pytest
 
 from lzsampler import sequence_seed
 from lzsampler.auditing.repetition import repetition
+from lzsampler.models import default_draft
 
 pytest.importorskip("llama_cpp")
 
@@ -83,7 +84,10 @@ def test_escapes_are_replaced_on_request() -> None:
         (("--hf-repo", "foo/bar", "x"), "lzs does not download models: fetch a GGUF file first"),
         (("--grammar", "root ::= x", "x"), "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it"),
         (("-j", "{}", "x"), "lzs has no grammars"),
-        (("-md", "draft.gguf", "x"), "lzs has no speculative decoding"),
+        (("-md", "tale-1m", "-cnv"), "-md drafts for one text, not for -cnv: leave one of them out"),
+        (("-md", "tale-1m", "--prompts", "x", "--json"), "-md drafts for one text, not for --prompts"),
+        (("--spec-draft-n-max", "4", "x"), "--spec-draft-n-max has no effect without a draft: add -md FILE"),
+        (("--spec-mode", "mrs", "x"), "--spec-mode has no effect without a draft: add -md FILE"),
         (("--lora", "a.gguf", "x"), "lzs loads no LoRA adapters"),
         (("--mirostat", "2", "x"), "lzs has no mirostat: use --temp"),
         (("-cnv", "--json"), "--json prints one answer, but -cnv is a conversation"),
@@ -457,3 +461,40 @@ def until(descriptor: int, end: bytes) -> bytes:
         assert piece, shown
         shown += piece
     return shown
+
+
+def test_a_draft_changes_no_text() -> None:
+    asked = ("-fa", "on", "-t", "1", "-n", "40", "--temp", "0.8", "-s", "5", PROMPT)
+    alone, together = generate(*asked), generate("-md", "tale-1m", "--spec-draft-n-max", "5", *asked)
+    assert together.stdout == alone.stdout
+    assert re.search(r"^lzs: speculation: accepted \d+ %, \d\.\d tokens a call$", together.stderr, re.MULTILINE)
+    assert "speculation" not in alone.stderr
+    larger = generate("-m", "tale-1m", "-md", "tale-7m", "-n", "4", PROMPT)
+    assert "the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: it will not be faster" in larger.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--spec-draft-n-max", "33"), "--spec-draft-n-max must be from 0 to 32, got 33"),
+        (("--spec-draft-n-min", "4"), "--spec-draft-n-min must be from 0 to 3, which is --spec-draft-n-max, got 4"),
+        (("--spec-draft-p-min", "2"), "--spec-draft-p-min must be from 0 to 1, got 2.0"),
+        (("--spec-draft-n-min", "1", "--spec-mode", "mrs"), "--spec-draft-n-min must be 0 in mode mrs"),
+        (("--spec-mode", "eagle"), "'eagle' is not one of 'gumbel', 'mrs', 'match'"),
+    ],
+)
+def test_settings_of_a_draft_out_of_range(flags: tuple[str, ...], message: str) -> None:
+    done = generate("-md", "tale-1m", *flags, PROMPT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_draft_that_cannot_be_opened(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(default_draft().read_bytes()[:100_000])
+    for file, message in ((tmp_path / "no.gguf", "no.gguf"), (broken, "broken.gguf is truncated")):
+        done = generate("-md", str(file), PROMPT)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr

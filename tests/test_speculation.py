@@ -335,16 +335,17 @@ def test_a_loop_ends_a_block(mode: SpecMode) -> None:
 
 def test_what_it_is_made_of_is_checked() -> None:
     sampler = Sampler(10)
-    for settings, message in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"mode": "eagle"}, "mode must be one of gumbel, mrs, match, got 'eagle'"),
         ({"max_draft": -1}, "max_draft must be from 0 to 32, got -1"),
         ({"max_draft": 33}, "max_draft must be from 0 to 32, got 33"),
         ({"max_draft": 2.5}, "max_draft must be an integer"),
         ({"n_draft_vocab": 0}, "n_draft_vocab must be from 1 to"),
         ({"ends": [10]}, r"ends\[0\] = 10 is not a token of a vocabulary of 10"),
-    ):
+    ]
+    for settings, message in refused:
         with pytest.raises(ValueError, match=message):
-            Speculation(sampler, **settings)  # type: ignore[arg-type]
+            Speculation(sampler, **settings)
     with pytest.raises(TypeError, match="sampler must be a Sampler, got None"):
         Speculation(None)  # type: ignore[arg-type]
     assert MAX_DRAFT == 32

@@ -152,6 +152,8 @@ def generate(
     )
     follow = written.follow
     if draft is not None:
+        if not isinstance(draft, Draft):
+            raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
         refuse_draft(model, draft.model)
         speculator = Speculator(written, draft)
         written.speculated, follow = speculator.figures, speculator.follow
@@ -359,7 +361,9 @@ class Text:
 
     def known(self, past: Sequence[int]) -> int:
         """Return how many tokens of a context the prompt and the text begin with; never all, for the last's logits."""
-        return common_length(past, [*self.prompt, *self.tokens][:-1])
+        tokens = [*self.prompt, *self.tokens[:-1]]
+        n = min(len(past), len(tokens))
+        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # the usual case, at the speed of C
 
     def after(self, n: int) -> list[int]:
         """Return the tokens of prompt and text after the first ``n``."""

@@ -11,7 +11,7 @@ from .._check import integer
 from ..errors import ArgumentTypeError, LzsError
 from ..llama.binding import llama_cpp
 from ..llama.model import Model
-from .verification import MAX_DRAFT, SPEC_MODES, SpecMode, Speculation
+from .verification import MAX_DRAFT, SPEC_MODES, SpecMode, Speculation, Verified
 
 if TYPE_CHECKING:
     from .generate import Text
@@ -99,35 +99,33 @@ class Speculator:
             n_draft_vocab=draft.model.n_vocab,
             ends=self._target.eog_tokens,
         )
-        self._in_step = False  # whether the draft's context holds nothing but tokens of the text
 
     def follow(self, token: int) -> int | None:
         """Decode a token that was taken, and take those after it, as `Text.follow` does with one."""
-        text, speculation = self._text, self._speculation
-        room = self._room()
-        if room < max(self._draft.n_min, 1) or not text.steady:
-            return self._follow_alone(token)
-        try:
-            before = perf_counter()
-            drafted = self._drafted(room)
-            self.figures.draft_s += perf_counter() - before
-            if len(drafted) < max(self._draft.n_min, 1):
-                speculation.discard()
-                self._purge(self._draft.model, self._target.n_past + 1)
-                return self._follow_alone(token, in_step=True)
-            text.decode_s += perf_counter() - before
-            return self._verified(token, drafted)
-        except ValueError as error:
-            speculation.discard()
-            raise text.failure(error) from error
-        except BaseException:
-            speculation.discard()
-            raise
-
-    def _follow_alone(self, token: int, in_step: bool = False) -> int | None:
-        self._in_step = in_step
+        made = self._block(token) if self._text.steady else None
+        if made is not None:
+            return self._text.take_all(made.tokens, made.looping)
         self.figures.plain += 1
         return self._text.follow(token)
+
+    def _block(self, token: int) -> Verified | None:
+        """Decode a token and a block of drafted ones; None where nothing was drafted, or too little."""
+        text, least = self._text, max(self._draft.n_min, 1)
+        room = self._room()
+        if room < least:
+            return None
+        before = perf_counter()
+        try:
+            drafted = self._drafted(room)
+            self.figures.draft_s += perf_counter() - before
+            text.decode_s += perf_counter() - before
+            if len(drafted) >= least:
+                return self._verified(token, drafted)
+        except ValueError as error:
+            raise text.failure(error) from error
+        finally:
+            self._speculation.discard()  # what an error or an interrupt left, or too short a block
+        return None
 
     def _room(self) -> int:
         """The most tokens that can be drafted now: both contexts, the batch and the text have an end."""
@@ -139,9 +137,7 @@ class Speculator:
     def _drafted(self, room: int) -> list[int]:
         """Draft a block, none to ``room`` tokens."""
         model, text, speculation = self._draft.model, self._text, self._speculation
-        if not self._in_step:
-            self._purge(model, text.known(model.past))
-            self._in_step = True
+        self._purge(model, text.known(model.past))
         model.decode(text.after(model.n_past))
         drafted: list[int] = []
         while len(drafted) < room:
@@ -154,7 +150,7 @@ class Speculator:
             model.decode(drafted[-1:])
         return drafted
 
-    def _verified(self, token: int, drafted: list[int]) -> int | None:
+    def _verified(self, token: int, drafted: list[int]) -> Verified:
         text, target, figures = self._text, self._target, self.figures
         before = perf_counter()
         rows = target.decode_for_rows([token, *drafted])
@@ -162,14 +158,15 @@ class Speculator:
         made = self._speculation.verify_at(rows)
         text.sampling_s += perf_counter() - decoded
         text.decode_s += decoded - before
-        stand = target.n_past - len(drafted) + made.n_accepted
+        # The last token is to be decoded next, also where it was drafted: where a loop ended the block.
+        stand = target.n_past - len(drafted) - 1 + len(made.tokens)
         for model in (target, self._draft.model):
-            self._purge(model, min(stand, model.n_past))
+            self._purge(model, stand)
         figures.blocks += 1
         figures.drafted += len(drafted)
         figures.accepted += made.n_accepted
         figures.tokens += len(made.tokens)
-        return text.take_all(made.tokens, made.looping)
+        return made
 
     def _purge(self, model: Model, n: int) -> None:
         if n < model.n_past:

@@ -1,0 +1,316 @@
+"""Speculative decoding over two contexts of llama.cpp: the embedded target and its draft.
+
+Flash attention makes the logits of these models the same bits for every number of tokens decoded together; without it a
+text can part from that without a draft where a token was almost a tie (docs/speculative.md).
+"""
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lzsampler import LzsError, Params, RepetitionDetection, Sampler, sequence_seed
+from lzsampler.models import default_draft, default_model
+
+llama_cpp = pytest.importorskip("llama_cpp")
+
+from lzsampler.decoding.generate import Generation, generate  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
+
+PROMPT = "Once upon a time there was a king"
+WARM = {"temperature": 0.8, "top_p": 0.95, "seed": 7}
+
+
+def opened(path: Path, **settings: Any) -> Model:
+    return Model(path, **{"n_threads": 1, "flash_attn": True, **settings})
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Model]:
+    with opened(default_model()) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Model]:
+    with opened(default_draft()) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def twin() -> Iterator[Model]:
+    """The target as a draft: everything that it proposes stands."""
+    with opened(default_model()) as model:
+        yield model
+
+
+def written(model: Model, params: Params, n: int = 60, **settings: Any) -> Generation:
+    return generate(model, PROMPT, params, n_predict=n, **settings)
+
+
+def last_position(model: Model) -> int:
+    return int(llama_cpp.llama_memory_seq_pos_max(llama_cpp.llama_get_memory(model.llm.ctx), 0))
+
+
+class Pieces:
+    """Takes a text as it comes, and ends it after some pieces."""
+
+    def __init__(self, most: int) -> None:
+        self.texts: list[str] = []
+        self._most = most
+
+    def __call__(self, text: str) -> bool:
+        self.texts.append(text)
+        return len(self.texts) == self._most
+
+
+def figures(generation: Generation) -> Speculated:
+    assert generation.speculated is not None
+    return generation.speculated
+
+
+# -- the draft changes no text --
+
+
+@pytest.mark.parametrize("settings", [{"temperature": 0.0}, WARM], ids=["greedy", "warm"])
+def test_a_draft_changes_no_text(target: Model, small: Model, settings: dict[str, Any]) -> None:
+    params = target.params(**settings)
+    alone = written(target, params)
+    assert alone.speculated is None
+    for k in range(1, 9):
+        for mode in ("gumbel", "match"):
+            together = written(target, params, draft=Draft(small, n_max=k, mode=mode))
+            assert together.tokens == alone.tokens
+            assert together.text == alone.text
+            assert figures(together).drafted > 0
+
+
+def test_a_long_text(target: Model, small: Model) -> None:
+    """With the default penalty, top-p, and an eye on loops."""
+    params = target.params(**WARM)
+    alone = written(target, params, 500, on_loop="stop")
+    assert len(alone.tokens) > 100
+    assert written(target, params, 500, on_loop="stop", draft=Draft(small, n_max=4)).tokens == alone.tokens
+
+
+def test_threads_and_batches_change_nothing(target: Model, small: Model) -> None:
+    params = target.params(**WARM)
+    alone = written(target, params, 40)
+    with opened(default_model(), n_threads=2, n_batch=3) as narrow:
+        together = written(narrow, params, 40, draft=Draft(small, n_max=4))
+    assert together.tokens == alone.tokens
+    assert figures(together).drafted <= 2 * figures(together).blocks  # of a batch of 3 tokens
+
+
+def test_what_the_target_would_say_is_accepted(target: Model, twin: Model, small: Model) -> None:
+    params = target.params(**WARM)
+    for mode in ("gumbel", "mrs"):
+        same = figures(written(target, params, 61, draft=Draft(twin, n_max=5, mode=mode)))
+        assert (same.acceptance, same.drafted, same.blocks, same.plain) == (1, 50, 10, 0)
+        assert str(same) == "accepted 100 %, 6.0 tokens a call"
+        other = figures(written(target, params, 61, draft=Draft(small, n_max=5, mode=mode)))
+        assert 0.02 < other.acceptance < 0.9
+
+
+def test_rejection_sampling_keeps_the_distribution(target: Model, small: Model) -> None:
+    """Chi-square of the first two tokens over both contexts, against the products of the target's probabilities."""
+    prompt = np.array(target.tokenize(PROMPT), np.int32)
+    params = Params(temperature=1.2, top_k=3, presence_penalty=1.0)
+    law: dict[tuple[int, ...], float] = {(): 1.0}
+    for _ in range(2):
+        longer: dict[tuple[int, ...], float] = {}
+        for text, probability in law.items():
+            target.keep(0)
+            target.decode([*prompt, *text])
+            sampler = Sampler(target.n_vocab, params)
+            for token in text:
+                sampler.accept(token)
+            ids, shares = sampler.distribution(target.logits())
+            longer |= {(*text, t): probability * p for t, p in zip(ids.tolist(), shares.tolist(), strict=True)}
+        law = longer
+    n = 400
+    counts = Counter[tuple[int, ...]]()
+    for i in range(n):
+        seeded = Params(temperature=1.2, top_k=3, presence_penalty=1.0, seed=sequence_seed(1, i))
+        made = generate(
+            target, prompt, seeded, n_predict=3, draft=Draft(small, n_max=2, mode="mrs"), reuse_context=True
+        )
+        counts[made.tokens[:2]] += 1
+    assert set(counts) <= set(law)
+    chi2 = sum((counts[text] - n * p) ** 2 / (n * p) for text, p in law.items())
+    assert (chi2 - 8) / math.sqrt(16) < 4
+
+
+# -- the two contexts --
+
+
+def test_no_token_is_decoded_twice(target: Model, small: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[tuple[int, tuple[int, ...], int]] = []
+    original = Model._decode
+
+    def spy(self: Model, tokens: list[int], wanted: Any = None) -> None:
+        past = tuple(self.past)
+        decoded.extend((id(self), (*past, *tokens[:i]), token) for i, token in enumerate(tokens))
+        original(self, tokens, wanted)
+
+    monkeypatch.setattr(Model, "_decode", spy)
+    made = written(target, target.params(**WARM), 80, draft=Draft(small, n_max=4))
+    assert figures(made).acceptance < 1
+    assert len(decoded) == len(set(decoded))
+    for model in (target, small):
+        assert last_position(model) == len(model.past) - 1
+        so_far = [*target.tokenize(PROMPT), *made.tokens]
+        assert model.past == so_far[: len(model.past)]
+    assert len(target.past) == made.prompt_tokens + 79  # the last token is not decoded
+
+
+def test_the_end_of_the_contexts(target: Model, small: Model) -> None:
+    params = target.params(**WARM)
+    with opened(default_model(), n_ctx=40) as short, opened(default_draft(), n_ctx=30) as shorter:
+        alone = written(short, params, -1)
+        assert alone.finish_reason == "context"
+        for draft in (small, shorter):
+            together = written(short, params, -1, draft=Draft(draft, n_max=6))
+            assert (together.tokens, together.finish_reason) == (alone.tokens, "context")
+    with opened(default_draft(), n_ctx=4) as tiny:  # not even the prompt
+        together = written(target, params, 20, draft=Draft(tiny))
+    assert figures(together).drafted == 0
+    assert str(figures(together)) == "nothing was drafted"
+
+
+def test_a_context_that_is_used_again(target: Model, small: Model) -> None:
+    params, draft = target.params(**WARM), Draft(small, n_max=4)
+    first = written(target, params, 30, draft=draft)
+    again = written(target, params, 30, draft=draft, reuse_context=True)
+    assert again.tokens == first.tokens
+
+
+# -- every way to end --
+
+
+def test_the_text_ends_as_without_a_draft(target: Model, twin: Model, small: Model) -> None:
+    params = target.params(**WARM)
+    word = written(target, params, 40).text.split()[12]
+    question = [{"role": "user", "content": "What is 12 + 30?"}]
+    for draft in (Draft(twin, n_max=7), Draft(small, n_max=7)):
+        assert (
+            written(target, params, 40, draft=draft, stop=[word]).text == written(target, params, 40, stop=[word]).text
+        )
+        pieces = Pieces(5)
+        made = written(target, params, 40, draft=draft, on_text=pieces)
+        assert made.finish_reason == "interrupted"
+        assert "".join(pieces.texts) == made.text
+        alone = generate(target, question, target.params(temperature=0), n_predict=200)
+        together = generate(target, question, target.params(temperature=0), n_predict=200, draft=draft)
+        assert together.finish_reason == alone.finish_reason == "stop"
+        assert together.tokens == alone.tokens
+        for n in (0, 1, 2, 3):
+            assert written(target, params, n, draft=draft).tokens == written(target, params, n).tokens
+
+
+@pytest.mark.parametrize("action", ["stop", "trim", "rewind", "kick"])
+def test_loops_are_acted_on_as_without_a_draft(target: Model, small: Model, action: Any) -> None:
+    eager = RepetitionDetection(max_pattern_size=64, min_pattern_size=3, min_count=4)
+    params = Params(temperature=0.0, repetition_detection=eager)
+    alone = generate(target, "The", params, n_predict=150, on_loop=action)
+    together = generate(target, "The", params, n_predict=150, on_loop=action, draft=Draft(small, n_max=5))
+    assert figures(together).blocks
+    assert alone.actions
+    assert together.actions == alone.actions
+    assert together.tokens == alone.tokens
+
+
+def test_parts_and_explanations_decode_token_by_token(target: Model, small: Model) -> None:
+    params = target.params(**WARM)
+    draft = Draft(small)
+    for settings in ({"penalty_scope": ["thinking"]}, {"on_explanation": lambda step: None}):
+        alone, together = (written(target, params, 12, **settings, **more) for more in ({}, {"draft": draft}))
+        assert together.tokens == alone.tokens
+        assert figures(together).blocks == 0
+
+
+# -- drafting less --
+
+
+def test_drafts_that_are_not_sure_are_short(target: Model, small: Model) -> None:
+    params = target.params(**WARM)
+    alone = written(target, params)
+    every = figures(written(target, params, draft=Draft(small, n_max=6)))
+    sure = written(target, params, draft=Draft(small, n_max=6, p_min=0.5))
+    long = written(target, params, draft=Draft(small, n_max=6, n_min=3, p_min=0.3))
+    assert sure.tokens == long.tokens == alone.tokens
+    assert figures(sure).acceptance > every.acceptance
+    assert figures(long).drafted >= 3 * figures(long).blocks
+    off = figures(written(target, params, draft=Draft(small, n_max=0)))
+    assert (off.drafted, off.plain) == (0, 59)
+
+
+# -- what is refused --
+
+
+def test_settings_are_checked(small: Model) -> None:
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"n_max": 33}, "n_max must be from 0 to 32, got 33"),
+        ({"n_max": 2, "n_min": 3}, "n_min must be from 0 to 2, which is n_max, got 3"),
+        ({"p_min": 1.5}, "p_min must be from 0 to 1, got 1.5"),
+        ({"mode": "eagle"}, "mode must be one of gumbel, mrs, match, got 'eagle'"),
+        ({"mode": "mrs", "n_min": 1}, "n_min must be 0 in mode mrs"),
+    ]
+    for settings, message in refused:
+        with pytest.raises(ValueError, match=message):
+            Draft(small, **settings)
+    with pytest.raises(TypeError, match=r"a draft is a Model, got 'tale-1m'"):
+        Draft("tale-1m")  # type: ignore[arg-type]
+
+
+def test_a_draft_that_does_not_fit_is_refused(
+    target: Model, small: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = target.params()
+    with pytest.raises(TypeError, match="draft must be a Draft, got <lzsampler"):
+        written(target, params, draft=small)
+    with pytest.raises(ValueError, match="the draft is the target itself: open the file again"):
+        written(target, params, draft=Draft(target))
+    texts = small.header.vocabulary
+    at = next(i for i, text in enumerate(texts) if i > 300 and len(text) == 5 and text.isascii())
+
+    def spelled(text: str) -> bytes:
+        return struct.pack("<Q", len(text)) + text.encode()
+
+    data = default_draft().read_bytes()
+    other = tmp_path / "other.gguf"
+    other.write_bytes(data.replace(spelled(texts[at]), spelled("qqqqq"), 1))
+    with opened(other) as model, pytest.raises(LzsError) as refused:
+        written(target, params, draft=Draft(model))
+    assert str(refused.value) == (
+        f"other.gguf cannot draft for {default_model().name}: "
+        f"token {at} is 'qqqqq' in one vocabulary and {texts[at]!r} in the other"
+    )
+    key = b"tokenizer.ggml.add_bos_token"
+    if key in data:
+        place = data.index(key) + len(key) + 4
+        other.write_bytes(data[:place] + bytes([1 - data[place]]) + data[place + 1 :])
+        with opened(other) as model, pytest.raises(LzsError, match="their tokenizers differ in add_bos_token"):
+            written(target, params, draft=Draft(model))
+    monkeypatch.setattr(llama_cpp, "llama_model_is_recurrent", lambda model: model is small.llm.model)
+    with pytest.raises(
+        LzsError, match=r"tale-1m-q8_0.gguf is a recurrent model \(llama\), which cannot take tokens back"
+    ):
+        written(target, params, draft=Draft(small))
+
+
+def test_a_draft_that_breaks(target: Model, small: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, and the target's text so far is not lost to its sampler."""
+    from lzsampler._ffi import ffi
+
+    nan = ffi.new("float[]", [math.nan] * small.n_vocab)
+    original = Model.logits_pointer
+    monkeypatch.setattr(Model, "logits_pointer", lambda self: nan if self is small else original(self))
+    with pytest.raises(LzsError, match=r"the model failed after 1 tokens: the draft's logits\[0\] is nan"):
+        written(target, target.params(), draft=Draft(small))
