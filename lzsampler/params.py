@@ -392,7 +392,7 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
     tokens = "1 token" if parts.lz_length == 1 else f"{parts.lz_length} tokens"
     match = f"match of {tokens}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
-    match += f", priced {parts.lz_times:.3g} times" if parts.lz_times > 1 else ""
+    match += f", times {parts.lz_times:.3g}" if parts.lz_times > 1 else ""
     return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
 
 
