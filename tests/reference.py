@@ -138,7 +138,7 @@ def lz_prices(
 ) -> dict[int, float]:
     """Return what each token costs at strength 1: its bits, many times where it came again and again.
 
-    By a twelfth of its matches in the last 512 tokens, or by half of the copies in a row of a loop, whichever is more,
+    By a twelfth of its matches in the last 512 tokens or a quarter of the copies in a row of a loop, whichever is more,
     from 1 to 8 times. With a ``min_match`` of 1 it is always once.
     """
     bits = lz_bits(history, n_vocab, window, buffer, formula, min_match, breakers)
@@ -147,7 +147,7 @@ def lz_prices(
     prices = {}
     for token, ms in lz_matches(history, window, buffer, min_match, breakers).items():
         often = sum(m.distance <= 512 for m in ms) / 12
-        loop = max((m.length / m.distance for m in ms if m.length > m.distance), default=0.0) / 2
+        loop = max((m.length / m.distance for m in ms if m.length > m.distance), default=0.0) / 4
         prices[token] = bits[token] * min(max(1.0, often, loop), 8.0)
     return prices
 

@@ -209,7 +209,7 @@ def test_a_loop_is_the_dearer_the_longer_it_is() -> None:
             sampler.accept(token)
         length = copies * 30 + 1
         bits = math.log2(4096) - (math.log2(30 + 1) + math.log2(length)) / length
-        times = min(max(1.0, length / 30 / 2), 8.0)
+        times = min(max(1.0, length / 30 / 4), 8.0)
         assert sampler_bits(sampler)[60] == pytest.approx(bits * times, rel=1e-5)
 
 
