@@ -15,8 +15,8 @@ from .help import ModelFile, Number, Whole, option, options
 
 if TYPE_CHECKING:
     from lzsampler.decoding.speculative import Draft
+    from lzsampler.detection import RepetitionDetection
     from lzsampler.llama.model import Model
-    from lzsampler.params import RepetitionDetection
 
 _DRAFT = "Speculative decoding (docs/speculative.md)"
 _MODEL, _SAMPLING, _ACTION = "Model", "Sampling", "What to do about a loop (nothing by default)"
@@ -313,7 +313,7 @@ def _window(last_n: int) -> dict[str, Any]:
 
 
 def _detection(given: dict[str, int | None], flags: Mapping[str, Any]) -> "RepetitionDetection | None":
-    from lzsampler.params import STOP_ON_LOOP
+    from lzsampler.detection import STOP_ON_LOOP
 
     fields = {field: value for field, value in given.items() if value is not None}
     if not fields:

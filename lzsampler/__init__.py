@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from .auditing.run import audit_files
     from .auditing.texts import audit_texts
     from .decoding.generate import generate
+    from .detection import STOP_ON_LOOP, STOP_ON_STUCK, RepetitionDetection, StuckDetection
     from .evaluation.results import Results
     from .evaluation.run import evaluate
     from .evaluation.tax import tax
     from .evaluation.taxed import Tax
     from .llama.dropin import attach
     from .llama.model import Model
-    from .params import STOP_ON_LOOP, STOP_ON_STUCK, Params, RepetitionDetection, StuckDetection
+    from .params import Params
     from .probing.run import probe
     from .quantizing.quantize import quantize
     from .sampler import Loop, Sampler, Stuck, lz_bits, sequence_seed
@@ -77,15 +78,15 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "Loop": "sampler",
     "Model": "llama.model",
     "Params": "params",
-    "RepetitionDetection": "params",
+    "RepetitionDetection": "detection",
     "Report": "auditing.findings",
     "Results": "evaluation.results",
     "Rules": "auditing.rules",
-    "STOP_ON_LOOP": "params",
-    "STOP_ON_STUCK": "params",
+    "STOP_ON_LOOP": "detection",
+    "STOP_ON_STUCK": "detection",
     "Sampler": "sampler",
     "Stuck": "sampler",
-    "StuckDetection": "params",
+    "StuckDetection": "detection",
     "Tax": "evaluation.taxed",
     "attach": "llama.dropin",
     "audit": "auditing.findings",

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from ._check import INT32_MAX, integer
 from ._ffi import ffi, lib
-from ._signature import settings, with_keywords
 from .errors import ArgumentTypeError, MissingExtra
 from .params import (
     DETECTIONS,
@@ -26,6 +25,7 @@ from .params import (
     sampling_fields,
 )
 from .sampler import Sampler
+from .util.signature import settings, with_keywords
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from ._ffi import lib
 from ._values import FLOAT_MAX, FLOAT_MIN, INT32_MAX, bias_pairs, boolean, integer, number, token_ids, unknown_keyword
+from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
 from .errors import ArgumentTypeError
 
 Formula = Literal["rate", "distance", "codelength"]
@@ -16,7 +17,6 @@ History = Literal["generated", "all"]
 Ties = Literal["cut", "keep"]
 Pick = Literal["race", "llama"]
 
-MAX_WINDOW: int = lib.LZS_MAX_WINDOW
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
 # Settings of the LZ penalty by name, for `attach`, `LZLlama` and others as keywords. These and the command line start
@@ -29,77 +29,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
 LZ_WINDOW, LZ_LONG_WINDOW = 512, 2048  # the authors', and that of longer matches, which are rare enough to look further
 LZ_BUFFER = 32  # the authors', where the window is larger
-LZ_OFTEN = 8  # more matches of ``lz_min_match`` tokens than these make a token dearer
-_MAX_NGRAM = 64
 MIN_TEMPERATURE = 1e-6
 MAX_TEMPERATURE = 1e6
 _MAX_DRY_LENGTH = 65535  # longer matches count as this
-
-
-@dataclass(frozen=True)
-class RepetitionDetection:
-    """When a text counts as a loop: its last tokens are ``min_count`` copies of one pattern. The names are vLLM's.
-
-    ``max_pattern_size`` and ``min_pattern_size``: of the pattern, tokens; a ``max_pattern_size`` of 0 is off, a
-    ``min_pattern_size`` of 0 means 1. ``min_count``: at least 2; that many of the longest pattern are at most 131072
-    tokens. A pattern may be copies of a shorter one: with a ``min_pattern_size`` of 4 and a ``min_count`` of 2,
-    "abababab" is a loop as "abab" twice, and found as "ab" 4 times. Raises ValueError with the value.
-    """
-
-    max_pattern_size: int = 0
-    min_pattern_size: int = 0
-    min_count: int = 0
-
-    def __post_init__(self) -> None:
-        longest = integer("max_pattern_size", self.max_pattern_size, 0, MAX_WINDOW // 2)
-        shortest = integer("min_pattern_size", self.min_pattern_size, 0, MAX_WINDOW // 2) or 1
-        count = integer("min_count", self.min_count, 2 if longest else 0, MAX_WINDOW)
-        if shortest > max(longest, 1):
-            raise ValueError(f"min_pattern_size must be at most max_pattern_size ({longest}), got {shortest}")
-        if longest * count > MAX_WINDOW:
-            raise ValueError(
-                f"max_pattern_size * min_count must be at most {MAX_WINDOW} tokens, got {longest} * {count}"
-            )
-        for field, value in (("max_pattern_size", longest), ("min_pattern_size", shortest), ("min_count", count)):
-            object.__setattr__(self, field, value)
-
-
-# 8 copies of up to 512 tokens, and at least 64 tokens in all, so that rulers, rows of table cells and long numbers are
-# not taken for loops: docs/loops.md has the figures.
-STOP_ON_LOOP = RepetitionDetection(max_pattern_size=512, min_pattern_size=8, min_count=8)
-
-
-@dataclass(frozen=True)
-class StuckDetection:
-    """When a text counts as stuck: for a long stretch nearly all that it says was said several times before.
-
-    An n-gram of ``ngram_size`` tokens (1..64) is old when it occurs for the ``min_count``-th time (2..131072) or more
-    within the last ``window`` tokens (1..131072); a token is old when an old n-gram contains it. Token by token, a
-    score rises by 1 for each old one and falls by ``weight`` (0..131072), to 0 at least, for each new one. The text is
-    stuck when the score reaches ``threshold`` (0..131072; 0 is off). So copies may differ in a few words or in a number
-    that counts up, which no search for a period finds. Raises ValueError with the value. docs/loops.md.
-    """
-
-    threshold: int = 0
-    ngram_size: int = 12
-    min_count: int = 3
-    weight: int = 4
-    window: int = 4096
-
-    def __post_init__(self) -> None:
-        for field, low, high in (
-            ("threshold", 0, MAX_WINDOW),
-            ("ngram_size", 1, _MAX_NGRAM),
-            ("min_count", 2, MAX_WINDOW),
-            ("weight", 0, MAX_WINDOW),
-            ("window", 1, MAX_WINDOW),
-        ):
-            object.__setattr__(self, field, integer(field, getattr(self, field), low, high))
-
-
-# 128 tokens that are nearly all old, in n-grams of 12: tables, logs and worked sums of one form have shorter stretches
-# between what changes, and what is copied once is not there for the third time. docs/loops.md has the figures.
-STOP_ON_STUCK = StuckDetection(threshold=128)
 
 
 @dataclass(frozen=True)
@@ -119,7 +51,7 @@ class Params:
       ``lz_min_match`` above 1. ``lz_formula``: "rate" and "distance" (the authors' code of March and July 2025),
       "codelength" (the paper's Eq. 14 with its algebra corrected). ``lz_min_match``: the shortest match that is priced,
       tokens, the new one included, 1..``lz_buffer`` + 1; 1 is the paper's rule, which prices every token of the window.
-      Above 1, a token with more than 8 matches in the window is dearer. ``lz_buffer``: the longest suffix compared,
+      Above 1, what came many times is dearer. ``lz_buffer``: the longest suffix compared,
       tokens, 1..4096, below the window; None is 32, or 4096 with an ``lz_min_match`` above 1, or one less than the
       window where that is smaller. ``lz_breakers``: token ids that end a match, unless it covers its own distance, as
       in a loop; `lzsampler.llama.lz_breaker_ids` returns those that lzsampler uses by default, and they need an
@@ -428,17 +360,17 @@ class PenaltyParts:
 
     Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
     this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
-    for which the token loses ``lz_change``, more so where it has more than 8 matches: ``lz_count`` of them are priced
-    (0 with an ``lz_min_match`` of 1, where they are not counted). Repetition, frequency and presence: the token came
-    ``count`` times within ``penalty_window`` (0 where all three are off); together they divide its logit by
-    ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would
-    extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
+    for which the token loses ``lz_change``, ``lz_times`` as much (1 to 8) where it came again and again. Repetition,
+    frequency and presence: the token came ``count`` times within ``penalty_window`` (0 where all three are off);
+    together they divide its logit by ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add
+    ``count_change``. DRY: the token would extend a repetition of ``dry_length`` tokens that lies ``dry_distance``
+    tokens back, and loses ``dry_change``.
     """
 
     lz_length: int
     lz_distance: int
     lz_bits: float
-    lz_count: int
+    lz_times: float
     lz_change: float
     count: int
     count_factor: float
@@ -460,7 +392,7 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
     tokens = "1 token" if parts.lz_length == 1 else f"{parts.lz_length} tokens"
     match = f"match of {tokens}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
-    match += f", {parts.lz_count} times" if parts.lz_count > LZ_OFTEN else ""
+    match += f", times {parts.lz_times:.3g}" if parts.lz_times > 1 else ""
     return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
 
 

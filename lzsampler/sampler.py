@@ -11,19 +11,9 @@ import numpy.typing as npt
 
 from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, row_of, token_array
 from ._ffi import ffi, lib
+from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
 from .errors import ArgumentTypeError, LzsError
-from .params import (
-    CHOICES,
-    DETECTIONS,
-    LZ_BUFFER,
-    MAX_BUFFER,
-    MAX_WINDOW,
-    Formula,
-    Params,
-    RepetitionDetection,
-    StuckDetection,
-    fixed_difference,
-)
+from .params import CHOICES, DETECTIONS, LZ_BUFFER, MAX_BUFFER, Formula, Params, fixed_difference
 
 if TYPE_CHECKING:
     from .explanation import Explanation

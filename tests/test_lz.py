@@ -184,20 +184,33 @@ def test_long_matches_equal_the_twin(
     assert_bits(sampler_bits(sampler), lz_prices(left, n_vocab, window, buffer, formula, min_match, breakers))
 
 
-def test_a_token_that_matched_often_is_dearer() -> None:
-    """Eight matches cost what one does, 12 half as much again, and 64 or more eight times as much."""
-    for copies, times in ((2, 1.0), (8, 1.0), (9, 9 / 8), (12, 1.5), (64, 8.0), (90, 8.0)):
-        sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3, lz_window=2048, lz_buffer=8))
-        history = [
-            token for n in range(copies) for token in (1, 2, 3, 4, 5, 100 + n)
-        ]  # a frame and a number that counts
-        for token in [*history, 1, 2, 3]:
+def test_a_frame_that_came_often_is_dearer() -> None:
+    """Twelve matches cost what one does, 18 half as much again, and 96 or more, were they near, eight times as much."""
+    one = math.log2(4096) - (math.log2(4 + 1) + math.log2(3)) / 3
+    for copies, times in ((2, 1.0), (12, 1.0), (13, 13 / 12), (18, 1.5), (96, 8.0), (120, 8.0), (200, 8.0)):
+        sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3, lz_buffer=8))
+        for token in [*(token for n in range(copies) for token in (1, 2, 3, 100 + n)), 1, 2]:
             sampler.accept(token)
-        one = math.log2(4096) - (math.log2(6 + 1) + math.log2(4)) / 4
-        assert sampler_bits(sampler)[4] == pytest.approx(one * times, rel=1e-5)
-        sampler.accept(4)
-        sampler.rewind(1)
-        assert sampler_bits(sampler)[4] == pytest.approx(one * times, rel=1e-5)
+        for _ in range(2):
+            assert sampler_bits(sampler)[3] == pytest.approx(one * times, rel=1e-5)
+            sampler.accept(3)
+            sampler.rewind(1)
+    far = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3, lz_buffer=8))  # all but the last 10 are too far away
+    text = [*(token for n in range(40) for token in (1, 2, 3, 100 + n)), *range(1000, 1475)]
+    for token in [*text, *(token for n in range(10) for token in (1, 2, 3, 200 + n)), 1, 2]:
+        far.accept(token)
+    assert sampler_bits(far)[3] == pytest.approx(one, rel=1e-5)
+
+
+def test_a_loop_is_the_dearer_the_longer_it_is() -> None:
+    for copies in (1, 2, 4, 10, 16, 40):
+        sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3))
+        for token in [*range(10, 60), *list(range(60, 90)) * (copies + 1)]:
+            sampler.accept(token)
+        length = copies * 30 + 1
+        bits = math.log2(4096) - (math.log2(30 + 1) + math.log2(length)) / length
+        times = min(max(1.0, length / 30 / 4), 8.0)
+        assert sampler_bits(sampler)[60] == pytest.approx(bits * times, rel=1e-5)
 
 
 def test_a_match_across_a_breaker_counts_where_it_covers_its_distance() -> None:

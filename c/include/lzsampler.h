@@ -442,7 +442,7 @@ typedef struct lzs_explanation {
     int32_t lz_length;   /* tokens of the LZ match that set the price, the token itself included; 0: there is none */
     int32_t lz_distance; /* how many tokens ago it was; 1 is the last token */
     float lz_bits;       /* what the match saves, in bits */
-    float lz_bias;       /* -lz_penalty * lz_bits, and more where lz_count is above 8 */
+    float lz_bias;       /* -lz_penalty * lz_bits * lz_times */
     int32_t count;       /* occurrences in penalty_window; 0 where repetition, frequency and presence are all off */
     float count_repeat;  /* the factor of these three */
     float count_bias;    /* their addend */
@@ -450,7 +450,7 @@ typedef struct lzs_explanation {
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */
-    int32_t lz_count; /* the token's matches of lz_min_match tokens or more in lz_window; 0 where lz_min_match is 1 */
+    float lz_times;   /* 1 to 8: above 1 where lz_min_match is above 1 and the match has come many times; 0: there is none */
 } lzs_explanation;
 
 /* Explains what the next step does to n tokens (explanations[i] of tokens[i]). LZS_EINVAL for a token that is not in the

@@ -7,8 +7,8 @@
  * nearest occurrence, which the token table knows; the index is searched for longer matches alone.
  *
  * With lz_min_match above 1 only matches of that many tokens count. Then most steps find nothing, no token has to be known by
- * its nearest occurrence, and LZ finds its tokens itself, as DRY does. There the price grows with the number of a token's
- * matches, so that a text which pays for a repetition again and again does not go on paying for ever.
+ * its nearest occurrence, and LZ finds its tokens itself, as DRY does. There the price grows with the number of
+ * matches, so that a text which pays for a repetition does not go on paying for ever.
  */
 #include "lz.h"
 
@@ -62,11 +62,11 @@ static float bias_of_cost(const lzs_params *p, float cost, float log2_vocab) {
     return lzs_finite(-(p->lz_penalty * bits_of_cost(p, cost, log2_vocab)));
 }
 
-/* The same for a token that has this many matches of lz_min_match tokens or more. */
-static float bias_of_matches(const lzs_params *p, float cost, float log2_vocab, int32_t count) {
-    int32_t counted = count < LZS_LZ_MOST ? count : LZS_LZ_MOST;
-    float bias = bias_of_cost(p, cost, log2_vocab);
-    return counted > LZS_LZ_OFTEN ? lzs_finite(bias * ((float)counted / (float)LZS_LZ_OFTEN)) : bias;
+/* What the price of a token is multiplied by for coming again and again. */
+static float times_of(int32_t count, float copies) {
+    float often = (float)count / (float)LZS_LZ_OFTEN, loop = copies / (float)LZS_LZ_COPIES;
+    float times = often > loop ? often : loop;
+    return times < 1.0f ? 1.0f : times > (float)LZS_LZ_TIMES ? (float)LZS_LZ_TIMES : times;
 }
 
 lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, int32_t reach) {
@@ -118,9 +118,10 @@ static void new_stamp(lzs_lz *lz) {
 
 /* What a token's matches are compared with before the first of them is found. */
 static lzs_lz_match no_match(const lzs_lz *lz, const lzs_history *h, int32_t distance, int32_t at, bool rate, bool found) {
-    if (found) return (lzs_lz_match){lz->stamp, 0, 0, distance, 0, FLT_MAX};
+    if (found) return (lzs_lz_match){.stamp = lz->stamp, .nearest = distance, .value = FLT_MAX};
     int32_t nearest = (int32_t)h->n - h->table.entries[at].last;
-    return (lzs_lz_match){lz->stamp, 1, nearest, nearest, 0, rate ? lzs_log2((float)(nearest + 1)) : 0.0f};
+    float value = rate ? lzs_log2((float)(nearest + 1)) : 0.0f;
+    return (lzs_lz_match){.stamp = lz->stamp, .length = 1, .distance = nearest, .nearest = nearest, .value = value};
 }
 
 /* The best match of each token. The walk goes from near to far, so a token whose match has the greatest length there is will
@@ -145,7 +146,12 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 *m = no_match(lz, h, distance, at, rate, found);
                 lz->matched[lz->n_matched++] = at;
             }
-            if (found && m->count < LZS_LZ_MOST) m->count++;
+            bool countable = found && distance <= LZS_LZ_NEAR && m->count < LZS_LZ_OFTEN * LZS_LZ_TIMES;
+            m->count += countable;
+            if (found && length > distance) {
+                float copies = (float)length / (float)distance;
+                if (copies > m->copies) m->copies = copies;
+            }
             if (length > m->length) { /* in every formula a match that is further away and not longer costs at least as much */
                 m->length = length;
                 m->distance = distance;
@@ -155,7 +161,7 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 }
                 if (length > h->lz.cap) n_final++;
             }
-            if (m->length > h->lz.cap && (!found || m->count == LZS_LZ_MOST)) final_token = token;
+            if (m->length > h->lz.cap && !countable) final_token = token;
         }
     }
 }
@@ -180,7 +186,7 @@ static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab) {
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
             cost = lzs_log2((float)m->nearest);
         }
-        m->value = bias_of_matches(p, cost, log2_vocab, m->count);
+        m->value = lzs_finite(bias_of_cost(p, cost, log2_vocab) * times_of(m->count, m->copies));
     }
 }
 
@@ -200,7 +206,9 @@ static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *param
 
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
     lzs_lz_reason reason = {0}, nearest = {0};
-    int32_t longest = 0, at = 0, count = 0; /* of all tokens: the longest common suffix, and where it is; of this one: matches */
+    int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
+    int32_t count = 0;
+    float copies = 0.0f;
     float cheapest = 0.0f;
     for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
         int32_t suffix = lzs_history_lz_suffix(h, lzs_match_length(&h->lz, d), d), length = suffix + 1;
@@ -210,7 +218,10 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
             at = d;
         }
         if (h->tokens[h->n - (size_t)d] != token) continue;
-        count += p->lz_min_match > 1;
+        if (p->lz_min_match > 1) {
+            count += d <= LZS_LZ_NEAR;
+            if (length > d && (float)length / (float)d > copies) copies = (float)length / (float)d;
+        }
         float cost = (lzs_log2((float)(d + 1)) + lzs_log2((float)length)) / (float)length;
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
         if (!nearest.length) nearest = (lzs_lz_reason){.length = p->lz_min_match == 1 ? 1 : length, .distance = d};
@@ -228,8 +239,8 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
         cost = lzs_log2(after / before) - 1.0f;
     }
     reason.bits = bits_of_cost(p, cost, log2_vocab);
-    reason.bias = bias_of_matches(p, cost, log2_vocab, count);
-    reason.count = count;
+    reason.times = times_of(count, copies);
+    reason.bias = lzs_finite(bias_of_cost(p, cost, log2_vocab) * reason.times);
     return reason;
 }
 
@@ -243,7 +254,7 @@ static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *
     e->lz_length = reason.length;
     e->lz_distance = reason.distance;
     e->lz_bits = reason.bits;
-    e->lz_count = reason.count;
+    e->lz_times = reason.times;
     if (!e->exempt) e->lz_bias = reason.bias;
 }
 

@@ -4,9 +4,10 @@
 
 #include "../state/history.h"
 
-/* A token with more matches than LZS_LZ_OFTEN costs as many times as much as they are times as many, and from LZS_LZ_MOST
- * on no more: docs/penalties.md. Where lz_min_match is 1, as in the paper, they are not counted. */
-enum { LZS_LZ_OFTEN = 8, LZS_LZ_MOST = 64 };
+/* Where lz_min_match is above 1, the price of a token is multiplied by its matches at distances up to LZS_LZ_NEAR divided by
+ * LZS_LZ_OFTEN, or by the copies in a row of its best loop divided by LZS_LZ_COPIES, by the larger of them, though by 1 at
+ * least and by LZS_LZ_TIMES at most: docs/penalties.md. */
+enum { LZS_LZ_NEAR = 512, LZS_LZ_OFTEN = 12, LZS_LZ_COPIES = 4, LZS_LZ_TIMES = 8 };
 
 /* The best match of a token. */
 typedef struct lzs_lz_match {
@@ -14,7 +15,8 @@ typedef struct lzs_lz_match {
     int32_t length;   /* of the longest match (L) */
     int32_t distance; /* of the nearest of the longest */
     int32_t nearest;  /* the least distance of a match that is priced */
-    int32_t count;    /* its matches where lz_min_match is above 1, else 0; LZS_LZ_MOST at most */
+    int32_t count;    /* its matches at distances up to LZS_LZ_NEAR; LZS_LZ_OFTEN * LZS_LZ_TIMES at most */
+    float copies;     /* in a row: the most that a match of it has which covers its own distance, L / D; 0 where none does */
     float value;      /* the least cost in bits (`rate`), then the bias */
 } lzs_lz_match;
 
@@ -45,7 +47,7 @@ void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params
 /* Why a token costs what it does: the match that sets its price, found anew by a walk through the window. */
 typedef struct lzs_lz_reason {
     int32_t length, distance; /* 0, 0 where the token is not in reach */
-    int32_t count;            /* see lzs_lz_match; 0 where lz_min_match is 1 */
+    float times;              /* what the price is multiplied by */
     float bits, bias;
 } lzs_lz_reason;
 

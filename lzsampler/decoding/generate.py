@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
-from ..errors import LzsError
+from ..errors import ArgumentTypeError, LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
 from ..params import Params

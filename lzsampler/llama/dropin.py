@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import boolean, unknown_keyword
-from .._signature import keyword, settings, with_keywords
 from ..errors import ArgumentTypeError
 from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from, sampling_fields
 from ..sampler import Loop, refuse_tokens_outside, sequence_seed
 from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
+from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
 from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids

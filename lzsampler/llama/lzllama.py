@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from .._check import unknown_keyword
-from .._signature import keyword, settings, with_keywords
 from ..models import find_model
 from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties_from
 from ..sampler import refuse_tokens_outside
+from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
 from .dropin import FLAGS, OURS, Attachment, Hooks, Settings, taken, unseeded, with_token_ids
 

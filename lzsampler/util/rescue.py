@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from .._check import integer
-from ..params import PENALTIES, STOP_ON_LOOP, STOP_ON_STUCK, Params, StuckDetection, counts
+from ..detection import STOP_ON_LOOP, STOP_ON_STUCK, StuckDetection
+from ..params import PENALTIES, Params, counts
 from ..sampler import Loop, Sampler, Stuck
 from .parts import PARTS, Part, parts_of
 

@@ -134,12 +134,12 @@ static void test_parts_add_up(void) {
                 CHECK(e->logit == row[i] && e->after == after[i]);
                 CHECK(e->allowed == !((k & 1) && (i == 4 || i == 10)));
                 CHECK((e->lz_length == 0) == (e->lz_distance == 0) && (e->dry_length == 0) == (e->dry_distance == 0));
-                CHECK(e->lz_count == 0 || (p.lz_min_match > 1 && e->lz_length >= p.lz_min_match));
-                float times = e->lz_count > 8 ? (float)(e->lz_count < 64 ? e->lz_count : 64) / 8.0f : 1.0f;
-                if (!e->exempt) CHECK(e->lz_bias == -(p.lz_penalty * e->lz_bits) * times);
+                CHECK(e->lz_length ? e->lz_times >= 1.0f && e->lz_times <= 8.0f : e->lz_times == 0.0f);
+                CHECK(p.lz_min_match > 1 || e->lz_times <= 1.0f);
+                if (!e->exempt) CHECK(e->lz_bias == -(p.lz_penalty * e->lz_bits) * e->lz_times);
                 if (e->after > -INFINITY && p.temperature == 0.0f) CHECK(e->after == e->edited);
                 n_lz += e->lz_length > 1;
-                n_often += e->lz_count > 8;
+                n_often += e->lz_times > 1.0f;
                 n_count += e->count > 1;
                 n_dry += e->dry_length > 1;
                 n_exempt += e->exempt && e->count;

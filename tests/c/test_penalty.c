@@ -158,7 +158,8 @@ static void test_stamps_wrap(void) {
         if (round % 10 == 5) { /* all that was matched long ago was given one of the first stamps */
             old->edits.lz.stamp = UINT32_MAX - round % 3;
             for (size_t i = 0; i < old->edits.lz.capacity; i++) {
-                old->edits.lz.matches[i] = (lzs_lz_match){(uint32_t)(12 + i), 99, 1, 1, -77.0f};
+                old->edits.lz.matches[i] =
+                    (lzs_lz_match){.stamp = (uint32_t)(12 + i), .length = 99, .distance = 1, .nearest = 1, .value = -77.0f};
             }
         }
         for (int i = 0; i < 30; i++) {

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .params import PRESETS, Params
+from ..params import PRESETS, Params
 
 
 def keyword(name: str, annotation: Any, default: Any = ...) -> inspect.Parameter:
