@@ -15,6 +15,7 @@ from lzsampler.auditing.reading.field import format_of
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.records import LOOPING
 from lzsampler.auditing.summary import Summary
+from lzsampler.reports import terminal_table
 from transcripts import CHAT, USER, Write, chunk, everything, jsonl, said, texts, told
 
 DATA = Path(__file__).parent / "data" / "formats"
@@ -295,6 +296,21 @@ def test_the_summary_says_what_was_read_and_what_was_not(tmp_path: Path) -> None
     assert passed["README files"] == passed["hidden files and folders"] == 1
     assert passed[".csv files that hold no known format"] == 1
     assert made["passed_over"][0]["files"]
+
+
+def test_terminal_and_report_say_what_was_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(jsonl(ROW, *[{"x": 1}] * 220))
+    (tmp_path / "b.jsonl").write_bytes(jsonl(chunk("a"), chunk("b", reason="stop"), {"x": 1}))
+    (tmp_path / "p.html").write_bytes(b"<p>")
+    with audit_files(tmp_path, workers=1) as audit:
+        table = terminal_table(audit.summary, 160)
+        audit.save(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "2 files read: 1 as completion, 1 as stream" in table
+    assert "(220 times)" in table
+    assert "b.jsonl:3: not in the form of stream" in table  # the other file's 220 do not push it out
+    assert "Passed over: 1 files ending in .html" in table
+    assert all(part in page for part in ("What was read", "<td>stream</td>", "(220 times)", "files ending in .html"))
 
 
 def test_the_summary_is_the_same_however_the_files_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
