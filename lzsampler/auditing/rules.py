@@ -18,11 +18,11 @@ class Rules:
 
     A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit with at least
     two distinct characters that are not white space, which occurs ``copies`` times in a row, or ``length_copies`` times
-    if the copies have at least ``length`` characters together, and that is no data which people repeat rightly
-    (docs/audit.md: sentences, or what a text ends with, count sooner than rows and code in its middle). ``levels``: the
+    if the copies have at least ``length`` characters together, and which is not data that people repeat rightly:
+    sentences, and what a text ends with, count sooner than rows and code in its middle (docs/audit.md). ``levels``: the
     units that are compared: "char", "word", "line", and "token" where there are tokens. ``near``: whether loops count
-    that are not exact only because of digits, case or white space; they need ``near_copies`` instead of
-    ``length_copies``, and sentences in which the numbers are not what is said. Short phrases need ``near_copies``, too.
+    that are not exact only because of digits, case or white space. They need ``near_copies`` instead of
+    ``length_copies``, and sentences in which the numbers are not what is said; short phrases need ``near_copies``, too.
     ``rep4``: the rep-4 from which a field without loops is reported as LZR010.
 
     A stretch is stuck (LZR011) when its words, or the tokens of a field that has only tokens, are nearly all old:
