@@ -23,6 +23,7 @@ from lzsampler.auditing.repetition import repetition  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model  # noqa: E402
+from lzsampler.params import LZ_BREAKERS  # noqa: E402
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTION = re.search(r"^## In a C or C\+\+ program\n.*?(?=^## |\Z)", README, re.DOTALL | re.MULTILINE)
@@ -261,6 +262,35 @@ static int decode(int32_t n_vocab) {{
 int main(void) {{ return decode(8) || rows != 60; }}
 """
     run_driver(source, tmp_path, *objects)
+
+
+def test_the_default_is_python_s(objects: list[Path], tmp_path: Path) -> None:
+    """Tokens that hold a mark end a match, and a text of one token is found to loop."""
+    default = next(block for block in BLOCKS if block.file == "default.c")
+    (tmp_path / "default.c").write_text(default.text, encoding="utf-8")
+    marks = re.search(r'marks\[\] = "(.*)";', default.text)
+    assert marks is not None
+    assert tuple(marks[1].encode().decode("unicode_escape")) == LZ_BREAKERS
+    source = r"""
+#include <lzsampler.h>
+lzs_status new_default(int32_t n_vocab, const char *const *pieces, lzs_sampler **sampler);
+int main(void) {
+    static const char *const pieces[] = {"a", " b", "c\n", "(d", "e9", "f", "g\\", "h"};
+    lzs_sampler *sampler;
+    if (new_default(8, pieces, &sampler) != LZS_OK) return 1;
+    lzs_params params;
+    lzs_params_init(&params);
+    if (lzs_sampler_params(sampler, &params) != LZS_OK || params.n_lz_breakers != 4 || params.lz_breakers[0] != 2 ||
+        params.lz_breakers[3] != 6 || params.lz_min_match != 5)
+        return 2;
+    lzs_loop loop;
+    for (int i = 0; i < 200; i++) lzs_accept(sampler, i % 8);
+    if (!lzs_loop_found(sampler, &loop) || loop.period != 8) return 3;
+    lzs_sampler_free(sampler);
+    return 0;
+}
+"""
+    run_driver(source, tmp_path, tmp_path / "default.c", *objects)
 
 
 def test_edits_are_the_penalties(objects: list[Path], tmp_path: Path) -> None:
