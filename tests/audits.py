@@ -62,8 +62,8 @@ def summary_of(audited: list[Audited], by: tuple[str, ...] = ("model",), bad: tu
         for rule in {f.rule for f in record.findings}:
             made.rule_counts[rule] = made.rule_counts.get(rule, 0) + 1
     made.worst = sorted((r for r in audited if r.looping), key=lambda r: -wasted_tokens(r))[:10]
-    for record in bad:
-        made.add(record)
+    for unread in bad:
+        made.add(unread)
     return made
 
 

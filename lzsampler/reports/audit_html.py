@@ -205,7 +205,7 @@ def _coverage(summary: Summary) -> str:
     ]  # fmt: skip
     head = tag("tr", *(tag("th", title, scope="col") for title in ("read as", "files", "records")))
     table = tag("table", tag("thead", head), tag("tbody", *made), class_="bad") if made else ""
-    passed = ", ".join(f"{one.count:,} {reason}" for reason, one in coverage.passed.items())
+    passed = ", ".join(f"{reason} ({one.count:,})" for reason, one in coverage.passed.items())
     more = tag("p", escape(visible(f"Passed over: {passed}", 2000)), class_="soft") if passed else ""
     return tag("section", tag("h2", "What was read"), table, more)
 

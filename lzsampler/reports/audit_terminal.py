@@ -187,6 +187,6 @@ def _bad(summary: Summary, width: int) -> "list[RenderableType]":
     if n > listed:
         lines.append(Text(f"... and {n - listed:,} more"))
     if passed := summary.coverage.passed:
-        said = ", ".join(f"{one.count:,} {reason}" for reason, one in passed.items())
+        said = ", ".join(f"{reason} ({one.count:,})" for reason, one in passed.items())
         lines.append(Text(fit(visible(f"Passed over: {said}", 2000), width), "dim"))
     return lines
