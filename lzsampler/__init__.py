@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .auditing.rules import Rules
     from .auditing.run import audit_files
     from .auditing.texts import audit_texts
+    from .constraint.grammar import Grammar
+    from .constraint.token_bytes import TokenBytes
     from .decoding.generate import generate
     from .evaluation.results import Results
     from .evaluation.run import evaluate
@@ -45,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "STOP_ON_LOOP",
     "STOP_ON_STUCK",
+    "Grammar",
     "Loop",
     "LzsError",
     "Model",
@@ -57,6 +60,7 @@ __all__ = [
     "Stuck",
     "StuckDetection",
     "Tax",
+    "TokenBytes",
     "__version__",
     "attach",
     "audit",
@@ -72,6 +76,7 @@ __all__ = [
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
+    "Grammar": "constraint.grammar",
     "Loop": "sampler",
     "Model": "llama.model",
     "Params": "params",
@@ -85,6 +90,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "Stuck": "sampler",
     "StuckDetection": "params",
     "Tax": "evaluation.taxed",
+    "TokenBytes": "constraint.token_bytes",
     "attach": "llama.dropin",
     "audit": "auditing.findings",
     "audit_files": "auditing.run",
