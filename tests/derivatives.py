@@ -50,15 +50,17 @@ def _complement(ranges: Ranges) -> Ranges:
 def cat(a: Expression, b: Expression) -> Expression:
     if a is None or b is None:
         return None
+    if a and a[0] == "cat":  # to the right, so that equal texts have equal expressions
+        return cat(a[1], cat(a[2], b))
     return b if a == () else a if b == () else ("cat", a, b)
 
 
 def either(parts: Sequence[Expression]) -> Expression:
-    flat: dict[Expression, None] = {}
+    flat: set[Expression] = set()
     for part in parts:
         if part is not None:
-            flat.update(dict.fromkeys(part[1] if part and part[0] == "or" else [part]))
-    return None if not flat else next(iter(flat)) if len(flat) == 1 else ("or", tuple(flat))
+            flat |= part[1] if part and part[0] == "or" else {part}
+    return None if not flat else next(iter(flat)) if len(flat) == 1 else ("or", frozenset(flat))
 
 
 def many(a: Expression, low: int, high: int | None) -> Expression:

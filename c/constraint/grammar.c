@@ -13,7 +13,7 @@
 #include "completion.h"
 #include "regex.h"
 
-enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 50000000 /* places that one step may look at: below a second */ };
+enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at: about a second */ };
 
 /* ---- life ---- */
 
