@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from derivatives import Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from derivatives import Twin
 from lzsampler import Grammar, LzsError, Sampler, TokenBytes
 from lzsampler.models import default_model
 
@@ -23,9 +23,9 @@ CONSTRAINTS = [json.loads(line) for line in (VECTORS / "constraints.jsonl").read
 END = 0
 ALL_BYTES = [b"", *(bytes([i]) for i in range(256))]
 WORDS = [
-    *(b"the", b"an", b"00", b"19", b"255", b"1.", b".0", b" ", b"\xc3\xa9", b"\xe2\x82", b"\\u", b'\\"', b"summer", b"er", b"-", b"ca"),
-    *(b"com", b"@", b"aaaaaaaaaaaaaaaaaaaa", b"zz", b'"', b'a"', b"\n", b"the"),
-]  # fmt: skip
+    *(b"the", b"an", b"00", b"19", b"255", b"1.", b".0", b" ", b"\xc3\xa9", b"\xe2\x82", b"\\u", b'\\"', b"summer"),
+    *(b"er", b"-", b"ca", b"com", b"@", b"aaaaaaaaaaaaaaaaaaaa", b"zz", b'"', b'a"', b"\n", b"the"),
+]
 VOCABULARIES = {
     "bytes": TokenBytes(ALL_BYTES, end=[END]),
     "words": TokenBytes([*ALL_BYTES, *WORDS, b"<think>", b"</s>"], end=[END, 282], special=[281]),
@@ -189,14 +189,8 @@ def walk(rng: random.Random, sampler: Sampler, tokens: TokenBytes, steps: int) -
 
 
 WALKED = [constraint["pattern"] for constraint in CONSTRAINTS]
-WALKED += [
-    r"(a|ab)(c|bcd?)?(1|23)*",
-    "(é|a){1,3}b*",
-    "a?b?c?1?",
-    r"((a|bbb){2,5}1?){1,4}",
-    "[^d-z]{0,12}",
-    "(ab|ba){7}",
-]
+WALKED += [r"(a|ab)(c|bcd?)?(1|23)*", "(é|a){1,3}b*", "a?b?c?1?", r"((a|bbb){2,5}1?){1,4}", "[^d-z]{0,12}"]
+WALKED += ["(ab|ba){7}"]
 
 
 @pytest.mark.parametrize("vocabulary", [*VOCABULARIES, "spm"])
@@ -225,8 +219,8 @@ def test_random_walks_never_get_stuck(vocabulary: str) -> None:
 
 LETTERS = "abc1é\n"
 _CLASSES = st.sampled_from(
-    ["a", "b", "c", "1", "é", ".", "[ab]", "[^a]", "[a-c1]", r"\d", r"\w", r"[^\w]", "[é-🙂]", "(?s:.)", "(?i:AB)", r"\n", r"\x61"]
-)  # fmt: skip
+    [*"abc1é.", "[ab]", "[^a]", "[a-c1]", r"\d", r"\w", r"[^\w]", "[é-🙂]", "(?s:.)", "(?i:AB)", r"\n", r"\x61"]
+)
 _REPEATS = st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}", "{3,5}", "*?", "+?", "{1,2}?", "{4,40}"])
 
 
@@ -286,8 +280,13 @@ def test_a_pattern_is_refused_with_a_place_or_means_what_it_does_in_python(patte
     try:
         grammar = Grammar.regex(pattern, tokens)
     except ValueError as error:
-        place = re.match(r"pattern, at byte (\d+) \(", str(error))
-        assert place and int(place[1]) <= len(pattern.encode()), error
+        refused = str(error)
+    else:
+        refused = ""
+    if refused:
+        place = re.match(r"pattern, at byte (\d+) \(", refused)
+        assert place is not None
+        assert int(place[1]) <= len(pattern.encode())
         return
     pattern = pattern.replace(r"\z", r"\Z")
     try:
@@ -306,7 +305,8 @@ def test_a_pattern_is_refused_with_a_place_or_means_what_it_does_in_python(patte
 def test_rewinds_and_clones_are_where_a_new_sampler_would_be(steps: list[int], seed: int) -> None:
     tokens = VOCABULARIES["words"]
     grammar = Grammar.regex(r"([a-z ]{1,9}\d{2,30}|\w+@\w{0,80}){0,50}", tokens)
-    rng, sampler, text = random.Random(seed), sampler_of(grammar), []
+    text: list[int] = []
+    rng, sampler = random.Random(seed), sampler_of(grammar)
     for step in steps:
         if step == 0:
             n = rng.randint(0, len(text))
@@ -399,7 +399,8 @@ def test_little_memory_gives_the_same_masks() -> None:
     one, two, rng = sampler_of(small), sampler_of(large), random.Random(3)
     other = sampler_of(small)
     for _ in range(700):
-        assert allowed(one) == (expected := allowed(two))
+        expected = allowed(two)
+        assert allowed(one) == expected
         assert allowed(other)
         token = rng.choice(sorted(expected - set(tokens.end)))
         for sampler in (one, two):
@@ -552,7 +553,7 @@ def test_wrong_arguments() -> None:
         TokenBytes([], end=[0])
     with pytest.raises(ValueError, match="at most 65535 bytes, got 70000"):
         TokenBytes([b"", b"a" * 70_000], end=[0])
-    with pytest.raises(ValueError, match="max_bytes|memory"):
+    with pytest.raises(ValueError, match="more memory than it may have"):
         Grammar.regex("a", tokens, max_bytes=10)
 
 
