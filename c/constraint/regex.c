@@ -462,7 +462,7 @@ static lzs_status parse(parser *p) {
         length = lzs_utf8_decode(p->pattern + at, p->n - at, &code);
         if (!length) return REFUSE(p, at, "the pattern is not valid UTF-8");
     }
-    lzs_status status = LZS_OK;
+    lzs_status status = lzs_grow(&p->stack, &p->stack_room, 1, sizeof *p->stack) ? LZS_OK : LZS_ENOMEM;
     while (more(p) && status == LZS_OK) status = item(p);
     if (status == LZS_OK && p->depth) {
         status = REFUSE(p, p->groups[p->depth].offset, "the group is not closed: ) is missing");
