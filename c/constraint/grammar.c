@@ -18,7 +18,7 @@ enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step ma
 /* ---- life ---- */
 
 static lzs_status unusable(lzs_grammar_error *error) {
-    return lzs_refuse(error, 0, "no text that the pattern matches can be written with the tokens of this vocabulary");
+    return lzs_refuse(error, LZS_WHOLE, "no text that matches can be written with the tokens of this vocabulary");
 }
 
 static lzs_status finish(lzs_grammar *g, const lzs_tree *tree, lzs_grammar_error *error) {
@@ -32,7 +32,7 @@ static lzs_status finish(lzs_grammar *g, const lzs_tree *tree, lzs_grammar_error
     if (status == LZS_OK) status = lzs_automaton_init(&g->automaton, &g->program, g->max_bytes / 2, MAX_WORK);
     bool viable = false;
     if (status == LZS_OK) status = lzs_viable(g, LZS_START, &viable);
-    if (status == LZS_ELIMIT) return lzs_refuse(error, 0, "%s", g->automaton.problem);
+    if (status == LZS_ELIMIT) return lzs_refuse(error, LZS_WHOLE, "%s", g->automaton.problem);
     return status == LZS_OK && !viable ? unusable(error) : status;
 }
 
@@ -72,7 +72,7 @@ static lzs_status choices_tree(const uint8_t *texts, const uint64_t *ends, size_
     lzs_status status = nodes ? LZS_OK : LZS_ENOMEM;
     for (size_t i = 0; i < n && status == LZS_OK; i++) {
         uint64_t begin = i ? ends[i - 1] : 0;
-        nodes[i] = lzs_tree_literal(tree, texts + begin, (size_t)(ends[i] - begin));
+        nodes[i] = lzs_tree_literal(tree, ends[i] > begin ? texts + begin : NULL, (size_t)(ends[i] - begin));
         if (nodes[i] == LZS_NO_NODE) status = LZS_ENOMEM;
     }
     if (status == LZS_OK) tree->root = lzs_tree_alt(tree, nodes, n);
@@ -89,7 +89,7 @@ lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, s
         if (ends[i] < ends[i - 1]) return LZS_EINVAL;
     }
     if (ends[n - 1] > LZS_GRAMMAR_MAX_PATTERN) {
-        return lzs_refuse(error, 0, "the choices have %llu bytes, and the most is %d", (unsigned long long)ends[n - 1],
+        return lzs_refuse(error, LZS_WHOLE, "the choices have %llu bytes, and the most is %d", (unsigned long long)ends[n - 1],
                           LZS_GRAMMAR_MAX_PATTERN);
     }
     lzs_tree tree = {0};

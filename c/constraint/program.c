@@ -45,7 +45,7 @@ size_t lzs_program_memory(const lzs_program *program) {
 
 static lzs_status add_op(builder *b, lzs_op op, uint32_t *made) {
     lzs_program *p = b->program;
-    if (p->n_ops >= NONE) return lzs_refuse(b->error, 0, "the automaton has more than %d operations", LZS_MAX_OPS);
+    if (p->n_ops >= NONE) return lzs_refuse(b->error, LZS_WHOLE, "the automaton has more than %d operations", LZS_MAX_OPS);
     if (!lzs_grow(&p->ops, &p->ops_room, p->n_ops + 1, sizeof *p->ops)) return LZS_ENOMEM;
     *made = (uint32_t)p->n_ops;
     p->ops[p->n_ops++] = op;
@@ -271,7 +271,7 @@ static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
     while (lzs_far_low(&loop) >> loop.width) loop.width++;
     int free_bits = outer ? outer->shift : LZS_COUNTER_BITS;
     if (loop.width > free_bits) {
-        return lzs_refuse(b->error, 0, "repetitions that are counted are nested too deep: the counts together have more than %d bits",
+        return lzs_refuse(b->error, LZS_WHOLE, "repetitions that are counted are nested too deep: the counts together have more than %d bits",
                           LZS_COUNTER_BITS);
     }
     loop.shift = (uint8_t)(free_bits - loop.width);

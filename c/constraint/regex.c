@@ -455,7 +455,7 @@ static lzs_status item(parser *p) {
 
 static lzs_status parse(parser *p) {
     if (p->n > LZS_GRAMMAR_MAX_PATTERN) {
-        return REFUSE(p, 0, "the pattern has %zu bytes, and the most is %d", p->n, LZS_GRAMMAR_MAX_PATTERN);
+        return REFUSE(p, LZS_WHOLE, "the pattern has %zu bytes, and the most is %d", p->n, LZS_GRAMMAR_MAX_PATTERN);
     }
     for (size_t at = 0, length; at < p->n; at += length) {
         uint32_t code;

@@ -9,6 +9,8 @@
  * is not well formed or asks for what docs/grammar.md does not list: nothing is ever ignored. */
 lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_tree *tree, lzs_grammar_error *error);
 
+#define LZS_WHOLE SIZE_MAX /* the offset of an error that is about all of a pattern */
+
 /* Fills an error, and returns LZS_EINVAL. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))

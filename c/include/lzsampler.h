@@ -363,7 +363,7 @@ LZS_API size_t lzs_vocabulary_memory(const lzs_vocabulary *vocabulary);
 
 /* Why a grammar could not be made. */
 typedef struct lzs_grammar_error {
-    size_t offset;    /* the byte of the pattern that it is about */
+    size_t offset;    /* the byte of the pattern that it is about; SIZE_MAX where it is about all of it */
     char reason[120]; /* one line of English; empty where the status says it all */
 } lzs_grammar_error;
 

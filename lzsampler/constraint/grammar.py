@@ -1,6 +1,6 @@
 """`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -13,18 +13,18 @@ from .token_bytes import HasTokenBytes, TokenBytes
 
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
-_SHOWN = 60  # bytes of a long pattern in an error and in a repr
+_SHOWN = 60  # characters of a repr
 
 
 class Grammar:
     """A constraint on texts, for the vocabulary that it was made for: `Grammar.regex` or `Grammar.choices`.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
-    samplers should share one: from one thread at a time.
+    samplers should share one: from one thread at a time. ``source``: {"regex": the pattern} or {"choices": the texts}.
     """
 
-    def __init__(self, description: str, vocabulary: TokenBytes, handle: Any) -> None:
-        self.description = description
+    def __init__(self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any) -> None:
+        self.source = source
         self.vocabulary = vocabulary
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
 
@@ -43,7 +43,7 @@ class Grammar:
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
             return int(lib.lzs_grammar_new_regex(data, len(data), tokens.handle, limit, error, out))
 
-        return cls._made(f"regex {_shown(data)}", data, make, vocabulary, max_bytes)
+        return cls._made({"regex": data.decode("utf-8", "replace")}, data, make, vocabulary, max_bytes)
 
     @classmethod
     def choices(cls, texts: Sequence[str], vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
@@ -64,11 +64,16 @@ class Grammar:
             text = ffi.from_buffer("uint8_t[]", joined)
             return int(lib.lzs_grammar_new_choices(text, array, len(parts), tokens.handle, limit, error, out))
 
-        return cls._made(f"{len(parts)} choices", b"", make, vocabulary, max_bytes)
+        return cls._made({"choices": list(texts)}, b"", make, vocabulary, max_bytes)
 
     @classmethod
     def _made(
-        cls, description: str, pattern: bytes, make: Callable[..., int], vocabulary: HasTokenBytes, max_bytes: int
+        cls,
+        source: Mapping[str, Any],
+        pattern: bytes,
+        make: Callable[..., int],
+        vocabulary: HasTokenBytes,
+        max_bytes: int,
     ) -> "Grammar":
         tokens = getattr(vocabulary, "token_bytes", None)
         if not isinstance(tokens, TokenBytes):
@@ -77,9 +82,9 @@ class Grammar:
         status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
         reason = ffi.string(error.reason).decode("utf-8", "replace")
         if status == lib.LZS_EINVAL and reason:
-            raise ValueError(_place(pattern, error.offset) + reason)
+            raise ValueError(_refusal(next(iter(source)), pattern, error.offset, reason))
         check(status)
-        return cls(description, tokens, out[0])
+        return cls(source, tokens, out[0])
 
     def match(self, text: str | bytes) -> Match:
         """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
@@ -108,7 +113,8 @@ class Grammar:
         return int(lib.lzs_grammar_memory(self.handle))
 
     def __repr__(self) -> str:
-        return f"<Grammar: {self.description}>"
+        text = repr(next(iter(self.source.items())))
+        return f"<Grammar: {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}>"
 
 
 def _utf8(name: str, text: str) -> bytes:
@@ -118,14 +124,10 @@ def _utf8(name: str, text: str) -> bytes:
         raise ValueError(f"{name} must be valid Unicode: there is a lone surrogate at {error.start}") from error
 
 
-def _shown(data: bytes) -> str:
-    text = data.decode("utf-8", "replace")
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
-
-
-def _place(pattern: bytes, offset: int) -> str:
-    """Return where in a pattern an error is, as the beginning of a message."""
-    if not pattern:
-        return ""
+def _refusal(kind: str, pattern: bytes, offset: int, reason: str) -> str:
+    if kind == "choices":
+        return f"texts must be choices that can be used: {reason}"
+    if offset > len(pattern):
+        return f"pattern must be one that can be used: {reason}"
     rest = pattern[offset : offset + 24].decode("utf-8", "replace")
-    return f"pattern, at byte {offset} ({rest!r}): "
+    return f"pattern must be as in docs/grammar.md, but at byte {offset} ({rest!r}) {reason}"

@@ -44,7 +44,7 @@ static void hostile_patterns(void) {
     refused("\xed\xa0\x80", 3, 0, "not valid UTF-8");
     refused("[\xc0\x80]", 4, 1, "not valid UTF-8");
     refused("a{0,1000001}", 12, 1, "more than 1000000");
-    refused("((((a{1000}){1000}){1000}){1000}){1000}", 39, 0, "40 bits");
+    refused("((((a{1000}){1000}){1000}){1000}){1000}", 39, SIZE_MAX, "40 bits");
     size_t n = 0;
     for (int i = 0; n + 40 < sizeof long_one; i++) n += (size_t)sprintf(long_one + n, "%schoice number %d|", i % 7 ? "" : "x", i);
     long_one[n - 1] = 0; /* 1 MB of choices */
