@@ -155,11 +155,17 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     return LZS_OK;
 }
 
+static uint32_t count_bits(uint32_t x) {
+    x -= x >> 1 & 0x55555555;
+    x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+    return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
+}
+
 /* The tokens of a mask, in the smallest form. */
 static lzs_status keep_words(lzs_grammar *g, const uint32_t *words, int32_t *number) {
     const lzs_vocabulary *v = g->vocabulary;
     size_t allowed = 0;
-    for (int32_t token = 0; token < v->n_vocab; token++) allowed += lzs_bit(words, token);
+    for (size_t i = 0; i < v->n_words; i++) allowed += count_bits(words[i]);
     size_t forbidden = (size_t)v->n_vocab - allowed;
     lzs_kept_mask mask = {LZS_KEPT_WORDS, (uint32_t)v->n_words, NULL};
     if (allowed < v->n_words) mask = (lzs_kept_mask){LZS_KEPT_ALLOWED, (uint32_t)allowed, NULL};
@@ -173,9 +179,12 @@ static lzs_status keep_words(lzs_grammar *g, const uint32_t *words, int32_t *num
         memcpy(mask.data, words, v->n_words * sizeof *words);
     } else {
         size_t n = 0;
-        bool wanted = mask.form == LZS_KEPT_ALLOWED;
-        for (int32_t token = 0; token < v->n_vocab; token++) {
-            if (lzs_bit(words, token) == wanted) mask.data[n++] = (uint32_t)token;
+        uint32_t other = mask.form == LZS_KEPT_ALLOWED ? 0 : UINT32_MAX;
+        for (size_t i = 0; i < v->n_words; i++) {
+            uint32_t wanted = words[i] ^ other;
+            for (uint32_t bit = 0; wanted; wanted >>= 1, bit++) {
+                if (wanted & 1 && n < mask.n) mask.data[n++] = (uint32_t)i * 32 + bit; /* not those behind the last token */
+            }
         }
     }
     g->mask_bytes += mask.n * sizeof *mask.data;
@@ -200,27 +209,35 @@ static void write_words(const lzs_grammar *g, const lzs_kept_mask *mask, uint32_
 /* Adds to `words` the text tokens that may follow a state, at least those with more than `level` of LZS_SHORT_LEVELS. */
 static lzs_status walk(lzs_grammar *g, int32_t state, int level, uint32_t *words) {
     const lzs_vocabulary *v = g->vocabulary;
+    const uint8_t *class_of = g->program.class_of;
+    const size_t n_classes = g->program.n_classes;
+    const int32_t *edges = g->automaton.edges;
+    const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
     int32_t *path = g->path;
     path[0] = state;
-    for (size_t i = 0; i < v->n_nodes;) {
-        const lzs_trie_node *node = &v->nodes[i];
-        int32_t to = LZS_DEAD;
-        if (node->level >= level) {
-            lzs_status status = lzs_automaton_step(&g->automaton, path[node->depth - 1], node->byte, &to);
+    while (node < end) {
+        int32_t from = path[node->depth - 1], to = LZS_DEAD;
+        if (node->level >= level) to = edges[(size_t)from * n_classes + class_of[node->byte]];
+        if (to == LZS_NO_STATE) {
+            lzs_status status = lzs_automaton_step(&g->automaton, from, node->byte, &to);
             if (status != LZS_OK) return status;
+            edges = g->automaton.edges; /* they may have moved */
         }
         if (to == LZS_DEAD) {
-            i += node->size;
+            node += node->size;
             continue;
         }
         path[node->depth] = to;
-        i++;
-        if (node->token < 0) continue;
+        const lzs_trie_node *here = node++;
+        if (here->token < 0) continue;
         bool viable = g->whole;
-        lzs_status status = viable ? LZS_OK : lzs_viable(g, to, &viable);
-        if (status != LZS_OK) return status;
+        if (!viable) {
+            lzs_status status = lzs_viable(g, to, &viable);
+            if (status != LZS_OK) return status;
+            edges = g->automaton.edges;
+        }
         if (!viable) continue;
-        for (int32_t token = node->token; token >= 0; token = v->same[token]) words[token / 32] |= UINT32_C(1) << (token % 32);
+        for (int32_t token = here->token; token >= 0; token = v->same[token]) words[token / 32] |= UINT32_C(1) << (token % 32);
     }
     return LZS_OK;
 }
