@@ -42,7 +42,7 @@ static lzs_status too_much(lzs_automaton *a, const char *problem) {
 
 lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places) {
     a->work += places;
-    return a->work <= a->max_work ? LZS_OK : too_much(a, "one step of the grammar takes too much work: the pattern is too ambiguous");
+    return a->work <= a->max_work ? LZS_OK : too_much(a, "one step of the grammar takes too much work: the pattern is too ambiguous, or its bytes are not tokens");
 }
 
 /* ---- the set of places that is being made ---- */
