@@ -42,7 +42,8 @@ static lzs_status too_much(lzs_automaton *a, const char *problem) {
 
 lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places) {
     a->work += places;
-    return a->work <= a->max_work ? LZS_OK : too_much(a, "one step of the grammar takes too much work: the pattern is too ambiguous, or its bytes are not tokens");
+    if (a->work <= a->max_work) return LZS_OK;
+    return too_much(a, "one step of the grammar takes too much work: the pattern is too ambiguous, or its bytes are not tokens");
 }
 
 /* ---- the set of places that is being made ---- */
@@ -238,7 +239,9 @@ static lzs_status more_table(lzs_automaton *a) {
 /* A new state of the first n places in `made`. */
 static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     const lzs_program *p = a->program;
-    if (lzs_automaton_used(a) + state_bytes(a) + n * sizeof *a->places > a->max_bytes) return too_much(a, "one step of the grammar needs more memory than it may have");
+    if (lzs_automaton_used(a) + state_bytes(a) + n * sizeof *a->places > a->max_bytes) {
+        return too_much(a, "one step of the grammar needs more memory than it may have");
+    }
     size_t next = (size_t)a->n_states + 1;
     if (!lzs_grow(&a->states, &a->states_room, next, sizeof *a->states)) return LZS_ENOMEM;
     if (!lzs_grow(&a->edges, &a->edges_room, next * p->n_classes, sizeof *a->edges)) return LZS_ENOMEM;

@@ -271,7 +271,8 @@ static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
     while (lzs_far_low(&loop) >> loop.width) loop.width++;
     int free_bits = outer ? outer->shift : LZS_COUNTER_BITS;
     if (loop.width > free_bits) {
-        return lzs_refuse(b->error, LZS_WHOLE, "repetitions that are counted are nested too deep: the counts together have more than %d bits",
+        return lzs_refuse(b->error, LZS_WHOLE,
+                          "repetitions that are counted are nested too deep: the counts together have more than %d bits",
                           LZS_COUNTER_BITS);
     }
     loop.shift = (uint8_t)(free_bits - loop.width);

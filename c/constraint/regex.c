@@ -53,6 +53,8 @@ lzs_status lzs_refuse(lzs_grammar_error *error, size_t offset, const char *forma
 
 #define REFUSE(p, at, ...) lzs_refuse((p)->error, (at), __VA_ARGS__)
 
+#define NO_CASE "(?i) is for ASCII letters only: characters beyond them have no case here"
+
 static bool more(const parser *p) {
     return p->at < p->n;
 }
@@ -88,8 +90,12 @@ static bool is_letter(uint32_t code) {
     return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
 }
 
+static bool is_digit(uint32_t code) {
+    return code >= '0' && code <= '9';
+}
+
 static lzs_status literal(parser *p, size_t offset, uint32_t code) {
-    if (p->fold && code >= 0x80) return REFUSE(p, offset, "(?i) is for ASCII letters only: characters beyond them have no case here");
+    if (p->fold && code >= 0x80) return REFUSE(p, offset, NO_CASE);
     if (p->fold && is_letter(code)) {
         p->set.n = 0;
         bool ok = lzs_charset_add(&p->set, code, code) && lzs_charset_fold(&p->set) && lzs_charset_normalize(&p->set);
@@ -111,7 +117,7 @@ typedef struct escape {
 } escape;
 
 static int hex_digit(uint8_t byte) {
-    if (byte >= '0' && byte <= '9') return byte - '0';
+    if (is_digit(byte)) return byte - '0';
     byte |= 0x20;
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
@@ -158,7 +164,7 @@ static lzs_status read_escape(parser *p, escape *e) {
     if (!more(p)) return REFUSE(p, offset, "a backslash at the end escapes nothing");
     uint8_t letter = p->pattern[p->at++];
     *e = (escape){false, letter};
-    if (letter < 0x80 && !is_letter(letter) && (letter < '0' || letter > '9')) return LZS_OK;
+    if (letter < 0x80 && !is_letter(letter) && !is_digit(letter)) return LZS_OK;
     static const char names[] = "ntrfv", codes[] = "\n\t\r\f\v";
     const char *found = letter < 0x80 ? strchr(names, letter) : NULL;
     if (found) {
@@ -189,7 +195,8 @@ static lzs_status class_item(parser *p, escape *e) {
     size_t offset = p->at;
     if (p->pattern[p->at] == '[') return REFUSE(p, offset, "[ in a class has several meanings: write \\[");
     if (next_is(p, "&&") || next_is(p, "||") || next_is(p, "~~") || next_is(p, "--")) {
-        return REFUSE(p, offset, "%.2s in a class has several meanings: write a backslash before each", (const char *)p->pattern + offset);
+        return REFUSE(p, offset, "%.2s in a class has several meanings: write a backslash before each",
+                      (const char *)p->pattern + offset);
     }
     *e = (escape){false, 0};
     p->at += lzs_utf8_decode(p->pattern + p->at, p->n - p->at, &e->code);
@@ -224,7 +231,7 @@ static lzs_status read_class(parser *p) {
             if (high.code < low.code) return REFUSE(p, at, "the range is upside down");
         }
         if (low.is_set) continue; /* its ranges are in the set */
-        if (p->fold && high.code >= 0x80) return REFUSE(p, at, "(?i) is for ASCII letters only: characters beyond them have no case here");
+        if (p->fold && high.code >= 0x80) return REFUSE(p, at, NO_CASE);
         if (!lzs_charset_add(&p->set, low.code, high.code)) return LZS_ENOMEM;
     }
     p->at++;
@@ -246,7 +253,7 @@ static lzs_status any_character(parser *p) {
 
 static lzs_status read_count(parser *p, size_t offset, uint32_t *count) {
     uint64_t value = 0;
-    while (more(p) && p->pattern[p->at] >= '0' && p->pattern[p->at] <= '9') {
+    while (more(p) && is_digit(p->pattern[p->at])) {
         value = 10 * value + (uint64_t)(p->pattern[p->at++] - '0');
         if (value > LZS_GRAMMAR_MAX_COUNT) {
             return REFUSE(p, offset, "a count of more than %d is not supported", LZS_GRAMMAR_MAX_COUNT);
@@ -258,8 +265,7 @@ static lzs_status read_count(parser *p, size_t offset, uint32_t *count) {
 
 static lzs_status read_braces(parser *p, uint32_t *min, uint32_t *max) {
     size_t offset = p->at++;
-    bool digit = more(p) && p->pattern[p->at] >= '0' && p->pattern[p->at] <= '9';
-    if (!digit) return REFUSE(p, offset, "{ begins a count such as {2,5}: write \\{ for the character");
+    if (!more(p) || !is_digit(p->pattern[p->at])) return REFUSE(p, offset, "{ begins a count such as {2,5}: write \\{ for the character");
     lzs_status status = read_count(p, offset, min);
     if (status != LZS_OK) return status;
     *max = *min;
@@ -280,11 +286,15 @@ static lzs_status quantifier(parser *p) {
     uint8_t sign = p->pattern[p->at];
     uint32_t min = sign == '+', max = sign == '?' ? 1 : LZS_UNBOUNDED;
     if (p->before == QUANTIFIER) return REFUSE(p, offset, "a repetition is repeated: put a group around the first");
-    if (p->before != ATOM && sign != '{') return REFUSE(p, offset, "there is nothing before %c that it could repeat", sign);
+    if (p->before != ATOM && sign != '{') {
+        return REFUSE(p, offset, "there is nothing before %c that it could repeat", sign);
+    }
     lzs_status status = LZS_OK;
     if (sign == '{') {
         status = read_braces(p, &min, &max);
-        if (status == LZS_OK && p->before != ATOM) status = REFUSE(p, offset, "there is nothing before { that it could repeat");
+        if (status == LZS_OK && p->before != ATOM) {
+            status = REFUSE(p, offset, "there is nothing before { that it could repeat");
+        }
     } else {
         p->at++;
     }
@@ -353,7 +363,7 @@ static lzs_status read_flags(parser *p, size_t offset) {
 static lzs_status read_name(parser *p, size_t offset) {
     size_t first = p->at;
     while (more(p) && p->pattern[p->at] < 0x80 &&
-           (is_letter(p->pattern[p->at]) || p->pattern[p->at] == '_' || (p->at > first && hex_digit(p->pattern[p->at]) >= 0))) {
+           (is_letter(p->pattern[p->at]) || p->pattern[p->at] == '_' || (p->at > first && is_digit(p->pattern[p->at])))) {
         p->at++;
     }
     if (p->at == first || !more(p) || p->pattern[p->at] != '>') return REFUSE(p, offset, "the name of the group is not one");

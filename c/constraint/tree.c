@@ -26,11 +26,6 @@ void lzs_tree_free(lzs_tree *tree) {
     *tree = (lzs_tree){0};
 }
 
-size_t lzs_tree_memory(const lzs_tree *tree) {
-    return tree->nodes_room * sizeof *tree->nodes + tree->children_room * sizeof *tree->children + tree->bytes_room +
-           tree->ranges_room * sizeof *tree->ranges;
-}
-
 static uint32_t add(lzs_tree *tree, lzs_node node) {
     if (tree->n_nodes >= LZS_NO_NODE - 1) return LZS_NO_NODE;
     if (!lzs_grow(&tree->nodes, &tree->nodes_room, tree->n_nodes + 1, sizeof *tree->nodes)) return LZS_NO_NODE;

@@ -39,7 +39,6 @@ typedef struct lzs_tree {
 } lzs_tree;
 
 void lzs_tree_free(lzs_tree *tree);
-size_t lzs_tree_memory(const lzs_tree *tree);
 
 /* The number of the new node, or LZS_NO_NODE when memory runs out or there are too many. */
 uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n);
