@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz versions pipelines bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz fuzz_grammar versions pipelines bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -75,6 +75,17 @@ fuzz:
 	else \
 	  $(CC) -fsanitize=address,undefined $(FUZZ_FLAGS) tests/c/fuzz.c $(C_SOURCES) -lm -o build/fuzz && \
 	  build/fuzz $(SEED) $(SECONDS); \
+	fi
+# The same for the patterns of grammars.
+fuzz_grammar:
+	mkdir -p build/corpus_grammar
+	if clang -DLZS_LIBFUZZER -fsanitize=fuzzer,address,undefined $(FUZZ_FLAGS) tests/c/fuzz_grammar.c $(C_SOURCES) -lm \
+	    -o build/fuzz_grammar; then \
+	  build/fuzz_grammar -seed=$(SEED) -max_total_time=$(SECONDS) -max_len=400 -timeout=60 -print_final_stats=1 \
+	    build/corpus_grammar tests/c/corpus_grammar; \
+	else \
+	  $(CC) -fsanitize=address,undefined $(FUZZ_FLAGS) tests/c/fuzz_grammar.c $(C_SOURCES) -lm -o build/fuzz_grammar && \
+	  build/fuzz_grammar $(SEED) $(SECONDS); \
 	fi
 
 # Coverage is reported and not judged; what runs in other processes is not in it.
@@ -155,6 +166,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python bench/chain_sampler.py
 	$(BIN)/python bench/dropin.py
 	$(BIN)/python bench/grammar.py
+	$(BIN)/python bench/constraints.py
 	$(BIN)/python bench/scan.py
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/evaluation.py

@@ -35,6 +35,7 @@ const char *lzs_strerror(int status) {
     case LZS_ENAN: return "a logit is NaN";
     case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
     case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
+    case LZS_ELIMIT: return "a step of the grammar reached a limit";
     default: return "unknown status";
     }
 }
@@ -323,6 +324,11 @@ lzs_status lzs_borrow_mask(lzs_sampler *s, int32_t owner, const uint32_t *words,
     return set_mask(s, owner, words, n_words, true);
 }
 
+lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
+    if (grammar && grammar->vocabulary->n_vocab != s->n_vocab) return LZS_EINVAL;
+    return lzs_state_set_grammar(&s->state, grammar);
+}
+
 /* ---- a step ---- */
 
 const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
@@ -336,7 +342,7 @@ lzs_status lzs_sampler_plan(lzs_sampler *s, lzs_plan *plan) {
     plan->edits = lzs_edits(s, &plan->n_edits);
     plan->position = s->state.position;
     if (s->state.rng) plan->uniform = lzs_llama_rng_uniform(s->state.rng, s->state.position);
-    return lzs_masks_allowed(&s->state.masks, &plan->mask);
+    return lzs_state_allowed(&s->state, &plan->mask);
 }
 
 lzs_status lzs_sample(lzs_sampler *s, const float *logits, int32_t *token) {

@@ -33,11 +33,12 @@ from .options import (
 from .output import Output, action_line, figures_of, summary, transcript_of
 
 if TYPE_CHECKING:
+    from lzsampler.constraint.grammar import Grammar
     from lzsampler.decoding.generate import Generation
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
-_PROMPT, _OUTPUT = "Prompt", "Output"
+_PROMPT, _OUTPUT, _GRAMMAR = "Prompt", "Output", "Grammar"
 _FILE = click.Path(path_type=Path)
 
 _options = options(
@@ -69,6 +70,11 @@ _options = options(
         _OUTPUT, "-r", "--reverse-prompt", "--stop", "stop", multiple=True, metavar="TEXT",
         help="end the text before TEXT; repeatable",
     ),
+    option(
+        _GRAMMAR, "--regex", "pattern", metavar="R",
+        help="write only what the regular expression R matches from beginning to end (docs/grammar.md)",
+    ),
+    option(_GRAMMAR, "--choice", "texts", multiple=True, metavar="TEXT", help="write one of these texts; repeatable"),
     option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
     option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
     option(_OUTPUT, "--no-stream", is_flag=True, help="print the text when it is complete"),
@@ -128,9 +134,12 @@ def generate(prompt: str | None, **flags: Any) -> None:
         if flags["model_draft"] is not None:
             hooks["draft"] = draft = open_draft(model, flags)
             stack.callback(draft.model.close)
-        generation = run(model, asked, params, on_text=output.write, **hooks, **limits, **loops)
+        grammar = _grammar(model, flags)
+        generation = run(model, asked, params, on_text=output.write, grammar=grammar, **hooks, **limits, **loops)
         figures = figures_of(generation)
-        transcript = transcript_of(model, asked, params, generation, figures, limits, loops, breakers(params, flags))
+        transcript = transcript_of(
+            model, asked, params, generation, figures, {**limits, "grammar": grammar}, loops, breakers(params, flags)
+        )
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
             file.append(transcript)
@@ -144,6 +153,14 @@ def generate(prompt: str | None, **flags: Any) -> None:
         raise output.error
     if generation.finish_reason == "interrupted":
         raise KeyboardInterrupt
+
+
+def _grammar(model: "Model", flags: dict[str, Any]) -> "Grammar | None":
+    from lzsampler.constraint.grammar import Grammar
+
+    if flags["pattern"] is not None:
+        return Grammar.regex(flags["pattern"], model)
+    return Grammar.choices(flags["texts"], model) if flags["texts"] else None
 
 
 class _Explainer:
@@ -170,6 +187,7 @@ def _unpenalised(params: "Params") -> str:
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
     """Raise a usage error for a text that is not UTF-8, a file that is both read and written, or conflicting flags."""
     _check_texts(prompt, flags)
+    _check_grammar(flags)
     for name, path in (("-f", flags["prompt_file"]), ("--prompts", flags["prompts"])):
         if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):
             raise click.UsageError(f"--save {flags['save']} would append to the file of {name}: name another file")
@@ -203,12 +221,28 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
         raise click.UsageError("--prompts needs a place for the texts: --save FILE, or --json to print them")
 
 
+def _check_grammar(flags: dict[str, Any]) -> None:
+    name = "--choice" if flags["pattern"] is None else "--regex"
+    if flags["pattern"] is None and not flags["texts"]:
+        return
+    if flags["pattern"] is not None and flags["texts"]:
+        raise click.UsageError("--regex and --choice exclude each other: give one of them")
+    if flags["prompts"] is not None or flags["conversation"]:
+        raise click.UsageError(f"{name} is for one text, not for --prompts or -cnv: leave one of them out")
+    if flags["ignore_eos"]:
+        raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
+    if flags["on_loop"] == "close-think":
+        raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
+
+
 def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
     texts = {
         "PROMPT": [prompt],
         "-p": [flags["prompt_option"]],
         "-sys": [flags["system"]],
         "--stop": flags["stop"],
+        "--regex": [flags["pattern"]],
+        "--choice": flags["texts"],
         "--exempt": flags["exempt"],
         "--lz-breaker": flags["lz_breakers"],
         "--dry-sequence-breaker": flags["dry_breakers"],

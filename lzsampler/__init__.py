@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .auditing.rules import Rules
     from .auditing.run import audit_files
     from .auditing.texts import audit_texts
+    from .constraint.grammar import Grammar
+    from .constraint.token_bytes import TokenBytes
     from .decoding.generate import generate
     from .detection import STOP_ON_LOOP, STOP_ON_STUCK, RepetitionDetection, StuckDetection
     from .evaluation.results import Results
@@ -47,6 +49,7 @@ __version__ = "0.1.0"
 __all__ = [
     "STOP_ON_LOOP",
     "STOP_ON_STUCK",
+    "Grammar",
     "Loop",
     "LzsError",
     "Model",
@@ -59,6 +62,7 @@ __all__ = [
     "Stuck",
     "StuckDetection",
     "Tax",
+    "TokenBytes",
     "__version__",
     "attach",
     "audit",
@@ -75,6 +79,7 @@ __all__ = [
 ]
 
 _LATE = {  # name: its module, which is loaded when the name is first used
+    "Grammar": "constraint.grammar",
     "Loop": "sampler",
     "Model": "llama.model",
     "Params": "params",
@@ -88,6 +93,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "Stuck": "sampler",
     "StuckDetection": "detection",
     "Tax": "evaluation.taxed",
+    "TokenBytes": "constraint.token_bytes",
     "attach": "llama.dropin",
     "audit": "auditing.findings",
     "audit_files": "auditing.run",

@@ -16,13 +16,14 @@ from .errors import ArgumentTypeError, LzsError
 from .params import CHOICES, DETECTIONS, LZ_BUFFER, MAX_BUFFER, Formula, Params, fixed_difference
 
 if TYPE_CHECKING:
+    from .constraint.grammar import Grammar
     from .explanation import Explanation
 
 MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
-_ATTRIBUTES = {"n_vocab", "params", "handle", "_token", "_stepped"}  # a sampler's own
+_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "_token", "_stepped"}  # a sampler's own
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler.h
 
 
@@ -63,8 +64,8 @@ class Sampler:
     belongs to a sequence: samplers that are made without one draw with the same noise, so give each of several texts a
     seed of its own (`sequence_seed`).
 
-    `copy.copy` and `copy.deepcopy` return a `clone`. A pickled sampler has the same settings and tokens, and no masks:
-    pickle.PicklingError while one is set. Not for two threads at a time; docs/sampler.md.
+    `copy.copy` and `copy.deepcopy` return a `clone`. A pickled sampler has the same settings and tokens, and no masks
+    and no grammar: pickle.PicklingError while one is set. Not for two threads at a time; docs/sampler.md.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None) -> None:
@@ -73,6 +74,7 @@ class Sampler:
         if not isinstance(self.params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
         refuse_tokens_outside(self.params, self.n_vocab)
+        self.grammar: Grammar | None = None  # the one that was last set; C borrows it
         p, arrays = c_params(self.params)
         out = ffi.new("lzs_sampler **")
         check(lib.lzs_sampler_new(self.n_vocab, p, out))
@@ -130,11 +132,11 @@ class Sampler:
         check(lib.lzs_rewind(self.handle, n))
 
     def reset(self) -> None:
-        """Forget history, position and masks; settings stay."""
+        """Forget history, position and masks; settings stay, and a grammar begins anew."""
         lib.lzs_sampler_reset(self.handle)
 
     def clone(self: _S) -> _S:
-        """Return a sampler with the same history, position, masks and settings.
+        """Return a sampler with the same history, position, masks, grammar and settings.
 
         It has the same seed too, so that both draw the same tokens: give one of them another seed (`set_seed`) to make
         the texts that follow independent. Attributes of a subclass are those of this sampler, not copies.
@@ -143,7 +145,7 @@ class Sampler:
         check(lib.lzs_sampler_clone(self.handle, out))
         made = object.__new__(type(self))
         vars(made).update(self._added())
-        made.n_vocab, made.params = self.n_vocab, self.params
+        made.n_vocab, made.params, made.grammar = self.n_vocab, self.params, self.grammar
         made.handle = _owned(out[0])
         made._token = ffi.new("int32_t *")
         return made
@@ -163,7 +165,7 @@ class Sampler:
     def __reduce__(self) -> tuple[Any, ...]:
         plan = ffi.new("lzs_plan *")
         if lib.lzs_sampler_plan(self.handle, plan) or plan.mask:
-            raise pickle.PicklingError("a Sampler cannot be pickled while a mask is set: set_mask(None) first")
+            raise pickle.PicklingError("a Sampler cannot be pickled while a mask or a grammar is set: remove it first")
         n = ffi.new("size_t *")
         tokens = lib.lzs_tokens(self.handle, n)
         history = ffi.unpack(tokens, n[0]) if n[0] else []
@@ -172,7 +174,7 @@ class Sampler:
         return _replayed, made_from, self._added() or None
 
     def copy_from(self, other: "Sampler") -> None:
-        """Take over history, position, masks and settings of ``other``, as its clone would have them.
+        """Take over history, position, masks, grammar and settings of ``other``, as its clone would have them.
 
         No new object is made. ValueError, with nothing changed, when the vocabularies differ, or when the two samplers
         differ in a setting that cannot change between steps (`set_params` lists these).
@@ -185,7 +187,7 @@ class Sampler:
         if difference is not None:
             raise ValueError(f"{difference} by copying from another sampler: clone() that one instead")
         check(lib.lzs_sampler_copy(self.handle, other.handle))
-        self.params = other.params
+        self.params, self.grammar = other.params, other.grammar
 
     # -- settings --
 
@@ -235,6 +237,40 @@ class Sampler:
         else:
             array = mask_array(words, self.n_vocab)
             check(lib.lzs_set_mask(self.handle, _OWNERS[owner], ffi.from_buffer("uint32_t[]", array), array.size))
+
+    def set_grammar(self, grammar: "Grammar | None") -> None:
+        """Allow only what a grammar allows from the next token on, where its text begins; None removes it.
+
+        It applies together with the masks. In each state some token is allowed, and the text can still be completed;
+        an end token is allowed exactly where the text matches. A token that was accepted against the grammar leaves
+        none allowed. A `rewind` and a `clone` take the place in the grammar with them, a rewind to before it was set
+        removes it (after a second grammar `sample` then raises LzsError until one is set), and `reset` begins it anew.
+        ValueError when the grammar was made for a vocabulary of another size.
+        """
+        from .constraint.grammar import Grammar
+
+        if grammar is not None and not isinstance(grammar, Grammar):
+            raise ArgumentTypeError(f"grammar must be a Grammar or None, got {grammar!r:.50}")
+        if grammar is not None and grammar.vocabulary.n_vocab != self.n_vocab:
+            raise ValueError(
+                f"grammar must be for {self.n_vocab} tokens, but its vocabulary has {grammar.vocabulary.n_vocab}"
+            )
+        check(lib.lzs_sampler_set_grammar(self.handle, ffi.NULL if grammar is None else grammar.handle))
+        self.grammar = grammar
+
+    def allowed(self) -> npt.NDArray[np.uint32] | None:
+        """Return what grammar and masks allow next, uint32[ceil(n_vocab / 32)] as in `set_mask`; None is everything.
+
+        LzsError when a mask or grammar that is in force is not known after a `rewind`, and when the grammar reaches a
+        limit.
+        """
+        plan = ffi.new("lzs_plan *")
+        status = lib.lzs_sampler_plan(self.handle, plan)
+        if status:
+            self.refuse(status, ())
+        if not plan.mask:
+            return None
+        return np.frombuffer(ffi.buffer(plan.mask, (self.n_vocab + 31) // 32 * 4), np.uint32).copy()
 
     # -- logits --
 
@@ -314,8 +350,10 @@ class Sampler:
             raise ValueError(f"logits[{int(nan.argmax())}] is nan ({int(nan.sum())} of {self.n_vocab} are)")
         if status == lib.LZS_EMASKED:
             if lib.lzs_sampler_plan(self.handle, ffi.new("lzs_plan *")) == status:
-                raise LzsError("the mask of this position was changed too often to be known after the rewind: set it")
+                raise LzsError("a mask or grammar of this position is not known after the rewind: set it again")
             raise LzsError("no token is allowed: every logit is -inf or masked")
+        if status == lib.LZS_ELIMIT and self.grammar is not None and self.grammar.problem:
+            raise LzsError(self.grammar.problem)
         check(status)
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@
  * logits are only read. Nothing here prints, exits or aborts, and the only state shared between objects is the choice
  * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, those
  * that accept tokens (lzs_accept, lzs_step, lzs_draft, lzs_draft_token, lzs_verify), lzs_set_mask, lzs_borrow_mask, lzs_explain
- * and lzs_lz_bits; sampling never does. Every free accepts NULL.
+ * and lzs_lz_bits; sampling never does without a grammar. Every free accepts NULL.
  * Objects have no locks: use a sampler, and a backend that several samplers share, from one thread at a time. A call needs
  * 4 KB of stack.
  */
@@ -173,6 +173,8 @@ typedef struct lzs_plan {
 
 typedef struct lzs_sampler lzs_sampler;
 typedef struct lzs_backend lzs_backend;
+typedef struct lzs_vocabulary lzs_vocabulary;
+typedef struct lzs_grammar lzs_grammar;
 
 /* "0.1.0" */
 LZS_API const char *lzs_version(void);
@@ -257,7 +259,7 @@ LZS_API lzs_status lzs_sampler_clone(const lzs_sampler *sampler, lzs_sampler **c
  * agree in n_vocab and in all [fixed] parameters (LZS_EINVAL). After LZS_ENOMEM `to` is as after lzs_sampler_reset. */
 LZS_API lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from);
 
-/* Forgets history, position and masks; settings stay. */
+/* Forgets history, position and masks; settings stay, and a grammar begins anew. */
 LZS_API void lzs_sampler_reset(lzs_sampler *sampler);
 LZS_API void lzs_sampler_free(lzs_sampler *sampler);
 
@@ -338,6 +340,77 @@ typedef enum lzs_mask_owner { LZS_MASK_USER = 0, LZS_MASK_GRAMMAR = 1 } lzs_mask
 LZS_API lzs_status lzs_set_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
 LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
 #define LZS_MASK_CHANGES 32
+
+/* ---- grammars: which texts are allowed, for one vocabulary ---- */
+
+#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* bytes of a pattern, or of all choices together */
+#define LZS_GRAMMAR_MAX_DEPTH 250       /* groups within groups */
+#define LZS_GRAMMAR_MAX_COUNT 1000000   /* m and n of {m,n} */
+
+typedef enum lzs_token_kind {
+    LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */
+    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows it */
+    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it where the text matches, and nothing but such tokens behind it */
+} lzs_token_kind;
+
+/* The bytes of n_vocab tokens, one after the other: those of token i end at ends[i]. kinds[i] is its lzs_token_kind; bytes of
+ * tokens that are not text are not looked at, and a token without bytes is never allowed. Everything is copied. LZS_EINVAL
+ * when no token ends a text, or one has more than 65,535 bytes. */
+LZS_API lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, const uint64_t *ends, const uint8_t *kinds,
+                                      lzs_vocabulary **vocabulary);
+LZS_API void lzs_vocabulary_free(lzs_vocabulary *vocabulary);
+LZS_API size_t lzs_vocabulary_memory(const lzs_vocabulary *vocabulary);
+
+/* Why a grammar could not be made. */
+typedef struct lzs_grammar_error {
+    size_t offset;    /* the byte of the pattern that it is about; SIZE_MAX where it is about all of it */
+    char reason[120]; /* one line of English; empty where the status says it all */
+} lzs_grammar_error;
+
+/* The texts that a regular expression matches from beginning to end, in UTF-8; docs/grammar.md has the dialect. LZS_EINVAL,
+ * with `error` filled (which may be NULL), for what it cannot do: nothing of a pattern is ever ignored. The vocabulary is
+ * borrowed, and must outlive the grammar.
+ *
+ * A grammar makes its states and masks when they are first asked for, and forgets them when they need more than about
+ * max_bytes (0 is 128 MiB). Samplers may share it, one thread at a time. */
+LZS_API lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lzs_vocabulary *vocabulary, size_t max_bytes,
+                                         lzs_grammar_error *error, lzs_grammar **grammar);
+
+/* One of n > 0 texts, which lie one after the other: text i ends at ends[i]. */
+LZS_API lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n,
+                                           const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_grammar_error *error,
+                                           lzs_grammar **grammar);
+LZS_API void lzs_grammar_free(lzs_grammar *grammar);
+
+/* The bytes that a grammar holds, without its vocabulary, and the states that it has at the moment. */
+LZS_API size_t lzs_grammar_memory(const lzs_grammar *grammar);
+LZS_API size_t lzs_grammar_states(const lzs_grammar *grammar);
+
+/* Which limit the last step reached that answered LZS_ELIMIT: one line of English, else NULL. The limits are counters, so that
+ * the same text reaches the same limit on every machine. */
+LZS_API const char *lzs_grammar_problem(const lzs_grammar *grammar);
+
+typedef enum lzs_match {
+    LZS_NO_MATCH = 0,  /* no text that begins so matches */
+    LZS_BEGINNING = 1, /* some text that begins so matches, but this one does not */
+    LZS_MATCH = 2
+} lzs_match;
+
+/* What a grammar says of n bytes of text. */
+LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, size_t n, int32_t *match);
+
+/* Allows only what the grammar allows, from the next token on: the text that it is about begins here. It applies together with
+ * the masks, and NULL removes it. LZS_EINVAL when the vocabularies differ in size. The grammar is borrowed, and must outlive
+ * the samplers that use it, clones included.
+ *
+ * In each state that sampling reaches, a text that matches can still be completed with the tokens of the vocabulary, and an
+ * end token is allowed exactly where the text matches. A token that was accepted against the grammar leaves nothing allowed
+ * (LZS_EMASKED).
+ *
+ * lzs_rewind and copies take the place in the grammar with them. A rewind to before the grammar was set removes it, unless it
+ * replaced another: then sampling answers LZS_EMASKED until one is set. After lzs_sampler_reset the grammar begins anew.
+ * A step with a grammar may allocate memory, and answers LZS_ENOMEM, or LZS_ELIMIT, where that fails. */
+LZS_API lzs_status lzs_sampler_set_grammar(lzs_sampler *sampler, lzs_grammar *grammar);
 
 /* The edits of the current history, each token at most once, in no particular order; some may change nothing (repeat 1,
  * bias 0). Valid until the sampler changes; may be NULL when *n is 0. */

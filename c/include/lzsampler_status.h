@@ -23,7 +23,8 @@ typedef enum lzs_status {
     LZS_EMASKED = -3, /* No token is allowed: every logit is -inf or masked, or a mask is not known after a rewind. */
     LZS_ENAN = -4,    /* An allowed logit is NaN; a NaN is never picked. */
     LZS_ESPACE = -5,  /* The caller's arrays, or the backend's, are too small. */
-    LZS_EFULL = -6    /* The sequence has 2^31 - 1 tokens and takes no more. */
+    LZS_EFULL = -6,   /* The sequence has 2^31 - 1 tokens and takes no more. */
+    LZS_ELIMIT = -7   /* A step of a grammar reached a limit: lzs_grammar_problem says which. */
 } lzs_status;
 
 /* cdef-end */

@@ -81,7 +81,7 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
             edits[i].token = entries[i].token;
             if (entries[i].last >= 0) edits[i].bias = lzs_finite(edits[i].bias + lzs_lz_bias_of(&e->lz, h, i));
         }
-    } else { /* LZ alone, so every entry is in reach: a look-up each, then the few that have longer matches */
+    } else if (n) { /* LZ alone, so every entry is in reach: a look-up each, then the few that have longer matches */
         h->kernels->price_nearest(entries, (int32_t)n, (int32_t)h->n, &e->lz.nearest, edits);
         for (uint32_t i = 0; i < e->lz.n_matched; i++) {
             edits[e->lz.matched[i]].bias = e->lz.matches[e->lz.matched[i]].value;

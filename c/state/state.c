@@ -48,6 +48,7 @@ lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from) {
     lzs_state_reset(to);
     lzs_status status = lzs_history_copy(&to->history, &from->history);
     if (status == LZS_OK) status = lzs_masks_copy(&to->masks, &from->masks);
+    if (status == LZS_OK && from->cursor.grammar) status = lzs_state_set_grammar(to, from->cursor.grammar);
     if (status == LZS_OK && to->rng) status = lzs_llama_rng_copy(to->rng, from->rng);
     if (status != LZS_OK) {
         lzs_state_reset(to);
@@ -55,6 +56,7 @@ lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from) {
     }
     if (to->detector) lzs_detector_copy(to->detector, from->detector);
     if (to->stuck) lzs_stuck_copy(to->stuck, from->stuck);
+    to->cursor = from->cursor;
     to->position = from->position;
     return LZS_OK;
 }
@@ -62,6 +64,7 @@ lzs_status lzs_state_copy(lzs_state *to, const lzs_state *from) {
 void lzs_state_free(lzs_state *state) {
     lzs_history_free(&state->history);
     lzs_masks_free(&state->masks);
+    free(state->allowed);
     if (state->rng) lzs_llama_rng_free(state->rng);
     free(state->rng);
     free(state->detector);
@@ -71,6 +74,7 @@ void lzs_state_free(lzs_state *state) {
 void lzs_state_reset(lzs_state *state) {
     lzs_history_clear(&state->history);
     lzs_masks_clear(&state->masks);
+    lzs_cursor_reset(&state->cursor);
     if (state->detector) lzs_detector_clear(state->detector);
     if (state->stuck) lzs_stuck_clear(state->stuck);
     state->position = 0;
@@ -78,6 +82,7 @@ void lzs_state_reset(lzs_state *state) {
 
 size_t lzs_state_memory(const lzs_state *state) {
     size_t bytes = lzs_history_memory(&state->history) + lzs_masks_memory(&state->masks);
+    if (state->allowed) bytes += state->masks.n_words * sizeof *state->allowed;
     if (state->detector) bytes += lzs_detector_memory(state->detector);
     if (state->stuck) bytes += lzs_stuck_memory(state->stuck);
     if (state->rng) bytes += sizeof *state->rng + lzs_llama_rng_memory(state->rng);
@@ -110,5 +115,25 @@ void lzs_state_rewind(lzs_state *state, size_t n) {
     lzs_history_rewind(&state->history, n);
     state->position -= n;
     lzs_masks_rewind(&state->masks, state->position);
+    lzs_cursor_rewind(&state->cursor, state->position);
     if (state->detector && n) lzs_detector_rewind(state->detector, accepted(state), state->position);
+}
+
+lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar) {
+    if (grammar && !state->allowed) state->allowed = malloc(state->masks.n_words * sizeof *state->allowed);
+    if (grammar && !state->allowed) return LZS_ENOMEM;
+    lzs_cursor_set(&state->cursor, grammar, state->position);
+    return LZS_OK;
+}
+
+lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words) {
+    lzs_cursor *cursor = &state->cursor;
+    lzs_status status = lzs_masks_allowed(&state->masks, words);
+    if (status == LZS_OK && cursor->unknown) status = LZS_EMASKED;
+    if (status != LZS_OK || !cursor->grammar) return status;
+    status = lzs_cursor_mask(cursor, state->position ? accepted(state) : NULL, state->position, state->allowed);
+    if (status != LZS_OK) return status;
+    for (size_t i = 0; *words && i < state->masks.n_words; i++) state->allowed[i] &= (*words)[i];
+    *words = state->allowed;
+    return LZS_OK;
 }

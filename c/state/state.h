@@ -2,6 +2,7 @@
 #ifndef LZS_STATE_H
 #define LZS_STATE_H
 
+#include "../constraint/cursor.h"
 #include "../constraint/mask.h"
 #include "history.h"
 #include "llama_rng.h"
@@ -11,6 +12,8 @@
 typedef struct lzs_state {
     lzs_history history;
     lzs_masks masks;
+    lzs_cursor cursor; /* in the grammar */
+    uint32_t *allowed; /* (masks.n_words) what grammar and masks allow; NULL until there is a grammar */
     lzs_detector *detector; /* NULL when no loops are looked for */
     lzs_stuck_detector *stuck; /* NULL unless texts that are stuck are looked for */
     lzs_llama_rng *rng;     /* NULL unless the pick is LZS_PICK_LLAMA_DIST */
@@ -34,5 +37,10 @@ size_t lzs_state_memory(const lzs_state *state);
 lzs_status lzs_state_prime(lzs_state *state, const int32_t *tokens, size_t n);
 lzs_status lzs_state_accept(lzs_state *state, int32_t token);
 void lzs_state_rewind(lzs_state *state, size_t n);
+
+/* A grammar for what follows, which is borrowed; NULL for none. */
+lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar);
+/* What masks and grammar allow now, in *words (NULL: everything). LZS_EMASKED when one in force is no longer known. */
+lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words);
 
 #endif

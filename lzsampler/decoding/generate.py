@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
+from ..constraint.grammar import Grammar
 from ..errors import ArgumentTypeError, LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
@@ -104,6 +105,7 @@ def generate(
     n_predict: int = -1,
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
+    grammar: Grammar | None = None,
     on_loop: OnLoop | None = None,
     loop_rule: LoopRule | None = None,
     max_rescues: int = 3,
@@ -119,7 +121,9 @@ def generate(
     ``prompt``: text; or messages ({"role", "content"} each), which the model's chat template makes a text of; or
     tokens, int32[n], with everything that the model expects around them. ``n_predict``: the most new tokens; -1
     goes on until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's
-    reverse prompts). ``ignore_eos``: forbid the tokens by which the model would end the text. ``on_loop``: what to
+    reverse prompts). ``ignore_eos``: forbid the tokens by which the model would end the text. ``grammar``: allow
+    only texts that it allows; the new text alone, without the prompt, and unfinished where it ends early ("length",
+    "context", ``stop``). Neither ``ignore_eos`` nor "close-think" can be used with it. ``on_loop``: what to
     do when the text loops, "off", "stop", "trim", "rewind", "close-think" or "kick"; None stops it if ``params``
     have a detector. `LoopPolicy` describes this and ``loop_rule`` ("period", "stuck" or "both"), ``max_rescues``,
     ``loop_scope`` and ``penalty_scope`` ("thinking", "answer", "tool"). A text is cut after a whole character.
@@ -146,6 +150,7 @@ def generate(
         n_predict=n_predict,
         stop=stop,
         ignore_eos=ignore_eos,
+        grammar=grammar,
         loops=LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope),
         on_text=on_text,
         on_explanation=on_explanation,
@@ -209,7 +214,7 @@ class Text:
 
     Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
     arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
-    of that of ``params``; nothing is done about its loops.
+    of that of ``params``; nothing is done about its loops, and there is no ``grammar``.
 
     When a text was cut, ``behind`` says how many tokens of prompt and text the model has to go back to, and ``ahead``
     which tokens it then has to decode before the one that `take` returned; else ``behind`` is None.
@@ -224,6 +229,7 @@ class Text:
         n_predict: int = -1,
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
+        grammar: Grammar | None = None,
         loops: LoopPolicy = DEFAULT_POLICY,
         on_text: Callable[[str], object] | None = None,
         on_explanation: Callable[[Explanation], object] | None = None,
@@ -251,11 +257,16 @@ class Text:
         self.model, self.on_text, self.on_explanation = model, on_text, on_explanation
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
         loops, params = loops.settled(params)
+        if grammar is not None and ignore_eos:
+            raise ValueError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
+        if grammar is not None and loops.on_loop == "close-think":
+            raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
         self.sampler: Sampler | TextSampler
         self._own: Sampler | None = None  # which can be taken back and set anew
         if sampler is None:
             self._params = without_end(model, params) if ignore_eos else params
             self.sampler = self._own = Sampler(model.n_vocab, self._params)
+            self._own.set_grammar(grammar)
             self._step_at: Callable[[Any], tuple[int, bool]] = self._own.step_at
         else:
             self.sampler = sampler

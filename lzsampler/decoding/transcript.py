@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..llama.model import Messages, Model
 from ..params import Params, to_json
@@ -36,6 +37,7 @@ def record(
     ignore_eos: bool = False,
     loops: LoopPolicy = DEFAULT_POLICY,
     breakers: Mapping[str, Sequence[str]] | None = None,
+    grammar: Grammar | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
 
@@ -67,6 +69,7 @@ def record(
             "n_predict": n_predict,
             "stop": list(stop),
             "ignore_eos": ignore_eos,
+            **({} if grammar is None else {"grammar": dict(grammar.source)}),
             **loops.to_json(),
             "chat": not isinstance(prompt, str),
             "n_ctx": model.n_ctx,

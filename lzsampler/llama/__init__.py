@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .dropin import Attachment, Stats, attach
     from .lzllama import LZLlama
     from .model import Model
-    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids
+    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids, token_bytes
 
 __all__ = [
     "DRY_BREAKERS",
@@ -32,6 +32,7 @@ __all__ = [
     "lz_breaker_ids",
     "penalties_sampler",
     "pipeline_sampler",
+    "token_bytes",
 ]
 
 _MODULES = {
@@ -40,7 +41,7 @@ _MODULES = {
     "dropin": ["Attachment", "Stats", "attach"],
     "lzllama": ["LZLlama"],
     "model": ["Model"],
-    "vocabulary": ["DRY_BREAKERS", "LZ_BREAKERS", "dry_breaker_ids", "exempt_ids", "lz_breaker_ids"],
+    "vocabulary": ["DRY_BREAKERS", "LZ_BREAKERS", "dry_breaker_ids", "exempt_ids", "lz_breaker_ids", "token_bytes"],
 }
 _LATE = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
+from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError, LzsError
 from ..params import Params, penalties_from
 from ..sampler import Sampler
@@ -22,7 +23,7 @@ from . import gguf
 from .binding import llama_cpp
 from .chain import address
 from .log import captured_log, reason
-from .vocabulary import BREAKERS, with_breakers
+from .vocabulary import BREAKERS, token_bytes, with_breakers
 
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
 MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
@@ -195,6 +196,11 @@ class Model:
     def eog_tokens(self) -> tuple[int, ...]:
         """All tokens that end a generation (`is_eog`), ascending."""
         return tuple(token for token in range(self.n_vocab) if self.is_eog(token))
+
+    @cached_property
+    def token_bytes(self) -> TokenBytes:
+        """The bytes of its tokens, which a `Grammar` needs; read once."""
+        return token_bytes(self.llm)
 
     def chat_prompt(self, messages: Messages) -> str:
         """Return the text of a conversation as the model's own template has it, up to where the assistant begins.

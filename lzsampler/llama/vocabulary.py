@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError, LzsError
 from ..params import LZ_BREAKERS, Params, used_breakers
 from . import gguf
@@ -39,6 +40,11 @@ class Vocabulary:
         self._vocab = llama_cpp.llama_model_get_vocab(self._model)
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
         self._piece = lru_cache(maxsize=None)(self._piece_of)
+
+    @cached_property
+    def token_bytes(self) -> TokenBytes:
+        """The bytes of its tokens, for a `Grammar`."""
+        return _token_bytes(self._vocab)
 
     def close(self) -> None:
         """Free it; it cannot be used afterwards."""
@@ -108,6 +114,39 @@ def vocabulary(path: str | Path) -> Vocabulary:
 def tokenizer(path: str | Path) -> Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
     """Return the tokenizer of a GGUF file, as `lzsampler.audit` takes one."""
     return vocabulary(path).tokenize
+
+
+def token_bytes(source: Any) -> TokenBytes:
+    """Return the byte string of every token, for a `Grammar`: of SPM, BPE and the other tokenizers of llama.cpp.
+
+    ``source``: a `llama_cpp.Llama`, a `Vocabulary`, or the path of a GGUF file, of which only the vocabulary is read.
+    End tokens are those of llama.cpp (EOG). Control, unknown and unused tokens are special. Raises TypeError for
+    another ``source``; ValueError for a path that is not a file and for a vocabulary without an end token; LzsError as
+    `Vocabulary`.
+    """
+    if isinstance(source, str | Path):
+        loaded = Vocabulary(source)
+        try:
+            return loaded.token_bytes
+        finally:
+            loaded.close()
+    if isinstance(source, Vocabulary):
+        return source.token_bytes
+    if not isinstance(source, llama_cpp.Llama):
+        raise ArgumentTypeError(f"source must be a llama_cpp.Llama, a Vocabulary or a path, got {source!r:.50}")
+    return _token_bytes(llama_cpp.llama_model_get_vocab(source.model))
+
+
+def _token_bytes(vocab: Any) -> TokenBytes:
+    n_vocab = int(llama_cpp.llama_vocab_n_tokens(vocab))
+    buffer = ctypes.create_string_buffer(256)
+    pieces = [_piece(vocab, token, buffer, special=False) for token in range(n_vocab)]
+    other = llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN | llama_cpp.LLAMA_TOKEN_ATTR_UNUSED | llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
+    end = [token for token in range(n_vocab) if llama_cpp.llama_vocab_is_eog(vocab, token)]
+    if not end:
+        raise ValueError("this vocabulary has no end token, so that no text under a grammar could end")
+    special = {token for token in range(n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, token) & other}
+    return TokenBytes(pieces, end=end, special=special - set(end))
 
 
 def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
@@ -215,10 +254,13 @@ class _TokenTexts:
 _token_texts: WeakKeyDictionary[Any, _TokenTexts] = WeakKeyDictionary()
 
 
-def _piece(vocab: Any, token: int, buffer: Any) -> bytes:
-    """Return a token's text, with special tokens by their names; ``buffer`` is one of ctypes, used if large enough."""
-    n = llama_cpp.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+def _piece(vocab: Any, token: int, buffer: Any, *, special: bool = True) -> bytes:
+    """Return a token's text, with special tokens by their names (or b"" where ``special`` is False).
+
+    ``buffer`` is one of ctypes, used if large enough.
+    """
+    n = llama_cpp.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, special)
     if n < 0:
         buffer = ctypes.create_string_buffer(-n)
-        n = llama_cpp.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, True)
+        n = llama_cpp.llama_token_to_piece(vocab, token, buffer, len(buffer), 0, special)
     return ctypes.string_at(buffer, max(n, 0))

@@ -1,0 +1,112 @@
+"""Masks of regular expressions: the time to make a grammar, and that of each mask on the way through texts that match.
+
+    python bench/constraints.py [--vocabulary VOCAB.gguf] [--constraints FILE.jsonl] [--json]
+
+For each constraint of tests/vectors/constraints.jsonl: `compile` is `Grammar.regex` in milliseconds, the best of five;
+`first` and `second` are microseconds a token for taking a token and asking for the next mask (`lzs_accept`,
+`lzs_sampler_plan`), mean and 99th percentile, over the tokenizer's tokens of the ten texts, with a grammar that has
+no mask yet, and once more through the same texts. `worst` is the longest step of the first pass. `states` and `MB`
+are what the grammar then holds. Times are CPU time of the thread: other programs disturb them less.
+
+Without --vocabulary it is the one of tests/vectors (V = 32,000).
+"""
+
+import argparse
+import json
+from pathlib import Path
+from statistics import geometric_mean, mean
+from time import thread_time_ns
+from typing import Any
+
+from lzsampler import Grammar, Sampler, TokenBytes
+from lzsampler._ffi import ffi, lib
+from lzsampler.llama.vocabulary import Vocabulary
+
+VECTORS = Path(__file__).parents[1] / "tests" / "vectors"
+
+
+def passed(sampler: Sampler, texts: list[list[int]]) -> list[float]:
+    """Return microseconds for each token of some texts."""
+    plan, handle = ffi.new("lzs_plan *"), sampler.handle
+    times = []
+    for tokens in texts:
+        sampler.reset()
+        for token in [None, *tokens]:
+            start = thread_time_ns()
+            if token is not None:
+                lib.lzs_accept(handle, token)
+            status = lib.lzs_sampler_plan(handle, plan)
+            times.append((thread_time_ns() - start) / 1e3)
+            assert status == 0
+    return times
+
+
+def percentile(times: list[float], share: float) -> float:
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
+
+
+def measured(constraint: dict[str, Any], vocabulary: Vocabulary, tokens: TokenBytes) -> dict[str, Any]:
+    compiles = []
+    for _ in range(5):
+        start = thread_time_ns()
+        grammar = Grammar.regex(constraint["pattern"], tokens)
+        compiles.append((thread_time_ns() - start) / 1e6)
+    samples = [sample for sample in constraint["samples"] if grammar.match(sample) == "yes"]
+    grammar = Grammar.regex(constraint["pattern"], tokens)
+    texts = [exact(sample, vocabulary, tokens) for sample in samples]
+    sampler = Sampler(tokens.n_vocab)
+    sampler.set_grammar(grammar)
+    first, second = passed(sampler, texts), passed(sampler, texts)
+    return {
+        "name": constraint["name"],
+        "compile": min(compiles),
+        "first": mean(first),
+        "first_p99": percentile(first, 0.99),
+        "worst": max(first),
+        "second": mean(second),
+        "second_p99": percentile(second, 0.99),
+        "states": grammar.states,
+        "MB": grammar.memory / 2**20,
+    }
+
+
+def exact(text: str, vocabulary: Vocabulary, tokens: TokenBytes) -> list[int]:
+    """Return the tokenizer's tokens of a text, without a space that it puts before it."""
+    made: list[int] = vocabulary.tokenize(text)[0].tolist()
+    while b"".join(tokens.pieces[token] for token in made) != text.encode():
+        first = tokens.pieces[made[0]].removeprefix(b" ")
+        made = [tokens.pieces.index(first), *made[1:]] if first in tokens.pieces else made[1:]
+        if not made:
+            return [tokens.pieces.index(bytes([byte])) for byte in text.encode()]
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vocabulary", type=Path, default=VECTORS / "ggml-vocab-llama-spm.gguf")
+    parser.add_argument("--constraints", type=Path, default=VECTORS / "constraints.jsonl")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    vocabulary = Vocabulary(options.vocabulary)
+    read = vocabulary.token_bytes
+    start = thread_time_ns()
+    tokens = TokenBytes(read.pieces, end=read.end, special=read.special)
+    vocabulary_ms = (thread_time_ns() - start) / 1e6
+    lines = options.constraints.read_text(encoding="utf-8").splitlines()
+    rows = [measured(json.loads(line), vocabulary, tokens) for line in lines]
+    means = {name: geometric_mean(row[name] for row in rows) for name in ("compile", "first", "second")}
+    if options.json:
+        print(json.dumps({"n_vocab": tokens.n_vocab, "vocabulary_ms": vocabulary_ms, "rows": rows, "geomean": means}))
+        return
+    print(f"V = {tokens.n_vocab:,}; the tree of the vocabulary takes {vocabulary_ms:.0f} ms")
+    print(f"{'':18}{'compile':>9}{'first':>9}{'p99':>9}{'worst':>9}{'second':>9}{'p99':>9}{'states':>8}{'MB':>7}")
+    for row in rows:
+        print(
+            f"{row['name']:18}{row['compile']:9.3f}{row['first']:9.2f}{row['first_p99']:9.1f}{row['worst']:9.1f}"
+            f"{row['second']:9.2f}{row['second_p99']:9.1f}{row['states']:8}{row['MB']:7.2f}"
+        )
+    print(f"{'geometric mean':18}{means['compile']:9.3f}{means['first']:9.2f}{'':18}{means['second']:9.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+/* automaton.h - the deterministic automaton of a program, made while it is used.
+ *
+ * A state is a set of places. It is made when a text first leads there, and its edges when they are first asked for, so the
+ * size depends on the texts and not on the pattern. Every state but LZS_DEAD can be continued to a text that matches.
+ */
+#ifndef LZS_AUTOMATON_H
+#define LZS_AUTOMATON_H
+
+#include "program.h"
+
+enum {
+    LZS_DEAD = 0,  /* nothing can follow */
+    LZS_ENDED = 1, /* behind a token that ended the text */
+    LZS_START = 2,
+    LZS_NO_STATE = -1 /* an edge that was not asked for yet */
+};
+
+typedef struct lzs_dfa_state {
+    size_t first; /* its places, ascending, from here on */
+    uint32_t n;
+    bool accepts;
+    uint8_t viable; /* for grammar.c: whether tokens can complete the text; 0 is not known yet */
+    int32_t mask;   /* for grammar.c: its mask, or -1 */
+} lzs_dfa_state;
+
+typedef struct lzs_automaton {
+    const lzs_program *program;
+    lzs_dfa_state *states;
+    int32_t n_states;
+    size_t states_room;
+    int32_t *edges; /* (n_states, n_classes) */
+    size_t edges_room;
+    uint64_t *places;
+    size_t n_places, places_room;
+    int32_t *table; /* states by the hash of their places */
+    size_t table_size;
+    /* What making a state needs. */
+    struct lzs_visit {
+        uint64_t place;
+        uint32_t flags, stamp;
+    } *seen;
+    size_t n_seen, seen_size;
+    uint32_t stamp;
+    struct lzs_visit *todo;
+    size_t n_todo, todo_room;
+    uint64_t *made;
+    size_t n_made, made_room;
+    /* Limits, which are counters and not clocks, so that what is refused is always refused. */
+    uint64_t work, max_work;   /* places that were looked at since lzs_automaton_begin */
+    size_t max_bytes;
+    const char *problem; /* the limit that was reached, or NULL */
+} lzs_automaton;
+
+lzs_status lzs_automaton_init(lzs_automaton *a, const lzs_program *program, size_t max_bytes, uint64_t max_work);
+void lzs_automaton_free(lzs_automaton *a);
+size_t lzs_automaton_memory(const lzs_automaton *a);
+/* The bytes that its states need, which the limit is for. */
+size_t lzs_automaton_used(const lzs_automaton *a);
+
+/* Begins what the limit of work is for. */
+void lzs_automaton_begin(lzs_automaton *a);
+/* Counts places that were looked at: LZS_ELIMIT when there were too many. */
+lzs_status lzs_automaton_work(lzs_automaton *a, uint64_t places);
+
+/* Forgets all states but the three named ones and `keep`, whose new number is in *kept. */
+lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept);
+
+/* The state that a byte leads to. LZS_ELIMIT when a limit is reached. */
+lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t class, int32_t *to);
+
+static inline lzs_status lzs_automaton_step(lzs_automaton *a, int32_t state, uint8_t byte, int32_t *to) {
+    uint32_t class = a->program->class_of[byte];
+    *to = a->edges[(size_t)state * a->program->n_classes + class];
+    return *to != LZS_NO_STATE ? LZS_OK : lzs_automaton_make_edge(a, state, class, to);
+}
+
+/* A state that allows the same texts of up to n_bytes bytes, in which counts that are too far from their limits to matter do
+ * not count: the state itself, or one that many share. */
+lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
+
+#endif

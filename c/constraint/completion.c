@@ -1,0 +1,158 @@
+/* completion.c - whether a text can still be completed, with the tokens that the vocabulary has.
+ *
+ * Every state of the automaton can be completed by some bytes. Vocabularies of language models have (almost) all bytes as
+ * tokens, and then there is nothing to do. Where a byte of the pattern is not a token by itself, a state may be a dead end all
+ * the same: a token that leads there must not be allowed. Two steps decide it: places from which tokens of one byte lead to
+ * the end are safe, which is found once for the program; and from other states, tokens are followed until a safe one or the
+ * end is found, or nothing is left.
+ */
+#include "completion.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROUNDS = 8 };
+enum { UNKNOWN, VIABLE, NOT_VIABLE, IN_SEARCH }; /* lzs_dfa_state.viable */
+
+/* ---- safe places ---- */
+
+static bool edge_is_safe(const lzs_grammar *g, const lzs_edge *edge, const bool *safe) {
+    if (!safe[edge->to]) return false;
+    for (int byte = edge->first; byte <= edge->last; byte++) {
+        if (g->vocabulary->single[byte]) return true;
+    }
+    return false;
+}
+
+static bool op_is_safe(const lzs_grammar *g, const lzs_op *op, const bool *safe, const bool *bad) {
+    const lzs_program *p = &g->program;
+    switch ((lzs_op_kind)op->kind) {
+    case LZS_OP_BYTES:
+        for (uint32_t i = 0; i < op->n; i++) {
+            if (edge_is_safe(g, &p->edges[op->first + i], safe)) return true;
+        }
+        return false;
+    case LZS_OP_SPLIT:
+        for (uint32_t i = 0; i < op->n; i++) {
+            if (safe[p->targets[op->first + i]]) return true;
+        }
+        return false;
+    case LZS_OP_ENTER: return safe[p->loops[op->first].body] || (p->loops[op->first].min == 0 && safe[p->loops[op->first].exit]);
+    case LZS_OP_NEXT: return safe[p->loops[op->first].exit] && !bad[op->first];
+    default: return true;
+    }
+}
+
+/* Operations from which bytes that are tokens lead to the end, whatever the counts are. */
+static void find_safe(const lzs_grammar *g, bool *safe, const bool *bad) {
+    memset(safe, 0, g->program.n_ops * sizeof *safe);
+    for (bool changed = true; changed;) { /* most operations lead to ones that were built before them */
+        changed = false;
+        for (size_t i = 0; i < g->program.n_ops; i++) {
+            if (safe[i] || !op_is_safe(g, &g->program.ops[i], safe, bad)) continue;
+            safe[i] = changed = true;
+        }
+    }
+}
+
+/* A loop that must be gone through more than once, and cannot be by such bytes, makes what leads to its end unsafe. */
+static bool find_bad(const lzs_program *p, const bool *safe, bool *bad) {
+    bool found = false;
+    for (size_t i = 0; i < p->n_loops; i++) {
+        const lzs_loop_op *loop = &p->loops[i];
+        if (bad[i] || loop->min <= 1 || safe[loop->body]) continue;
+        bad[i] = found = true;
+    }
+    return found;
+}
+
+lzs_status lzs_completion_init(lzs_grammar *g) {
+    const lzs_program *p = &g->program;
+    g->whole = true;
+    for (int byte = 0; byte < 256; byte++) g->whole &= !p->uses[byte] || g->vocabulary->single[byte];
+    if (g->whole) return LZS_OK;
+    g->safe = calloc(p->n_ops, sizeof *g->safe);
+    bool *bad = calloc(p->n_loops ? p->n_loops : 1, sizeof *bad);
+    if (!g->safe || !bad) {
+        free(bad);
+        return LZS_ENOMEM;
+    }
+    int round = 0;
+    do {
+        find_safe(g, g->safe, bad);
+    } while (find_bad(p, g->safe, bad) && ++round < MAX_ROUNDS);
+    if (round == MAX_ROUNDS) memset(g->safe, 0, p->n_ops * sizeof *g->safe); /* then everything is searched */
+    free(bad);
+    g->whole = true;
+    for (size_t i = 0; i < p->n_ops; i++) g->whole &= p->ops[i].kind != LZS_OP_BYTES || g->safe[i];
+    return LZS_OK;
+}
+
+/* ---- the search ---- */
+
+/* A state that tokens lead to, and the number of the one it was reached from. */
+typedef struct reached {
+    int32_t state;
+    size_t from;
+} reached;
+
+typedef struct search {
+    reached *all;
+    size_t n, room;
+    int32_t *path;
+} search;
+
+static bool is_safe(const lzs_grammar *g, int32_t state) {
+    const lzs_dfa_state *s = &g->automaton.states[state];
+    if (s->accepts || state == LZS_ENDED || s->viable == VIABLE) return true;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (g->safe[lzs_place_op(g->automaton.places[s->first + i])]) return true;
+    }
+    return false;
+}
+
+static lzs_status reach(lzs_grammar *g, search *s, int32_t state, size_t from, bool *found) {
+    if (g->automaton.states[state].viable == NOT_VIABLE || g->automaton.states[state].viable == IN_SEARCH) return LZS_OK;
+    if (!lzs_grow(&s->all, &s->room, s->n + 1, sizeof *s->all)) return LZS_ENOMEM;
+    s->all[s->n++] = (reached){state, from};
+    *found = is_safe(g, state);
+    if (!*found) g->automaton.states[state].viable = IN_SEARCH;
+    return LZS_OK;
+}
+
+/* Follows all tokens from state number `from` of the search, until one is known to be viable: then that is the last. */
+static lzs_status follow_tokens(lzs_grammar *g, search *s, size_t from, bool *found) {
+    const lzs_vocabulary *v = g->vocabulary;
+    s->path[0] = s->all[from].state;
+    for (size_t i = 0; i < v->n_nodes && !*found;) {
+        const lzs_trie_node *node = &v->nodes[i];
+        int32_t to;
+        lzs_status status = lzs_automaton_step(&g->automaton, s->path[node->depth - 1], node->byte, &to);
+        if (status == LZS_OK) status = lzs_automaton_work(&g->automaton, 1);
+        if (status == LZS_OK && to != LZS_DEAD && node->token >= 0) status = reach(g, s, to, from, found);
+        if (status != LZS_OK) return status;
+        s->path[node->depth] = to;
+        i += to == LZS_DEAD ? node->size : 1;
+    }
+    return LZS_OK;
+}
+
+lzs_status lzs_viable(lzs_grammar *g, int32_t state, bool *viable) {
+    uint8_t known = g->automaton.states[state].viable;
+    *viable = g->whole || known == VIABLE;
+    if (*viable || known == NOT_VIABLE) return LZS_OK;
+    search s = {.path = malloc(((size_t)g->vocabulary->longest + 1) * sizeof *s.path)};
+    bool found = false;
+    lzs_status status = s.path ? reach(g, &s, state, 0, &found) : LZS_ENOMEM;
+    for (size_t next = 0; next < s.n && !found && status == LZS_OK; next++) status = follow_tokens(g, &s, next, &found);
+    uint8_t others = status == LZS_OK && !found ? NOT_VIABLE : UNKNOWN;
+    for (size_t i = 0; i < s.n; i++) g->automaton.states[s.all[i].state].viable = others;
+    for (size_t i = s.n; found && i > 0;) { /* the last one is viable, and so is every one on the way to it */
+        g->automaton.states[s.all[i - 1].state].viable = VIABLE;
+        i = i == 1 ? 0 : s.all[i - 1].from + 1;
+    }
+    free(s.all);
+    free(s.path);
+    *viable = found;
+    return status;
+}

@@ -1,0 +1,51 @@
+/* cursor.c - where a sequence is in its grammar.
+ *
+ * Accepting a token does nothing here: the state is brought up to date when a mask is asked for. So a grammar costs only the
+ * steps that sample, and accepting cannot fail because of it.
+ */
+#include "cursor.h"
+
+void lzs_cursor_set(lzs_cursor *cursor, lzs_grammar *grammar, uint64_t position) {
+    bool replaced = cursor->replaced || cursor->unknown || (cursor->grammar && cursor->begin < position);
+    *cursor = (lzs_cursor){.grammar = grammar, .begin = position, .replaced = replaced};
+}
+
+void lzs_cursor_rewind(lzs_cursor *cursor, uint64_t position) {
+    if (position < cursor->begin) {
+        cursor->unknown |= cursor->replaced;
+        cursor->grammar = NULL;
+        cursor->begin = position;
+        cursor->known = false;
+    }
+    if (cursor->known && position < cursor->oldest) cursor->known = false;
+    if (cursor->newest > position) cursor->newest = position;
+}
+
+void lzs_cursor_reset(lzs_cursor *cursor) {
+    cursor->begin = 0;
+    cursor->replaced = cursor->known = false;
+}
+
+static void restart(lzs_cursor *cursor, int32_t state, uint64_t position) {
+    cursor->known = true;
+    cursor->epoch = cursor->grammar->epoch;
+    cursor->oldest = cursor->newest = position;
+    cursor->states[position % LZS_CURSOR_STATES] = state;
+}
+
+lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, uint32_t *words) {
+    lzs_grammar *g = cursor->grammar;
+    if (!cursor->known || cursor->epoch != g->epoch) restart(cursor, LZS_START, cursor->begin);
+    for (;;) {
+        int32_t state = cursor->states[cursor->newest % LZS_CURSOR_STATES];
+        lzs_status status = lzs_grammar_trim(g, &state);
+        if (status != LZS_OK) return status;
+        if (cursor->epoch != g->epoch) restart(cursor, state, cursor->newest);
+        if (cursor->newest == position) return lzs_grammar_mask(g, state, words);
+        status = lzs_grammar_accept(g, state, accepted[cursor->newest], &state);
+        if (status != LZS_OK) return status;
+        cursor->newest++;
+        if (cursor->newest - cursor->oldest >= LZS_CURSOR_STATES) cursor->oldest++;
+        cursor->states[cursor->newest % LZS_CURSOR_STATES] = state;
+    }
+}

@@ -1,0 +1,326 @@
+/* grammar.c - which tokens the states of a grammar allow, and the memory of it.
+ *
+ * A mask is a walk through the tree of the vocabulary beside the automaton. Each is made when it is first asked for, and kept
+ * by its state. Two shortcuts keep counted repetitions cheap, and both are exact (lzs_automaton_clamp): states whose counts
+ * are further from their limits than any token reaches share one mask; and where only long tokens reach that far, the mask of
+ * the shared state is right for all short ones, so that only the long ones are walked.
+ */
+#include "grammar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "completion.h"
+#include "regex.h"
+
+enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at: about a second */ };
+
+/* ---- life ---- */
+
+static lzs_status unusable(lzs_grammar_error *error) {
+    return lzs_refuse(error, LZS_WHOLE, "no text that matches can be written with the tokens of this vocabulary");
+}
+
+static lzs_status finish(lzs_grammar *g, const lzs_tree *tree, lzs_grammar_error *error) {
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_status status = lzs_program_build(tree, &g->program, error);
+    if (status != LZS_OK) return status;
+    g->path = malloc(((size_t)v->longest + 1) * sizeof *g->path);
+    g->words = malloc(v->n_words * sizeof *g->words);
+    if (!g->path || !g->words) return LZS_ENOMEM;
+    status = lzs_completion_init(g);
+    if (status == LZS_OK) status = lzs_automaton_init(&g->automaton, &g->program, g->max_bytes / 2, MAX_WORK);
+    bool viable = false;
+    if (status == LZS_OK) status = lzs_viable(g, LZS_START, &viable);
+    if (status == LZS_ELIMIT) return lzs_refuse(error, LZS_WHOLE, "%s", g->automaton.problem);
+    return status == LZS_OK && !viable ? unusable(error) : status;
+}
+
+static lzs_status made_of(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_grammar_error *error,
+                          lzs_grammar **grammar) {
+    lzs_grammar *g = calloc(1, sizeof *g);
+    if (!g) return LZS_ENOMEM;
+    g->vocabulary = vocabulary;
+    g->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
+    lzs_status status = finish(g, tree, error);
+    if (status != LZS_OK) {
+        lzs_grammar_free(g);
+        return status;
+    }
+    *grammar = g;
+    return LZS_OK;
+}
+
+static void no_error(lzs_grammar_error *error) {
+    if (error) *error = (lzs_grammar_error){0};
+}
+
+lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lzs_vocabulary *vocabulary, size_t max_bytes,
+                                 lzs_grammar_error *error, lzs_grammar **grammar) {
+    lzs_tree tree;
+    *grammar = NULL;
+    no_error(error);
+    if (!vocabulary || (n && !pattern)) return LZS_EINVAL;
+    lzs_status status = lzs_regex_parse((const uint8_t *)pattern, n, &tree, error);
+    if (status == LZS_OK) status = made_of(&tree, vocabulary, max_bytes, error, grammar);
+    lzs_tree_free(&tree);
+    return status;
+}
+
+static lzs_status choices_tree(const uint8_t *texts, const uint64_t *ends, size_t n, lzs_tree *tree) {
+    uint32_t *nodes = malloc(n * sizeof *nodes);
+    lzs_status status = nodes ? LZS_OK : LZS_ENOMEM;
+    for (size_t i = 0; i < n && status == LZS_OK; i++) {
+        uint64_t begin = i ? ends[i - 1] : 0;
+        nodes[i] = lzs_tree_literal(tree, ends[i] > begin ? texts + begin : NULL, (size_t)(ends[i] - begin));
+        if (nodes[i] == LZS_NO_NODE) status = LZS_ENOMEM;
+    }
+    if (status == LZS_OK) tree->root = lzs_tree_alt(tree, nodes, n);
+    free(nodes);
+    return status == LZS_OK && tree->root == LZS_NO_NODE ? LZS_ENOMEM : status;
+}
+
+lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n, const lzs_vocabulary *vocabulary,
+                                   size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar) {
+    *grammar = NULL;
+    no_error(error);
+    if (!vocabulary || !n || !ends || (!texts && ends[n - 1])) return LZS_EINVAL;
+    for (size_t i = 1; i < n; i++) {
+        if (ends[i] < ends[i - 1]) return LZS_EINVAL;
+    }
+    if (ends[n - 1] > LZS_GRAMMAR_MAX_PATTERN) {
+        return lzs_refuse(error, LZS_WHOLE, "the choices have %llu bytes, and the most is %d", (unsigned long long)ends[n - 1],
+                          LZS_GRAMMAR_MAX_PATTERN);
+    }
+    lzs_tree tree = {0};
+    lzs_status status = choices_tree(texts, ends, n, &tree);
+    if (status == LZS_OK) status = made_of(&tree, vocabulary, max_bytes, error, grammar);
+    lzs_tree_free(&tree);
+    return status;
+}
+
+static void forget_masks(lzs_grammar *g) {
+    for (size_t i = 0; i < g->n_masks; i++) free(g->masks[i].data);
+    g->n_masks = 0;
+    g->mask_bytes = 0;
+}
+
+void lzs_grammar_free(lzs_grammar *g) {
+    if (!g) return;
+    forget_masks(g);
+    lzs_automaton_free(&g->automaton);
+    lzs_program_free(&g->program);
+    free(g->safe);
+    free(g->masks);
+    free(g->path);
+    free(g->words);
+    free(g);
+}
+
+size_t lzs_grammar_memory(const lzs_grammar *g) {
+    size_t safe = g->safe ? g->program.n_ops * sizeof *g->safe : 0;
+    return sizeof *g + lzs_program_memory(&g->program) + lzs_automaton_memory(&g->automaton) + g->mask_bytes +
+           g->masks_room * sizeof *g->masks + ((size_t)g->vocabulary->longest + 1) * sizeof *g->path +
+           g->vocabulary->n_words * sizeof *g->words + safe;
+}
+
+size_t lzs_grammar_states(const lzs_grammar *g) {
+    return (size_t)g->automaton.n_states - LZS_START;
+}
+
+const char *lzs_grammar_problem(const lzs_grammar *g) {
+    return g->automaton.problem;
+}
+
+/* ---- memory ---- */
+
+static void forget_all_masks(lzs_grammar *g) {
+    forget_masks(g);
+    for (int32_t i = 0; i < g->automaton.n_states; i++) g->automaton.states[i].mask = -1;
+}
+
+lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
+    lzs_automaton_begin(&g->automaton);
+    if (g->mask_bytes > g->max_bytes / 2) forget_all_masks(g);
+    if (lzs_automaton_used(&g->automaton) <= g->max_bytes / 4) return LZS_OK;
+    int32_t kept;
+    forget_masks(g);
+    lzs_status status = lzs_automaton_flush(&g->automaton, *state, &kept);
+    if (status != LZS_OK) { /* nothing was forgotten but masks */
+        forget_all_masks(g);
+        return status;
+    }
+    g->epoch++;
+    *state = kept;
+    return LZS_OK;
+}
+
+static uint32_t count_bits(uint32_t x) {
+    x -= x >> 1 & 0x55555555;
+    x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+    return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
+}
+
+/* The tokens of a mask, in the smallest form. */
+static lzs_status keep_words(lzs_grammar *g, const uint32_t *words, int32_t *number) {
+    const lzs_vocabulary *v = g->vocabulary;
+    size_t allowed = 0;
+    for (size_t i = 0; i < v->n_words; i++) allowed += count_bits(words[i]);
+    size_t forbidden = (size_t)v->n_vocab - allowed;
+    lzs_kept_mask mask = {LZS_KEPT_WORDS, (uint32_t)v->n_words, NULL};
+    if (allowed < v->n_words) mask = (lzs_kept_mask){LZS_KEPT_ALLOWED, (uint32_t)allowed, NULL};
+    if (forbidden < v->n_words) mask = (lzs_kept_mask){LZS_KEPT_FORBIDDEN, (uint32_t)forbidden, NULL};
+    mask.data = malloc((mask.n ? mask.n : 1) * sizeof *mask.data);
+    if (!mask.data || !lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
+        free(mask.data);
+        return LZS_ENOMEM;
+    }
+    if (mask.form == LZS_KEPT_WORDS) {
+        memcpy(mask.data, words, v->n_words * sizeof *words);
+    } else {
+        size_t n = 0;
+        uint32_t other = mask.form == LZS_KEPT_ALLOWED ? 0 : UINT32_MAX;
+        for (size_t i = 0; i < v->n_words; i++) {
+            uint32_t wanted = words[i] ^ other;
+            for (uint32_t bit = 0; wanted; wanted >>= 1, bit++) {
+                if (wanted & 1 && n < mask.n) mask.data[n++] = (uint32_t)i * 32 + bit; /* not those behind the last token */
+            }
+        }
+    }
+    g->mask_bytes += mask.n * sizeof *mask.data;
+    *number = (int32_t)g->n_masks;
+    g->masks[g->n_masks++] = mask;
+    return LZS_OK;
+}
+
+static void write_words(const lzs_grammar *g, const lzs_kept_mask *mask, uint32_t *words) {
+    const lzs_vocabulary *v = g->vocabulary;
+    if (mask->form == LZS_KEPT_WORDS) {
+        memcpy(words, mask->data, v->n_words * sizeof *words);
+        return;
+    }
+    memset(words, mask->form == LZS_KEPT_ALLOWED ? 0 : 0xFF, v->n_words * sizeof *words);
+    for (uint32_t i = 0; i < mask->n; i++) words[mask->data[i] / 32] ^= UINT32_C(1) << (mask->data[i] % 32);
+    if (mask->form == LZS_KEPT_FORBIDDEN && v->n_vocab % 32) words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
+}
+
+/* ---- masks ---- */
+
+/* Adds to `words` the text tokens that may follow a state, at least those with more than `level` of LZS_SHORT_LEVELS. */
+static lzs_status walk(lzs_grammar *g, int32_t state, int level, uint32_t *words) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const uint8_t *class_of = g->program.class_of;
+    const size_t n_classes = g->program.n_classes;
+    const int32_t *edges = g->automaton.edges;
+    const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
+    int32_t *path = g->path;
+    path[0] = state;
+    while (node < end) {
+        int32_t from = path[node->depth - 1], to = LZS_DEAD;
+        if (node->level >= level) to = edges[(size_t)from * n_classes + class_of[node->byte]];
+        if (to == LZS_NO_STATE) {
+            lzs_status status = lzs_automaton_step(&g->automaton, from, node->byte, &to);
+            if (status != LZS_OK) return status;
+            edges = g->automaton.edges; /* they may have moved */
+        }
+        if (to == LZS_DEAD) {
+            node += node->size;
+            continue;
+        }
+        path[node->depth] = to;
+        const lzs_trie_node *here = node++;
+        if (here->token < 0) continue;
+        bool viable = g->whole;
+        if (!viable) {
+            lzs_status status = lzs_viable(g, to, &viable);
+            if (status != LZS_OK) return status;
+            edges = g->automaton.edges;
+        }
+        if (!viable) continue;
+        for (int32_t token = here->token; token >= 0; token = v->same[token]) words[token / 32] |= UINT32_C(1) << (token % 32);
+    }
+    return LZS_OK;
+}
+
+static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number);
+
+/* Puts the mask of a state into g->words. Only the tokens whose end a clamped state does not know are walked. */
+static lzs_status make_words(lzs_grammar *g, int32_t state) {
+    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_status status = LZS_OK;
+    int first = 0; /* the level from which on tokens are walked */
+    for (int level = LZS_N_SHORT - 1; level >= 0 && !first && g->whole && status == LZS_OK; level--) {
+        if (levels[level] >= v->longest) continue;
+        int32_t clamped, base;
+        status = lzs_automaton_clamp(&g->automaton, state, levels[level], &clamped);
+        if (status != LZS_OK || clamped == state) continue;
+        status = mask_of(g, clamped, &base);
+        if (status != LZS_OK) break;
+        write_words(g, &g->masks[base], g->words);
+        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[level][i];
+        first = level + 1;
+    }
+    if (!first) memset(g->words, 0, v->n_words * sizeof *g->words);
+    if (status == LZS_OK) status = walk(g, state, first, g->words);
+    if (g->automaton.states[state].accepts || state == LZS_ENDED) {
+        for (size_t i = 0; i < v->n_ends; i++) g->words[v->ends[i] / 32] |= UINT32_C(1) << (v->ends[i] % 32);
+    }
+    return status;
+}
+
+/* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels. */
+static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
+    *number = g->automaton.states[state].mask;
+    if (*number >= 0) return LZS_OK;
+    int32_t clamped = state;
+    lzs_status status = LZS_OK;
+    if (g->whole) status = lzs_automaton_clamp(&g->automaton, state, g->vocabulary->longest, &clamped);
+    if (status == LZS_OK && clamped != state) {
+        status = mask_of(g, clamped, number);
+    } else if (status == LZS_OK) {
+        status = make_words(g, state);
+        if (status == LZS_OK) status = keep_words(g, g->words, number);
+    }
+    if (status == LZS_OK) g->automaton.states[state].mask = *number;
+    return status;
+}
+
+lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words) {
+    int32_t number;
+    lzs_status status = mask_of(g, state, &number);
+    if (status == LZS_OK) write_words(g, &g->masks[number], words);
+    return status;
+}
+
+/* ---- texts ---- */
+
+lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int32_t *next) {
+    const lzs_vocabulary *v = g->vocabulary;
+    *next = LZS_DEAD;
+    if (v->is_end[token]) {
+        if (state == LZS_ENDED || g->automaton.states[state].accepts) *next = LZS_ENDED;
+        return LZS_OK;
+    }
+    if (!lzs_bit(v->texts, token)) return LZS_OK;
+    lzs_status status = LZS_OK;
+    for (size_t i = v->begins[token]; i < v->begins[token + 1] && status == LZS_OK && state != LZS_DEAD; i++) {
+        status = lzs_automaton_step(&g->automaton, state, v->bytes[i], &state);
+    }
+    if (status == LZS_OK) *next = state;
+    return status;
+}
+
+lzs_status lzs_grammar_match(lzs_grammar *g, const char *text, size_t n, int32_t *match) {
+    int32_t state = LZS_START;
+    *match = LZS_NO_MATCH;
+    if (n && !text) return LZS_EINVAL;
+    lzs_status status = LZS_OK;
+    for (size_t i = 0; i < n && status == LZS_OK && state != LZS_DEAD; i++) {
+        status = lzs_grammar_trim(g, &state);
+        if (status == LZS_OK) status = lzs_automaton_step(&g->automaton, state, (uint8_t)text[i], &state);
+    }
+    if (status != LZS_OK || state == LZS_DEAD) return status;
+    *match = g->automaton.states[state].accepts ? LZS_MATCH : LZS_BEGINNING;
+    return LZS_OK;
+}

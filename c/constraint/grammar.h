@@ -1,0 +1,40 @@
+/* grammar.h - a constraint on texts, for one vocabulary: its states, and which tokens each of them allows. */
+#ifndef LZS_GRAMMAR_H
+#define LZS_GRAMMAR_H
+
+#include "automaton.h"
+#include "vocabulary.h"
+
+/* The tokens that a state allows, in the form that needs the least memory. */
+typedef enum lzs_kept_form { LZS_KEPT_ALLOWED, LZS_KEPT_FORBIDDEN, LZS_KEPT_WORDS } lzs_kept_form;
+
+typedef struct lzs_kept_mask {
+    lzs_kept_form form;
+    uint32_t n;     /* tokens or words */
+    uint32_t *data;
+} lzs_kept_mask;
+
+struct lzs_grammar {
+    const lzs_vocabulary *vocabulary;
+    lzs_program program;
+    lzs_automaton automaton;
+    uint64_t epoch; /* changes when states are forgotten, so that numbers of states are no longer valid */
+    bool whole;     /* every place can be completed by tokens of one byte, so that no state needs a search */
+    bool *safe;     /* (n_ops) places that can; NULL where `whole` */
+    lzs_kept_mask *masks;
+    size_t n_masks, masks_room;
+    size_t mask_bytes, max_bytes;
+    int32_t *path;   /* (longest + 1) states on the way to a node */
+    uint32_t *words; /* the mask that is being made */
+};
+
+/* Before anything that makes states: forgets states and masks when they need too much memory. *state keeps its meaning. */
+lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state);
+
+/* The state behind a token; LZS_DEAD where the grammar does not allow it. */
+lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int32_t *next);
+
+/* Writes the mask of a state. */
+lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words);
+
+#endif

@@ -1,0 +1,417 @@
+/* program.c - the byte automaton of a syntax tree (Thompson's construction, from the end of the text to its beginning). */
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "regex.h"
+#include "utf8.h"
+
+/* A node that is being built: what it leads to, and how far it is. */
+typedef struct frame {
+    uint32_t node, next;
+    uint32_t left;          /* children that are not built yet */
+    uint32_t loop;          /* the counted loop around it */
+    uint32_t op;            /* of a repetition: the operation that its body leads back to */
+    size_t first_start;     /* of alternatives: where their beginnings are kept */
+} frame;
+
+typedef struct builder {
+    const lzs_tree *tree;
+    lzs_program *program;
+    lzs_grammar_error *error;
+    frame *frames;
+    size_t n_frames, frames_room;
+    uint32_t *starts; /* of the alternatives that are built */
+    size_t n_starts, starts_room;
+} builder;
+
+enum { NONE = UINT32_MAX >> 8 }; /* no operation has this number */
+
+void lzs_program_free(lzs_program *program) {
+    free(program->ops);
+    free(program->edges);
+    free(program->targets);
+    free(program->loops);
+    *program = (lzs_program){0};
+}
+
+size_t lzs_program_memory(const lzs_program *program) {
+    return program->ops_room * sizeof *program->ops + program->edges_room * sizeof *program->edges +
+           program->targets_room * sizeof *program->targets + program->loops_room * sizeof *program->loops;
+}
+
+/* ---- operations ---- */
+
+static lzs_status add_op(builder *b, lzs_op op, uint32_t *made) {
+    lzs_program *p = b->program;
+    if (p->n_ops >= NONE) return lzs_refuse(b->error, LZS_WHOLE, "the automaton has more than %d operations", LZS_MAX_OPS);
+    if (!lzs_grow(&p->ops, &p->ops_room, p->n_ops + 1, sizeof *p->ops)) return LZS_ENOMEM;
+    *made = (uint32_t)p->n_ops;
+    p->ops[p->n_ops++] = op;
+    return LZS_OK;
+}
+
+static lzs_status add_bytes(builder *b, const lzs_edge *edges, size_t n, uint32_t loop, uint32_t *made) {
+    lzs_program *p = b->program;
+    if (!lzs_grow(&p->edges, &p->edges_room, p->n_edges + n, sizeof *edges)) return LZS_ENOMEM;
+    lzs_op op = {.kind = LZS_OP_BYTES, .n = (uint32_t)n, .first = (uint32_t)p->n_edges, .loop = loop};
+    memcpy(p->edges + p->n_edges, edges, n * sizeof *edges);
+    p->n_edges += n;
+    return add_op(b, op, made);
+}
+
+static lzs_status add_split(builder *b, const uint32_t *targets, size_t n, uint32_t loop, uint32_t *made) {
+    lzs_program *p = b->program;
+    if (n == 1) {
+        *made = targets[0];
+        return LZS_OK;
+    }
+    if (!lzs_grow(&p->targets, &p->targets_room, p->n_targets + n, sizeof *targets)) return LZS_ENOMEM;
+    lzs_op op = {.kind = LZS_OP_SPLIT, .n = (uint32_t)n, .first = (uint32_t)p->n_targets, .loop = loop};
+    memcpy(p->targets + p->n_targets, targets, n * sizeof *targets);
+    p->n_targets += n;
+    return add_op(b, op, made);
+}
+
+/* ---- literals ---- */
+
+static lzs_status build_literal(builder *b, const lzs_node *node, const frame *f, uint32_t *start) {
+    lzs_status status = LZS_OK;
+    *start = f->next;
+    for (uint32_t i = node->n; i > 0 && status == LZS_OK; i--) {
+        uint8_t byte = b->tree->bytes[node->first + i - 1];
+        lzs_edge edge = {byte, byte, *start};
+        status = add_bytes(b, &edge, 1, f->loop, start);
+    }
+    return status;
+}
+
+/* The literals among many alternatives share their beginnings, or each of a thousand choices would be a place of its own. */
+typedef struct branch {
+    uint32_t child, sibling; /* 0: there is none */
+    uint32_t start;          /* what it becomes */
+    uint8_t byte;
+    bool ends;
+} branch;
+
+typedef struct branches {
+    branch *all; /* the first is the root; a child has a larger number than its parent */
+    size_t n, room;
+} branches;
+
+static lzs_status add_text(branches *tree, const uint8_t *bytes, size_t n) {
+    uint32_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t previous = 0, child = tree->all[at].child;
+        while (child && tree->all[child].byte < bytes[i]) { /* siblings are in the order of their bytes */
+            previous = child;
+            child = tree->all[child].sibling;
+        }
+        if (!child || tree->all[child].byte != bytes[i]) {
+            if (tree->n >= NONE || !lzs_grow(&tree->all, &tree->room, tree->n + 1, sizeof *tree->all)) return LZS_ENOMEM;
+            tree->all[tree->n] = (branch){.byte = bytes[i], .sibling = child};
+            child = (uint32_t)tree->n++;
+            *(previous ? &tree->all[previous].sibling : &tree->all[at].child) = child;
+        }
+        at = child;
+    }
+    tree->all[at].ends = true;
+    return LZS_OK;
+}
+
+static lzs_status build_branches(builder *b, branches *tree, const frame *f, uint32_t *start) {
+    lzs_status status = LZS_OK;
+    for (size_t i = tree->n; i > 0 && status == LZS_OK; i--) {
+        branch *br = &tree->all[i - 1];
+        lzs_edge edges[256];
+        size_t n = 0;
+        for (uint32_t child = br->child; child; child = tree->all[child].sibling) {
+            edges[n++] = (lzs_edge){tree->all[child].byte, tree->all[child].byte, tree->all[child].start};
+        }
+        uint32_t ways[2] = {f->next, f->next};
+        if (n) status = add_bytes(b, edges, n, f->loop, &ways[0]);
+        if (status == LZS_OK) status = add_split(b, ways, n && br->ends ? 2 : 1, f->loop, &br->start);
+    }
+    *start = tree->all[0].start;
+    return status;
+}
+
+/* All literals among the children of f's node, as one beginning. */
+static lzs_status build_literals(builder *b, const frame *f, uint32_t *start) {
+    const lzs_node *node = &b->tree->nodes[f->node];
+    branches tree = {0};
+    if (!lzs_grow(&tree.all, &tree.room, 1, sizeof *tree.all)) return LZS_ENOMEM;
+    tree.all[tree.n++] = (branch){0};
+    lzs_status status = LZS_OK;
+    for (uint32_t i = 0; i < node->n && status == LZS_OK; i++) {
+        const lzs_node *child = &b->tree->nodes[b->tree->children[node->first + i]];
+        if (child->kind == LZS_NODE_LITERAL) status = add_text(&tree, b->tree->bytes + child->first, child->n);
+    }
+    if (status == LZS_OK) status = build_branches(b, &tree, f, start);
+    free(tree.all);
+    return status;
+}
+
+/* ---- sets of code points ---- */
+
+/* Characters of one length whose bytes lie in these ranges, each independently of the others. */
+typedef struct sequence {
+    uint8_t first[4], last[4];
+} sequence;
+
+typedef struct sequences {
+    sequence *all[5]; /* by length in bytes */
+    size_t n[5], room[5];
+} sequences;
+
+/* Cuts a range of code points into such sequences, in ascending order. */
+static bool add_sequences(sequences *made, uint32_t first, uint32_t last) {
+    static const uint32_t ends[] = {0, 0x7F, 0x7FF, 0xFFFF, LZS_MAX_CODE_POINT};
+    while (first <= last) {
+        uint32_t length = 1;
+        while (ends[length] < first) length++;
+        uint32_t stop = last < ends[length] ? last : ends[length];
+        for (uint32_t i = 1; i < length; i++) { /* the last i bytes run through all values, or the other bytes are fixed */
+            uint32_t low = (UINT32_C(1) << 6 * i) - 1;
+            if ((first & ~low) == (stop & ~low)) continue;
+            if (first & low) {
+                stop = first | low;
+            } else if ((stop & low) != low) {
+                stop = (stop & ~low) - 1;
+            }
+        }
+        if (!lzs_grow(&made->all[length], &made->room[length], made->n[length] + 1, sizeof(sequence))) return false;
+        sequence *s = &made->all[length][made->n[length]++];
+        lzs_utf8_encode(first, s->first);
+        lzs_utf8_encode(stop, s->last);
+        first = stop + 1;
+    }
+    return true;
+}
+
+enum { LOOK_BACK = 64 }; /* operations that are searched for an equal one */
+
+/* An operation with these edges: one of the last of this set, or a new one. */
+static lzs_status shared_bytes(builder *b, const lzs_edge *edges, size_t n, size_t first_op, uint32_t loop, uint32_t *made) {
+    const lzs_program *p = b->program;
+    size_t oldest = p->n_ops > first_op + LOOK_BACK ? p->n_ops - LOOK_BACK : first_op;
+    for (size_t i = p->n_ops; i > oldest; i--) {
+        const lzs_op *op = &p->ops[i - 1];
+        bool same = op->n == n;
+        for (size_t k = 0; k < n && same; k++) {
+            const lzs_edge *edge = &p->edges[op->first + k];
+            same = edge->first == edges[k].first && edge->last == edges[k].last && edge->to == edges[k].to;
+        }
+        if (same) {
+            *made = (uint32_t)(i - 1);
+            return LZS_OK;
+        }
+    }
+    return add_bytes(b, edges, n, loop, made);
+}
+
+/* The edges for byte number `at` of n sequences of one length, which agree in the bytes before. Its depth is at most 3. */
+static lzs_status build_sequences(builder *b, const sequence *s, size_t n, int at, int length, size_t first_op, const frame *f,
+                                  lzs_edge edges[256], size_t *n_edges) {
+    lzs_status status = LZS_OK;
+    for (size_t i = 0, end; i < n && status == LZS_OK; i = end) {
+        for (end = i + 1; end < n && s[end].first[at] == s[i].first[at] && s[end].last[at] == s[i].last[at];) end++;
+        uint32_t to = f->next;
+        if (at + 1 < length) {
+            lzs_edge *inner = malloc(256 * sizeof *inner);
+            size_t n_inner = 0;
+            if (!inner) return LZS_ENOMEM;
+            status = build_sequences(b, s + i, end - i, at + 1, length, first_op, f, inner, &n_inner);
+            if (status == LZS_OK) status = shared_bytes(b, inner, n_inner, first_op, f->loop, &to);
+            free(inner);
+        }
+        lzs_edge *last = *n_edges ? &edges[*n_edges - 1] : NULL;
+        if (last && last->to == to && last->last + 1 == s[i].first[at]) {
+            last->last = s[i].last[at];
+        } else {
+            edges[(*n_edges)++] = (lzs_edge){s[i].first[at], s[i].last[at], to};
+        }
+    }
+    return status;
+}
+
+static lzs_status build_set(builder *b, const lzs_node *node, const frame *f, uint32_t *start) {
+    sequences made = {0};
+    lzs_edge edges[256];
+    size_t n = 0, first_op = b->program->n_ops;
+    lzs_status status = LZS_OK;
+    for (uint32_t i = 0; i < node->n && status == LZS_OK; i++) {
+        const lzs_range *range = &b->tree->ranges[node->first + i];
+        if (!add_sequences(&made, range->first, range->last)) status = LZS_ENOMEM;
+    }
+    for (int length = 1; length <= 4 && status == LZS_OK; length++) {
+        status = build_sequences(b, made.all[length], made.n[length], 0, length, first_op, f, edges, &n);
+    }
+    if (status == LZS_OK) status = add_bytes(b, edges, n, f->loop, start);
+    for (int length = 1; length <= 4; length++) free(made.all[length]);
+    return status;
+}
+
+/* ---- repetition ---- */
+
+/* The counted loop of a repetition, and the operation that its body leads to. */
+static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
+    lzs_program *p = b->program;
+    const lzs_loop_op *outer = f->loop == LZS_NO_LOOP ? NULL : &p->loops[f->loop];
+    uint32_t bytes = b->tree->nodes[node->first].min_bytes;
+    lzs_loop_op loop = {.min = bytes ? node->min : 0,
+                        .max = node->max,
+                        .body = NONE,
+                        .exit = f->next,
+                        .min_bytes = bytes ? bytes : 1,
+                        .nullable = bytes == 0,
+                        .depth = outer ? (uint8_t)(outer->depth + 1) : 0,
+                        .outer = f->loop};
+    while (lzs_far_low(&loop) >> loop.width) loop.width++;
+    int free_bits = outer ? outer->shift : LZS_COUNTER_BITS;
+    if (loop.width > free_bits) {
+        return lzs_refuse(b->error, LZS_WHOLE,
+                          "repetitions that are counted are nested too deep: the counts together have more than %d bits",
+                          LZS_COUNTER_BITS);
+    }
+    loop.shift = (uint8_t)(free_bits - loop.width);
+    if (!lzs_grow(&p->loops, &p->loops_room, p->n_loops + 1, sizeof *p->loops)) return LZS_ENOMEM;
+    f->loop = (uint32_t)p->n_loops;
+    p->loops[p->n_loops++] = loop;
+    return add_op(b, (lzs_op){.kind = LZS_OP_NEXT, .first = f->loop, .loop = f->loop}, &f->op);
+}
+
+static bool is_counted(const lzs_node *node, const lzs_tree *tree) {
+    if (node->max == LZS_UNBOUNDED) return node->min > 1 && tree->nodes[node->first].min_bytes > 0;
+    return node->max > 1;
+}
+
+/* Before its body: what the body leads to. */
+static lzs_status begin_repeat(builder *b, frame *f) {
+    const lzs_node *node = &b->tree->nodes[f->node];
+    f->op = f->next;
+    if (is_counted(node, b->tree)) return begin_loop(b, node, f);
+    if (node->max == 1) return LZS_OK;
+    uint32_t ways[2] = {NONE, f->next}; /* the first is known when the body is built */
+    return add_split(b, ways, 2, f->loop, &f->op);
+}
+
+/* After its body, which begins at `start`. */
+static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
+    const lzs_node *node = &b->tree->nodes[f->node];
+    lzs_program *p = b->program;
+    if (is_counted(node, b->tree)) {
+        lzs_loop_op *loop = &p->loops[f->loop];
+        loop->body = *start;
+        return add_op(b, (lzs_op){.kind = LZS_OP_ENTER, .first = f->loop, .loop = f->loop}, start);
+    }
+    if (node->max == 1) {
+        uint32_t ways[2] = {*start, f->next};
+        return add_split(b, ways, 2, f->loop, start);
+    }
+    p->targets[p->ops[f->op].first] = *start;
+    if (node->min == 0) *start = f->op;
+    return LZS_OK;
+}
+
+/* ---- the tree ---- */
+
+static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t loop) {
+    const lzs_node *n = &b->tree->nodes[node];
+    if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
+    frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop};
+    f.first_start = b->n_starts;
+    lzs_status status = n->kind == LZS_NODE_REPEAT ? begin_repeat(b, &f) : LZS_OK;
+    b->frames[b->n_frames++] = f;
+    return status;
+}
+
+static lzs_status keep_start(builder *b, uint32_t start) {
+    if (!lzs_grow(&b->starts, &b->starts_room, b->n_starts + 1, sizeof *b->starts)) return LZS_ENOMEM;
+    b->starts[b->n_starts++] = start;
+    return LZS_OK;
+}
+
+/* The last child that is not built yet, or LZS_NO_NODE. Literals among alternatives are built together at the end. */
+static uint32_t next_child(const builder *b, frame *f) {
+    const lzs_node *node = &b->tree->nodes[f->node];
+    while (f->left) {
+        uint32_t child = node->kind == LZS_NODE_REPEAT ? node->first : b->tree->children[node->first + f->left - 1];
+        f->left--;
+        if (node->kind != LZS_NODE_ALT || b->tree->nodes[child].kind != LZS_NODE_LITERAL) return child;
+    }
+    return LZS_NO_NODE;
+}
+
+static lzs_status end_alternatives(builder *b, const frame *f, uint32_t *start) {
+    const lzs_node *node = &b->tree->nodes[f->node];
+    lzs_status status = LZS_OK;
+    if (b->n_starts - f->first_start < node->n) {
+        status = build_literals(b, f, start);
+        if (status == LZS_OK) status = keep_start(b, *start);
+    }
+    if (status == LZS_OK) {
+        status = add_split(b, b->starts + f->first_start, b->n_starts - f->first_start, f->loop, start);
+    }
+    b->n_starts = f->first_start;
+    return status;
+}
+
+static lzs_status build_node(builder *b, const frame *f, uint32_t *start) {
+    const lzs_node *node = &b->tree->nodes[f->node];
+    switch (node->kind) {
+    case LZS_NODE_LITERAL: return build_literal(b, node, f, start);
+    case LZS_NODE_SET: return build_set(b, node, f, start);
+    case LZS_NODE_ALT: return end_alternatives(b, f, start);
+    case LZS_NODE_REPEAT: return end_repeat(b, f, start);
+    default: return LZS_OK; /* a concatenation begins where its first child does */
+    }
+}
+
+static lzs_status build(builder *b) {
+    uint32_t start = NONE;
+    lzs_status status = add_op(b, (lzs_op){.kind = LZS_OP_ACCEPT, .loop = LZS_NO_LOOP}, &start);
+    if (status == LZS_OK) status = push_frame(b, b->tree->root, start, LZS_NO_LOOP);
+    bool built = false; /* a child, which begins at `start` */
+    while (b->n_frames && status == LZS_OK) {
+        frame *f = &b->frames[b->n_frames - 1];
+        lzs_node_kind kind = b->tree->nodes[f->node].kind;
+        if (built && kind == LZS_NODE_CONCAT) f->next = start;
+        if (built && kind == LZS_NODE_ALT) status = keep_start(b, start);
+        uint32_t child = status == LZS_OK ? next_child(b, f) : LZS_NO_NODE;
+        built = child == LZS_NO_NODE;
+        if (!built) {
+            status = push_frame(b, child, kind == LZS_NODE_REPEAT ? f->op : f->next, f->loop);
+        } else if (status == LZS_OK) {
+            frame done = *f;
+            b->n_frames--;
+            status = build_node(b, &done, &start);
+        }
+    }
+    b->program->start = start;
+    return status;
+}
+
+/* Bytes that no edge tells apart. */
+static void find_classes(lzs_program *p) {
+    bool begins[257] = {false};
+    for (size_t i = 0; i < p->n_edges; i++) {
+        begins[p->edges[i].first] = begins[p->edges[i].last + 1] = true;
+        for (uint32_t byte = p->edges[i].first; byte <= p->edges[i].last; byte++) p->uses[byte] = true;
+    }
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        if (byte == 0 || begins[byte]) p->byte_of[p->n_classes++] = (uint8_t)byte;
+        p->class_of[byte] = (uint8_t)(p->n_classes - 1);
+    }
+}
+
+lzs_status lzs_program_build(const lzs_tree *tree, lzs_program *program, lzs_grammar_error *error) {
+    *program = (lzs_program){0};
+    builder b = {.tree = tree, .program = program, .error = error};
+    lzs_status status = build(&b);
+    free(b.frames);
+    free(b.starts);
+    if (status == LZS_OK) find_classes(program);
+    return status;
+}

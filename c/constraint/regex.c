@@ -1,0 +1,499 @@
+/* regex.c - a regular expression -> its syntax tree.
+ *
+ * The dialect is what Python's re, the regex crate of Rust and ECMAScript have in common; docs/grammar.md lists it. What they
+ * read differently, and what a finite automaton cannot do, is refused with its offset and a reason. The parser keeps its open
+ * groups on a stack of its own, so that its depth does not depend on the pattern.
+ */
+#include "regex.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "utf8.h"
+
+typedef struct group {
+    size_t base;   /* the group's first node on the stack */
+    size_t n_alts; /* finished alternatives, from `base` on; the items of the one being read lie behind them */
+    size_t offset; /* of its parenthesis */
+    bool fold, dot_all; /* the flags to return to at its end */
+} group;
+
+/* What stands before the place that is being read. */
+typedef enum before { NOTHING, ATOM, QUANTIFIER, ANCHOR } before;
+
+typedef struct parser {
+    const uint8_t *pattern;
+    size_t n, at;
+    lzs_tree *tree;
+    lzs_grammar_error *error;
+    uint32_t *stack;
+    size_t n_stack, stack_room;
+    group groups[LZS_GRAMMAR_MAX_DEPTH + 1];
+    size_t depth;
+    uint8_t *run; /* literal bytes that are not a node yet */
+    size_t n_run, run_room;
+    size_t last; /* where the last character of the run begins */
+    before before;
+    bool fold;    /* (?i) */
+    bool dot_all; /* (?s) */
+    lzs_charset set;
+} parser;
+
+lzs_status lzs_refuse(lzs_grammar_error *error, size_t offset, const char *format, ...) {
+    if (!error) return LZS_EINVAL;
+    va_list arguments;
+    va_start(arguments, format);
+    error->offset = offset;
+    vsnprintf(error->reason, sizeof error->reason, format, arguments);
+    va_end(arguments);
+    return LZS_EINVAL;
+}
+
+#define REFUSE(p, at, ...) lzs_refuse((p)->error, (at), __VA_ARGS__)
+
+#define NO_CASE "(?i) is for ASCII letters only: characters beyond them have no case here"
+
+static bool more(const parser *p) {
+    return p->at < p->n;
+}
+
+static bool next_is(const parser *p, const char *text) {
+    size_t n = strlen(text);
+    return p->n - p->at >= n && memcmp(p->pattern + p->at, text, n) == 0;
+}
+
+static lzs_status push(parser *p, uint32_t node) {
+    if (node == LZS_NO_NODE) return LZS_ENOMEM;
+    if (!lzs_grow(&p->stack, &p->stack_room, p->n_stack + 1, sizeof *p->stack)) return LZS_ENOMEM;
+    p->stack[p->n_stack++] = node;
+    return LZS_OK;
+}
+
+/* Makes a node of the first n bytes of the run. */
+static lzs_status end_run(parser *p, size_t n) {
+    if (n == 0) return LZS_OK;
+    lzs_status status = push(p, lzs_tree_literal(p->tree, p->run, n));
+    memmove(p->run, p->run + n, p->n_run - n);
+    p->n_run -= n;
+    return status;
+}
+
+static lzs_status push_set(parser *p) {
+    lzs_status status = end_run(p, p->n_run);
+    p->before = ATOM;
+    return status == LZS_OK ? push(p, lzs_tree_set(p->tree, &p->set)) : status;
+}
+
+static bool is_letter(uint32_t code) {
+    return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
+}
+
+static bool is_digit(uint32_t code) {
+    return code >= '0' && code <= '9';
+}
+
+static lzs_status literal(parser *p, size_t offset, uint32_t code) {
+    if (p->fold && code >= 0x80) return REFUSE(p, offset, NO_CASE);
+    if (p->fold && is_letter(code)) {
+        p->set.n = 0;
+        bool ok = lzs_charset_add(&p->set, code, code) && lzs_charset_fold(&p->set) && lzs_charset_normalize(&p->set);
+        return ok ? push_set(p) : LZS_ENOMEM;
+    }
+    if (!lzs_grow(&p->run, &p->run_room, p->n_run + 4, 1)) return LZS_ENOMEM;
+    p->last = p->n_run;
+    p->n_run += lzs_utf8_encode(code, p->run + p->n_run);
+    p->before = ATOM;
+    return LZS_OK;
+}
+
+/* ---- escapes ---- */
+
+/* An escape stands for one code point, or for a set such as \d, which is then in `set`. */
+typedef struct escape {
+    bool is_set;
+    uint32_t code;
+} escape;
+
+static int hex_digit(uint8_t byte) {
+    if (is_digit(byte)) return byte - '0';
+    byte |= 0x20;
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* The digits of \xHH, \uHHHH, \UHHHHHHHH, or of any of them in braces. */
+static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t *code) {
+    size_t digits = letter == 'x' ? 2 : letter == 'u' ? 4 : 8;
+    bool braces = more(p) && p->pattern[p->at] == '{';
+    p->at += braces;
+    uint64_t value = 0;
+    size_t n = 0;
+    for (; more(p) && n < (braces ? 8 : digits) && hex_digit(p->pattern[p->at]) >= 0; n++) {
+        value = 16 * value + (uint64_t)hex_digit(p->pattern[p->at++]);
+    }
+    bool closed = !braces || (more(p) && p->pattern[p->at++] == '}');
+    if (!closed || (braces ? n == 0 : n < digits)) {
+        return REFUSE(p, offset, "\\%c needs %zu hexadecimal digits, or some in braces", letter, digits);
+    }
+    if (value > LZS_MAX_CODE_POINT || (value >= 0xD800 && value <= 0xDFFF)) {
+        return REFUSE(p, offset, "U+%04llX is not a character of UTF-8", (unsigned long long)value);
+    }
+    *code = (uint32_t)value;
+    return LZS_OK;
+}
+
+/* \d, \w, \s and their complements, which are ASCII only. */
+static bool shorthand(lzs_charset *set, uint8_t letter) {
+    static const lzs_range digits[] = {{'0', '9'}}, spaces[] = {{'\t', '\r'}, {' ', ' '}},
+                           words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    uint8_t lower = letter | 0x20;
+    const lzs_range *ranges = lower == 'd' ? digits : lower == 's' ? spaces : words;
+    size_t n = lower == 'd' ? 1 : lower == 's' ? 2 : 4;
+    lzs_charset made = {0};
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) ok = lzs_charset_add(&made, ranges[i].first, ranges[i].last);
+    if (ok && letter != lower) ok = lzs_charset_negate(&made);
+    for (size_t i = 0; i < made.n && ok; i++) ok = lzs_charset_add(set, made.ranges[i].first, made.ranges[i].last);
+    lzs_charset_free(&made);
+    return ok;
+}
+
+static lzs_status read_escape(parser *p, escape *e) {
+    size_t offset = p->at++;
+    if (!more(p)) return REFUSE(p, offset, "a backslash at the end escapes nothing");
+    uint8_t letter = p->pattern[p->at++];
+    *e = (escape){false, letter};
+    if (letter < 0x80 && !is_letter(letter) && !is_digit(letter)) return LZS_OK;
+    static const char names[] = "ntrfv", codes[] = "\n\t\r\f\v";
+    const char *found = letter < 0x80 ? strchr(names, letter) : NULL;
+    if (found) {
+        e->code = (uint8_t)codes[found - names];
+        return LZS_OK;
+    }
+    switch (letter) {
+    case 'd': case 'D': case 's': case 'S': case 'w': case 'W':
+        e->is_set = true;
+        return shorthand(&p->set, letter) ? LZS_OK : LZS_ENOMEM;
+    case 'x': case 'u': case 'U': return hexadecimal(p, offset, letter, &e->code);
+    case 'b': case 'B': return REFUSE(p, offset, "\\%c, a word boundary, is not supported", letter);
+    case 'p': case 'P': return REFUSE(p, offset, "\\%c, a Unicode property, is not supported: list the ranges", letter);
+    case 'k': case 'g': return REFUSE(p, offset, "\\%c, a reference to a group, is not regular", letter);
+    case '0': return REFUSE(p, offset, "octal escapes are not supported: write \\x00");
+    default: break;
+    }
+    if (letter >= '1' && letter <= '9') return REFUSE(p, offset, "\\%c, a reference to a group, is not regular", letter);
+    if (letter >= 0x80) return REFUSE(p, offset, "a character beyond ASCII needs no backslash");
+    return REFUSE(p, offset, "\\%c is not an escape that is supported", letter);
+}
+
+/* ---- classes ---- */
+
+/* One code point or set of a class, at `at`. */
+static lzs_status class_item(parser *p, escape *e) {
+    if (p->pattern[p->at] == '\\') return read_escape(p, e);
+    size_t offset = p->at;
+    if (p->pattern[p->at] == '[') return REFUSE(p, offset, "[ in a class has several meanings: write \\[");
+    if (next_is(p, "&&") || next_is(p, "||") || next_is(p, "~~") || next_is(p, "--")) {
+        return REFUSE(p, offset, "%.2s in a class has several meanings: write a backslash before each",
+                      (const char *)p->pattern + offset);
+    }
+    *e = (escape){false, 0};
+    p->at += lzs_utf8_decode(p->pattern + p->at, p->n - p->at, &e->code);
+    return LZS_OK;
+}
+
+static lzs_status read_class(parser *p) {
+    size_t offset = p->at++;
+    bool negated = more(p) && p->pattern[p->at] == '^';
+    p->at += negated;
+    p->set.n = 0;
+    if (more(p) && p->pattern[p->at] == ']') {
+        return REFUSE(p, p->at, "] at the beginning of a class has several meanings: write \\]");
+    }
+    for (bool first = true;; first = false) {
+        if (!more(p)) return REFUSE(p, offset, "the class is not closed: ] is missing");
+        if (p->pattern[p->at] == ']') break;
+        size_t at = p->at;
+        if (p->pattern[at] == '-' && !first && at + 1 < p->n && p->pattern[at + 1] != ']') {
+            return REFUSE(p, at, "- between two ranges has several meanings: write \\-, or put it last");
+        }
+        escape low, high;
+        lzs_status status = class_item(p, &low);
+        if (status != LZS_OK) return status;
+        high = low;
+        bool range = p->n - p->at >= 2 && p->pattern[p->at] == '-' && p->pattern[p->at + 1] != ']';
+        if (range) {
+            p->at++;
+            status = class_item(p, &high);
+            if (status != LZS_OK) return status;
+            if (low.is_set || high.is_set) return REFUSE(p, at, "a range needs a character on both sides");
+            if (high.code < low.code) return REFUSE(p, at, "the range is upside down");
+        }
+        if (low.is_set) continue; /* its ranges are in the set */
+        if (p->fold && high.code >= 0x80) return REFUSE(p, at, NO_CASE);
+        if (!lzs_charset_add(&p->set, low.code, high.code)) return LZS_ENOMEM;
+    }
+    p->at++;
+    bool ok = (!p->fold || lzs_charset_fold(&p->set)) && lzs_charset_normalize(&p->set);
+    if (ok && negated) ok = lzs_charset_negate(&p->set);
+    if (!ok) return LZS_ENOMEM;
+    if (!p->set.n) return REFUSE(p, offset, "the class matches no character");
+    return push_set(p);
+}
+
+static lzs_status any_character(parser *p) {
+    p->at++;
+    p->set.n = 0;
+    bool ok = p->dot_all || (lzs_charset_add(&p->set, '\n', '\n') && lzs_charset_normalize(&p->set));
+    return ok && lzs_charset_negate(&p->set) ? push_set(p) : LZS_ENOMEM;
+}
+
+/* ---- repetition ---- */
+
+static lzs_status read_count(parser *p, size_t offset, uint32_t *count) {
+    uint64_t value = 0;
+    while (more(p) && is_digit(p->pattern[p->at])) {
+        value = 10 * value + (uint64_t)(p->pattern[p->at++] - '0');
+        if (value > LZS_GRAMMAR_MAX_COUNT) {
+            return REFUSE(p, offset, "a count of more than %d is not supported", LZS_GRAMMAR_MAX_COUNT);
+        }
+    }
+    *count = (uint32_t)value;
+    return LZS_OK;
+}
+
+static lzs_status read_braces(parser *p, uint32_t *min, uint32_t *max) {
+    size_t offset = p->at++;
+    if (!more(p) || !is_digit(p->pattern[p->at])) return REFUSE(p, offset, "{ begins a count such as {2,5}: write \\{ for the character");
+    lzs_status status = read_count(p, offset, min);
+    if (status != LZS_OK) return status;
+    *max = *min;
+    if (more(p) && p->pattern[p->at] == ',') {
+        p->at++;
+        *max = LZS_UNBOUNDED;
+        if (more(p) && p->pattern[p->at] != '}') status = read_count(p, offset, max);
+        if (status != LZS_OK) return status;
+    }
+    if (!more(p) || p->pattern[p->at++] != '}') {
+        return REFUSE(p, offset, "a count is {2}, {2,} or {2,5}: write \\{ for the character");
+    }
+    return *max < *min ? REFUSE(p, offset, "the count is upside down") : LZS_OK;
+}
+
+static lzs_status quantifier(parser *p) {
+    size_t offset = p->at;
+    uint8_t sign = p->pattern[p->at];
+    uint32_t min = sign == '+', max = sign == '?' ? 1 : LZS_UNBOUNDED;
+    if (p->before == QUANTIFIER) return REFUSE(p, offset, "a repetition is repeated: put a group around the first");
+    if (p->before != ATOM && sign != '{') {
+        return REFUSE(p, offset, "there is nothing before %c that it could repeat", sign);
+    }
+    lzs_status status = LZS_OK;
+    if (sign == '{') {
+        status = read_braces(p, &min, &max);
+        if (status == LZS_OK && p->before != ATOM) {
+            status = REFUSE(p, offset, "there is nothing before { that it could repeat");
+        }
+    } else {
+        p->at++;
+    }
+    if (status != LZS_OK) return status;
+    if (more(p) && p->pattern[p->at] == '+') return REFUSE(p, p->at, "possessive repetition is not supported");
+    if (more(p) && p->pattern[p->at] == '?') p->at++; /* lazy, which makes no difference where the whole text must match */
+    if (p->n_run) { /* only its last character is repeated */
+        status = end_run(p, p->last);
+        if (status == LZS_OK) status = end_run(p, p->n_run);
+        if (status != LZS_OK) return status;
+    }
+    uint32_t child = p->stack[--p->n_stack];
+    p->before = QUANTIFIER;
+    return push(p, lzs_tree_repeat(p->tree, child, min, max));
+}
+
+/* ---- groups and alternatives ---- */
+
+static lzs_status end_alternative(parser *p) {
+    group *g = &p->groups[p->depth];
+    lzs_status status = end_run(p, p->n_run);
+    if (status != LZS_OK) return status;
+    size_t first = g->base + g->n_alts;
+    uint32_t node = lzs_tree_concat(p->tree, p->stack + first, p->n_stack - first);
+    p->n_stack = first;
+    g->n_alts++;
+    p->before = NOTHING;
+    return push(p, node);
+}
+
+/* All alternatives of the innermost group -> one node on the stack. */
+static lzs_status end_group(parser *p) {
+    lzs_status status = end_alternative(p);
+    if (status != LZS_OK) return status;
+    group *g = &p->groups[p->depth];
+    uint32_t node = lzs_tree_alt(p->tree, p->stack + g->base, g->n_alts);
+    p->n_stack = g->base;
+    p->fold = g->fold;
+    p->dot_all = g->dot_all;
+    p->before = ATOM;
+    return push(p, node);
+}
+
+/* The flags of (?i) and (?is-i:, up to and with the character that ends them, which is ')' or ':'. */
+static lzs_status read_flags(parser *p, size_t offset) {
+    bool on = true;
+    size_t first = p->at;
+    for (; more(p) && p->pattern[p->at] != ')' && p->pattern[p->at] != ':'; p->at++) {
+        uint8_t flag = p->pattern[p->at];
+        if (flag == '-' && on) {
+            on = false;
+        } else if (flag == 'i') {
+            p->fold = on;
+        } else if (flag == 's') {
+            p->dot_all = on;
+        } else {
+            return REFUSE(p, offset, "of the flags only i and s are supported");
+        }
+    }
+    if (!more(p)) return REFUSE(p, offset, "the group is not closed: ) is missing");
+    if (p->at == first || p->pattern[p->at - 1] == '-') return REFUSE(p, offset, "the group names no flag");
+    return LZS_OK;
+}
+
+/* The name of (?P<name>...) or (?<name>...), which changes nothing; `at` is behind the <. */
+static lzs_status read_name(parser *p, size_t offset) {
+    size_t first = p->at;
+    while (more(p) && p->pattern[p->at] < 0x80 &&
+           (is_letter(p->pattern[p->at]) || p->pattern[p->at] == '_' || (p->at > first && is_digit(p->pattern[p->at])))) {
+        p->at++;
+    }
+    if (p->at == first || !more(p) || p->pattern[p->at] != '>') return REFUSE(p, offset, "the name of the group is not one");
+    p->at++;
+    return LZS_OK;
+}
+
+static lzs_status begin_group(parser *p) {
+    size_t offset = p->at++;
+    group g = {.offset = offset, .fold = p->fold, .dot_all = p->dot_all};
+    lzs_status status = LZS_OK;
+    if (more(p) && p->pattern[p->at] == '?') {
+        p->at++;
+        if (next_is(p, "=") || next_is(p, "!") || next_is(p, "<=") || next_is(p, "<!")) {
+            return REFUSE(p, offset, "look-around is not supported");
+        }
+        if (next_is(p, ">")) return REFUSE(p, offset, "atomic groups are not supported");
+        if (next_is(p, "(")) return REFUSE(p, offset, "conditions are not regular");
+        if (next_is(p, "#")) return REFUSE(p, offset, "comments are not supported");
+        if (next_is(p, "P=") || next_is(p, "P>") || next_is(p, "R") || next_is(p, "&")) {
+            return REFUSE(p, offset, "a reference to a group is not regular");
+        }
+        if (next_is(p, "P<") || next_is(p, "<")) {
+            p->at += next_is(p, "P<") ? 2 : 1;
+            status = read_name(p, offset);
+        } else if (next_is(p, ":")) {
+            p->at++;
+        } else {
+            status = read_flags(p, offset);
+            if (status == LZS_OK && p->pattern[p->at++] == ')') {
+                return offset == 0 ? LZS_OK : REFUSE(p, offset, "flags for the whole pattern must begin it: use (?i:...)");
+            }
+        }
+    }
+    if (status != LZS_OK) return status;
+    if (p->depth == LZS_GRAMMAR_MAX_DEPTH) {
+        return REFUSE(p, offset, "groups are nested more than %d deep", LZS_GRAMMAR_MAX_DEPTH);
+    }
+    status = end_run(p, p->n_run);
+    g.base = p->n_stack;
+    p->groups[++p->depth] = g;
+    p->before = NOTHING;
+    return status;
+}
+
+/* Anchors say what holds anyway, so they may stand where they change nothing. */
+static lzs_status anchor(parser *p, size_t length, bool begins) {
+    size_t offset = p->at;
+    const group *g = &p->groups[p->depth];
+    bool first = p->n_stack == g->base + g->n_alts && !p->n_run && p->before == NOTHING;
+    p->at += length;
+    bool last = !more(p) || p->pattern[p->at] == '|';
+    if (p->depth || !(begins ? first : last)) {
+        return REFUSE(p, offset, "an anchor can only begin or end the pattern: the whole text is matched in any case");
+    }
+    p->before = ANCHOR;
+    return LZS_OK;
+}
+
+/* ---- the pattern ---- */
+
+static lzs_status item(parser *p) {
+    uint8_t byte = p->pattern[p->at];
+    switch (byte) {
+    case '(': return begin_group(p);
+    case '[': return read_class(p);
+    case '.': return any_character(p);
+    case '*': case '+': case '?': case '{': return quantifier(p);
+    case '^': return anchor(p, 1, true);
+    case '$': return anchor(p, 1, false);
+    case '|':
+        p->at++;
+        return end_alternative(p);
+    case ')': {
+        if (!p->depth) return REFUSE(p, p->at, "there is no group that ) could close");
+        p->at++;
+        lzs_status status = end_group(p);
+        p->depth--;
+        return status;
+    }
+    case '\\': {
+        if (next_is(p, "\\A")) return anchor(p, 2, true);
+        if (next_is(p, "\\Z") || next_is(p, "\\z")) return anchor(p, 2, false);
+        size_t offset = p->at;
+        escape e;
+        p->set.n = 0;
+        lzs_status status = read_escape(p, &e);
+        if (status != LZS_OK || !e.is_set) return status == LZS_OK ? literal(p, offset, e.code) : status;
+        return lzs_charset_normalize(&p->set) ? push_set(p) : LZS_ENOMEM;
+    }
+    default: {
+        size_t offset = p->at;
+        uint32_t code = 0;
+        p->at += lzs_utf8_decode(p->pattern + p->at, p->n - p->at, &code);
+        return literal(p, offset, code);
+    }
+    }
+}
+
+static lzs_status parse(parser *p) {
+    if (p->n > LZS_GRAMMAR_MAX_PATTERN) {
+        return REFUSE(p, LZS_WHOLE, "the pattern has %zu bytes, and the most is %d", p->n, LZS_GRAMMAR_MAX_PATTERN);
+    }
+    for (size_t at = 0, length; at < p->n; at += length) {
+        uint32_t code;
+        length = lzs_utf8_decode(p->pattern + at, p->n - at, &code);
+        if (!length) return REFUSE(p, at, "the pattern is not valid UTF-8");
+    }
+    lzs_status status = lzs_grow(&p->stack, &p->stack_room, 1, sizeof *p->stack) ? LZS_OK : LZS_ENOMEM;
+    while (more(p) && status == LZS_OK) status = item(p);
+    if (status == LZS_OK && p->depth) {
+        status = REFUSE(p, p->groups[p->depth].offset, "the group is not closed: ) is missing");
+    }
+    if (status == LZS_OK) status = end_group(p);
+    if (status == LZS_OK) p->tree->root = p->stack[0];
+    return status;
+}
+
+lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_tree *tree, lzs_grammar_error *error) {
+    *tree = (lzs_tree){0};
+    parser *p = calloc(1, sizeof *p);
+    if (!p) return LZS_ENOMEM;
+    p->pattern = pattern;
+    p->n = n;
+    p->tree = tree;
+    p->error = error;
+    lzs_status status = parse(p);
+    free(p->stack);
+    free(p->run);
+    lzs_charset_free(&p->set);
+    free(p);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* tree.h - the syntax tree of a constraint: what the parsers build and the byte automaton is made from.
+ *
+ * Nodes are made bottom up, each is a part of at most one other, and a child has a smaller number than its parent. Every node
+ * matches at least one text, so that nothing built of them can be a dead end.
+ */
+#ifndef LZS_TREE_H
+#define LZS_TREE_H
+
+#include "charset.h"
+
+typedef enum lzs_node_kind {
+    LZS_NODE_LITERAL, /* bytes[first .. first + n), maybe none */
+    LZS_NODE_SET,     /* one code point of ranges[first .. first + n), encoded as UTF-8 */
+    LZS_NODE_CONCAT,  /* children[first .. first + n) one after the other */
+    LZS_NODE_ALT,     /* one of them */
+    LZS_NODE_REPEAT   /* node number `first`, min to max times */
+} lzs_node_kind;
+
+#define LZS_UNBOUNDED UINT32_MAX
+#define LZS_NO_NODE UINT32_MAX
+
+typedef struct lzs_node {
+    lzs_node_kind kind;
+    uint32_t first, n;
+    uint32_t min, max;
+    uint32_t min_bytes; /* of its shortest text, at most UINT32_MAX; 0 means that the empty text matches */
+} lzs_node;
+
+typedef struct lzs_tree {
+    lzs_node *nodes;
+    size_t n_nodes, nodes_room;
+    uint32_t *children;
+    size_t n_children, children_room;
+    uint8_t *bytes;
+    size_t n_bytes, bytes_room;
+    lzs_range *ranges;
+    size_t n_ranges, ranges_room;
+    uint32_t root;
+} lzs_tree;
+
+void lzs_tree_free(lzs_tree *tree);
+
+/* The number of the new node, or LZS_NO_NODE when memory runs out or there are too many. */
+uint32_t lzs_tree_literal(lzs_tree *tree, const uint8_t *bytes, size_t n);
+uint32_t lzs_tree_set(lzs_tree *tree, const lzs_charset *set); /* normalized, not empty */
+uint32_t lzs_tree_concat(lzs_tree *tree, const uint32_t *children, size_t n);
+uint32_t lzs_tree_alt(lzs_tree *tree, const uint32_t *children, size_t n); /* n >= 1 */
+uint32_t lzs_tree_repeat(lzs_tree *tree, uint32_t child, uint32_t min, uint32_t max);
+
+/* Makes room for one more item of an array; false when memory runs out. */
+bool lzs_grow(void *array, size_t *room, size_t needed, size_t size);
+
+#endif

@@ -1,0 +1,43 @@
+/* utf8.h - code points and their bytes. */
+#ifndef LZS_UTF8_H
+#define LZS_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The bytes of the well-formed character that n > 0 bytes begin with, its code point in *code; 0 when they begin with none. */
+static inline size_t lzs_utf8_decode(const uint8_t *bytes, size_t n, uint32_t *code) {
+    uint32_t lead = bytes[0];
+    if (lead < 0x80) {
+        *code = lead;
+        return 1;
+    }
+    size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || length > n) return 0;
+    uint32_t value = lead & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xC0) != 0x80) return 0;
+        value = value << 6 | (bytes[i] & 0x3F);
+    }
+    if ((length == 3 && value < 0x800) || (length == 4 && value < 0x10000)) return 0;
+    if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return 0;
+    *code = value;
+    return length;
+}
+
+/* Writes the bytes of a code point, and returns their number. */
+static inline size_t lzs_utf8_encode(uint32_t code, uint8_t bytes[4]) {
+    if (code < 0x80) {
+        bytes[0] = (uint8_t)code;
+        return 1;
+    }
+    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--) {
+        bytes[i] = (uint8_t)(0x80 | (code & 0x3F));
+        code >>= 6;
+    }
+    bytes[0] = (uint8_t)((0xF00u >> length & 0xFF) | code);
+    return length;
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* vocabulary.h - the byte strings of all tokens, as a tree of their beginnings. */
+#ifndef LZS_VOCABULARY_H
+#define LZS_VOCABULARY_H
+
+#include <stdbool.h>
+
+#include "../include/lzsampler.h"
+
+/* Tokens of up to so many bytes are "short" by each of several measures: see grammar.c. */
+#define LZS_SHORT_LEVELS {4, 8, 16, 32, 64}
+enum { LZS_N_SHORT = 5 };
+
+/* A beginning of tokens. The nodes lie depth first, so that what follows a node is its subtree. */
+typedef struct lzs_trie_node {
+    uint32_t size; /* nodes of the subtree, this one included */
+    int32_t token; /* the first token that ends here, or -1; others have the same bytes: see `same` */
+    uint16_t depth;
+    uint8_t byte;
+    uint8_t level; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
+} lzs_trie_node;
+
+struct lzs_vocabulary {
+    int32_t n_vocab;
+    size_t n_words; /* of a mask */
+    uint8_t *bytes;
+    size_t *begins; /* (n_vocab + 1) */
+    lzs_trie_node *nodes; /* without the root; NULL where no token has text */
+    size_t n_nodes, n_text;
+    int32_t *same;    /* (n_vocab) the next token with the same bytes, or -1; NULL where all differ */
+    int32_t *ends;    /* tokens that end a text */
+    size_t n_ends;
+    bool *is_end;     /* (n_vocab) */
+    uint32_t *texts;  /* a mask: tokens that are text */
+    uint32_t *short_words[LZS_N_SHORT]; /* masks: tokens of at most so many bytes */
+    bool single[256]; /* bytes that are a token by themselves */
+    uint32_t longest; /* bytes of a token, >= 1 */
+};
+
+static inline bool lzs_bit(const uint32_t *words, int32_t token) {
+    return words[token / 32] >> (token % 32) & 1;
+}
+
+#endif

@@ -1,0 +1,1 @@
+"""Constraints on what is generated: grammars, and the bytes of a vocabulary that they need."""

@@ -1,0 +1,133 @@
+"""`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Literal
+
+import numpy as np
+
+from .._check import INT32_MAX, check, integer
+from .._ffi import ffi, lib
+from ..errors import ArgumentTypeError, LzsError
+from .token_bytes import HasTokenBytes, TokenBytes
+
+Match = Literal["no", "beginning", "yes"]
+_MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
+_SHOWN = 60  # characters of a repr
+
+
+class Grammar:
+    """A constraint on texts, for the vocabulary that it was made for: `Grammar.regex` or `Grammar.choices`.
+
+    `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
+    samplers should share one: from one thread at a time. ``source``: {"regex": the pattern} or {"choices": the texts}.
+    """
+
+    def __init__(self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any) -> None:
+        self.source = source
+        self.vocabulary = vocabulary
+        self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
+
+    @classmethod
+    def regex(cls, pattern: str | bytes, vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
+        """Return the grammar of the texts that a regular expression matches from beginning to end.
+
+        ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model` or a `TokenBytes`.
+        ``max_bytes``: memory for states and masks, which are forgotten and made anew where they need more; 0 is 128
+        MiB. ValueError for what the dialect does not have, with the place and the reason: nothing is ever ignored.
+        """
+        if not isinstance(pattern, str | bytes):
+            raise ArgumentTypeError(f"pattern must be a str or bytes, got {pattern!r:.50}")
+        data = pattern if isinstance(pattern, bytes) else _utf8("pattern", pattern)
+
+        def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
+            return int(lib.lzs_grammar_new_regex(data, len(data), tokens.handle, limit, error, out))
+
+        return cls._made({"regex": data.decode("utf-8", "replace")}, data, make, vocabulary, max_bytes)
+
+    @classmethod
+    def choices(cls, texts: Sequence[str], vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
+        """Return the grammar that allows exactly these texts, of which there is at least one.
+
+        ``vocabulary`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
+        """
+        if isinstance(texts, str | bytes) or not all(isinstance(text, str) for text in texts):
+            raise ArgumentTypeError(f"texts must be a list of strings, got {texts!r:.50}")
+        if not texts:
+            raise ValueError("texts must have at least one choice")
+        parts = [_utf8("texts", text) for text in texts]
+        joined = b"".join(parts)
+        ends = np.fromiter(accumulate(map(len, parts)), np.uint64, len(parts))
+
+        def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
+            array = ffi.from_buffer("uint64_t[]", ends)
+            text = ffi.from_buffer("uint8_t[]", joined)
+            return int(lib.lzs_grammar_new_choices(text, array, len(parts), tokens.handle, limit, error, out))
+
+        return cls._made({"choices": list(texts)}, b"", make, vocabulary, max_bytes)
+
+    @classmethod
+    def _made(
+        cls,
+        source: Mapping[str, Any],
+        pattern: bytes,
+        make: Callable[..., int],
+        vocabulary: HasTokenBytes,
+        max_bytes: int,
+    ) -> "Grammar":
+        tokens = getattr(vocabulary, "token_bytes", None)
+        if not isinstance(tokens, TokenBytes):
+            raise ArgumentTypeError(f"vocabulary must be a Model or a TokenBytes, got {vocabulary!r:.50}")
+        out, error = ffi.new("lzs_grammar **"), ffi.new("lzs_grammar_error *")
+        status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
+        reason = ffi.string(error.reason).decode("utf-8", "replace")
+        if status == lib.LZS_EINVAL and reason:
+            raise ValueError(_refusal(next(iter(source)), pattern, error.offset, reason))
+        check(status)
+        return cls(source, tokens, out[0])
+
+    def match(self, text: str | bytes) -> Match:
+        """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
+        data = text if isinstance(text, bytes) else _utf8("text", text)
+        out = ffi.new("int32_t *")
+        status = lib.lzs_grammar_match(self.handle, data, len(data), out)
+        if status == lib.LZS_ELIMIT:
+            raise LzsError(self.problem or "the grammar reached a limit")
+        check(status)
+        return _MATCHES[int(out[0])]
+
+    @property
+    def problem(self) -> str | None:
+        """The limit that the last step reached, in one line, or None."""
+        found = lib.lzs_grammar_problem(self.handle)
+        return ffi.string(found).decode() if found else None
+
+    @property
+    def states(self) -> int:
+        """Number of states that it has at the moment."""
+        return int(lib.lzs_grammar_states(self.handle))
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it holds, without the vocabulary."""
+        return int(lib.lzs_grammar_memory(self.handle))
+
+    def __repr__(self) -> str:
+        text = repr(next(iter(self.source.items())))
+        return f"<Grammar: {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}>"
+
+
+def _utf8(name: str, text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} must be valid Unicode: there is a lone surrogate at {error.start}") from error
+
+
+def _refusal(kind: str, pattern: bytes, offset: int, reason: str) -> str:
+    if kind == "choices":
+        return f"texts must be choices that can be used: {reason}"
+    if offset > len(pattern):
+        return f"pattern must be one that can be used: {reason}"
+    rest = pattern[offset : offset + 24].decode("utf-8", "replace")
+    return f"pattern must be as in docs/grammar.md, but at byte {offset} ({rest!r}) {reason}"

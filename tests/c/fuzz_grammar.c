@@ -1,0 +1,95 @@
+/* fuzz_grammar.c - patterns that nobody would write: the parser refuses them in plain words or makes a grammar whose masks are
+ * right (grammar_case.h), within its limits of work and memory.
+ *
+ * Built with -DLZS_LIBFUZZER it is a target of libFuzzer. Otherwise:
+ *
+ *     fuzz_grammar <seed> <seconds>     random patterns of pieces that mean something
+ *     fuzz_grammar <file>...            replays files, those of tests/c/corpus_grammar/ for instance
+ *
+ * Of the bytes of a case the first chooses the memory of the grammar and how it is made, and the rest is the pattern.
+ */
+#include <time.h>
+
+#include "grammar_case.h"
+
+enum { STEPS = 6, MAX_PATTERN = 2000 };
+
+static lzs_vocabulary *vocabulary;
+
+static lzs_status make(uint8_t option, const uint8_t *pattern, size_t n, lzs_grammar_error *error, lzs_grammar **g) {
+    size_t max_bytes = option & 1 ? 1 << 20 : 0;
+    if (!(option & 2)) return lzs_grammar_new_regex((const char *)pattern, n, vocabulary, max_bytes, error, g);
+    uint64_t ends[4] = {n / 4, n / 2, n / 2, n};
+    return lzs_grammar_new_choices(pattern, ends, 4, vocabulary, max_bytes, error, g);
+}
+
+/* Whether the pattern was taken. */
+static bool run_case(const uint8_t *bytes, size_t n) {
+    if (!vocabulary) vocabulary = case_vocabulary();
+    if (!n) return false;
+    lzs_grammar *g;
+    lzs_grammar_error error;
+    lzs_status status = make(bytes[0], bytes + 1, n - 1, &error, &g);
+    CHECK((status == LZS_OK) == (g != NULL));
+    if (status != LZS_OK) {
+        CHECK(status == LZS_EINVAL && error.reason[0] && strlen(error.reason) < sizeof error.reason - 1 && (error.offset < n || error.offset == SIZE_MAX));
+        return false;
+    }
+    g->automaton.max_work = 20000; /* what is slow here would be slow anywhere */
+    uint64_t seed = n;
+    for (size_t i = 0; i < n; i++) seed = seed * 31 + bytes[i];
+    case_walk(g, seed, STEPS);
+    CHECK(lzs_automaton_used(&g->automaton) <= g->max_bytes);
+    lzs_grammar_free(g);
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+    run_case(bytes, n < MAX_PATTERN ? n : MAX_PATTERN);
+    return 0;
+}
+
+#ifndef LZS_LIBFUZZER
+static const char *const pieces[] = {
+    "a", "b", "0", "\xc3\xa9", "\xf0\x9f\x99\x82", ".", "[ab]", "[^a]", "[a-z]", "[^\\n]", "\\d", "\\w", "\\S", "(", "(?:", ")", ")", "|",
+    "*", "+", "?", "{2}", "{0,3}", "{1,70}", "{40,}", "{0,300}", "{3,5}", "(?i:", "(?s:", "\\x41", "\\u00e9", "-", "]", "[", "^", "$", "\\",
+    "{", "}", ",", "\xff", "(?=", "\\b"};
+
+static size_t random_pattern(uint64_t *state, uint8_t *bytes) {
+    size_t n = 0;
+    bytes[n++] = (uint8_t)random_below(state, 4);
+    for (int i = random_below(state, 14); i >= 0; i--) {
+        const char *piece = pieces[random_below(state, sizeof pieces / sizeof *pieces)];
+        memcpy(bytes + n, piece, strlen(piece));
+        n += strlen(piece);
+    }
+    return n;
+}
+
+int main(int argc, char **argv) {
+    static uint8_t bytes[1 << 16];
+    if (argc == 3 && strspn(argv[2], "0123456789") == strlen(argv[2])) {
+        uint64_t seed = strtoull(argv[1], NULL, 10);
+        time_t end = time(NULL) + atol(argv[2]);
+        long n_cases = 0, n_taken = 0;
+        for (; time(NULL) < end; n_cases++) {
+            uint64_t state = (seed << 32) + (uint64_t)n_cases;
+            n_taken += run_case(bytes, random_pattern(&state, bytes));
+        }
+        printf("seed %s: %ld patterns, of which %ld are well formed\n", argv[1], n_cases, n_taken);
+        lzs_vocabulary_free(vocabulary);
+        return 0;
+    }
+    for (int i = 1; i < argc; i++) {
+        FILE *file = fopen(argv[i], "rb");
+        CHECK(file);
+        size_t n = fread(bytes, 1, sizeof bytes, file);
+        fclose(file);
+        LLVMFuzzerTestOneInput(bytes, n);
+    }
+    printf("%d files replayed\n", argc - 1);
+    lzs_vocabulary_free(vocabulary);
+    return 0;
+}
+#endif

@@ -1,0 +1,122 @@
+/* test_grammar.c - grammars: masks against the oracle of grammar_case.h, hostile patterns, limits, and what they share. */
+#include "grammar_case.h"
+
+static lzs_vocabulary *vocabulary;
+
+static lzs_grammar *regex(const char *pattern, size_t max_bytes) {
+    lzs_grammar *g;
+    lzs_grammar_error error;
+    lzs_status status = lzs_grammar_new_regex(pattern, strlen(pattern), vocabulary, max_bytes, &error, &g);
+    if (status != LZS_OK) fprintf(stderr, "%s: at %zu: %s\n", pattern, error.offset, error.reason);
+    CHECK(status == LZS_OK);
+    return g;
+}
+
+static void masks_are_right(void) {
+    static const char *const patterns[] = {
+        "", "a", "a*", "(ab|ba|aa)*", ".{1,500}", "[a-z]{1,200}", "a{30,90}", "(a{2,3}b?){3,40}", "(a?){0,100}b", "(a|aa){10,200}1",
+        "\"([^\"\\\\\\x00-\\x1f]|\\\\[\"\\\\/bfnrt]|\\\\u[0-9a-fA-F]{4})*\"", "(a|b)*a(a|b){30}", "[^a]*", "\\w+@\\w{2,}(\\.[a-z]{2,10}){1,3}",
+        "(\xc3\xa9|[\xe2\x82\xac-\xf0\x9f\x99\x82])+", "((a{0,9}){0,9}0){0,9}", "(|a|ab|abc|abcd)(b|c|d)?", "(a+){2,70}", "((a*)*|b{3,})*",
+        "((a|b{2,}){5,6}|c){7,}", "[\\u0800-\\u0fff\\ud7ff\\ue000]{2}"};
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        for (size_t max_bytes = 0; max_bytes <= 1 << 20; max_bytes += 1 << 20) {
+            lzs_grammar *g = regex(patterns[i], max_bytes);
+            for (uint64_t seed = 0; seed < 2; seed++) CHECK(case_walk(g, seed, 12));
+            lzs_grammar_free(g);
+        }
+    }
+}
+
+static void refused(const char *pattern, size_t n, size_t offset, const char *part) {
+    lzs_grammar *g;
+    lzs_grammar_error error;
+    CHECK(lzs_grammar_new_regex(pattern, n, vocabulary, 0, &error, &g) == LZS_EINVAL && !g);
+    CHECK(error.offset == offset && strstr(error.reason, part));
+    CHECK(lzs_grammar_new_regex(pattern, n, vocabulary, 0, NULL, &g) == LZS_EINVAL);
+}
+
+static void hostile_patterns(void) {
+    static char long_one[1 << 20];
+    memset(long_one, '(', 60000);
+    memset(long_one + 60000, ')', 60000);
+    refused(long_one, 120000, LZS_GRAMMAR_MAX_DEPTH, "nested more than 250 deep");
+    refused("ab\xff", 3, 2, "not valid UTF-8");
+    refused("\xed\xa0\x80", 3, 0, "not valid UTF-8");
+    refused("[\xc0\x80]", 4, 1, "not valid UTF-8");
+    refused("a{0,1000001}", 12, 1, "more than 1000000");
+    refused("((((a{1000}){1000}){1000}){1000}){1000}", 39, SIZE_MAX, "40 bits");
+    size_t n = 0;
+    for (int i = 0; n + 40 < sizeof long_one; i++) n += (size_t)sprintf(long_one + n, "%schoice number %d|", i % 7 ? "" : "x", i);
+    long_one[n - 1] = 0; /* 1 MB of choices */
+    lzs_grammar *g = regex(long_one, 0);
+    CHECK(lzs_grammar_memory(g) < 64 << 20 && case_walk(g, 1, 20));
+    lzs_grammar_free(g);
+    static const char *const patterns[] = {"a{0,65536}", "(.{0,65536}){0,65536}", "(a|b)*a(a|b){30}", "((((a*)*)*)*)*", "(a{0,999}b{0,999}){0,999}"};
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        g = regex(patterns[i], 8 << 20);
+        CHECK(lzs_grammar_memory(g) < 1 << 20 && case_walk(g, i, 30) && lzs_grammar_memory(g) < 16 << 20);
+        lzs_grammar_free(g);
+    }
+}
+
+/* A step that reaches a limit fails, says which, and fails again: nothing is ever allowed because of it. */
+static void limits(void) {
+    lzs_grammar *g = regex("(a|b)*a(a|b){3000}", 0);
+    g->automaton.max_work = 2000;
+    int32_t match;
+    char text[6000];
+    memset(text, 'a', sizeof text);
+    CHECK(!lzs_grammar_problem(g));
+    CHECK(lzs_grammar_match(g, text, sizeof text, &match) == LZS_ELIMIT && match == LZS_NO_MATCH);
+    CHECK(strstr(lzs_grammar_problem(g), "too much work"));
+    lzs_sampler *s;
+    lzs_params params;
+    lzs_params_init(&params);
+    CHECK(lzs_sampler_new(case_n_vocab, &params, &s) == LZS_OK && lzs_sampler_set_grammar(s, g) == LZS_OK);
+    for (int i = 0; i < 6000; i++) CHECK(lzs_accept(s, CASE_BYTES + 'a') == LZS_OK);
+    static float logits[CASE_MAX_VOCAB];
+    int32_t token;
+    for (int i = 0; i < 3; i++) CHECK(lzs_sample(s, logits, &token) == LZS_ELIMIT && token == -1);
+    g->automaton.max_work = 10000000;
+    CHECK(lzs_sample(s, logits, &token) == LZS_OK && !lzs_grammar_problem(g));
+    lzs_sampler_free(s);
+    lzs_grammar_free(g);
+    lzs_grammar_error error;
+    CHECK(lzs_grammar_new_regex("abc", 3, vocabulary, 10, &error, &g) == LZS_EINVAL && strstr(error.reason, "more memory"));
+}
+
+static void wrong_arguments(void) {
+    static const uint64_t ends[] = {1, 2, 2}, falling[] = {2, 1, 2};
+    static const uint8_t kinds[] = {0, 1, 2}, no_end[] = {0, 0, 1}, unknown[] = {0, 3, 2}, bytes[] = "ab";
+    lzs_vocabulary *v;
+    lzs_grammar *g;
+    lzs_grammar_error error;
+    CHECK(lzs_vocabulary_new(0, bytes, ends, kinds, &v) == LZS_EINVAL && !v);
+    CHECK(lzs_vocabulary_new(3, NULL, ends, kinds, &v) == LZS_EINVAL && lzs_vocabulary_new(3, bytes, falling, kinds, &v) == LZS_EINVAL);
+    CHECK(lzs_vocabulary_new(3, bytes, ends, no_end, &v) == LZS_EINVAL && lzs_vocabulary_new(3, bytes, ends, unknown, &v) == LZS_EINVAL);
+    CHECK(lzs_vocabulary_new(3, bytes, ends, kinds, &v) == LZS_OK && lzs_vocabulary_memory(v) > 0);
+    CHECK(lzs_grammar_new_regex("b", 1, v, 0, &error, &g) == LZS_EINVAL && strstr(error.reason, "tokens of this vocabulary"));
+    CHECK(lzs_grammar_new_regex("a", 1, NULL, 0, &error, &g) == LZS_EINVAL && !error.reason[0]);
+    CHECK(lzs_grammar_new_choices(bytes, ends, 0, v, 0, &error, &g) == LZS_EINVAL);
+    CHECK(lzs_grammar_new_choices(bytes, falling, 3, v, 0, &error, &g) == LZS_EINVAL);
+    CHECK(lzs_grammar_new_regex("a*", 2, v, 0, NULL, &g) == LZS_OK);
+    lzs_sampler *s;
+    lzs_params params;
+    lzs_params_init(&params);
+    CHECK(lzs_sampler_new(4, &params, &s) == LZS_OK && lzs_sampler_set_grammar(s, g) == LZS_EINVAL);
+    lzs_sampler_free(s);
+    lzs_grammar_free(g);
+    lzs_grammar_free(NULL);
+    lzs_vocabulary_free(v);
+    lzs_vocabulary_free(NULL);
+}
+
+int main(void) {
+    vocabulary = case_vocabulary();
+    masks_are_right();
+    hostile_patterns();
+    limits();
+    wrong_arguments();
+    lzs_vocabulary_free(vocabulary);
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* test_grammar_alloc.c - a grammar for which memory runs out: LZS_ENOMEM at every place where that can happen, no leak, and
+ * the same masks as before when there is memory again. The linker's --wrap sends the library's malloc family through the
+ * counters of allocations.h.
+ */
+#include "allocations.h"
+#include "grammar_case.h"
+
+static const char pattern[] = "((a|bb){2,40}[^\\d\xc3\xa9]?){1,9}|abc(?i:x)|abd";
+static const uint8_t choices[] = "ab\n12\n";
+static const uint64_t ends[] = {2, 5, 6};
+enum { N_STEPS = 6 };
+
+static int32_t next_token(int step) {
+    return CASE_BYTES + (step % 3 ? 'b' : 'a');
+}
+
+/* Makes everything and takes a few steps; `sum` is of the masks. */
+static lzs_status run(const lzs_vocabulary *v, bool words, uint64_t *sum) {
+    lzs_grammar *g = NULL;
+    lzs_sampler *s = NULL, *clone = NULL;
+    lzs_params params;
+    lzs_params_init(&params);
+    *sum = 0;
+    lzs_status status = words ? lzs_grammar_new_choices(choices, ends, 3, v, 0, NULL, &g)
+                              : lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 200000, NULL, &g);
+    CHECK((status == LZS_OK) == (g != NULL));
+    if (status == LZS_OK) status = lzs_sampler_new(case_n_vocab, &params, &s);
+    if (status == LZS_OK) status = lzs_sampler_set_grammar(s, g);
+    for (int step = 0; step < N_STEPS && status == LZS_OK; step++) {
+        lzs_plan plan;
+        status = lzs_sampler_plan(s, &plan);
+        for (size_t i = 0; status == LZS_OK && i < lzs_mask_words(case_n_vocab); i++) *sum = *sum * 31 + plan.mask[i];
+        if (status == LZS_OK) status = lzs_accept(s, next_token(step));
+    }
+    if (status == LZS_OK) status = lzs_sampler_clone(s, &clone);
+    lzs_sampler_free(clone);
+    lzs_sampler_free(s);
+    lzs_grammar_free(g);
+    return status;
+}
+
+/* A step that failed for want of memory succeeds when there is some. */
+static void a_step_is_repeated(const lzs_vocabulary *v) {
+    lzs_params params;
+    lzs_params_init(&params);
+    for (long after = 0;; after++) {
+        lzs_grammar *g;
+        lzs_sampler *s;
+        CHECK(lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 0, NULL, &g) == LZS_OK);
+        CHECK(lzs_sampler_new(case_n_vocab, &params, &s) == LZS_OK && lzs_sampler_set_grammar(s, g) == LZS_OK);
+        uint64_t sum = 0, expected;
+        CHECK(run(v, false, &expected) == LZS_OK);
+        bool failed = false;
+        for (int step = 0; step < N_STEPS; step++) {
+            lzs_plan plan;
+            fail_after = after;
+            lzs_status status = lzs_sampler_plan(s, &plan);
+            fail_after = -1;
+            if (status != LZS_OK) {
+                CHECK(status == LZS_ENOMEM);
+                failed = true;
+                CHECK(lzs_sampler_plan(s, &plan) == LZS_OK);
+            }
+            for (size_t i = 0; i < lzs_mask_words(case_n_vocab); i++) sum = sum * 31 + plan.mask[i];
+            CHECK(lzs_accept(s, next_token(step)) == LZS_OK);
+        }
+        CHECK(sum == expected);
+        lzs_sampler_free(s);
+        lzs_grammar_free(g);
+        if (!failed) return;
+    }
+}
+
+int main(void) {
+    lzs_vocabulary *v = case_vocabulary(), *again;
+    static const uint8_t kinds[] = {0, 0, 2}, bytes[] = "abab";
+    static const uint64_t token_ends[] = {2, 4, 4};
+    long live = n_live;
+    for (int words = 0; words < 2; words++) {
+        uint64_t expected, sum;
+        CHECK(run(v, words, &expected) == LZS_OK && n_live == live);
+        lzs_status status = LZS_ENOMEM;
+        for (long after = 0; status != LZS_OK; after++) {
+            fail_after = after;
+            status = run(v, words, &sum);
+            fail_after = -1;
+            CHECK(n_live == live && (status == LZS_ENOMEM || (status == LZS_OK && sum == expected)));
+        }
+    }
+    lzs_status status = LZS_ENOMEM;
+    for (long after = 0; status != LZS_OK; after++) {
+        fail_after = after;
+        status = lzs_vocabulary_new(3, bytes, token_ends, kinds, &again);
+        fail_after = -1;
+        CHECK((status == LZS_OK) == (again != NULL));
+        lzs_vocabulary_free(again);
+        CHECK(n_live == live);
+    }
+    a_step_is_repeated(v);
+    lzs_vocabulary_free(v);
+    CHECK(n_live == 0);
+    return 0;
+}
