@@ -244,6 +244,8 @@ def open_draft(model: "Model", flags: Mapping[str, Any]) -> "Draft":
     )
     if opened.header.file_bytes > model.header.file_bytes:
         console.note(f"the draft {opened.path.name} is larger than {model.path.name}: it will not be faster")
+    if not model.flash_attn:
+        console.note("without -fa the text may differ from that without a draft, by llama.cpp's rounding")
     given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
     return Draft(opened, mode=flags["spec_mode"], **given)
 

@@ -471,6 +471,9 @@ def test_a_draft_changes_no_text() -> None:
     assert "speculation" not in alone.stderr
     larger = generate("-m", "tale-1m", "-md", "tale-7m", "-n", "4", PROMPT)
     assert "the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: it will not be faster" in larger.stderr
+    note = "without -fa the text may differ from that without a draft"
+    assert note in larger.stderr
+    assert note not in together.stderr
 
 
 @pytest.mark.parametrize(

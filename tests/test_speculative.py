@@ -5,6 +5,7 @@ text can part from that without a draft where a token was almost a tie (docs/spe
 """
 
 import math
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lzsampler import LzsError, Params, RepetitionDetection, Sampler, sequence_seed
+from lzsampler import Grammar, LzsError, Params, RepetitionDetection, Sampler, sequence_seed
 from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
@@ -224,6 +225,20 @@ def test_loops_are_acted_on_as_without_a_draft(target: Model, small: Model, acti
     assert alone.actions
     assert together.actions == alone.actions
     assert together.tokens == alone.tokens
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_a_grammar_follows_the_drafts(target: Model, small: Model, temperature: float) -> None:
+    """Its place in the pattern advances with each drafted token, and goes back with those that fall."""
+    pattern = r"[A-Z][a-z]+( [a-z]+,?){4,30}\."
+    params = target.params(temperature=temperature, seed=5)
+    alone = written(target, params, grammar=Grammar.regex(pattern, target.token_bytes))
+    assert re.fullmatch(pattern, alone.text)
+    for most in (1, 4, 8):
+        grammar = Grammar.regex(pattern, target.token_bytes)
+        drafted = written(target, params, grammar=grammar, draft=Draft(small, n_max=most))
+        assert drafted.tokens == alone.tokens
+        assert figures(drafted).accepted > 0
 
 
 def test_parts_and_explanations_decode_token_by_token(target: Model, small: Model) -> None:
