@@ -28,8 +28,9 @@ from reference import first_loop
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.chat import Chat  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.generate import Generation, _TextStream, generate, split_reasoning  # noqa: E402
+from lzsampler.decoding.generate import Generation, generate, split_reasoning  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
+from lzsampler.decoding.stream import TextStream  # noqa: E402
 from lzsampler.llama import gguf  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.util.cores import physical_cores  # noqa: E402
@@ -300,7 +301,7 @@ def test_pieces_add_up_to_the_text_when_characters_are_cut(model: Model) -> None
 
 
 def streamed(data: bytes, size: int, stop: tuple[str, ...] = ()) -> tuple[list[str], str | None]:
-    stream, out = _TextStream(stop), []
+    stream, out = TextStream(stop), []
     for start in range(0, len(data), size):
         out.append(stream.feed(data[start : start + size]))
         if stream.found is not None:
@@ -336,12 +337,12 @@ def test_a_stream_ends_at_the_first_stop_string(text: str, stop: list[str]) -> N
 
 def test_the_earlier_of_two_stop_strings_in_one_piece_wins() -> None:
     for stop in (("one", "two"), ("two", "one")):
-        stream = _TextStream(stop)
+        stream = TextStream(stop)
         assert (stream.feed(b"zero two one"), stream.found, stream.end()) == ("zero ", "two", "")
 
 
 def test_a_stream_holds_back_only_what_may_be_a_stop_string() -> None:
-    stream = _TextStream(("</s>", "STOP"))
+    stream = TextStream(("</s>", "STOP"))
     assert [stream.feed(c.encode()) for c in "a</b><</s"] == ["a", "", "", "</b", ">", "", "<", "", ""]
     assert stream.end() == "</s"
 

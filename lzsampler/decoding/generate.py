@@ -1,6 +1,5 @@
 """`generate`: a prompt, a model and a sampler make a text."""
 
-import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -32,6 +31,7 @@ from ..util.rescue import (
     whole_character,
 )
 from .speculative import Draft, Speculated, Speculator, refuse_draft
+from .stream import TextStream
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
@@ -283,7 +283,7 @@ class Text:
         self._plain = isinstance(prompt, str)
         self._prompt_text = text
         self._opened = opened(text)
-        self._stream = _TextStream(stop)
+        self._stream = TextStream(stop)
         self._wants_end = False
         self._handed = 0  # characters of the text to come that were handed out before a cut
         self._masked = False
@@ -475,7 +475,7 @@ class Text:
         del self.tokens[keep:]
         if self._parts is not None:
             self._parts.cut(keep)
-        self._stream = _TextStream(self._stream.stop)
+        self._stream = TextStream(self._stream.stop)
         fragments = (self._fragments[token] or "" for token in self.tokens)
         self.written = [text for fragment in fragments if (text := self._stream.feed(fragment))]
         self._handed = self._stream.held
@@ -594,63 +594,6 @@ def _step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, b
         return token, False
 
     return step_at
-
-
-class _TextStream:
-    """What tokens add goes in, text comes out: whole characters, and nothing that may turn out to be a stop string."""
-
-    def __init__(self, stop: Sequence[str]) -> None:
-        self.stop = tuple(stop)
-        self.found: str | None = None
-        self._begins = {string[0] for string in stop}
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._inside = False  # a character
-        self.passes = not self.stop  # whether whole characters come out as they are
-        self._held = ""
-
-    def feed(self, fragment: str | bytes) -> str:
-        """Return the text that is certain now; `found` is the stop string once one is complete.
-
-        ``fragment``: whole characters as a str, or bytes, which may be part of one.
-        """
-        if self._inside or isinstance(fragment, bytes):
-            fragment = self._decode(fragment.encode("utf-8") if isinstance(fragment, str) else fragment)
-        if not self.stop or (not self._held and self._begins.isdisjoint(fragment)):
-            return fragment
-        self._held += fragment
-        return self._release(final=False)
-
-    @property
-    def held(self) -> int:
-        """Number of characters that were held back."""
-        return len(self._held)
-
-    def _decode(self, data: bytes, *, final: bool = False) -> str:
-        text = self._decoder.decode(data, final)
-        self._inside = bool(self._decoder.getstate()[0])
-        self.passes = not self.stop and not self._inside
-        return text
-
-    def end(self) -> str:
-        """Return what was held back when no more comes; half a character becomes U+FFFD."""
-        self._held += self._decode(b"", final=True)
-        return self._release(final=True)
-
-    def _release(self, *, final: bool) -> str:
-        if self.found is not None:
-            return ""
-        places = [(at, string) for string in self.stop if (at := self._held.find(string)) >= 0]
-        if places:
-            at, self.found = min(places)
-            return self._held[:at]
-        held = 0 if final else max((_overlap(self._held, string) for string in self.stop), default=0)
-        out, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
-        return out
-
-
-def _overlap(text: str, string: str) -> int:
-    """Return the length of the longest end of ``text`` that ``string`` begins with, less than all of ``string``."""
-    return next((n for n in range(min(len(text), len(string) - 1), 0, -1) if text.endswith(string[:n])), 0)
 
 
 def split_reasoning(text: str, opened: str = "") -> tuple[str | None, str]:
