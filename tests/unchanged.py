@@ -106,7 +106,7 @@ def audit() -> dict[str, Any]:
                 summary = rows.summary.to_json()
                 found = [_rounded(_row(record)) for record in rows if _known(record)]
                 known = [outcome._asdict().items() for outcome in rows.outcomes()]
-                outcomes = [[value for name, value in fields if name != "stuck"] for fields in known]
+                outcomes = [[value for name, value in fields if name not in ("stuck", "named")] for fields in known]
             with audit_files("texts", format="text") as rows:
                 texts = rows.summary.to_json()
                 found += [_rounded(_row(record)) for record in rows if _known(record)]
@@ -115,6 +115,8 @@ def audit() -> dict[str, Any]:
     for made in (summary, texts):
         for name in _NOT_COMPARED:
             made["metrics"].pop(name, None)
+        for name in ("formats", "files", "unread", "passed_over"):  # what was read as which format: since then
+            made.pop(name, None)
     return {
         "records": summary["records"] + texts["records"],
         "looping": summary["looping"] + texts["looping"],
