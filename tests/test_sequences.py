@@ -73,7 +73,9 @@ def test_a_copy_has_the_masks_and_a_pickle_refuses_them() -> None:
     origin.set_mask(mask_of(50, [7]))
     logits = np.zeros(50, np.float32)
     assert copy.copy(origin).sample(logits) == copy.deepcopy([origin])[0].sample(logits) == 7
-    with pytest.raises(pickle.PicklingError, match="cannot be pickled while a mask or a grammar is set: remove it first"):
+    with pytest.raises(
+        pickle.PicklingError, match="cannot be pickled while a mask or a grammar is set: remove it first"
+    ):
         pickle.dumps(origin)
     origin.set_mask(None)
     assert pickle.loads(pickle.dumps(origin)).position == 0
