@@ -11,12 +11,11 @@ import base64
 import json
 import lzma
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from negatives import ADJECTIVES, NAMES, PIECE, THINGS, VERBS, Piece, pieces, sentence
+from negatives import ADJECTIVES, NAMES, PIECE, THINGS, VERBS, Piece, pieces, sentence, show
 
 PACKED = Path(__file__).with_name("data") / "clean.jsonl.xz"
 EACH = 150  # pieces of a kind that is made here
@@ -292,7 +291,4 @@ MADE: dict[str, Callable[[random.Random], str]] = {
 
 
 if __name__ == "__main__":
-    counts = Counter(piece.kind for piece in suite())
-    for name, count in counts.items():
-        print(f"{count:5}  {name}")
-    print(f"{counts.total():5}  in all")
+    show(suite())

@@ -10,7 +10,7 @@ generated: what people and programs write that comes close to a loop.
 import random
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -361,8 +361,13 @@ GENERATED: dict[str, Callable[[random.Random], str]] = {
 }
 
 
-if __name__ == "__main__":
-    counts = Counter(piece.kind for piece in pieces())
+def show(suite: Iterable[Piece]) -> None:
+    """Print how many pieces there are of each kind."""
+    counts = Counter(piece.kind for piece in suite)
     for name, count in counts.items():
         print(f"{count:5}  {name}")
     print(f"{counts.total():5}  in all")
+
+
+if __name__ == "__main__":
+    show(pieces())

@@ -1,4 +1,4 @@
-"""Packs pieces of real files that repeat themselves rightly into data/clean.jsonl.xz, which negatives.py reads.
+"""Packs pieces of real files that repeat themselves rightly into data/clean.jsonl.xz, which clean.py reads.
 
     python bench/pack_clean.py FOLDER
 

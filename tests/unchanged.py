@@ -115,8 +115,6 @@ def audit() -> dict[str, Any]:
     for made in (summary, texts):
         for name in _NOT_COMPARED:
             made["metrics"].pop(name, None)
-        for name in ("formats", "files", "unread", "passed_over"):  # what was read as which format: since then
-            made.pop(name, None)
     return {
         "records": summary["records"] + texts["records"],
         "looping": summary["looping"] + texts["looping"],
@@ -129,7 +127,8 @@ def audit() -> dict[str, Any]:
 
 def _figures(summary: dict[str, Any]) -> dict[str, Any]:
     """Return a summary without the words of its bad records, and without what version 0.1.0 did not look for."""
-    made = {name: value for name, value in summary.items() if not name.startswith("stuck")}
+    later = ("stuck", "formats", "files", "unread", "passed_over")
+    made = {name: value for name, value in summary.items() if not name.startswith(later)}
     made["rules"] = {
         name: [code for code in value if code != "LZR011"] if name == "select" else value
         for name, value in summary["rules"].items()

@@ -1,4 +1,4 @@
-"""The process that runs llama.cpp's quantizer: `python -m lzsampler.quantizing.worker JOB`, JOB being JSON.
+"""The process that runs llama.cpp's quantizer, started by `quantize` with a job in JSON as its argument.
 
 It is a process of its own since nothing interrupts the quantizer, and it ends its process where a check of ggml fails.
 Each line of standard output is a JSON object: {"done", "total"} in tensors, {"fallback"} for a matrix that got another
@@ -79,7 +79,3 @@ def _tell(line: str) -> None:
 
 def _say(**fields: Any) -> None:
     print(json.dumps(fields), flush=True)
-
-
-if __name__ == "__main__":
-    main()

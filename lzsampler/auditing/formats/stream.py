@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..reading.format import Format, Message, NoTextError, Source
-from ..reading.messages import REASONING, content, groups, name
+from ..reading.messages import content, groups, name, reasoning_beside
 from . import openai_response
 
 _ANTHROPIC = {
@@ -124,13 +124,7 @@ def _add(answer: _Answer, piece: Any) -> None:
     if any(piece.get(key) for key in ("tool_calls", "function_call")):
         answer.calls = True
     inside, text = content(piece.get("content"))
-    reasoning = None
-    for key in REASONING:
-        if piece.get(key):
-            told, plain = content(piece[key])
-            reasoning = told or plain
-            break
-    answer.reasoning.append(reasoning or inside or "")
+    answer.reasoning.append(reasoning_beside(piece) or inside or "")
     answer.answer.append(text or "")
 
 

@@ -269,19 +269,22 @@ def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Mess
     return written(message, groups, id) if is_model(message) else None
 
 
+def reasoning_beside(message: Any) -> str | None:
+    """Return the reasoning that a message or a part of one has beside its content; None if there is none."""
+    for key in REASONING:
+        if message.get(key):
+            told, plain = content(message[key])
+            return told or plain
+    return None
+
+
 def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
     """Return the text of a message, whatever its role; None if it only calls tools."""
     value = message.get("content")
     if not value:
         value = next((message[key] for key in _CONTENT if message.get(key) and not _is_part(message, key)), value)
     inside, answer = (None, value) if isinstance(value, str) else content(value)
-    reasoning = None
-    for key in REASONING:
-        if message.get(key):
-            told, plain = content(message[key])
-            reasoning = told or plain
-            break
-    reasoning = reasoning or inside
+    reasoning = reasoning_beside(message) or inside
     if not answer and not reasoning and any(message.get(key) for key in _CALLS):
         return None
     if answer is None and reasoning is None:
