@@ -15,11 +15,16 @@ from .chain import address
 _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chain_get", "sampler_chain_n")
 
 
-def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Iterable[int]) -> bool:
-    """Return whether a `LlamaGrammar` allows another token than the forbidden ones after ``tokens``, or the end."""
-    sampler = llama_cpp.llama_sampler_init_grammar(
+def _sampler_of(llm: Any, grammar: Any) -> Any:
+    """Return llama.cpp's sampler of a `LlamaGrammar`; a null pointer when llama.cpp does not accept it."""
+    return llama_cpp.llama_sampler_init_grammar(
         llm._model.vocab, grammar._grammar.encode("utf-8"), grammar._root.encode("utf-8")
     )
+
+
+def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Iterable[int]) -> bool:
+    """Return whether a `LlamaGrammar` allows another token than the forbidden ones after ``tokens``, or the end."""
+    sampler = _sampler_of(llm, grammar)
     if not sampler:
         return True  # what is wrong with it shows when it is used
     try:
@@ -47,9 +52,7 @@ class PickFirst:
     def __init__(self, llm: Any, chain: Any, grammar: Any, penalties: Any, n_head: int, n_best: int) -> None:
         self._chain = chain
         self._native = ffi.NULL
-        self._grammar = llama_cpp.llama_sampler_init_grammar(
-            llm._model.vocab, grammar._grammar.encode("utf-8"), grammar._root.encode("utf-8")
-        )
+        self._grammar = _sampler_of(llm, grammar)
         if not self._grammar:
             chain.close()
             raise LzsError("llama.cpp does not accept the grammar; its log says where (verbose=True)")
