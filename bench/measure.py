@@ -6,6 +6,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 from lzsampler import __version__
 from lzsampler._ffi import ffi, lib
-from lzsampler.llama import llama_cpp
 
 Row = npt.NDArray[np.float32]
 DATA = Path(__file__).with_name("data")
@@ -93,9 +93,13 @@ def machine() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), cpu)
     kernels = ffi.string(lib.lzs_kernels_name()).decode()
+    try:
+        llama = metadata.version("llama-cpp-python")
+    except metadata.PackageNotFoundError:
+        llama = "not installed"
     return (
         f"{cpu}, {os.cpu_count()} CPUs, {platform.system()} {platform.machine()}, Python {platform.python_version()}, "
-        f"llama-cpp-python {llama_cpp.__version__}, lzsampler {__version__} ({kernels})"
+        f"llama-cpp-python {llama}, lzsampler {__version__} ({kernels})"
     )
 
 
