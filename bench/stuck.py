@@ -27,7 +27,6 @@ sys.path.append(str(ROOT / "tests"))
 
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, Sampler, StuckDetection, audit  # noqa: E402
 from lzsampler.auditing.stuck import stretches  # noqa: E402
-from lzsampler.llama.vocabulary import vocabulary  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
 from lzsampler.util.stats import wilson  # noqa: E402
 from measure import DATA, report  # noqa: E402
@@ -152,6 +151,8 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="compare settings as well")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    from lzsampler.llama.vocabulary import vocabulary  # llama-cpp-python is needed here only
+
     vocab = vocabulary(arguments.vocab)
     n_vocab = vocab.n_vocab
     rights = [Text(piece.kind, piece.text) for piece in pieces()]
