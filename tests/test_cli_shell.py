@@ -188,7 +188,9 @@ def test_colours_on_a_terminal(tmp_path: Path, env: dict[str, str], colored: boo
     ours, theirs = pty.openpty()
     plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     command = [LZS, "audit", str(file), "--workers", "1"]
-    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env={**plain, **env}) as process:
+    with subprocess.Popen(
+        command, stdout=theirs, stderr=subprocess.DEVNULL, env={**plain, "COLUMNS": "120", **env}
+    ) as process:
         os.close(theirs)
         shown = b""
         while True:

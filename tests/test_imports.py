@@ -99,9 +99,9 @@ def run(code: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
 
 
-def test_without_llama_cpp_every_name_can_be_looked_up_and_says_what_to_install() -> None:
+def test_without_llama_cpp_every_name_can_be_looked_up_and_says_what_to_install(tmp_path: Path) -> None:
     """`hasattr`, `inspect.getmembers` and an import of all names raised LzsError."""
-    done = run("""
+    code = """
 import inspect, sys
 sys.modules["llama_cpp"] = None
 import lzsampler
@@ -121,7 +121,10 @@ for statement in ("from lzsampler.llama import attach", "import lzsampler.llama.
         exec(statement)
     except ImportError as error:
         print(error)
-""")
+"""
+    done = run(
+        code, tmp_path
+    )  # from there the lzsampler that is installed is imported, also where the checkout has no extension
     assert done.returncode == 0, done.stderr
     assert done.stdout == 'llama-cpp-python is needed for this: pip install "lzsampler[llama]"\n' * 6
 
