@@ -20,14 +20,14 @@ Column = tuple[str, list[str]]
 
 
 def markdown_table(results: "Results", *, terms: bool = False) -> str:
-    """Return a table with a row for each setting, in the grid's order: 100 columns, or about 110 where it has no ``sd``.
+    """Return a table with a row for each setting, in the grid's order: 100 columns, or 110 without ``sd``.
 
     Rates are in percent, with both ends of Wilson's 95 % interval; sd is the standard deviation over seeds, in points.
     "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``tax``: extra
-    nats a token on the texts of ``--texts``, with its bootstrap interval; ``lost``: the share of first choices lost there;
-    ``front``: whether no other penalty stops more loops for less tax. With ``terms`` the table shows the figures in the
-    terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what
-    a setting has that others of its kind, strength and temperature do not have.
+    nats a token on the texts of ``--texts``, with its bootstrap interval; ``lost``: the share of first choices lost
+    there; ``front``: whether no other penalty stops more loops for less tax. With ``terms`` the table shows the figures
+    in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what a setting
+    has that others of its kind, strength and temperature do not have.
     """
     settings = results.grid.settings
     extra = more(settings)
