@@ -239,8 +239,11 @@ def test_deviations_over_seeds_by_hand() -> None:
     assert Results(replace(grid, seeds=(1,)), texts[:8]).spread(name=warm.name) == (None, None)
     written = made.to_json()
     assert [row["loop_sd"] for row in written["settings"]] == [None, made.spread(name=warm.name).loop_rate]
-    assert [line.split("|")[7].strip() for line in made.table().splitlines()[::2]] == ["sd", ""]
-    assert made.table().splitlines()[3].split("|")[7].strip() == "0.250"
+    assert [line.split("|")[7].strip() for line in made.table().splitlines()[::2]] == [
+        "accuracy, %",
+        "75.0 (30.1 to 95.4)",
+    ]
+    assert [line.split("|")[6].strip() for line in made.table().splitlines()[2:]] == ["", "25.0"]  # sd, in points
 
 
 def test_tables_of_the_paper_fit_into_100_columns() -> None:
