@@ -1,6 +1,6 @@
 """How much more a model loops when its weights are coarser, without and with the LZ penalty.
 
-    python bench/coarser_weights.py FOLDER [--model smollm2] [--prompts FILE] [--limit 4] [-n 256] [--variants NAME ...]
+    python bench/coarser_weights.py FOLDER [--model smollm2] [--prompts FILE] [--limit N] [-n 256] [--variants NAME ...]
 
 Needs the package `gguf` (pip install gguf). Of a model in GGUF it makes variants in FOLDER, which llama.cpp must load:
 
@@ -44,10 +44,6 @@ QUESTIONS = (
     "Plan a week in Rome, day by day.",
     "Write a bedtime story about a snail.",
     "Explain quantum mechanics to a child.",
-    "Write a dialogue between a king and a farmer.",
-    "Tell me 30 facts about the moon.",
-    "Write a song about coffee.",
-    "What can I do in London in the rain?",
 )
 
 
@@ -145,7 +141,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the variants and their texts go; must not exist")
     parser.add_argument("--model", type=find_model, default="smollm2")
     parser.add_argument("--prompts", type=Path, help="JSON Lines, as for lzs eval")
-    parser.add_argument("--limit", type=int, default=4, help="prompts")
+    parser.add_argument("--limit", type=int, help="N of the prompts, spread evenly (default: all)")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS)
     parser.add_argument("--threads", type=int)
     parser.add_argument("-n", type=int, default=256, help="tokens of a text")

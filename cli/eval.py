@@ -31,7 +31,7 @@ _options = options(
            help="settings: quick, paper, everyday, long, or a TOML file"),
     option(_WHAT, "-n", "--predict", "n_predict", **whole(1), default=None,
            help="tokens of a text at most (default: as in the grid)"),
-    option(_WHAT, "--limit", **whole(1), default=None, help="use only the first N rows of each file"),
+    option(_WHAT, "--limit", **whole(1), default=None, help="use only N rows of each file, spread evenly over it"),
     option(_WHAT, "--judge", type=ModelFile(), metavar="FILE",
            help="GGUF model that is asked at the end whether each text is degenerate"),
     option(_WHAT, "--texts", type=click.Path(), multiple=True, metavar="FOLDER",

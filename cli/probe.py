@@ -73,6 +73,7 @@ def probe_command(**flags: Any) -> None:
             endpoints=("completions", "chat") if endpoint == "both" else (endpoint,),
             on_request=_show if console.verbose else None,
             on_step=bar.say,
+            on_finding=None if console.shows_progress else _tell,
         )
     missing = [name for name in flags["require"] if not _is_met(found, name)]
     if flags["as_json"]:
@@ -89,6 +90,15 @@ def _is_met(found: "Probe", name: str) -> bool:
     endpoints = {finding.endpoint for finding in found.findings}
     met = {finding.endpoint for finding in found.findings if finding.check == name and finding.answer == "yes"}
     return met == endpoints
+
+
+def _tell(finding: "Finding") -> None:
+    """Say that a check has ended, where there is no terminal that shows what is being done."""
+    console.note(f"{finding.endpoint}, {finding.check}: {_answer(finding)}")
+
+
+def _answer(finding: "Finding") -> str:
+    return f"{finding.answer}{' !' if finding.wrong else ''}"
 
 
 def _show(method: str, path: str, body: dict[str, Any] | None, came: str) -> None:
@@ -140,6 +150,5 @@ def _rows(findings: "list[Finding]") -> Any:
     table.add_column("evidence", ratio=1)
     for finding in findings:
         style = "bold red" if finding.wrong else _COLOURS[finding.answer]
-        answer = f"{finding.answer}{' !' if finding.wrong else ''}"
-        table.add_row(Text(finding.check), Text(answer, style), Text(visible(finding.evidence, _LONGEST)))
+        table.add_row(Text(finding.check), Text(_answer(finding), style), Text(visible(finding.evidence, _LONGEST)))
     return table

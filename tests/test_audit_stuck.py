@@ -69,6 +69,28 @@ def test_a_loop_is_not_reported_again() -> None:
     assert {finding.rule for finding in made.findings} == {"LZR001"}
 
 
+def test_a_paragraph_that_comes_again_with_changes_is_stuck_in_the_middle_of_a_long_text() -> None:
+    """In the third copy, which is the whole stretch, most words come only once."""
+    words = prose(random.Random(6), 900).split()[:130]
+    copies = []
+    for changed in (30, 60, 90):
+        copies.append(" ".join([*words[:changed], f"instead{changed}", *words[changed + 1 :]]))
+    text = BEFORE + "\n\n".join(copies) + "\n\n" + prose(random.Random(7), 6000)
+    (found,) = stuck(text)
+    assert not found.tail
+    assert found.end - found.start < 2 * len(copies[0])
+
+
+def test_data_is_not_stuck_in_the_middle_of_a_text_but_at_its_end_or_where_it_is_half_of_it() -> None:
+    """Equal cells and zeros come again rightly: what else a text says decides."""
+    rng = random.Random(8)
+    cells = "".join(f"| {row} | {' | '.join(rng.choices(['yes', 'no'], [19, 1], k=12))} |\n" for row in range(20))
+    page = prose(random.Random(9), len(cells) + 1000)
+    assert stuck(page + "\n\n" + cells + "\n" + page) == []
+    assert len(stuck(page + "\n\n" + cells)) == 1
+    assert len(stuck("A table:\n\n" + cells + "\nThat is all.\n")) == 1
+
+
 def test_what_is_copied_once_is_not_stuck() -> None:
     assert stuck(BEFORE + BEFORE) == []
     assert stuck(BEFORE) == []

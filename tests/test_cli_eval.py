@@ -42,7 +42,7 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     head, rule, none, lz = done.stdout.splitlines()
     assert head.split()[:4] == ["|", "kind", "|", "strength"]
     assert set(rule) == {"|", "-", ":"}
-    assert none.split()[1::2][:5] == ["none", "0", "0", "2", "0.000"]
+    assert [cell.strip() for cell in none.split("|")[1:6]] == ["none", "0", "0", "2", "0 (0 to 65.8)"]
     assert lz.split()[1::2][:4] == ["lz", "0.15", "0", "2"]
     assert done.stderr.splitlines() == [
         "lzs: tasks, line 3: no prompt: a row has messages, prompt, question, problem or Question",
@@ -79,7 +79,7 @@ def test_the_terms_of_other_work_with_v(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     rates, terms = done.stdout.split("\n\n")
     heads = [[cell.strip() for cell in table.splitlines()[0].strip("|").split("|")] for table in (rates, terms)]
-    assert heads[0] == ["kind", "strength", "T", "texts", "loop rate", "±", "sd", "accuracy", "±", "sd"]
+    assert heads[0] == ["kind", "strength", "T", "texts", "loop rate, %", "sd", "accuracy, %", "sd"]
     terms_there = [head for head in heads[1] if head != "first"]  # where a text loops
     assert terms_there == ["setting", "T", "30×20", "tail", "SER@4", "cap", "loop", "end", "waste"]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in terms.splitlines()[2:]]

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -62,8 +63,11 @@ def test_texts_and_counts(whole: Path) -> None:
     assert len(made) == 6 * (1 + 1 + 2 + 1)
     tasks = {row["id"]: row for row in map(json.loads, default_tasks().read_text().splitlines())}
     prompts = {row["id"]: row for row in map(json.loads, default_prompts().read_text().splitlines())}
+    used = json.loads((whole / "run.json").read_text())["used"]
+    assert used == list(dict.fromkeys(transcript["eval"]["prompt"] for transcript in made))
+    assert used == [*(list(tasks)[n] for n in (0, 100, 200)), *(list(prompts)[n] for n in (0, 13, 26))]
     params = {setting.name: setting.params for setting in GRID.settings}
-    numbers = {name: n for n, name in enumerate([*list(tasks)[:3], *list(prompts)[:3]])}
+    numbers = {name: n for n, name in enumerate(used)}
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
         breakers = dry_breaker_ids(model.llm)
         for transcript in made:
@@ -90,7 +94,7 @@ def test_texts_and_counts(whole: Path) -> None:
         assert setting["answered"] == sum(t["eval"]["right"] is not None for t in mine)
         assert setting["tokens"] == sum(len(t["tokens"]) for t in mine)
         answered = [t["eval"]["task"] for t in mine if t["eval"]["answer"] is not None]
-        assert setting["tasks"][answered[0]]["answered"] == len(answered)
+        assert {kind: counts["answered"] for kind, counts in setting["tasks"].items()} == Counter(answered)
     assert {s["name"] for s in results["settings"]} == {"none", "lz", "warm", "dry"}
 
 

@@ -11,7 +11,7 @@ import pytest
 from lzsampler import LzsError
 from lzsampler.util import cores
 from lzsampler.util.cores import physical_cores, usable_cores
-from lzsampler.util.files import LOCKS, locked, replacing
+from lzsampler.util.files import LOCKS, locked, remove_leftovers, replacing, unfinished
 
 HOLD = """
 import sys
@@ -43,6 +43,81 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, durable: bool) -> None:
     assert (path.read_text(), path.stat().st_mode & 0o777, os.listdir(tmp_path)) == ("new", 0o640, ["f"])
     with pytest.raises(LzsError, match=r"cannot write .*: it is a folder"), replacing(tmp_path):
         pass
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from lzsampler.util.files import replacing
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks that the system gives up")
+def test_what_a_killed_process_left_is_removed_and_nothing_of_a_running_one(tmp_path: Path) -> None:
+    (tmp_path / ".lzs-notes.tmp").write_text("of a user")
+
+    def writers(path: Path) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", WRITE, str(path)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        return process
+
+    def left() -> int:
+        return len([path for path in tmp_path.glob(".lzs-*.tmp") if path.name != ".lzs-notes.tmp"])
+
+    with writers(tmp_path / "a") as killed, writers(tmp_path / "b") as running:
+        assert left() == 2
+        killed.kill()
+        killed.wait()
+        assert left() == 2
+        with replacing(tmp_path / "c") as file:  # any file of the folder
+            assert left() == 2  # that of the running one, and this one
+            file.write(b"new")
+        assert left() == 1
+        running.communicate(timeout=60)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        ".lzs-notes.tmp": b"of a user", "b": b"half", "c": b"new"
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks that the system gives up")
+def test_many_at_once_never_take_a_file_from_each_other(tmp_path: Path) -> None:
+    """Between the making of a file and its lock, another one may take it for a leftover."""
+    code = """
+import sys
+from pathlib import Path
+from lzsampler.util.files import replacing
+for n in range(200):
+    with replacing(Path(sys.argv[1]), durable=False) as file:
+        file.write(str(n).encode())
+"""
+    commands = [[sys.executable, "-c", code, str(tmp_path / str(i))] for i in range(4)]
+    for process in [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]:
+        assert process.communicate(timeout=120)[1] == ""
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {str(i): "199" for i in range(4)}
+
+
+def test_links_and_folders_of_such_names_stay(tmp_path: Path) -> None:
+    with unfinished(tmp_path / "x") as part:
+        name = part.name
+    (tmp_path / "kept").touch()
+    (tmp_path / name).symlink_to(tmp_path / "kept")
+    (tmp_path / name.replace("-", "-0", 2)).mkdir()
+    remove_leftovers(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_file_that_may_not_be_written_to_is_replaced_and_stays_so(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.touch(0o444)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o444)
 
 
 def test_another_process_that_holds_the_folder_is_named_as_the_reason(tmp_path: Path) -> None:

@@ -220,6 +220,20 @@ def test_ctrl_c_leaves_nothing(bf16: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks that the system gives up")
+def test_what_a_killed_one_left_is_removed_by_the_next(bf16: Path, tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from lzsampler import quantize
+quantize(sys.argv[1], sys.argv[2], on_progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(bf16), str(tmp_path / "x.gguf")], timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
+    quantize(bf16, tmp_path / "y.gguf")
+    assert [path.name for path in tmp_path.iterdir()] == ["y.gguf"]
+
+
 def test_a_worker_that_dies_is_one_line(bf16: Path, tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     killed: list[int] = []

@@ -43,7 +43,7 @@ def test_page_has_the_figures(page: str) -> None:
     text = html.unescape(re.sub(r"<[^>]+>", " ", page.split('<script type="application/json"')[0]))
     text = " ".join(text.split())
     assert "7 of them; 95 % interval 8.75 % to 31.9 % (Wilson)" in text  # scipy: 0.08745, 0.31950
-    assert "A literal loop any unit, 20 copies" in text
+    assert "Literal repeats any unit, 20 copies; not loops: indentation counts, too" in text
     assert "A stuck stretch LZR011: hardly a word of it is new 5.00 % 1.38 to 16.5 %" in text  # scipy: 0.01382, 0.16504
     assert "All 7 looping records" in text
     assert "2 bad records" in text

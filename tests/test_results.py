@@ -239,8 +239,11 @@ def test_deviations_over_seeds_by_hand() -> None:
     assert Results(replace(grid, seeds=(1,)), texts[:8]).spread(name=warm.name) == (None, None)
     written = made.to_json()
     assert [row["loop_sd"] for row in written["settings"]] == [None, made.spread(name=warm.name).loop_rate]
-    assert [line.split("|")[7].strip() for line in made.table().splitlines()[::2]] == ["sd", ""]
-    assert made.table().splitlines()[3].split("|")[7].strip() == "0.250"
+    assert [line.split("|")[7].strip() for line in made.table().splitlines()[::2]] == [
+        "accuracy, %",
+        "75.0 (30.1 to 95.4)",
+    ]
+    assert [line.split("|")[6].strip() for line in made.table().splitlines()[2:]] == ["", "25.0"]  # sd, in points
 
 
 def test_tables_of_the_paper_fit_into_100_columns() -> None:
@@ -306,14 +309,13 @@ def test_overhead_is_that_of_the_texts_with_timings() -> None:
 def test_a_table_in_markdown(small: Results) -> None:
     head, rule, none, weak, strong = small.table().splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == [
-        "kind", "strength", "T", "texts", "loop rate", "±", "accuracy", "±", "loop, right", "loop, wrong",
+        "kind", "strength", "T", "texts", "loop rate, %", "accuracy, %", "loop, right", "loop, wrong",
     ]  # fmt: skip
     assert set(rule) == set("|-:")
     assert len({len(line) for line in (head, rule, none, weak, strong)}) == 1
     cells = [cell.strip() for cell in none.strip("|").split("|")]
-    low, high = small.counts(kind="none").loop_interval
-    assert cells[:6] == ["none", "0", "0", "8", "0.500", f"{(high - low) / 2:.3f}"]
-    assert cells[-2:] == ["4", "0"]
+    assert cells == ["none", "0", "0", "8", "50.0 (21.5 to 78.5)", "85.7 (48.7 to 97.4)", "4", "0"]  # by scipy
+    assert "±" not in small.table() + small.table(terms=True)
 
 
 def test_settings_alike_are_told_apart() -> None:
@@ -325,7 +327,7 @@ def test_settings_alike_are_told_apart() -> None:
     assert list(more(pair).values()) == ["lz_window=64", "", ""]
     head, _, first, *_ = Results(Grid("g", pair), outcomes(pair[0], "0", "-")).table().splitlines()
     assert head.split()[7] == "more"
-    assert first.startswith("| a\\|b | 0.1      | 0 | lz_window=64 |     1 |     0.000 |")
+    assert first.startswith("| a\\|b | 0.1      | 0 | lz_window=64 |     1 | 0 (0 to 79.3) |")
 
 
 # ---- from a folder ----

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lzsampler import LzsError
 from lzsampler.evaluation.scoring import check_answer, comparison, last_boxed
-from lzsampler.evaluation.tasks import BadRow, Task, read_tasks, task_of
-from lzsampler.models import default_prompts, default_tasks
+from lzsampler.evaluation.tasks import BadRow, Task, read_tasks, spread, task_of
+from lzsampler.models import default_prompts, default_tasks, everyday_tasks
 
 
 @pytest.mark.parametrize(
@@ -260,3 +260,22 @@ def test_half_of_a_surrogate_pair_is_a_bad_row(tmp_path: Path) -> None:
     tasks, bad = read_tasks(path)
     assert [task.prompt for task in tasks] == ["b"]
     assert bad == [BadRow(line, "not valid Unicode: it has half of a surrogate pair") for line in (1, 2)]
+
+
+def test_a_limit_takes_rows_from_all_over_the_file() -> None:
+    rows = [kind * 10 + n for kind in range(5) for n in range(10)]
+    assert spread(rows, 5) == [0, 10, 20, 30, 40]
+    assert spread(rows, 1) == [0]
+    assert spread(rows, None) == spread(rows, 50) == spread(rows, 51) == rows
+    for n in range(1, 50):
+        some = spread(rows, n)
+        assert len(set(some)) == n
+        assert some == sorted(some)
+
+
+@pytest.mark.parametrize("file", [default_tasks(), everyday_tasks()])
+def test_a_short_run_sees_most_kinds_of_tasks(file: Path) -> None:
+    tasks, _ = read_tasks(file)
+    kinds = {task.kind for task in tasks}
+    assert len({task.kind for task in spread(tasks, 2 * len(kinds))}) >= 0.8 * len(kinds)
+    assert len({task.kind for task in tasks[: 2 * len(kinds)]}) < 0.5 * len(kinds)  # the first rows would not

@@ -151,6 +151,10 @@ class _FieldAudit:
         """Return the text of a stretch, at most `UNIT` characters of it."""
         raise NotImplementedError
 
+    def is_word(self, start: int, end: int) -> bool:
+        """Return whether a unit that ends where white space begins, or a token, has a letter, as far as is known."""
+        raise NotImplementedError
+
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
         """Return the wasted tokens of a stretch of which so many characters, or tokens, are not claimed yet."""
         raise NotImplementedError
@@ -220,13 +224,26 @@ class _FieldAudit:
         for first, last, old, _ in zip(*_stuck(ids, self.rules), strict=True):
             start, end = int(edges[first]), int(edges[n + last - 1])
             covered = sum(max(0, min(end, loop.end) - max(start, loop.start)) for loop in loops)
-            if 2 * covered >= end - start:
+            if 2 * covered >= end - start or self._is_data(ids, edges, first, last):
                 continue
             grams = [ids[at : at + 4].tobytes() for at in range(first, last)]
             times = Counter(grams)
             copies = float(max(median(times[gram] for gram in grams), self.rules.stuck_count))
             unclaimed = round((end - start) * old / (last - first))
             self.report(level, "LZR011", start, end, max(1, round((end - start) / copies)), copies, unclaimed)
+
+    def _is_data(self, ids: npt.NDArray[np.int32], edges: Offsets, first: int, last: int) -> bool:
+        """Whether what comes again from unit ``first`` to ``last`` is data, such as equal cells or arrays of zeros.
+
+        As with loops, whatever the text ends with, or is half of, says that it is stuck. Elsewhere it takes `_WORDS`
+        different words that have a letter and come more than once in it.
+        """
+        start, end = int(edges[first]), int(edges[ids.size + last - 1])
+        if end >= self.end or 2 * (end - start) >= self.size:
+            return False
+        _, at, times = np.unique(ids[first:last], return_index=True, return_counts=True)
+        again = (at[times > 1] + first).tolist()
+        return sum(self.is_word(int(edges[i]), int(edges[ids.size + i])) for i in again) < _WORDS
 
     def findings(self) -> list[Finding]:
         """Return all of them in order of their start."""
@@ -314,6 +331,9 @@ class _TextAudit(_FieldAudit):
 
     def unit(self, start: int, end: int) -> str:
         return self.text[start : min(end, start + UNIT)]
+
+    def is_word(self, start: int, end: int) -> bool:
+        return has_letters(self.text[start:end])
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
         if self._tokens is None:
@@ -493,6 +513,9 @@ class _TokenAudit(_FieldAudit):
                 break
             ids.append(str(token))
         return " ".join(ids)
+
+    def is_word(self, start: int, end: int) -> bool:
+        return True
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
         return unclaimed

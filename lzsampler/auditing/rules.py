@@ -28,7 +28,8 @@ class Rules:
     A stretch is stuck (LZR011) when its words, or the tokens of a field that has only tokens, are nearly all old:
     n-grams of ``stuck_ngram`` words that occur for the ``stuck_count``-th time within ``stuck_window`` words make their
     words old; an old word adds 1 to a score, a new one takes ``stuck_weight`` away, and ``stuck_score`` is what the
-    score has to reach (0 is off). It is reported where no loop covers half of it, and does not make a record loop.
+    score has to reach (0 is off). It is reported where no loop covers half of it, and does not make a record loop. Data
+    in the middle of a text, such as equal cells, is not reported (docs/audit.md).
 
     ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not.
 

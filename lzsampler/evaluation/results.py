@@ -295,10 +295,10 @@ class Results:
     # ---- what is made of it ----
 
     def table(self, *, terms: bool = False) -> str:
-        """Return a Markdown table like lm-eval's, with a row for each setting, in 100 columns unless names are long.
+        """Return a Markdown table like lm-eval's, with a row for each setting, 100 to 110 columns wide.
 
-        ± is half of the 95 % interval, sd the standard deviation over seeds. ``terms``: the table of the figures in the
-        terms of other work instead (docs/evaluate.md).
+        Rates are in percent, with both ends of the 95 % interval; sd is the standard deviation over seeds. ``terms``:
+        the table of the figures in the terms of other work instead (docs/evaluate.md).
         """
         table: str = writers.function(writers.TABLE)(self, terms=terms)
         return table

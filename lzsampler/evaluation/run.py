@@ -30,7 +30,7 @@ from .judged import judge_folder, refuse_another
 from .placebo import Placebo
 from .results import Results
 from .store import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
-from .tasks import BadRow, Task, read_tasks
+from .tasks import BadRow, Task, read_tasks, spread
 from .tax import Meter
 from .tax_folder import tax_folder
 from .tax_texts import BadFile, read_texts
@@ -63,10 +63,11 @@ def evaluate(
     ``model`` and ``judge``: a GGUF file, or the name of a model such as "smollm2" (`lzsampler.models`).
 
     ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
-    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which the first ``limit`` rows are
-    used. ``n_ctx``: context of each text, tokens; None is that of `Model`, or a larger one where the texts of the grid
-    need it, and 0 all that the model was trained with. ``n_parallel``: how many texts are decoded at a time
-    (`generate_many`); ``on_text`` is called with (done, all) after each. Settings that draw have a text for each seed,
+    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which ``limit`` rows each, spread
+    evenly over the file, are used (`spread`); run.json names them. ``n_ctx``: context of each text, tokens; None is
+    that of `Model`, or a larger one where the texts of the grid need it, and 0 all that the model was trained with.
+    ``n_parallel``: how many texts are decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after
+    each. Settings that draw have a text for each seed,
     greedy ones have one. A text is drawn with `sequence_seed` of the seed and the number of its prompt (from 0, tasks
     first): each prompt has its own noise, which is the same for all settings, so that they are compared under common
     random numbers. Every text is on the disk when it ends. If a line of a resumed folder is damaged, the results name
@@ -96,7 +97,7 @@ def evaluate(
                 for setting in chosen.settings
             }
             lock.enter_context(locked(folder.path))
-            folder.claim(_manifest(opened, chosen, rows), resume=resume)
+            folder.claim(_manifest(opened, chosen, rows, limit), resume=resume)
             done = set()
             for line in folder.lines(TRANSCRIPTS):
                 if line.key is None:
@@ -156,7 +157,7 @@ def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[di
         if not found:
             reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
             raise ValueError(f"{path} has no {name}: {reason}")
-        for task in found[:limit]:
+        for task in spread(found, limit):
             if task.id in rows:
                 raise ValueError(f"a task and a prompt have the same id, {task.id!r}: give one of them another id")
             rows[task.id] = task
@@ -239,8 +240,8 @@ def _timing(key: Key, generation: Generation) -> dict[str, Any]:
     }
 
 
-def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task]) -> dict[str, Any]:
-    """Return what a folder is for: whatever may change a text or an outcome."""
+def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task], limit: int | None) -> dict[str, Any]:
+    """Return what a folder is for: whatever may change a text or an outcome; and with a limit which rows are used."""
     tasks = [asdict(task) for task in rows.values()]
     return {
         "version": VERSION,
@@ -248,4 +249,5 @@ def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task]) -> dict[str, A
         "n_ctx": model.n_ctx,
         "grid": json.loads(json.dumps(grid.to_json())),
         "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
+        **({} if limit is None else {"limit": limit, "used": list(rows)}),
     }

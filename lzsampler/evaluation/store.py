@@ -47,7 +47,7 @@ class RunFolder:
             self.write(RUN, manifest)
             return
         there = self.manifest()
-        changed = [_CHANGED[name] for name in manifest if there.get(name) != manifest[name]]
+        changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest[name]]
         if changed:
             what = " and ".join(changed)
             raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")

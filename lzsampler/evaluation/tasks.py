@@ -7,16 +7,18 @@ ends in ``#### 42``), AIME and MATH (`problem`, `answer`) or GPQA (`Question`, `
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LzsError
 from .scoring import check_answer, comparison
 
 if TYPE_CHECKING:
     from ..llama.model import Messages
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,16 @@ def read_tasks(path: str | Path, role: str = "") -> tuple[list[Task], list[BadRo
         except ValueError as error:
             bad.append(BadRow(line, " ".join(str(error).split())))
     return list(tasks.values()), bad
+
+
+def spread(rows: Sequence[Row], n: int | None) -> list[Row]:
+    """Return ``n`` rows that are evenly spread over all, in their order, from the first one on; None is all.
+
+    A file has its rows by kind, so that its first rows would be of one or two kinds only.
+    """
+    if n is None or n >= len(rows):
+        return list(rows)
+    return [rows[i * len(rows) // n] for i in range(n)]
 
 
 def _object(raw: bytes) -> Any:

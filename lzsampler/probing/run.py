@@ -21,6 +21,7 @@ def probe(
     endpoints: Sequence[Kind] = ("completions", "chat"),
     on_request: OnRequest | None = None,
     on_step: Callable[[str], object] | None = None,
+    on_finding: Callable[[Finding], object] | None = None,
 ) -> Probe:
     """Find out what a server that has OpenAI's interface does with penalties, defaults and seeds.
 
@@ -28,7 +29,8 @@ def probe(
     otherwise the first that it lists. ``api_key`` is sent to the server, and to nobody else. ``timeout``: seconds for
     one answer, at most a day. ``endpoints``: those that are asked; one that the server does not have is left out.
     ``on_request`` is called after each request with method, path, body (None: none) and what came, in one line;
-    ``on_step`` with what is done next. A few hundred requests of at most 256 tokens are sent, one at a time.
+    ``on_step`` with what is done next, and ``on_finding`` with each answer as soon as it is known. A few hundred
+    requests of at most 256 tokens are sent, one at a time.
 
     docs/probe.md says what each check does. ValueError for a bad argument. LzsError when the server cannot be reached,
     refuses the key, does not answer in time, or is not one of OpenAI's interface.
@@ -52,7 +54,10 @@ def probe(
         except Refused as error:
             raise LzsError(f"{client.base} refuses a plain request: {error}") from None
         found = True
-        findings += Checks(endpoint, on_step or (lambda _: None)).run()
+        for finding in Checks(endpoint, on_step or (lambda _: None)).run():
+            findings.append(finding)
+            if on_finding is not None:
+                on_finding(finding)
     if not found:
         raise LzsError(f"{client.base} has no {' and no '.join(PATHS[k] for k in endpoints)} ({missing})")
     return Probe(client.base, name, client.requests, tuple(findings))

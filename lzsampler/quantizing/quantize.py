@@ -7,7 +7,6 @@ output get Q8_0, since a small model suffers when these are coarse. MXFP6 is for
 
 import json
 import re
-import secrets
 import shutil
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from .._check import boolean, integer
 from ..errors import LzsError, MissingExtra
 from ..llama import gguf
 from ..util.cores import physical_cores
-from ..util.files import UNFINISHED
+from ..util.files import remove_leftovers, unfinished
 from .mxfp6 import BITS, BLOCK, ELEMENTS, rounded
 
 # Name -> number of llama.cpp's file type (llama_ftype). Types that need an importance matrix are left out.
@@ -103,6 +102,7 @@ def quantize(
     header, target = gguf.read(source), Path(target)
     _check_source(header, requantize)
     _check_target(header, target, overwrite)
+    remove_leftovers(target.parent)  # their room is needed
     _check_room(header, target, type)
     with _unfinished(target) as part:
         fallbacks = _write(header, part, type, threads, on_progress)
@@ -186,15 +186,12 @@ def _computed_size(made: gguf.Header) -> int:
 
 @contextmanager
 def _unfinished(target: Path) -> Iterator[Path]:
-    """Yield the name of a file beside the target, which is gone at the end if it was not renamed."""
-    part = target.with_name(f".lzs-{secrets.token_hex(8)}{UNFINISHED}")
+    """Yield the name of a file as `unfinished` does; LzsError if it cannot be written."""
     try:
-        yield part
+        with unfinished(target) as part:
+            yield part
     except OSError as error:
         raise LzsError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:  # after Ctrl-C, too
-        with suppress(OSError):
-            part.unlink()
 
 
 def _write(

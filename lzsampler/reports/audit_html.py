@@ -56,8 +56,8 @@ def _headline(summary: Summary) -> str:
         return tag("p", "No records: nothing was audited.", class_="lead")
     rates = [
         ("loop", "A significant loop", total.looping, "the rules below"),
-        ("literal", "A literal loop", total.literal, literal_rule(summary)),
         ("stuck", "A stuck stretch", total.stuck, "LZR011: hardly a word of it is new"),
+        ("literal", "Literal repeats", total.literal, f"{literal_rule(summary)}; not loops: indentation counts, too"),
     ]
     ends = [wilson(n, total.records) for _, _, n, _ in rates]
     top = scale(high for _, high in ends)
@@ -178,8 +178,8 @@ def _footer(summary: Summary, version: str) -> str:
     return (
         f"lzsampler {escape(version)}. A {tag('b', 'significant')} loop is a unit with at least two distinct "
         "characters that are not white space, with the copies and the length above; a "
-        f"{tag('b', 'literal')} one is {literal_rule(summary)} in a row (arXiv 2504.20131, footnote 7). Wasted tokens: "
-        "all copies but the first."
+        f"{tag('b', 'literal')} one is {literal_rule(summary)} in a row (arXiv 2504.20131, footnote 7), which most "
+        "source code has. Wasted tokens: all copies but the first."
     )
 
 

@@ -49,11 +49,14 @@ def _headline(summary: Summary) -> "list[RenderableType]":
         return [Text("0 records: nothing to audit")]
     loop = f"{total.looping:,} of {total.records:,} records loop: {_rate(total.looping, total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
-    literal = f"{total.literal:,} by the literal rule ({literal_rule(summary)}): {_rate(total.literal, total)}"
-    said = [Text(f"{loop}; {wasted}", "bold")]
+    said: list[RenderableType] = [Text(f"{loop}; {wasted}", "bold")]
     if total.stuck:
         said.append(Text(f"{total.stuck:,} say nothing new over a long stretch (LZR011): {_rate(total.stuck, total)}"))
-    return [*said, Text(literal, "dim")]
+    if total.literal:  # no rate, which would stand beside that of the loops and often be higher
+        has = "1 has a literal repeat" if total.literal == 1 else f"{total.literal:,} have literal repeats"
+        need = "which need not be loops: indentation and rulers count"
+        said.append(Text(f"{has} ({literal_rule(summary)}), {need}", "dim"))
+    return said
 
 
 def _rate(successes: int, group: Group) -> str:

@@ -6,26 +6,28 @@ from typing import TYPE_CHECKING
 
 from ..util.stats import Interval
 from .tax_terminal import extra as extra_nats
+from .tax_terminal import interval as extra_interval
 from .text import columns, percent, visible
 
 if TYPE_CHECKING:
     from ..evaluation.counts import Counts
     from ..evaluation.grid import Setting
     from ..evaluation.results import Results
+    from ..evaluation.taxed import Figures
 
 Column = tuple[str, list[str]]
 """A head and the cells below it."""
 
 
 def markdown_table(results: "Results", *, terms: bool = False) -> str:
-    """Return a table with a row for each setting, in the grid's order, that fits into 100 columns.
+    """Return a table with a row for each setting, in the grid's order: 100 columns, or 110 without ``sd``.
 
-    It shows rates: ± is half of Wilson's 95 % interval, sd the standard deviation over seeds. "loop, right" and "loop,
-    wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``tax``: extra nats a token on the
-    texts of ``--texts``, with half of its bootstrap interval; ``lost``: the share of first choices lost there;
-    ``front``: whether no other penalty stops more loops for less tax. With ``terms`` the table shows the figures in the
-    terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what
-    a setting has that others of its kind, strength and temperature do not have.
+    Rates are in percent, with both ends of Wilson's 95 % interval; sd is the standard deviation over seeds, in points.
+    "loop, right" and "loop, wrong" are answers to tasks that loop: loops and accuracy on the same texts. ``tax``: extra
+    nats a token on the texts of ``--texts``, with its bootstrap interval; ``lost``: the share of first choices lost
+    there; ``front``: whether no other penalty stops more loops for less tax. With ``terms`` the table shows the figures
+    in the terms of other work (docs/evaluate.md). Columns that would be empty are left out. ``more``: what a setting
+    has that others of its kind, strength and temperature do not have.
     """
     settings = results.grid.settings
     extra = more(settings)
@@ -53,18 +55,16 @@ def _rates(results: "Results") -> list[Column]:
     spreads = [results.spread(name=setting.name) for setting in results.grid.settings]
     return [
         ("texts", [f"{c.texts}" for c in counts]),
-        ("loop rate", [_share(c.loop_rate if c.texts else None) for c in counts]),
-        ("±", [_half(c.loop_interval) if c.texts else "" for c in counts]),
-        ("sd", [_share(spread.loop_rate) for spread in spreads]),
-        ("accuracy", [_share(c.accuracy) for c in counts]),
-        ("±", [_half(c.accuracy_interval) if c.answered else "" for c in counts]),
-        ("sd", [_share(spread.accuracy) for spread in spreads]),
+        ("loop rate, %", [_rate(c.loop_rate if c.texts else None, c.loop_interval) for c in counts]),
+        ("sd", [_points(spread.loop_rate) for spread in spreads]),
+        ("accuracy, %", [_rate(c.accuracy, c.accuracy_interval) for c in counts]),
+        ("sd", [_points(spread.accuracy) for spread in spreads]),
         *([] if any(spread.loop_rate is not None for spread in spreads) else _loops_and_answers(counts)),
     ]
 
 
 def _loops_and_answers(counts: "Sequence[Counts]") -> list[Column]:
-    """Return how many answers to tasks loop; beside standard deviations there is no room for them in 100 columns."""
+    """Return how many answers to tasks loop; beside standard deviations there is no room for them."""
     return [
         ("loop, right", [f"{c.right_looping}" if c.answered else "" for c in counts]),
         ("loop, wrong", [f"{c.answered_looping - c.right_looping}" if c.answered else "" for c in counts]),
@@ -79,8 +79,7 @@ def _taxed(results: "Results") -> list[Column]:
     made = [results.tax.figures(name) for name in names]
     best = {name for each in results.tradeoffs if each.best for name in each.settings}
     return [
-        ("tax", [extra_nats(each) for each in made]),
-        ("±", ["" if each.extra_interval is None else _half(each.extra_interval) for each in made]),
+        ("tax", [_extra(each) for each in made]),
         ("lost", [percent(each.lost) for each in made]),
         ("front", ["yes" if name in best else "" for name in names]),
     ]
@@ -129,5 +128,13 @@ def _share(share: float | None) -> str:
     return "" if share is None else f"{share:.3f}"
 
 
-def _half(interval: Interval) -> str:
-    return f"{(interval.high - interval.low) / 2:.3f}"
+def _rate(share: float | None, interval: Interval) -> str:
+    return "" if share is None else f"{_points(share)} ({_points(interval.low)} to {_points(interval.high)})"
+
+
+def _points(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f}" if share in (0, 1) else f"{100 * share:.1f}"
+
+
+def _extra(made: "Figures") -> str:
+    return extra_nats(made) if made.extra_interval is None else f"{extra_nats(made)} ({extra_interval(made)})"

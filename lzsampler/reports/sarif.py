@@ -26,7 +26,7 @@ _HELP: dict[Rule, str] = {
     "LZR006": "The same tokens are repeated over and over.",
     "LZR010": "Many 4-grams of words are repeated without forming a loop: the text goes in circles.",
     "LZR011": "Over a long stretch hardly a word is new, though nothing repeats with a period: sentences come again in "
-    "another order, under rising numbers, or with a word changed.",
+    "another order, under rising numbers, or with a word changed. Equal cells and arrays in the middle are left out.",
     "LZR020": "Any unit that occurs at least 20 times in a row, even white space or a ruler (arXiv 2504.20131, "
     "footnote 7, taken literally). Ordinary source code and tables have such stretches; other rules leave them out.",
 }

@@ -1,6 +1,8 @@
 """Files that appear whole or not at all, and folders that one process has to itself."""
 
+import hashlib
 import os
+import platform
 import secrets
 import stat
 import warnings
@@ -11,10 +13,17 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..errors import LzsError
 
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed
+    fcntl = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 UNFINISHED = ".tmp"  # how the names of files end that are still being written
+# And how they begin. A lock of another machine may not be seen here, so each looks at its own files only.
+_BEGINNING = f".lzs-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
 _LOCK, _SOFT_LOCK = "lock", "lock-soft"
 LOCKS = frozenset((_LOCK, _SOFT_LOCK))  # names of the files that `locked` leaves in a folder
 
@@ -36,28 +45,71 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
             with target.open("wb") as device:
                 yield device
             return
-        with _beside(target, 0o666 if mode is None else stat.S_IMODE(mode), durable) as file:
-            yield file
+        mode = 0o666 if mode is None else stat.S_IMODE(mode)
+        with unfinished(target, mode | stat.S_IWUSR) as part:
+            with part.open("wb") as file:
+                yield file
+                file.flush()
+                if durable:  # or a full disk may show only after the old file is gone
+                    os.fsync(file.fileno())
+            if not mode & stat.S_IWUSR:
+                part.chmod(mode)
+            part.replace(target)
     except OSError as error:
         raise LzsError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 @contextmanager
-def _beside(target: Path, mode: int, durable: bool) -> Iterator[BinaryIO]:
-    """Open a new file in the folder of ``target``, and rename it to ``target`` at the end."""
-    part = target.with_name(f".lzs-{secrets.token_hex(8)}{UNFINISHED}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+def unfinished(target: Path, mode: int = 0o666) -> Iterator[Path]:
+    """Yield the name of a new, empty file in the folder of ``target``; it is gone at the end if it was not renamed.
+
+    What is left there by processes that were killed is removed first. OSError if the file cannot be made.
+    """
+    remove_leftovers(target.parent)
+    part, held = _held(target, mode)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            if durable:  # or a full disk may show only after the old file is gone
-                os.fsync(descriptor)
-        part.replace(target)
-    except BaseException:  # Ctrl-C too
+        yield part
+    finally:  # after Ctrl-C, too
         with suppress(OSError):
             part.unlink()
-        raise
+        if held is not None:
+            os.close(held)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the unfinished files in a folder whose processes were killed: those that nobody holds a lock of."""
+    if fcntl is None:
+        return
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            is_ours = entry.name.startswith(_BEGINNING) and entry.name.endswith(UNFINISHED)
+            if is_ours and entry.is_file(follow_symlinks=False):
+                _remove_if_left(entry.path)
+
+
+def _remove_if_left(path: str) -> None:
+    with suppress(OSError):  # it is gone, or another user's, or on a file system without locks
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+        finally:
+            os.close(descriptor)
+
+
+def _held(target: Path, mode: int) -> tuple[Path, int | None]:
+    """Make an unfinished file, and hold a lock of it, which the system gives up with the process, however it ends."""
+    while True:
+        part = target.with_name(f"{_BEGINNING}{secrets.token_hex(8)}{UNFINISHED}")
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        if fcntl is None:
+            os.close(descriptor)
+            return part, None
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return part, descriptor
+        os.close(descriptor)  # another process took it for a leftover before it was locked
 
 
 @contextmanager
