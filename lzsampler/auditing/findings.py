@@ -99,6 +99,8 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
             found: _FieldAudit = _TextAudit(field, rules, tokenizer, metrics)
         else:
             found = _TokenAudit(field.tokens, field, rules)
+            if rules.lz_vocab:
+                metrics.add_tokens(field.tokens, rules.lz_vocab)
         findings += found.findings()
         literal |= found.literal
     reported = tuple(finding for finding in findings if finding.rule in rules.reported)
@@ -116,6 +118,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         texts=tuple((field.name, field.text) for field in record.fields) if looping else (),
         line=record.line,
         named=record.named,
+        conversation=record.conversation,
     )
 
 
@@ -279,6 +282,8 @@ class _TextAudit(_FieldAudit):
         self._tokens = None if tokenizer is None else tokenizer(field.text)
         counts, scans, long_runs = _prefilter(rules)(self.data)
         rep4 = metrics.add(self.data, counts)
+        if rules.lz_vocab and self._tokens is not None:
+            metrics.add_tokens(self._tokens[0], rules.lz_vocab)
         literal = self._exact(long_runs, bool(scans & LONG_BYTES), bool(scans & SHORT_BYTES))
         if scans & LINES and "line" in rules.levels and not self.all_claimed:
             self._spans("line", "LZR003", lines(self.data))

@@ -59,7 +59,8 @@ class Record:
     identify a record. ``groups``: what `--by` may ask for, as strings: model, temperature, task, finish_reason (if the
     format has it; most loops end with "length") and the like. ``line``: the line of the file that holds the record,
     from 1; 0 if it is not on a line of its own, or if the file is compressed. ``named``: the id is one that the file
-    has, and not the number.
+    has, and not the number. ``conversation``: what records that are not independent have in common within a file: the
+    id of their conversation, or of the prompt that they all answer; "" where that is ``id``.
     """
 
     file: str
@@ -69,6 +70,7 @@ class Record:
     groups: Mapping[str, str] = field(default_factory=dict)
     line: int = 0
     named: bool = True
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class Audited:
     times in a row, be it reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: the
     number in all fields. ``metrics``: figures of all fields together, by name (docs/audit.md); those that were not
     measured, as in fields with tokens only, are missing. ``texts``: (name, text) of the fields of looping records, for
-    reports that show them; empty for others. ``line`` and ``named`` as in `Record`.
+    reports that show them; empty for others. ``line``, ``named`` and ``conversation`` as in `Record`.
     """
 
     file: str
@@ -146,6 +148,7 @@ class Audited:
     texts: tuple[tuple[FieldName, str], ...] = ()
     line: int = 0
     named: bool = True
+    conversation: str = ""
 
     @property
     def stuck(self) -> bool:

@@ -30,6 +30,9 @@ class Rules:
     words old; an old word adds 1 to a score, a new one takes ``stuck_weight`` away, and ``stuck_score`` is what the
     score has to reach (0 is off). It is reported where no loop covers half of it, and does not make a record loop.
 
+    ``lz_vocab``: the size of the vocabulary, with which bits a token under the LZ compressor are measured for fields
+    that have tokens (the metric lz_bits_per_token); 0 is off.
+
     ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not.
 
     Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
@@ -49,6 +52,7 @@ class Rules:
     stuck_count: int = 3
     stuck_weight: int = 4
     stuck_window: int = 4096
+    lz_vocab: int = 0
     select: tuple[Rule, ...] = tuple(RULES)
     ignore: tuple[Rule, ...] = ()
 
@@ -64,6 +68,7 @@ class Rules:
             ("stuck_count", 2),
             ("stuck_weight", 0),
             ("stuck_window", 1),
+            ("lz_vocab", 0),
         ):
             object.__setattr__(self, name, integer(name, getattr(self, name), low, INT32_MAX))
         for name, choices in (("levels", get_args(Level)), ("select", tuple(RULES)), ("ignore", tuple(RULES))):
@@ -95,6 +100,7 @@ class RuleOptions(TypedDict, total=False):
     stuck_count: int
     stuck_weight: int
     stuck_window: int
+    lz_vocab: int
     select: Rule | Sequence[Rule]
     ignore: Rule | Sequence[Rule]
 

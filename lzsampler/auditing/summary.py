@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..util.stats import CONFIDENCE, wilson
+from ..util.stats import CONFIDENCE, Interval
+from .clusters import Clusters, Property, key_of
 from .coverage import Coverage
 from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, Rule
 
@@ -58,7 +59,7 @@ class Group:
     """Counts of the records that share a value of `--by`; ``stuck``: those with a finding of LZR011.
 
     ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop, 0..1,
-    and the period of that loop, in characters.
+    and the period of that loop, in characters. ``clusters``: the counts by conversation.
     """
 
     records: int = 0
@@ -69,6 +70,25 @@ class Group:
     wasted_tokens: int = 0
     starts: MutableSequence[float] = field(default_factory=_shares)
     periods: MutableSequence[int] = field(default_factory=_lengths)
+    clusters: Clusters = field(default_factory=Clusters, repr=False, compare=False)
+
+    @property
+    def conversations(self) -> int:
+        """How many conversations the records belong to: as many as there are records where all are independent."""
+        return self.clusters.conversations
+
+    def interval(self, of: Property) -> Interval:
+        """Return the 95 % interval of the share of the records that loop, or are literal or stuck."""
+        return self.clusters.interval(of)
+
+    def add(self, item: Audited, cluster: int) -> None:
+        """Count a record of a conversation (`key_of`), but not its wasted tokens, and not where it loops."""
+        self.records += 1
+        self.looping += item.looping
+        self.literal += item.literal
+        self.stuck += item.stuck
+        self.characters += item.characters
+        self.clusters.add(cluster, item.looping, item.literal, item.stuck)
 
     def merge(self, other: "Group") -> None:
         """Add the counts of ``other``, whose records come later."""
@@ -80,20 +100,22 @@ class Group:
         self.wasted_tokens += other.wasted_tokens
         self.starts.extend(other.starts)
         self.periods.extend(other.periods)
+        self.clusters.merge(other.clusters)
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts, rates with their Wilson intervals, and medians (None if nothing loops)."""
+        """Return counts, rates with their intervals by conversation, and medians (None if nothing loops)."""
         return {
             "records": self.records,
+            "conversations": self.conversations,
             "looping": self.looping,
             "loop_rate": _rate(self.looping, self.records),
-            "interval": list(wilson(self.looping, self.records)),
+            "interval": list(self.interval("looping")),
             "literal": self.literal,
             "literal_rate": _rate(self.literal, self.records),
-            "literal_interval": list(wilson(self.literal, self.records)),
+            "literal_interval": list(self.interval("literal")),
             "stuck": self.stuck,
             "stuck_rate": _rate(self.stuck, self.records),
-            "stuck_interval": list(wilson(self.stuck, self.records)),
+            "stuck_interval": list(self.interval("stuck")),
             "characters": self.characters,
             "wasted_tokens": self.wasted_tokens,
             "median_start": _median(self.starts),
@@ -169,12 +191,9 @@ class Summary:
         groups = [self.total]
         if self.by:
             groups.append(self.groups.setdefault(values(item, self.by), Group()))
+        cluster = key_of(item)
         for group in groups:
-            group.records += 1
-            group.looping += item.looping
-            group.literal += item.literal
-            group.stuck += item.stuck
-            group.characters += item.characters
+            group.add(item, cluster)
             group.wasted_tokens += wasted
             if first is not None:
                 group.starts.append(first.share)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ..auditing.clusters import Property
 from ..auditing.records import Audited
 from ..auditing.summary import Group, Summary, loops, wasted_tokens
-from ..util.stats import wilson
 from .audit_groups import literal_rule, selected
 from .terminal import drawn
 from .text import columns, count, fit, percent, visible, whole
@@ -47,21 +47,24 @@ def _headline(summary: Summary) -> "list[RenderableType]":
     total = summary.total
     if total.records == 0:
         return [Text("0 records: nothing to audit")]
-    loop = f"{total.looping:,} of {total.records:,} records loop: {_rate(total.looping, total)}"
+    loop = f"{total.looping:,} of {total.records:,} records loop: {_rate('looping', total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
-    literal = f"{total.literal:,} by the literal rule ({literal_rule(summary)}): {_rate(total.literal, total)}"
+    literal = f"{total.literal:,} by the literal rule ({literal_rule(summary)}): {_rate('literal', total)}"
     said = [Text(f"{loop}; {wasted}", "bold")]
     if total.stuck:
-        said.append(Text(f"{total.stuck:,} say nothing new over a long stretch (LZR011): {_rate(total.stuck, total)}"))
+        said.append(Text(f"{total.stuck:,} say nothing new over a long stretch (LZR011): {_rate('stuck', total)}"))
+    if total.conversations < total.records:
+        of = f"{total.conversations:,} {'conversation' if total.conversations == 1 else 'conversations'}"
+        said.append(Text(f"The records belong to {of}, on which the intervals rest", "dim"))
     return [*said, Text(literal, "dim")]
 
 
-def _rate(successes: int, group: Group) -> str:
-    return f"{percent(successes / group.records)} (95 % interval {_interval(successes, group)})"
+def _rate(of: Property, group: Group) -> str:
+    return f"{percent(getattr(group, of) / group.records)} (95 % interval {_interval(of, group)})"
 
 
-def _interval(successes: int, group: Group) -> str:
-    low, high = wilson(successes, group.records)
+def _interval(of: Property, group: Group) -> str:
+    low, high = group.interval(of)
     return f"{percent(low).removesuffix(' %')} to {percent(high)}"
 
 
@@ -69,7 +72,7 @@ def _interval(successes: int, group: Group) -> str:
 _FIGURES: dict[str, _Cell] = {
     "period": lambda g: f"{median(g.periods):.0f}" if g.periods else "-",
     "start": lambda g: whole(median(g.starts)) if g.starts else "-",
-    "95 % interval": lambda g: _interval(g.looping, g) if g.records else "-",
+    "95 % interval": lambda g: _interval("looping", g) if g.records else "-",
     "wasted": lambda g: count(g.wasted_tokens),
     "loop rate": lambda g: percent(g.looping / g.records) if g.records else "-",
     "n": lambda g: f"{g.records:,}",

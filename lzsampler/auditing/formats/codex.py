@@ -6,7 +6,7 @@ Reasoning is an item of its own, and belongs to the answer or the call of a tool
 from collections.abc import Iterator
 from typing import Any
 
-from ..reading.format import Format, Message, Source
+from ..reading.format import ONE_CHAT, Format, Message, Source
 from ..reading.messages import content, groups
 
 _ROLLOUT = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
@@ -74,7 +74,14 @@ def _answer(text: Any, source: Source) -> Message:
     state = source.state
     reasoning = "\n".join(state.pop("thoughts", ())) or None
     id = state.get("id")
-    return Message(text, reasoning, id if isinstance(id, str) else None, state.get("groups", {}), state.get("number"))
+    return Message(
+        text,
+        reasoning,
+        id if isinstance(id, str) else None,
+        state.get("groups", {}),
+        state.get("number"),
+        ONE_CHAT if not isinstance(id, str) else None,
+    )
 
 
 FORMAT = Format(

@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 _NO_GROUPS: Mapping[str, str] = {}
 
 
+ONE_CHAT = "chat"  # the conversation of all messages of a file that holds one
+
+
 class Message(NamedTuple):
     """One message that a model wrote, as a format finds it; None stands for a text that is not there.
 
     If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
-    row has none. ``number`` replaces the number of the row if the row is a whole file.
+    row has none. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: what messages
+    that are not independent have in common within a file; None where that is the id or, without one, the number.
     """
 
     answer: str | None
@@ -24,6 +28,7 @@ class Message(NamedTuple):
     id: str | None = None
     groups: Mapping[str, str] = _NO_GROUPS
     number: int | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True)

@@ -347,4 +347,5 @@ def _made(
 
 def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:
     fields, named = fields_of(message.answer, message.reasoning), message.id is not None
-    return Record(file, number, id, fields, message.groups, line, named)
+    conversation = message.conversation or message.id or str(number)
+    return Record(file, number, id, fields, message.groups, line, named, "" if conversation == id else conversation)
