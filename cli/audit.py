@@ -66,6 +66,10 @@ count_options = options(
         help="count tokens with this model's tokenizer; needed for --level token",
     ),
 )  # fmt: skip
+turns_option = option(
+    _COUNTS, "--turns/--no-turns", default=None,
+    help="also find loops over the turns of a conversation, answers and calls of tools (default: no)",
+)  # fmt: skip
 lz_bits_option = option(
     _COUNTS, "--lz-bits", is_flag=True,
     help="also measure bits a token under the LZ compressor of the paper; needs --tokenizer",
@@ -105,6 +109,7 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
 @read_options
 @option(_READ, "--by", multiple=True, callback=_listed, metavar="LIST", help="group by model,temperature,file,...")
 @count_options
+@turns_option
 @lz_bits_option
 @options(
     option(
@@ -155,6 +160,8 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
 
     start = monotonic()
     rules = {name: flags[name] for name in RULES if flags[name] not in (None, ())}
+    if flags.get("turns") is not None:
+        rules["turns"] = flags["turns"]
     if flags.get("lz_bits"):
         from lzsampler.auditing.tokens import vocabulary_of
 

@@ -196,6 +196,9 @@ class PartWriter:
         self.summary.add(item)
         if not isinstance(item, Audited):
             return
+        if item.is_conversation:
+            self._write({"audited": _pack(item)})
+            return
         self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck, item.named, item.conversation))
         if item.findings:
             self._write({"audited": _pack(item)})
@@ -246,11 +249,27 @@ def _pack(audited: Audited) -> list[Any]:
         audited.line,
         audited.named,
         audited.conversation,
+        audited.onset,
     ]
 
 
 def _unpack(row: list[Any]) -> Audited:
-    file, number, name, groups, looping, literal, characters, findings, metrics, texts, line, named, conversation = row
+    (
+        file,
+        number,
+        name,
+        groups,
+        looping,
+        literal,
+        characters,
+        findings,
+        metrics,
+        texts,
+        line,
+        named,
+        conversation,
+        onset,
+    ) = row
     return Audited(
         file,
         number,
@@ -265,6 +284,7 @@ def _unpack(row: list[Any]) -> Audited:
         line,
         named,
         conversation,
+        onset,
     )
 
 
@@ -278,6 +298,8 @@ def _pack_summary(summary: Summary) -> dict[str, Any]:
         "points": summary.points,
         "point_keys": summary.point_keys,
         "worst": [_pack(audited) for audited in summary.worst],
+        "turn_loops": summary.turn_loops,
+        "worst_turns": [_pack(audited) for audited in summary.worst_turns],
         "bad_records": summary.bad_records,
         "bad": [astuple(bad) for bad in summary.bad],
         "coverage": summary.coverage.pack(),
@@ -295,6 +317,8 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
         points=[(period, copies) for period, copies in row["points"]],
         point_keys=row["point_keys"],
         worst=[_unpack(audited) for audited in row["worst"]],
+        turn_loops=row["turn_loops"],
+        worst_turns=[_unpack(audited) for audited in row["worst_turns"]],
         bad_records=row["bad_records"],
         bad=unpack_bad(row["bad"]),
         coverage=coverage.unpack(row["coverage"]),

@@ -58,8 +58,9 @@ def _lengths() -> MutableSequence[int]:
 class Group:
     """Counts of the records that share a value of `--by`; ``stuck``: those with a finding of LZR011.
 
-    ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop, 0..1,
-    and the period of that loop, in characters. ``clusters``: the counts by conversation.
+    ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop and
+    what that belongs to (`Audited.onset`), 0..1, and the period of that loop, in characters. ``clusters``: the counts
+    by conversation.
     """
 
     records: int = 0
@@ -132,7 +133,8 @@ class Summary:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
     order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
     waste most tokens, without their texts. ``bad``: the first bad records. ``coverage``: files, formats, and what
-    was not read. The lists are cut to their size and ordered by `merge`.
+    was not read. ``turn_loops``: conversations whose turns loop (LZR012), and ``worst_turns`` those that waste most
+    tokens; their messages are counted elsewhere. The lists are cut to their size and ordered by `merge`.
 
     The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
     merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
@@ -152,6 +154,8 @@ class Summary:
     bad: list[BadRecord] = field(default_factory=list)
     point_keys: list[int] = field(default_factory=list, repr=False)
     coverage: Coverage = field(default_factory=Coverage)
+    turn_loops: int = 0
+    worst_turns: list[Audited] = field(default_factory=list)
 
     @property
     def loop_rate(self) -> float:
@@ -184,6 +188,11 @@ class Summary:
             if len(self.bad) < LISTED:
                 self.bad.append(item)
             return
+        if item.is_conversation:
+            self.turn_loops += 1
+            self.rule_counts["LZR012"] = self.rule_counts.get("LZR012", 0) + 1
+            self.worst_turns = _most_wasteful([*self.worst_turns, item])
+            return
         self.coverage.record()
         found = loops(item) if item.looping else []
         first = min(found, key=lambda f: (f.field == "answer", f.start)) if found else None
@@ -196,7 +205,7 @@ class Summary:
             group.add(item, cluster)
             group.wasted_tokens += wasted
             if first is not None:
-                group.starts.append(first.share)
+                group.starts.append(first.share if item.onset is None else item.onset)
                 group.periods.append(first.period)
         for rule in {finding.rule for finding in item.findings}:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
@@ -229,6 +238,8 @@ class Summary:
         self.coverage.merge(other.coverage)
         self.bad_records += other.bad_records
         self.bad += other.bad[: LISTED - len(self.bad)]
+        self.turn_loops += other.turn_loops
+        self.worst_turns = _most_wasteful([*self.worst_turns, *other.worst_turns])
         self._trim_worst()
         self._trim_points()
 
@@ -250,6 +261,22 @@ class Summary:
             "rules": dict(self.rules),
             "rule_counts": dict(sorted(self.rule_counts.items())),
             "metrics": {name: total / self.measured[name] for name, total in sorted(self.metrics.items())},
+            "turn_loops": self.turn_loops,
+            "worst_turns": [
+                {
+                    "file": one.file,
+                    "id": one.id,
+                    "line": one.line or None,
+                    "first": found.start,
+                    "end": found.end,
+                    "period": found.period,
+                    "copies": found.copies,
+                    "unit": found.unit,
+                    "wasted_tokens": found.wasted_tokens,
+                }
+                for one in self.worst_turns
+                for found in one.findings
+            ],
             "by": list(self.by),
             "groups": [
                 {"group": dict(zip(self.by, (value or None for value in key), strict=True)), **group.to_json()}
@@ -260,6 +287,11 @@ class Summary:
             "bad": [{"file": bad.file, "line": bad.line or None, "reason": bad.reason} for bad in self.bad],
             **self.coverage.to_json(),
         }
+
+
+def _most_wasteful(conversations: list[Audited]) -> list[Audited]:
+    """Return the conversations whose loops over turns waste most tokens."""
+    return sorted(conversations, key=lambda one: -sum(found.wasted_tokens for found in one.findings))[:WORST]
 
 
 def _rate(count: int, n: int) -> float:

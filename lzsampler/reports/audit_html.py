@@ -30,7 +30,7 @@ def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -
 
     samples = worst(audited, summary.by)
     main = [_figures(summary, samples), _groups(summary), samples_section(_about_samples(summary, samples))]
-    main += [_coverage(summary), _bad(summary), _rules(summary)]
+    main += [_turns(summary), _coverage(summary), _bad(summary), _rules(summary)]
     write_page(
         path,
         command="lzs audit",
@@ -169,6 +169,25 @@ def _about_samples(summary: Summary, samples: list[Sample]) -> str:
     else:
         some = f"All {len(samples):,} looping records" if len(samples) > 1 else "The one looping record"
     return f"{some}; texts of more than {CHARACTERS:,} characters are cut around their loops."
+
+
+def _turns(summary: Summary) -> str:
+    """Return a section about conversations whose turns loop."""
+    if not summary.worst_turns:
+        return ""
+    head = tag("tr", *(tag("th", title, scope="col") for title in ("file", "conversation", "turns", "cycle", "what")))
+    rows = [
+        tag("tr", tag("td", escape(visible(one.file))), tag("td", escape(visible(one.id))),
+            tag("td", f"{found.start:,} to {found.end - 1:,}"), tag("td", f"{found.period:,} × {found.copies:.4g}"),
+            tag("td", escape(visible(found.unit))))
+        for one in summary.worst_turns
+        for found in one.findings
+    ]  # fmt: skip
+    n = summary.turn_loops
+    title = f"{n:,} {'conversation loops' if n == 1 else 'conversations loop'} over turns"
+    about = "The same messages or calls of tools come over and over (LZR012); turns of the model are counted from 0."
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="bad")
+    return tag("section", tag("h2", title), tag("p", about, class_="soft"), table)
 
 
 def _rules(summary: Summary) -> str:

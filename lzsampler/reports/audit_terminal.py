@@ -36,6 +36,8 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
         parts += ["", *_table(summary, width)]
     if summary.worst:
         parts += ["", Text("Worst loops", "bold"), *_worst(summary.worst, width)]
+    if summary.worst_turns:
+        parts += ["", *_turns(summary, width)]
     if summary.bad_records or summary.coverage.passed:
         parts += ["", *_bad(summary, width)]
     return drawn(parts, width, color=color)
@@ -138,6 +140,24 @@ def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
         else:
             grid.add_row(tokens, Text(_tail(place, middle)), loop)
     return [grid]
+
+
+def _turns(summary: Summary, width: int) -> "list[RenderableType]":
+    """Return the conversations whose turns loop, with the turns."""
+    from rich.text import Text
+
+    n = summary.turn_loops
+    lines: list[RenderableType] = [
+        Text(
+            fit(f"{n:,} {'conversation loops' if n == 1 else 'conversations loop'} over turns (LZR012)", width), "bold"
+        )
+    ]
+    for record in summary.worst_turns:
+        for found in record.findings:
+            place = f"{visible(record.file, 60)}  {visible(record.id, 40)}"
+            said = f"turns {found.start:,} to {found.end - 1:,}, {found.period:,} × {found.copies:.4g}"
+            lines.append(Text(fit(f"{place}  {said}: {visible(found.unit, 200)}", width)))
+    return lines
 
 
 def _tail(text: str, width: int) -> str:

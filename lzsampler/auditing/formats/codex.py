@@ -62,6 +62,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield _answer(content(item["content"])[1] or "", source)
     elif kind in _CALLS or kind in _DONE or kind == "message":
         yield from finish(source)
+        if source.turns and kind != "message":
+            yield _answer(None, source)._replace(calls=item)
 
 
 def finish(source: Source) -> Iterator[Message]:
@@ -73,15 +75,9 @@ def finish(source: Source) -> Iterator[Message]:
 def _answer(text: Any, source: Source) -> Message:
     state = source.state
     reasoning = "\n".join(state.pop("thoughts", ())) or None
-    id = state.get("id")
-    return Message(
-        text,
-        reasoning,
-        id if isinstance(id, str) else None,
-        state.get("groups", {}),
-        state.get("number"),
-        ONE_CHAT if not isinstance(id, str) else None,
-    )
+    id = state["id"] if isinstance(state.get("id"), str) else None
+    of = ONE_CHAT if id is None else None
+    return Message(text, reasoning, id, state.get("groups", {}), state.get("number"), of, is_turn=True)
 
 
 FORMAT = Format(
