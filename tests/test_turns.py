@@ -16,9 +16,8 @@ THOUGHT = "Let me look at the test once more before I change anything in the par
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"role": "assistant", "content": None, "tool_calls": [
-        {"id": f"call_{id(arguments)}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-    ]}  # fmt: skip
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": f"call_{id(function)}", "function": function}]}
 
 
 def said(text: str) -> dict[str, Any]:
