@@ -235,7 +235,7 @@ def _table(summary: "Summary") -> str:
 
 
 def _warn(summary: "Summary", by: Sequence[str]) -> None:
-    if not summary.total.records:
+    if not summary.total.records and not summary.turn_loops:
         refuse_nothing(summary)
     for i, key in enumerate(by):
         if all(not values[i] for values in summary.groups):

@@ -147,3 +147,32 @@ def test_it_is_in_every_output(tmp_path: Path) -> None:
     told = CliRunner().invoke(lzs, ["audit", str(tmp_path / "agent.jsonl"), "--turns"], catch_exceptions=False)
     assert "1 conversation loops over turns (LZR012)" in told.output
     assert "turns 0 to 59, 3 × 20" in told.output
+
+
+def test_the_command_takes_a_session_of_calls_alone(tmp_path: Path) -> None:
+    path = tmp_path / "agent.jsonl"
+    path.write_text(json.dumps({"messages": conversation(*[call("look", path="src/settings/parser.py")] * 30)}))
+    told = CliRunner().invoke(lzs, ["audit", str(path), "--turns"])
+    assert (told.exit_code, "turns 0 to 29, 1 × 30" in told.output) == (0, True)
+    assert CliRunner().invoke(lzs, ["audit", str(path)]).exit_code != 0  # there is no text
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"turn_copies": 1}, "turn_copies must be"),
+        ({"turns": 1}, "turns must be"),
+        ({"levels": "turn"}, "levels must be"),
+    ],
+)
+def test_wrong_settings(tmp_path: Path, rules: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        audited(tmp_path, conversation(*CYCLE), **rules)
+
+
+def test_lz_bits_need_a_tokenizer(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("so it is")
+    told = CliRunner().invoke(lzs, ["audit", str(path), "--lz-bits"])
+    assert told.exit_code == 2
+    assert "--tokenizer" in told.output

@@ -30,8 +30,8 @@ class Rules:
     words old; an old word adds 1 to a score, a new one takes ``stuck_weight`` away, and ``stuck_score`` is what the
     score has to reach (0 is off). It is reported where no loop covers half of it, and does not make a record loop.
 
-    ``turns``: whether loops over the turns of a conversation are looked for (LZR012), the model's messages and calls of
-    tools: ``turn_copies`` cycles in a row that have four times ``length`` characters together.
+    ``turns``: whether `audit_files` looks for loops over the turns of a conversation, too (LZR012): the model's
+    messages and calls of tools, ``turn_copies`` cycles in a row that have four times ``length`` characters together.
 
     ``lz_vocab``: the size of the vocabulary, with which bits a token under the LZ compressor are measured for fields
     that have tokens (the metric lz_bits_per_token); 0 is off.

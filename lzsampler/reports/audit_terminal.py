@@ -48,7 +48,7 @@ def _headline(summary: Summary) -> "list[RenderableType]":
 
     total = summary.total
     if total.records == 0:
-        return [Text("0 records: nothing to audit")]
+        return [Text("0 records with a text" if summary.turn_loops else "0 records: nothing to audit")]
     loop = f"{total.looping:,} of {total.records:,} records loop: {_rate('looping', total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
     literal = f"{total.literal:,} by the literal rule ({literal_rule(summary)}): {_rate('literal', total)}"
