@@ -34,6 +34,9 @@ class Clusters:
         self._sums: tuple[array[int], ...] = tuple(array("I") for _ in _COLUMNS)
         self._added_up: dict[str, npt.NDArray[np.int64]] | None = None
 
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
     def add(self, key: int, looping: bool, literal: bool, stuck: bool) -> None:
         """Count a record of the conversation ``key``."""
         self._added_up = None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..util.stats import CONFIDENCE, Interval
+from ..util.stats import CONFIDENCE, Interval, wilson
 from .clusters import Clusters, Property, key_of
 from .coverage import Coverage
 from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, Rule
@@ -60,7 +60,7 @@ class Group:
 
     ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop and
     what that belongs to (`Audited.onset`), 0..1, and the period of that loop, in characters. ``clusters``: the counts
-    by conversation.
+    by conversation; where they are not known, records are independent.
     """
 
     records: int = 0
@@ -76,11 +76,11 @@ class Group:
     @property
     def conversations(self) -> int:
         """How many conversations the records belong to: as many as there are records where all are independent."""
-        return self.clusters.conversations
+        return self.clusters.conversations if self.clusters else self.records
 
     def interval(self, of: Property) -> Interval:
         """Return the 95 % interval of the share of the records that loop, or are literal or stuck."""
-        return self.clusters.interval(of)
+        return self.clusters.interval(of) if self.clusters else wilson(getattr(self, of), self.records)
 
     def add(self, item: Audited, cluster: int) -> None:
         """Count a record of a conversation (`key_of`), but not its wasted tokens, and not where it loops."""
