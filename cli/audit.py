@@ -22,6 +22,7 @@ from .options import whole
 from .progress import progress
 
 if TYPE_CHECKING:
+    from lzsampler.auditing.clusters import Property
     from lzsampler.auditing.run import Audit, Progress
     from lzsampler.auditing.summary import Group, Summary
 
@@ -65,6 +66,14 @@ count_options = options(
         help="count tokens with this model's tokenizer; needed for --level token",
     ),
 )  # fmt: skip
+turns_option = option(
+    _COUNTS, "--turns/--no-turns", default=None,
+    help="also find loops over the turns of a conversation, answers and calls of tools (default: no)",
+)  # fmt: skip
+lz_bits_option = option(
+    _COUNTS, "--lz-bits", is_flag=True,
+    help="also measure bits a token under the LZ compressor of the paper; needs --tokenizer",
+)  # fmt: skip
 work_options = options(
     option(_WORK, "--workers", **whole(1), help="processes (default: one per CPU core)"),
 )
@@ -100,6 +109,8 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
 @read_options
 @option(_READ, "--by", multiple=True, callback=_listed, metavar="LIST", help="group by model,temperature,file,...")
 @count_options
+@turns_option
+@lz_bits_option
 @options(
     option(
         _OUTPUT, "-o", "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
@@ -121,6 +132,8 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
     """Find loops in saved model output: files, folders and patterns of transcripts (- is stdin)."""
     check_paths(paths)
     _check_outputs(flags["outputs"], paths)
+    if flags["lz_bits"] and flags["tokenizer"] is None:
+        raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
     if flags["exit_zero"] and not flags["limits"]:
         raise click.UsageError("--exit-zero has no effect without --fail-over: leave it out, or give a limit")
     with audited(paths, flags, by=flags["by"], resume=flags["resume"], without=flags["outputs"]) as result:
@@ -147,6 +160,12 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
 
     start = monotonic()
     rules = {name: flags[name] for name in RULES if flags[name] not in (None, ())}
+    if flags.get("turns") is not None:
+        rules["turns"] = flags["turns"]
+    if flags.get("lz_bits"):
+        from lzsampler.auditing.tokens import vocabulary_of
+
+        rules["lz_vocab"] = vocabulary_of(flags["tokenizer"]).n_vocab
     read = {name: flags[name] for name in ("format", "field", "workers", "tokenizer")}
     try:
         with progress("MB") as bar:
@@ -200,23 +219,23 @@ def _check_outputs(outputs: Sequence[Path], paths: Sequence[str]) -> None:
 
 def _table(summary: "Summary") -> str:
     from lzsampler.reports import terminal_table
-    from lzsampler.util.stats import records_needed, wilson
+    from lzsampler.util.stats import records_needed
 
     table = terminal_table(summary, shutil.get_terminal_size((110, 0)).columns, color=console.colored(sys.stdout))
     n = summary.total.records
-    high = wilson(summary.total.looping, n).high
+    high = summary.total.interval("looping").high
     if n and not summary.total.looping and high > _ENOUGH:
         needed = records_needed(0.0, _ENOUGH)
         records = "record" if n == 1 else "records"
         table += (
             f"\n\nNo loop in {n:,} {records}, but the true rate may still be up to {100 * high:.2g} %; "
-            f"{needed} records without a loop would show that it is below 1 %."
+            f"{needed} {_kind(summary.total, needed or 0)} without a loop would show that it is below 1 %."
         )
     return table
 
 
 def _warn(summary: "Summary", by: Sequence[str]) -> None:
-    if not summary.total.records:
+    if not summary.total.records and not summary.turn_loops:
         refuse_nothing(summary)
     for i, key in enumerate(by):
         if all(not values[i] for values in summary.groups):
@@ -247,25 +266,31 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
 
 def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
     """Return whether a limit is exceeded, having said so; say also where more records would be needed to be sure."""
-    from lzsampler.util.stats import records_needed, wilson
+    from lzsampler.util.stats import records_needed
 
-    counts = {"loop_rate": group.looping, "stuck_rate": group.stuck, "literal_rate": group.literal}
-    n = group.records
-    rate = summary.bad_rate if limit.rate == "bad_rate" else counts[limit.rate] / n
+    properties: dict[str, Property] = {"loop_rate": "looping", "stuck_rate": "stuck", "literal_rate": "literal"}
+    of = properties.get(limit.rate)
+    rate = summary.bad_rate if of is None else getattr(group, of) / group.records
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
     exceeded = limit.is_exceeded(rate)
     if exceeded:
         sides = {"=": "over", ">": "over", ">=": "not below", "<": "below", "<=": "not over"}
         console.error(f"{name} {rate:.4g} is {sides[limit.sign]} {limit.number:g}")
-    if limit.rate in counts and not console.quiet:
-        low, high = wilson(counts[limit.rate], n)
+    if of is not None and not console.quiet:
+        low, high = group.interval(of)
         needed = records_needed(rate, limit.number)
         if low <= limit.number <= high and needed is not None:
             console.note(
                 f"the 95 % interval of {name}, {low:.3g} to {high:.3g}, includes the limit {limit.number:g}; "
-                f"{needed:,} records would be enough to tell"
+                f"{needed:,} {_kind(group, needed)} would be enough to tell"
             )
     return exceeded
+
+
+def _kind(group: "Group", n: int) -> str:
+    """Return what further records have to be, for their number to be what counts."""
+    records = "record" if n == 1 else "records"
+    return records if group.conversations == group.records else f"independent {records}"
 
 
 def _groups(summary: "Summary", limit: Limit) -> list["Group"]:

@@ -68,7 +68,8 @@ def diff(a: str, b: str, **flags: Any) -> None:
 
     A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. Records
     are paired by id, and by the name of their file if there are several; rows without an id are paired by line number,
-    which is said. B is worse if McNemar's exact test says so.
+    which is said. If no record is in both, A and B are compared as two groups. B is worse if a permutation test over
+    whole conversations says so, which is McNemar's exact test where each of them has one record.
     """
     from lzsampler.auditing.diff import compare
 
@@ -112,16 +113,20 @@ def _check_rules(a: "Summary", b: "Summary") -> None:
 def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[str]:
     from lzsampler.reports.text import percent, visible
 
-    def side(name: str, path: str, looping: int, stuck: int) -> str:
-        rate = percent(looping / made.records)
-        said = f"{name}  {visible(path, 60)}: {looping:,} of {made.records:,} records loop, {rate}"
+    def side(name: str, path: str, looping: int, records: int, stuck: int) -> str:
+        said = f"{name}  {visible(path, 60)}: {looping:,} of {records:,} records loop, {percent(looping / records)}"
         if made.stuck_a or made.stuck_b:
             said += f"; {stuck:,} {'is' if stuck == 1 else 'are'} stuck (LZR011)"
         return said
 
-    yield side("A", a, len(made.cured) + len(made.still), made.stuck_a)
-    yield side("B", b, len(made.newly) + len(made.still), made.stuck_b)
-    if made.only_a or made.only_b:
+    yield side("A", a, made.looping_a, made.records_a, made.stuck_a)
+    yield side("B", b, made.looping_b, made.records_b, made.stuck_b)
+    if not made.paired:
+        yield (
+            "No record of A has the id of one of B, so all are compared as two groups; pairs would tell more: write "
+            "both sides with lzs generate --prompts FILE, which keeps ids"
+        )
+    elif made.only_a or made.only_b:
         yield f"not compared: {made.only_a:,} records only in A, {made.only_b:,} only in B"
     if made.by_number:
         yield (
@@ -133,9 +138,11 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     if console.colored(sys.stdout):
         verdict = click.style(verdict, fg={"worse": "red", "better": "green"}.get(verdict), bold=True)
     yield (
-        f"B - A: {100 * made.difference:+.3g} % (95 % interval {100 * low:+.3g} to {100 * high:+.3g}, bootstrap); "
-        f"McNemar exact p = {made.p:.2g}: {verdict}"
+        f"B - A: {100 * made.difference:+.3g} % (95 % interval {100 * low:+.3g} to {100 * high:+.3g}); "
+        f"permutation test over {made.conversations:,} conversations, p = {made.p:.2g}: {verdict}"
     )
+    if not made.paired:
+        return
     for title, pairs in (("newly looping", made.newly), ("cured", made.cured), ("still looping", made.still)):
         yield f"\n{title}: {len(pairs):,}"
         yield from (f"  {_place(pair)}" for pair in pairs[:_NAMED])

@@ -195,6 +195,27 @@ def code_length_costs(history: Tokens, n_vocab: int, window: int, buffer: int) -
     return costs
 
 
+def code_length(tokens: Tokens, n_vocab: int, window: int, buffer: int) -> float:
+    """Return the bits of tokens under the compressor of Definition 8 of the paper, phrase by phrase.
+
+    At each place the longest phrase of at most ``buffer`` tokens that stands earlier, too, from 1 to ``window`` back,
+    from the nearest such place, which it may overlap (Proposition 1); else a literal (Proposition 2).
+    """
+    h = [int(t) for t in tokens]
+    at, bits = 0, 0.0
+    while at < len(h):
+        length, distance = 0, 0
+        for d in range(1, min(window, at) + 1):
+            same = 0
+            while same < buffer and at + same < len(h) and h[at + same] == h[at + same - d]:
+                same += 1
+            if same > length:
+                length, distance = same, d
+        bits += 1 + (math.log2(length) + math.log2(distance) if length else math.log2(n_vocab))
+        at += max(length, 1)
+    return bits
+
+
 # ---- DRY ----
 
 

@@ -409,11 +409,16 @@ def test_diff_of_audits_that_are_done(sides: tuple[Path, Path], tmp_path: Path) 
     )
 
 
-def test_diff_needs_pairs(sides: tuple[Path, Path], tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text(transcript(999, "alone"))
-    done = audit("diff", sides[0], tmp_path / "x.jsonl")
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "ids are 'r0', 'r1', ... in A and 'r999' in B" in done.stderr
+def test_diff_without_pairs_compares_groups_and_says_so(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text("".join(transcript(900 + i, "over and over " * 30) for i in range(20)))
+    done = audit("diff", sides[0], file)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "No record of A has the id of one of B, so all are compared as two groups" in done.stdout
+    assert "20 of 20 records loop" in done.stdout
+    assert "permutation test over 60 conversations, p = 0.0001: worse" in done.stdout
+    assert "newly looping" not in done.stdout
+    assert json.loads(audit("diff", sides[0], file, "--json").stdout)["paired"] is False
 
 
 def test_a_file_named_diff(sides: tuple[Path, Path], tmp_path: Path) -> None:

@@ -537,6 +537,11 @@ LZS_API lzs_status lzs_explain(lzs_sampler *sampler, const float *logits, const 
 LZS_API lzs_status lzs_lz_bits(const int32_t *history, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
                                int32_t formula, int32_t *tokens, float *bits, size_t capacity, size_t *n_written);
 
+/* The length in bits of n tokens under the LZ compressor of the paper (Definition 8): phrases of at most `buffer` tokens that
+ * begin at most `window` tokens before, too, cost 1 + log2 length + log2 distance, other tokens 1 + log2 n_vocab each. */
+LZS_API lzs_status lzs_code_length(const int32_t *tokens, size_t n, int32_t n_vocab, int32_t window, int32_t buffer,
+                                   double *bits);
+
 /* cdef-end */
 
 #define LZS_MIN_TEMPERATURE 1e-6f

@@ -95,7 +95,7 @@ class BatchAudit:
             return dict.fromkeys(_COLUMNS)
         looping = stuck = False
         findings = []
-        for number, message in enumerate(messages):
+        for number, message in enumerate(message for message in messages if not _only_calls(message)):
             record = Record("", number, str(number), fields_of(message.answer, message.reasoning))
             audited = audit_record(record, self.rules)
             looping |= audited.looping
@@ -122,6 +122,10 @@ def _messages(value: Any) -> list[Message] | None:
     if isinstance(value, list):
         return list(turns(value, {}, None))
     raise TypeError(f"the text is {kind_of(value)}")
+
+
+def _only_calls(message: Message) -> bool:
+    return message.answer is None and message.reasoning is None and message.calls is not None
 
 
 def _fields(finding: Finding) -> dict[str, Any]:

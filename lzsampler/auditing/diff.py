@@ -7,12 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from ..errors import LzsError
-from ..util.stats import CONFIDENCE, Interval, bootstrap_mean, mcnemar
+from ..util.clusters import clustered, difference_interval, flip_test, group_test
+from ..util.stats import CONFIDENCE, Interval, bootstrap_mean
 from .store import Outcome
 
 VERSION = 1  # of `to_json`
 ALPHA = 0.05
-_RANDOM_ID = "lzs-"  # the beginning of the ids that `lzs generate --save` draws
+
+
+_Key = tuple[str, str, int]  # name of the file, id, how many records before it have the same
+_Names = dict[str, str]  # of files, by the path
 
 
 class Pair(NamedTuple):
@@ -27,15 +31,28 @@ class Pair(NamedTuple):
 class Comparison:
     """What changed from A to B among the records that are in both, ``records`` of them.
 
-    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``only_a``, ``only_b``: the number
+    If no record is in both, ``paired`` is False, and all records of A are compared with all of B, as two groups.
+
+    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``records_a``, ``looping_a``: the
+    records of A that are compared, and how many of them loop; ``records_b`` and ``looping_b`` likewise.
+    ``conversations``: how many conversations they belong to, those of A and of B where nothing is
+    paired. ``only_a``, ``only_b``: the number
     of records without a partner, which count nowhere else. ``by_number``: pairs whose records have no id in their
     file, and were paired by their lines: they belong together only if both sides have the same order. ``stuck_a``,
     ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011), on which the verdict does not
-    depend. ``difference``: the loop rate of B minus that of A, -1..1, with its ``interval`` (bootstrap in which whole
-    conversations are drawn). ``p``: McNemar's exact test, two-sided.
+    depend. ``difference``: the loop rate of B minus that of A, -1..1, with its ``interval``: a bootstrap in which whole
+    conversations are drawn, or Newcombe's out of both intervals where nothing is paired. ``p``: a two-sided permutation
+    test over conversations: of pairs, in which the sides of each conversation may be swapped (`flip_test`; McNemar's
+    exact test where each has one record), of groups, in which each may belong to A or B (`group_test`).
     """
 
+    paired: bool
     records: int
+    records_a: int
+    records_b: int
+    looping_a: int
+    looping_b: int
+    conversations: int
     by_number: int
     newly: tuple[Pair, ...]
     cured: tuple[Pair, ...]
@@ -49,18 +66,20 @@ class Comparison:
 
     @property
     def rate_a(self) -> float:
-        """Loop rate of A among the pairs, 0..1."""
-        return (len(self.cured) + len(self.still)) / self.records
+        """Loop rate of A, 0..1."""
+        return self.looping_a / self.records_a
 
     @property
     def rate_b(self) -> float:
-        """Loop rate of B among the pairs, 0..1."""
-        return (len(self.newly) + len(self.still)) / self.records
+        """Loop rate of B, 0..1."""
+        return self.looping_b / self.records_b
 
     @property
     def difference(self) -> float:
         """Loop rate of B minus that of A."""
-        return (len(self.newly) - len(self.cured)) / self.records
+        if self.paired:  # which is rounded once
+            return (len(self.newly) - len(self.cured)) / self.records
+        return self.rate_b - self.rate_a
 
     def verdict(self, alpha: float = ALPHA) -> str:
         """Return "worse" or "better" (B than A) when p < ``alpha``, else "no significant difference"."""
@@ -92,7 +111,9 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
     files of a side). If no name is in both, or each side is one file, ids alone decide. Of records with the same id,
     such as several answers to a prompt, the first is the partner of the first, and so on.
 
-    LzsError if no record is in both, or if the same id is in several files and the names of the files differ.
+    If no record is in both, all of A are compared with all of B, as two groups of conversations.
+
+    LzsError if a side is empty, or if the same id is in several files and the names of the files differ.
     """
     left, right = list(a), list(b)
     names_a, names_b = _names(left), _names(right)
@@ -102,12 +123,10 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         names_a, names_b = dict.fromkeys(names_a, ""), dict.fromkeys(names_b, "")
     keyed = _keyed(right, names_b)
     pairs = [(key, one, keyed.pop(key)) for key, one in _keyed(left, names_a).items() if key in keyed]
+    if not left or not right:
+        raise LzsError(f"there is nothing to compare: {'A' if not left else 'B'} has no record")
     if not pairs:
-        hint = ""
-        if any(outcome.id.startswith(_RANDOM_ID) for outcome in (*left, *right)):
-            hint = "; write both sides with lzs generate --prompts FILE, which keeps ids"
-        ids = f"ids are {_some_ids(left)} in A and {_some_ids(right)} in B"
-        raise LzsError(f"A and B have no record in common: {ids}{hint}")
+        return _of_groups(left, right, names_a, names_b)
 
     def those(before: bool, after: bool) -> tuple[Pair, ...]:
         return tuple(
@@ -116,27 +135,65 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
             if (one.looping, other.looping) == (before, after)
         )
 
-    newly, cured = those(False, True), those(True, False)
-    known = {key[:2] for key, _, _ in pairs}
+    newly, cured, still = those(False, True), those(True, False), those(True, True)
+    conversations = [_conversation(key[0], one) for key, one, _ in pairs]
+    changes = [int(other.looping) - int(one.looping) for _, one, other in pairs]
+    sums: Counter[tuple[str, str]] = Counter()
+    for conversation, change in zip(conversations, changes, strict=True):
+        sums[conversation] += change
     return Comparison(
+        paired=True,
         records=len(pairs),
+        records_a=len(pairs),
+        records_b=len(pairs),
+        looping_a=len(cured) + len(still),
+        looping_b=len(newly) + len(still),
+        conversations=len(sums),
         by_number=sum(not (one.named and other.named) for _, one, other in pairs),
         newly=newly,
         cured=cured,
-        still=those(True, True),
+        still=still,
         only_a=len(left) - len(pairs),
         only_b=len(keyed),
         stuck_a=sum(one.stuck for _, one, _ in pairs),
         stuck_b=sum(other.stuck for _, _, other in pairs),
-        interval=bootstrap_mean(
-            [int(other.looping) - int(one.looping) for _, one, other in pairs],
-            [_conversation(key[0], key[1], known) for key, _, _ in pairs],
-        ),
-        p=mcnemar(len(cured), len(newly)),
+        interval=bootstrap_mean(changes, conversations),
+        p=flip_test(list(sums.values())),
     )
 
 
-_Key = tuple[str, str, int]  # name of the file, id, how many records before it have the same
+def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> Comparison:
+    """Compare all records of two sides that have none in common."""
+    sides = []
+    for outcomes, names in ((left, names_a), (right, names_b)):
+        records: Counter[tuple[str, str]] = Counter()
+        looping: Counter[tuple[str, str]] = Counter()
+        for outcome in outcomes:
+            conversation = _conversation(names[outcome.file] or outcome.file, outcome)
+            records[conversation] += 1
+            looping[conversation] += outcome.looping
+        sides.append(([looping[conversation] for conversation in records], list(records.values())))
+    (looping_a, records_a), (looping_b, records_b) = sides
+    rate_a, rate_b = sum(looping_a) / len(left), sum(looping_b) / len(right)
+    return Comparison(
+        paired=False,
+        records=0,
+        records_a=len(left),
+        records_b=len(right),
+        looping_a=sum(looping_a),
+        looping_b=sum(looping_b),
+        conversations=len(records_a) + len(records_b),
+        by_number=0,
+        newly=(),
+        cured=(),
+        still=(),
+        only_a=len(left),
+        only_b=len(right),
+        stuck_a=sum(outcome.stuck for outcome in left),
+        stuck_b=sum(outcome.stuck for outcome in right),
+        interval=difference_interval(clustered(looping_a, records_a), rate_a, clustered(looping_b, records_b), rate_b),
+        p=group_test(looping_a, records_a, looping_b, records_b),
+    )
 
 
 def _names(outcomes: list[Outcome]) -> dict[str, str]:
@@ -169,11 +226,6 @@ def _keyed(outcomes: list[Outcome], names: dict[str, str]) -> dict[_Key, Outcome
     return keyed
 
 
-def _conversation(file: str, name: str, ids: set[tuple[str, str]]) -> tuple[str, str]:
-    """Return the first message of the conversation of a record, which may be name/2, /3...: they are one cluster."""
-    first, slash, number = name.rpartition("/")
-    return (file, first) if slash and number.isdigit() and (file, first) in ids else (file, name)
-
-
-def _some_ids(outcomes: list[Outcome]) -> str:
-    return ", ".join(repr(outcome.id) for outcome in outcomes[:2]) + (", ..." if len(outcomes) > 2 else "") or "none"
+def _conversation(name: str, outcome: Outcome) -> tuple[str, str]:
+    """Return what a record of the file of this name has in common with those that are not independent of it."""
+    return name, outcome.conversation or outcome.id

@@ -17,6 +17,7 @@ from .._check import INT32_MAX, token_array
 from ..errors import ArgumentTypeError
 from .metrics import Metrics, Spans, intern, lines, repeated_4_grams, words
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
+from .onset import onset
 from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
 from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record, Rule
 from .rules import RuleOptions, Rules, takes_rules
@@ -93,13 +94,17 @@ def audit(
 
 def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = None) -> Audited:
     """Return what repeats in the fields of a record. Offsets are those of `Finding`, in tokens for fields of tokens."""
-    metrics, findings, literal = Metrics(), [], False
+    metrics, findings, literal, begins = Metrics(), [], False, None
     for field in record.fields:
         if field.text or field.tokens is None:
             found: _FieldAudit = _TextAudit(field, rules, tokenizer, metrics)
         else:
             found = _TokenAudit(field.tokens, field, rules)
+            if rules.lz_vocab:
+                metrics.add_tokens(field.tokens, rules.lz_vocab)
         findings += found.findings()
+        if begins is None:
+            begins = _onset(found, field, rules)
         literal |= found.literal
     reported = tuple(finding for finding in findings if finding.rule in rules.reported)
     looping = any(finding.rule in LOOPING for finding in reported)
@@ -116,7 +121,17 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         texts=tuple((field.name, field.text) for field in record.fields) if looping else (),
         line=record.line,
         named=record.named,
+        conversation=record.conversation,
+        onset=begins,
     )
+
+
+def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
+    """Return the share of a field before its first loop, with what that belongs to; None if nothing loops."""
+    loops = [finding for finding in found.findings() if finding.rule in LOOPING and finding.rule in rules.reported]
+    if not loops:
+        return None
+    return onset(loops[0], found.found, field.text, None if field.text else field.tokens) / found.size
 
 
 class _Stretches(NamedTuple):
@@ -296,6 +311,8 @@ class _TextAudit(_FieldAudit):
         self._tokens = None if tokenizer is None else tokenizer(field.text)
         counts, scans, long_runs = _prefilter(rules)(self.data)
         rep4 = metrics.add(self.data, counts)
+        if rules.lz_vocab and self._tokens is not None:
+            metrics.add_tokens(self._tokens[0], rules.lz_vocab)
         literal = self._exact(long_runs, bool(scans & LONG_BYTES), bool(scans & SHORT_BYTES))
         if scans & LINES and "line" in rules.levels and not self.all_claimed:
             self._spans("line", "LZR003", lines(self.data))

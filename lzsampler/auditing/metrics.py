@@ -92,6 +92,19 @@ def token_figures(tokens: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Token
     )
 
 
+def code_length(tokens: npt.NDArray[np.int32], n_vocab: int, window: int = 512, buffer: int = 32) -> float:
+    """Return the length in bits of tokens, int32[n], under the LZ compressor of arXiv 2504.20131 (Definition 8).
+
+    The tokens are cut into phrases from left to right: the longest stretch of up to ``buffer`` tokens that also stands
+    1 to ``window`` tokens before, which costs 1 + log2 length + log2 distance (Proposition 1), or else a single token,
+    1 + log2 ``n_vocab`` (Proposition 2). A phrase may overlap the place that it repeats, as in LZ77, and of equally
+    long ones the nearest counts. About 10 million tokens/s. ValueError for values out of range.
+    """
+    ids, bits = token_array("tokens", tokens, n_vocab), ffi.new("double *")
+    check(lib.lzs_code_length(ffi.from_buffer("int32_t[]", ids), len(ids), n_vocab, window, buffer, bits))
+    return float(bits[0])
+
+
 class Metrics:
     """Metrics of a record: add its fields, then take `figures`.
 
@@ -101,6 +114,7 @@ class Metrics:
     def __init__(self) -> None:
         self._measured = False
         self._sums = [0] * len(MEMBERS)
+        self._code, self._coded = 0.0, 0  # bits, and the tokens that they are of
         self._bytes = [0, 0, 0, 0]  # of the fields, compressed, of their tails, compressed
 
     def add(self, data: bytes, counts: list[int]) -> float:
@@ -113,13 +127,20 @@ class Metrics:
             self._bytes = list(map(add, self._bytes, (len(data), compressed, len(tail), compressed_tail)))
         return _share(counts[_NGRAMS4] - counts[_DISTINCT4], counts[_NGRAMS4])
 
+    def add_tokens(self, tokens: npt.NDArray[np.int32], n_vocab: int) -> None:
+        """Add the code length of the tokens of a field, int32[n]. ValueError for one that is not in the vocabulary."""
+        self._code += code_length(tokens, n_vocab)
+        self._coded += len(tokens)
+
     def figures(self) -> dict[str, float]:
         """Return the metrics by name (docs/audit.md); 0 where a text has nothing to count.
 
-        What was not measured is missing: everything if no text was added, the zlib ratios without libdeflate.
+        What was not measured is missing: everything else if no text was added, the zlib ratios without libdeflate, the
+        code length without tokens.
         """
+        coded = {"lz_bits_per_token": self._code / self._coded} if self._coded else {}
         if not self._measured:
-            return {}
+            return coded
         sums, sizes = self._sums, self._bytes
         made = {name: (sums[a] - sums[b]) / sums[of] if sums[of] else 0.0 for name, a, b, of in _DIFFERENCES}
         for name, a, of in _SHARES:
@@ -127,7 +148,7 @@ class Metrics:
         made["frequent_30_gram"] = float(sums[_FREQUENT] > 0)
         if zlib_compress is not None:
             made["zlib_ratio"], made["zlib_tail_ratio"] = _share(sizes[0], sizes[1]), _share(sizes[2], sizes[3])
-        return made
+        return {**made, **coded}
 
 
 def repeated_4_grams(counts: list[int]) -> int:

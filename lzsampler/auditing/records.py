@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from ..util.reasoning import split
 
-FieldName = Literal["reasoning", "answer"]
-Level = Literal["char", "word", "line", "token"]
-Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR011", "LZR020"]
+FieldName = Literal["reasoning", "answer", "turns"]  # "turns": those of a conversation
+Level = Literal["char", "word", "line", "token", "turn"]
+LEVELS: tuple[Level, ...] = ("char", "word", "line", "token")  # of a text
+Rule = Literal["LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006", "LZR010", "LZR011", "LZR012", "LZR020"]
 
 RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a looping one.
     "LZR001": "tail loop",  # characters, up to the end of the field
@@ -26,6 +27,7 @@ RULES: dict[Rule, str] = {  # code: name. Those up to LZR006 make a record a loo
     "LZR006": "token loop",  # tokens of --tokenizer
     "LZR010": "high rep-4",  # many 4-grams of words are repeated, without a loop
     "LZR011": "stuck",  # hardly a word is new over a long stretch, whether or not it has a period
+    "LZR012": "turn loop",  # the same turns of a conversation over and over, or calls of tools; only if asked for
     "LZR020": "literal loop",  # any unit, 20 copies (arXiv 2504.20131, footnote 7), but not a significant loop
 }
 LOOPING: tuple[Rule, ...] = ("LZR001", "LZR002", "LZR003", "LZR004", "LZR005", "LZR006")
@@ -59,7 +61,10 @@ class Record:
     identify a record. ``groups``: what `--by` may ask for, as strings: model, temperature, task, finish_reason (if the
     format has it; most loops end with "length") and the like. ``line``: the line of the file that holds the record,
     from 1; 0 if it is not on a line of its own, or if the file is compressed. ``named``: the id is one that the file
-    has, and not the number.
+    has, and not the number. ``conversation``: what records that are not independent have in common within a file: the
+    id of their conversation, or of the prompt that they all answer; "" where that is ``id``. If loops over turns are
+    looked for, ``turn_of`` is the same for all turns of one conversation ("" if it is no turn), and ``calls`` has the
+    calls of tools of the message; one that only calls tools has no fields, and is not counted as a record.
     """
 
     file: str
@@ -69,6 +74,9 @@ class Record:
     groups: Mapping[str, str] = field(default_factory=dict)
     line: int = 0
     named: bool = True
+    conversation: str = ""
+    turn_of: str = ""
+    calls: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,9 @@ class Finding:
     first copy. Where a field has tokens only, offsets and period count tokens, and the unit is their ids. A finding of
     LZR010 covers the whole field, and its copies are how often a 4-gram occurs on average. Those of LZR011 are how
     often the 4-grams of the stretch occur in it, the median over its words and `Rules.stuck_count` at least, and its
-    period is the length divided by them. ``unit``: the text of the first copy, at most 200 characters. ``share``:
+    period is the length divided by them. Those of LZR012 are about a conversation: ``start``, ``end`` and ``period``
+    count the model's turns in it, from 0, and the field is "turns".
+    ``unit``: the text of the first copy, at most 200 characters. ``share``:
     start / length of the field, 0..1. ``tail``: whether the stretch reaches the end of the field, apart from white
     space. ``wasted_tokens``: the tokens of all copies but the first,
     counted by the tokenizer, or else as characters / 4.
@@ -131,7 +141,9 @@ class Audited:
     times in a row, be it reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: the
     number in all fields. ``metrics``: figures of all fields together, by name (docs/audit.md); those that were not
     measured, as in fields with tokens only, are missing. ``texts``: (name, text) of the fields of looping records, for
-    reports that show them; empty for others. ``line`` and ``named`` as in `Record`.
+    reports that show them; empty for others. ``line``, ``named`` and ``conversation`` as in `Record`.
+    ``onset``: the share of a field, 0..1, before the degenerate stretch to which its first loop belongs
+    (`lzsampler.auditing.onset`): of the first field that loops; None if nothing loops.
     """
 
     file: str
@@ -146,6 +158,13 @@ class Audited:
     texts: tuple[tuple[FieldName, str], ...] = ()
     line: int = 0
     named: bool = True
+    conversation: str = ""
+    onset: float | None = None
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether it is about the turns of a conversation (LZR012), whose records are counted by themselves."""
+        return bool(self.findings) and self.findings[0].field == "turns"
 
     @property
     def stuck(self) -> bool:

@@ -4,12 +4,12 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
 from .._check import INT32_MAX, boolean, integer
-from .records import RULES, Level, Rule
+from .records import LEVELS, RULES, Level, Rule
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,12 @@ class Rules:
     score has to reach (0 is off). It is reported where no loop covers half of it, and does not make a record loop. Data
     in the middle of a text, such as equal cells, is not reported (docs/audit.md).
 
+    ``turns``: whether `audit_files` looks for loops over the turns of a conversation, too (LZR012): the model's
+    messages and calls of tools, ``turn_copies`` cycles in a row that have four times ``length`` characters together.
+
+    ``lz_vocab``: the size of the vocabulary, with which bits a token under the LZ compressor are measured for fields
+    that have tokens (the metric lz_bits_per_token); 0 is off.
+
     ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not.
 
     Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
@@ -42,7 +48,7 @@ class Rules:
     length: int = 100
     length_copies: int = 3
     near_copies: int = 8
-    levels: tuple[Level, ...] = get_args(Level)
+    levels: tuple[Level, ...] = LEVELS
     near: bool = True
     rep4: float = 0.5
     stuck_score: int = 96
@@ -50,6 +56,9 @@ class Rules:
     stuck_count: int = 3
     stuck_weight: int = 4
     stuck_window: int = 4096
+    turns: bool = False
+    turn_copies: int = 5
+    lz_vocab: int = 0
     select: tuple[Rule, ...] = tuple(RULES)
     ignore: tuple[Rule, ...] = ()
 
@@ -65,11 +74,14 @@ class Rules:
             ("stuck_count", 2),
             ("stuck_weight", 0),
             ("stuck_window", 1),
+            ("turn_copies", 2),
+            ("lz_vocab", 0),
         ):
             object.__setattr__(self, name, integer(name, getattr(self, name), low, INT32_MAX))
-        for name, choices in (("levels", get_args(Level)), ("select", tuple(RULES)), ("ignore", tuple(RULES))):
+        for name, choices in (("levels", LEVELS), ("select", tuple(RULES)), ("ignore", tuple(RULES))):
             object.__setattr__(self, name, _choices(name, getattr(self, name), choices))
         boolean("near", self.near)
+        boolean("turns", self.turns)
         is_number = isinstance(self.rep4, int | float | np.number) and not isinstance(self.rep4, bool)
         if not (is_number and 0 < self.rep4 <= 1):
             raise ValueError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")
@@ -96,6 +108,9 @@ class RuleOptions(TypedDict, total=False):
     stuck_count: int
     stuck_weight: int
     stuck_window: int
+    turns: bool
+    turn_copies: int
+    lz_vocab: int
     select: Rule | Sequence[Rule]
     ignore: Rule | Sequence[Rule]
 

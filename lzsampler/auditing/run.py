@@ -33,6 +33,7 @@ from .rules import RuleOptions, Rules, names, takes_rules
 from .store import Outcome, WorkFolder, unpack_bad
 from .summary import Summary
 from .tokens import tokenizer_of
+from .turns import Turns
 
 if TYPE_CHECKING:
     import pandas
@@ -162,6 +163,7 @@ def audit_files(
         tokenizer=settings.tokenizer,
         shard_bytes=SHARD_BYTES,
         passed=passed,
+        turns=chosen.turns,
     )
     left_out = [os.path.realpath(path) for path in (*names(without), *([] if resume is None else [resume]))]
     shards = [shard for shard in shards if not _is_in(shard.file, left_out)]
@@ -313,9 +315,18 @@ def _audit_task(
 
 def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord | FileRead]:
     tokenizer = tokenizer_of(settings.tokenizer)
+    turns = Turns(settings.rules) if settings.rules.turns else None
     try:
         for item in read(shard):
-            yield audit_record(item, settings.rules, tokenizer) if isinstance(item, Record) else item
+            if not isinstance(item, Record):
+                yield item
+                continue
+            if turns is not None:
+                turns.add(item)
+            if item.fields:
+                yield audit_record(item, settings.rules, tokenizer)
+        if turns is not None and "LZR012" in settings.rules.reported:
+            yield from turns.loops()
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"
         yield BadRecord(shard.file, 0, f"the rest of {_where(shard)} was not audited: {reason}")

@@ -19,27 +19,30 @@ from .. import __version__
 from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 from . import coverage
+from .clusters import Clusters
 from .records import Audited, BadRecord, FileRead, Finding
 from .summary import Group, Summary
 
-VERSION = 4  # of the folder's files
+VERSION = 5  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 
 _T = TypeVar("_T")
 _FINDING = [field.name for field in fields(Finding)]
 _finding = attrgetter(*_FINDING)
+_LISTS = ("starts", "periods", "clusters")
 _GROUP = [field.name for field in fields(Group)]
 
 
 class Outcome(NamedTuple):
-    """What a comparison needs of every record, looping or not. ``named`` as in `Record`."""
+    """What a comparison needs of every record, looping or not. ``named`` and ``conversation`` as in `Record`."""
 
     file: str
     id: str
     looping: bool
     stuck: bool = False
     named: bool = True
+    conversation: str = ""
 
 
 class WorkFolder:
@@ -193,7 +196,10 @@ class PartWriter:
         self.summary.add(item)
         if not isinstance(item, Audited):
             return
-        self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck, item.named))
+        if item.is_conversation:
+            self._write({"audited": _pack(item)})
+            return
+        self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck, item.named, item.conversation))
         if item.findings:
             self._write({"audited": _pack(item)})
         if len(self._outcomes) >= _OUTCOMES:
@@ -242,11 +248,28 @@ def _pack(audited: Audited) -> list[Any]:
         audited.texts,
         audited.line,
         audited.named,
+        audited.conversation,
+        audited.onset,
     ]
 
 
 def _unpack(row: list[Any]) -> Audited:
-    file, number, name, groups, looping, literal, characters, findings, metrics, texts, line, named = row
+    (
+        file,
+        number,
+        name,
+        groups,
+        looping,
+        literal,
+        characters,
+        findings,
+        metrics,
+        texts,
+        line,
+        named,
+        conversation,
+        onset,
+    ) = row
     return Audited(
         file,
         number,
@@ -260,6 +283,8 @@ def _unpack(row: list[Any]) -> Audited:
         tuple((field, text) for field, text in texts),
         line,
         named,
+        conversation,
+        onset,
     )
 
 
@@ -273,6 +298,8 @@ def _pack_summary(summary: Summary) -> dict[str, Any]:
         "points": summary.points,
         "point_keys": summary.point_keys,
         "worst": [_pack(audited) for audited in summary.worst],
+        "turn_loops": summary.turn_loops,
+        "worst_turns": [_pack(audited) for audited in summary.worst_turns],
         "bad_records": summary.bad_records,
         "bad": [astuple(bad) for bad in summary.bad],
         "coverage": summary.coverage.pack(),
@@ -290,6 +317,8 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
         points=[(period, copies) for period, copies in row["points"]],
         point_keys=row["point_keys"],
         worst=[_unpack(audited) for audited in row["worst"]],
+        turn_loops=row["turn_loops"],
+        worst_turns=[_unpack(audited) for audited in row["worst_turns"]],
         bad_records=row["bad_records"],
         bad=unpack_bad(row["bad"]),
         coverage=coverage.unpack(row["coverage"]),
@@ -303,11 +332,13 @@ def unpack_bad(rows: Iterable[Any]) -> list[BadRecord]:
 
 def _pack_group(group: Group) -> dict[str, Any]:
     packed = {name: getattr(group, name) for name in _GROUP}
-    return {**packed, "starts": list(group.starts), "periods": list(group.periods)}
+    lists = {"starts": list(group.starts), "periods": list(group.periods), "clusters": group.clusters.pack()}
+    return {**packed, **lists}
 
 
 def _unpack_group(row: dict[str, Any]) -> Group:
-    group = Group(**{name: row[name] for name in _GROUP if name not in ("starts", "periods")})
+    group = Group(**{name: row[name] for name in _GROUP if name not in _LISTS})
+    group.clusters = Clusters.unpack(row["clusters"])
     group.starts.extend(row["starts"])
     group.periods.extend(row["periods"])
     return group

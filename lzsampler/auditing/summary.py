@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..util.stats import CONFIDENCE, wilson
+from ..util.stats import CONFIDENCE, Interval, wilson
+from .clusters import Clusters, Property, key_of
 from .coverage import Coverage
 from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, Rule
 
@@ -57,8 +58,9 @@ def _lengths() -> MutableSequence[int]:
 class Group:
     """Counts of the records that share a value of `--by`; ``stuck``: those with a finding of LZR011.
 
-    ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop, 0..1,
-    and the period of that loop, in characters.
+    ``starts`` and ``periods`` have an entry for each looping record: the share of the text before its first loop and
+    what that belongs to (`Audited.onset`), 0..1, and the period of that loop, in characters. ``clusters``: the counts
+    by conversation; where they are not known, records are independent.
     """
 
     records: int = 0
@@ -69,6 +71,25 @@ class Group:
     wasted_tokens: int = 0
     starts: MutableSequence[float] = field(default_factory=_shares)
     periods: MutableSequence[int] = field(default_factory=_lengths)
+    clusters: Clusters = field(default_factory=Clusters, repr=False, compare=False)
+
+    @property
+    def conversations(self) -> int:
+        """How many conversations the records belong to: as many as there are records where all are independent."""
+        return self.clusters.conversations if self.clusters else self.records
+
+    def interval(self, of: Property) -> Interval:
+        """Return the 95 % interval of the share of the records that loop, or are literal or stuck."""
+        return self.clusters.interval(of) if self.clusters else wilson(getattr(self, of), self.records)
+
+    def add(self, item: Audited, cluster: int) -> None:
+        """Count a record of a conversation (`key_of`), but not its wasted tokens, and not where it loops."""
+        self.records += 1
+        self.looping += item.looping
+        self.literal += item.literal
+        self.stuck += item.stuck
+        self.characters += item.characters
+        self.clusters.add(cluster, item.looping, item.literal, item.stuck)
 
     def merge(self, other: "Group") -> None:
         """Add the counts of ``other``, whose records come later."""
@@ -80,20 +101,22 @@ class Group:
         self.wasted_tokens += other.wasted_tokens
         self.starts.extend(other.starts)
         self.periods.extend(other.periods)
+        self.clusters.merge(other.clusters)
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts, rates with their Wilson intervals, and medians (None if nothing loops)."""
+        """Return counts, rates with their intervals by conversation, and medians (None if nothing loops)."""
         return {
             "records": self.records,
+            "conversations": self.conversations,
             "looping": self.looping,
             "loop_rate": _rate(self.looping, self.records),
-            "interval": list(wilson(self.looping, self.records)),
+            "interval": list(self.interval("looping")),
             "literal": self.literal,
             "literal_rate": _rate(self.literal, self.records),
-            "literal_interval": list(wilson(self.literal, self.records)),
+            "literal_interval": list(self.interval("literal")),
             "stuck": self.stuck,
             "stuck_rate": _rate(self.stuck, self.records),
-            "stuck_interval": list(wilson(self.stuck, self.records)),
+            "stuck_interval": list(self.interval("stuck")),
             "characters": self.characters,
             "wasted_tokens": self.wasted_tokens,
             "median_start": _median(self.starts),
@@ -110,7 +133,8 @@ class Summary:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
     order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
     waste most tokens, without their texts. ``bad``: the first bad records. ``coverage``: files, formats, and what
-    was not read. The lists are cut to their size and ordered by `merge`.
+    was not read. ``turn_loops``: conversations whose turns loop (LZR012), and ``worst_turns`` those that waste most
+    tokens; their messages are counted elsewhere. The lists are cut to their size and ordered by `merge`.
 
     The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
     merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
@@ -130,6 +154,8 @@ class Summary:
     bad: list[BadRecord] = field(default_factory=list)
     point_keys: list[int] = field(default_factory=list, repr=False)
     coverage: Coverage = field(default_factory=Coverage)
+    turn_loops: int = 0
+    worst_turns: list[Audited] = field(default_factory=list)
 
     @property
     def loop_rate(self) -> float:
@@ -162,6 +188,11 @@ class Summary:
             if len(self.bad) < LISTED:
                 self.bad.append(item)
             return
+        if item.is_conversation:
+            self.turn_loops += 1
+            self.rule_counts["LZR012"] = self.rule_counts.get("LZR012", 0) + 1
+            self.worst_turns = _most_wasteful([*self.worst_turns, item])
+            return
         self.coverage.record()
         found = loops(item) if item.looping else []
         first = min(found, key=lambda f: (f.field == "answer", f.start)) if found else None
@@ -169,15 +200,12 @@ class Summary:
         groups = [self.total]
         if self.by:
             groups.append(self.groups.setdefault(values(item, self.by), Group()))
+        cluster = key_of(item)
         for group in groups:
-            group.records += 1
-            group.looping += item.looping
-            group.literal += item.literal
-            group.stuck += item.stuck
-            group.characters += item.characters
+            group.add(item, cluster)
             group.wasted_tokens += wasted
             if first is not None:
-                group.starts.append(first.share)
+                group.starts.append(first.share if item.onset is None else item.onset)
                 group.periods.append(first.period)
         for rule in {finding.rule for finding in item.findings}:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
@@ -210,6 +238,8 @@ class Summary:
         self.coverage.merge(other.coverage)
         self.bad_records += other.bad_records
         self.bad += other.bad[: LISTED - len(self.bad)]
+        self.turn_loops += other.turn_loops
+        self.worst_turns = _most_wasteful([*self.worst_turns, *other.worst_turns])
         self._trim_worst()
         self._trim_points()
 
@@ -231,6 +261,22 @@ class Summary:
             "rules": dict(self.rules),
             "rule_counts": dict(sorted(self.rule_counts.items())),
             "metrics": {name: total / self.measured[name] for name, total in sorted(self.metrics.items())},
+            "turn_loops": self.turn_loops,
+            "worst_turns": [
+                {
+                    "file": one.file,
+                    "id": one.id,
+                    "line": one.line or None,
+                    "first": found.start,
+                    "end": found.end,
+                    "period": found.period,
+                    "copies": found.copies,
+                    "unit": found.unit,
+                    "wasted_tokens": found.wasted_tokens,
+                }
+                for one in self.worst_turns
+                for found in one.findings
+            ],
             "by": list(self.by),
             "groups": [
                 {"group": dict(zip(self.by, (value or None for value in key), strict=True)), **group.to_json()}
@@ -241,6 +287,11 @@ class Summary:
             "bad": [{"file": bad.file, "line": bad.line or None, "reason": bad.reason} for bad in self.bad],
             **self.coverage.to_json(),
         }
+
+
+def _most_wasteful(conversations: list[Audited]) -> list[Audited]:
+    """Return the conversations whose loops over turns waste most tokens."""
+    return sorted(conversations, key=lambda one: -sum(found.wasted_tokens for found in one.findings))[:WORST]
 
 
 def _rate(count: int, n: int) -> float:

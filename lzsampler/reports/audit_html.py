@@ -6,9 +6,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ..auditing.clusters import Property
 from ..auditing.records import LOOPING, RULES, Audited
 from ..auditing.summary import Group, Summary
-from ..util.stats import wilson
 from .audit_groups import literal_rule, selected
 from .charts import bar, histogram, scatter, stripes, tag, whisker
 from .page import bad_rows, figure, samples_section, scale, tiles, write_page
@@ -30,7 +30,7 @@ def write_html(path: str | Path, summary: Summary, audited: Iterable[Audited]) -
 
     samples = worst(audited, summary.by)
     main = [_figures(summary, samples), _groups(summary), samples_section(_about_samples(summary, samples))]
-    main += [_coverage(summary), _bad(summary), _rules(summary)]
+    main += [_turns(summary), _coverage(summary), _bad(summary), _rules(summary)]
     write_page(
         path,
         command="lzs audit",
@@ -54,26 +54,29 @@ def _headline(summary: Summary) -> str:
     total = summary.total
     if total.records == 0:
         return tag("p", "No records: nothing was audited.", class_="lead")
-    rates = [
-        ("loop", "A significant loop", total.looping, "the rules below"),
-        ("stuck", "A stuck stretch", total.stuck, "LZR011: hardly a word of it is new"),
-        ("literal", "Literal repeats", total.literal, f"{literal_rule(summary)}; not loops: indentation counts, too"),
+    rates: list[tuple[str, str, Property, str]] = [
+        ("loop", "A significant loop", "looping", "the rules below"),
+        ("stuck", "A stuck stretch", "stuck", "LZR011: hardly a word of it is new"),
+        ("literal", "Literal repeats", "literal", f"{literal_rule(summary)}; not loops: indentation counts, too"),
     ]
-    ends = [wilson(n, total.records) for _, _, n, _ in rates]
+    ends = [total.interval(of) for _, _, of, _ in rates]
     top = scale(high for _, high in ends)
     rows = [
         tag(
             "div",
             tag("div", tag("b", title), tag("span", escape(rule), class_="soft"), class_="what"),
-            whisker(low, n / total.records, high, top, kind),
-            tag("div", _interval(n, total), class_="number"),
+            whisker(low, getattr(total, of) / total.records, high, top, kind),
+            tag("div", _interval(of, total), class_="number"),
         )
-        for (kind, title, n, rule), (low, high) in zip(rates, ends, strict=True)
+        for (kind, title, of, rule), (low, high) in zip(rates, ends, strict=True)
     ]
     low, high = ends[0]
     big = tag("span", escape(percent(total.looping / total.records)), class_="big")
-    of = f"of {total.records:,} {'record loops' if total.records == 1 else 'records loop'}"
-    interval = f"{total.looping:,} of them; 95 % interval {percent(low)} to {percent(high)} (Wilson)"
+    lead = f"of {total.records:,} {'record loops' if total.records == 1 else 'records loop'}"
+    if total.conversations < total.records:
+        lead += f", in {total.conversations:,} {'conversation' if total.conversations == 1 else 'conversations'}"
+    by = "Wilson" if total.conversations == total.records else "Wilson, by conversation"
+    interval = f"{total.looping:,} of them; 95 % interval {percent(low)} to {percent(high)} ({by})"
     figures = [
         (count(total.wasted_tokens), "tokens wasted, all copies but the first"),
         (whole(median(total.starts)) if total.starts else "–", "of the text before a loop begins, median"),
@@ -81,16 +84,18 @@ def _headline(summary: Summary) -> str:
         (count(summary.bad_records), "bad records, not counted"),
     ]
     return (
-        tag("div", big, tag("p", of, class_="lead"), tag("p", escape(interval), class_="soft"), class_="hero")
+        tag("div", big, tag("p", lead, class_="lead"), tag("p", escape(interval), class_="soft"), class_="hero")
         + tiles(figures)
         + tag("div", *rows, class_="rates")
     )
 
 
-def _interval(n: int, group: Group) -> str:
-    low, high = wilson(n, group.records)
+def _interval(of: Property, group: Group) -> str:
+    low, high = group.interval(of)
     figures = f"{percent(low).removesuffix(' %')} to {percent(high)}"
-    return f"{tag('b', escape(percent(n / group.records)))} {tag('span', escape(figures), class_='soft')}"
+    return (
+        f"{tag('b', escape(percent(getattr(group, of) / group.records)))} {tag('span', escape(figures), class_='soft')}"
+    )
 
 
 def _figures(summary: Summary, samples: list[Sample]) -> str:
@@ -125,7 +130,7 @@ def _groups(summary: Summary) -> str:
     if not summary.by or not summary.groups:
         return ""
     shown = selected(summary, GROUPS)
-    ends = [wilson(group.looping, group.records) for _, group in shown]
+    ends = [group.interval("looping") for _, group in shown]
     top = scale(high for _, high in ends)
     most = max(group.wasted_tokens for _, group in shown)
     head = [
@@ -142,7 +147,7 @@ def _groups(summary: Summary) -> str:
             *(tag("th", escape(visible(value)) or "–", scope="row") for value in keys),
             tag("td", f"{group.records:,}", class_="number", data_label="records"),
             tag("td", whisker(low, group.looping / max(group.records, 1), high, top, "loop"), class_="chart"),
-            tag("td", _interval(group.looping, group) if group.records else "–", class_="rate"),
+            tag("td", _interval("looping", group) if group.records else "–", class_="rate"),
             tag("td", bar(group.wasted_tokens, most, f"{wasted} tokens wasted", "loop"), class_="chart"),
             tag("td", wasted, class_="number", data_label="wasted"),
             tag("td", whole(median(group.starts)) if group.starts else "–", class_="number",
@@ -164,6 +169,25 @@ def _about_samples(summary: Summary, samples: list[Sample]) -> str:
     else:
         some = f"All {len(samples):,} looping records" if len(samples) > 1 else "The one looping record"
     return f"{some}; texts of more than {CHARACTERS:,} characters are cut around their loops."
+
+
+def _turns(summary: Summary) -> str:
+    """Return a section about conversations whose turns loop."""
+    if not summary.worst_turns:
+        return ""
+    head = tag("tr", *(tag("th", title, scope="col") for title in ("file", "conversation", "turns", "cycle", "what")))
+    rows = [
+        tag("tr", tag("td", escape(visible(one.file))), tag("td", escape(visible(one.id))),
+            tag("td", f"{found.start:,} to {found.end - 1:,}"), tag("td", f"{found.period:,} × {found.copies:.4g}"),
+            tag("td", escape(visible(found.unit))))
+        for one in summary.worst_turns
+        for found in one.findings
+    ]  # fmt: skip
+    n = summary.turn_loops
+    title = f"{n:,} {'conversation loops' if n == 1 else 'conversations loop'} over turns"
+    about = "The same messages or calls of tools come over and over (LZR012); turns of the model are counted from 0."
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="bad")
+    return tag("section", tag("h2", title), tag("p", about, class_="soft"), table)
 
 
 def _rules(summary: Summary) -> str:

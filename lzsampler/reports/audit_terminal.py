@@ -4,9 +4,9 @@ from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ..auditing.clusters import Property
 from ..auditing.records import Audited
 from ..auditing.summary import Group, Summary, loops, wasted_tokens
-from ..util.stats import wilson
 from .audit_groups import literal_rule, selected
 from .terminal import drawn
 from .text import columns, count, fit, percent, visible, whole
@@ -36,6 +36,8 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
         parts += ["", *_table(summary, width)]
     if summary.worst:
         parts += ["", Text("Worst loops", "bold"), *_worst(summary.worst, width)]
+    if summary.worst_turns:
+        parts += ["", *_turns(summary, width)]
     if summary.bad_records or summary.coverage.passed:
         parts += ["", *_bad(summary, width)]
     return drawn(parts, width, color=color)
@@ -46,12 +48,15 @@ def _headline(summary: Summary) -> "list[RenderableType]":
 
     total = summary.total
     if total.records == 0:
-        return [Text("0 records: nothing to audit")]
-    loop = f"{total.looping:,} of {total.records:,} records loop: {_rate(total.looping, total)}"
+        return [Text("0 records with a text" if summary.turn_loops else "0 records: nothing to audit")]
+    loop = f"{total.looping:,} of {total.records:,} records loop: {_rate('looping', total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
     said: list[RenderableType] = [Text(f"{loop}; {wasted}", "bold")]
     if total.stuck:
-        said.append(Text(f"{total.stuck:,} say nothing new over a long stretch (LZR011): {_rate(total.stuck, total)}"))
+        said.append(Text(f"{total.stuck:,} say nothing new over a long stretch (LZR011): {_rate('stuck', total)}"))
+    if total.conversations < total.records:
+        of = f"{total.conversations:,} {'conversation' if total.conversations == 1 else 'conversations'}"
+        said.append(Text(f"The records belong to {of}, on which the intervals rest", "dim"))
     if total.literal:  # no rate, which would stand beside that of the loops and often be higher
         has = "1 has a literal repeat" if total.literal == 1 else f"{total.literal:,} have literal repeats"
         need = "which need not be loops: indentation and rulers count"
@@ -59,12 +64,12 @@ def _headline(summary: Summary) -> "list[RenderableType]":
     return said
 
 
-def _rate(successes: int, group: Group) -> str:
-    return f"{percent(successes / group.records)} (95 % interval {_interval(successes, group)})"
+def _rate(of: Property, group: Group) -> str:
+    return f"{percent(getattr(group, of) / group.records)} (95 % interval {_interval(of, group)})"
 
 
-def _interval(successes: int, group: Group) -> str:
-    low, high = wilson(successes, group.records)
+def _interval(of: Property, group: Group) -> str:
+    low, high = group.interval(of)
     return f"{percent(low).removesuffix(' %')} to {percent(high)}"
 
 
@@ -72,7 +77,7 @@ def _interval(successes: int, group: Group) -> str:
 _FIGURES: dict[str, _Cell] = {
     "period": lambda g: f"{median(g.periods):.0f}" if g.periods else "-",
     "start": lambda g: whole(median(g.starts)) if g.starts else "-",
-    "95 % interval": lambda g: _interval(g.looping, g) if g.records else "-",
+    "95 % interval": lambda g: _interval("looping", g) if g.records else "-",
     "wasted": lambda g: count(g.wasted_tokens),
     "loop rate": lambda g: percent(g.looping / g.records) if g.records else "-",
     "n": lambda g: f"{g.records:,}",
@@ -138,6 +143,24 @@ def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
         else:
             grid.add_row(tokens, Text(_tail(place, middle)), loop)
     return [grid]
+
+
+def _turns(summary: Summary, width: int) -> "list[RenderableType]":
+    """Return the conversations whose turns loop, with the turns."""
+    from rich.text import Text
+
+    n = summary.turn_loops
+    lines: list[RenderableType] = [
+        Text(
+            fit(f"{n:,} {'conversation loops' if n == 1 else 'conversations loop'} over turns (LZR012)", width), "bold"
+        )
+    ]
+    for record in summary.worst_turns:
+        for found in record.findings:
+            place = f"{visible(record.file, 60)}  {visible(record.id, 40)}"
+            said = f"turns {found.start:,} to {found.end - 1:,}, {found.period:,} × {found.copies:.4g}"
+            lines.append(Text(fit(f"{place}  {said}: {visible(found.unit, 200)}", width)))
+    return lines
 
 
 def _tail(text: str, width: int) -> str:

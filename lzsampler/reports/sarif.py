@@ -27,6 +27,8 @@ _HELP: dict[Rule, str] = {
     "LZR010": "Many 4-grams of words are repeated without forming a loop: the text goes in circles.",
     "LZR011": "Over a long stretch hardly a word is new, though nothing repeats with a period: sentences come again in "
     "another order, under rising numbers, or with a word changed. Equal cells and arrays in the middle are left out.",
+    "LZR012": "The same turns of a conversation come over and over: an agent calls the same tools with the same "
+    "arguments, or a model gives the same answers to whatever is said.",
     "LZR020": "Any unit that occurs at least 20 times in a row, even white space or a ruler (arXiv 2504.20131, "
     "footnote 7, taken literally). Ordinary source code and tables have such stretches; other rules leave them out.",
 }
@@ -134,6 +136,12 @@ def _result(record: Audited, finding: Finding) -> dict[str, Any]:
 
 
 def _message(record: Audited, finding: Finding) -> str:
+    if finding.field == "turns":
+        return _plain(
+            f"{RULES[finding.rule]}: {visible(finding.unit, 80)!r}, {finding.period:,} turns x {finding.copies:.4g} in "
+            f"turns {finding.start} to {finding.end} of the conversation of record {visible(record.id, 80)}, "
+            f"{count(finding.wasted_tokens)} tokens wasted"
+        )
     return _plain(
         f"{RULES[finding.rule]}: {visible(finding.unit, 80)!r} x {finding.copies:.4g} from {whole(finding.share)} of "
         f"the {finding.field} of record {visible(record.id, 80)}, characters {finding.start} to {finding.end}, "

@@ -31,7 +31,12 @@ def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
         raise ValueError(f"count must be from 0 to n, got {count} of {n}")
     if n == 0:
         return Interval(0.0, 1.0)
-    z2 = _z(confidence) ** 2
+    return score_interval(count, n, quantile(confidence))
+
+
+def score_interval(count: float, n: float, quantile: float) -> Interval:
+    """Return the score interval of the rate ``count / n``, which need not be whole numbers, for a quantile z or t."""
+    z2 = quantile**2
     middle = (count + z2 / 2) / (n + z2)
     half = math.sqrt(z2 * (count * (n - count) / n + z2 / 4)) / (n + z2)
     low = 0.0 if count == 0 else max(0.0, middle - half)  # the formula's own value but for rounding
@@ -47,7 +52,7 @@ def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) ->
     """
     if rate == limit:
         return None
-    n = _z(confidence) ** 2 * limit * (1 - limit) / (rate - limit) ** 2
+    n = quantile(confidence) ** 2 * limit * (1 - limit) / (rate - limit) ** 2
     return max(1, math.floor(n) + 1)
 
 
@@ -163,7 +168,8 @@ def _means_of_clusters(
     return means
 
 
-def _z(confidence: float) -> float:
+def quantile(confidence: float) -> float:
+    """Return the quantile of the normal distribution between which and its negative ``confidence`` of it lies."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
     return NormalDist().inv_cdf((1 + confidence) / 2)

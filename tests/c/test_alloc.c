@@ -144,13 +144,14 @@ static void free_member(lzs_llama_sampler *member) {
     free(member);
 }
 
-typedef enum operation { NEW, CLONE, ACCEPT, PRIME, SET_MASK, LZ_BITS, CHAIN_PENALTIES, CHAIN_SAMPLER, N_OPERATIONS } operation;
+typedef enum operation { NEW, CLONE, ACCEPT, PRIME, SET_MASK, LZ_BITS, CODE_LENGTH, CHAIN_PENALTIES, CHAIN_SAMPLER, N_OPERATIONS } operation;
 
 static lzs_status run(operation op, lzs_sampler *s, void **made) {
     static int32_t prompt[700], tokens[700];
     static float bits[700];
     uint32_t mask[(N_VOCAB + 31) / 32];
     size_t n;
+    double length;
     memset(mask, 0xfe, sizeof mask);
     for (int32_t i = 0; i < 700; i++) prompt[i] = i * 17 % N_VOCAB;
     switch (op) {
@@ -164,6 +165,7 @@ static lzs_status run(operation op, lzs_sampler *s, void **made) {
     case PRIME: return lzs_prime(s, prompt, 700);
     case SET_MASK: return lzs_set_mask(s, LZS_MASK_USER, mask, sizeof mask / 4);
     case LZ_BITS: return lzs_lz_bits(prompt, 700, N_VOCAB, 512, 3, LZS_LZ_RATE, tokens, bits, 700, &n);
+    case CODE_LENGTH: return lzs_code_length(prompt, 700, N_VOCAB, 512, 32, &length);
     case CHAIN_PENALTIES: return lzs_chain_sampler_new(s, LZS_CHAIN_PENALTIES, fake_init_address(), made);
     default: return lzs_chain_sampler_new(s, LZS_CHAIN_SAMPLER, fake_init_address(), made);
     }

@@ -269,6 +269,22 @@ static void test_refusals(void) {
     }
 }
 
+/* Hand-worked: 5 6 and 7 are literals of 1 + log2 64 bits, 5 6 7 a phrase of 3 from 3 back, 5 6 7 5 one of 4, from 3 back. */
+static void test_code_length(void) {
+    const int32_t tokens[] = {5, 6, 7, 5, 6, 7, 5, 6, 7, 5};
+    const double by_four = 3 * 7 + (1 + 2 + log2(3)) + (1 + log2(3) + log2(3));
+    double bits;
+    CHECK(lzs_code_length(tokens, 10, 64, 512, 4, &bits) == LZS_OK && fabs(bits - by_four) < 1e-5);
+    CHECK(lzs_code_length(tokens, 10, 64, 512, 32, &bits) == LZS_OK && fabs(bits - (21 + 1 + log2(7) + log2(3))) < 1e-5);
+    CHECK(lzs_code_length(tokens, 10, 64, 2, 32, &bits) == LZS_OK && fabs(bits - 70) < 1e-5); /* nothing is that near */
+    CHECK(lzs_code_length(NULL, 0, 64, 512, 32, &bits) == LZS_OK && bits == 0);
+    CHECK(lzs_code_length(NULL, 1, 64, 512, 32, &bits) == LZS_EINVAL);
+    CHECK(lzs_code_length(tokens, 10, 7, 512, 32, &bits) == LZS_EINVAL);
+    CHECK(lzs_code_length(tokens, 10, 64, 0, 32, &bits) == LZS_EINVAL);
+    CHECK(lzs_code_length(tokens, 10, 64, 512, 0, &bits) == LZS_EINVAL);
+    CHECK(lzs_code_length(tokens, 10, 64, 512, 32, NULL) == LZS_EINVAL);
+}
+
 static void test_lz_bits_arguments(void) {
     static const int32_t history[] = {0, 1, 0, 9};
     int32_t tokens[4];
@@ -290,5 +306,6 @@ int main(void) {
     test_pipeline();
     test_refusals();
     test_lz_bits_arguments();
+    test_code_length();
     return 0;
 }

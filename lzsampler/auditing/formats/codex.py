@@ -6,7 +6,7 @@ Reasoning is an item of its own, and belongs to the answer or the call of a tool
 from collections.abc import Iterator
 from typing import Any
 
-from ..reading.format import Format, Message, Source
+from ..reading.format import ONE_CHAT, Format, Message, Source
 from ..reading.messages import content, groups
 
 _ROLLOUT = {"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"}
@@ -62,6 +62,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         yield _answer(content(item["content"])[1] or "", source)
     elif kind in _CALLS or kind in _DONE or kind == "message":
         yield from finish(source)
+        if source.turns and kind != "message":
+            yield _answer(None, source)._replace(calls=item)
 
 
 def finish(source: Source) -> Iterator[Message]:
@@ -73,8 +75,9 @@ def finish(source: Source) -> Iterator[Message]:
 def _answer(text: Any, source: Source) -> Message:
     state = source.state
     reasoning = "\n".join(state.pop("thoughts", ())) or None
-    id = state.get("id")
-    return Message(text, reasoning, id if isinstance(id, str) else None, state.get("groups", {}), state.get("number"))
+    id = state["id"] if isinstance(state.get("id"), str) else None
+    of = ONE_CHAT if id is None else None
+    return Message(text, reasoning, id, state.get("groups", {}), state.get("number"), of, is_turn=True)
 
 
 FORMAT = Format(

@@ -44,7 +44,7 @@ def _sample(sample: Any, source: Source, number: int | None) -> Iterator[Message
     if not any(is_model(message) for message in said):
         said = [choice["message"] for choice in choices]
     for message in turns(said, found, id):
-        yield message._replace(number=number)
+        yield message._replace(number=number, conversation=scalar(sample.get("id")))
 
 
 FORMAT = Format("inspect", "logs of inspect-ai, .json and .eval", matches, messages, head)

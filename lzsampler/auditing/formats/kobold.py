@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..reading.format import Format, Message, Source
+from ..reading.format import ONE_CHAT, Format, Message, Source
 
 _INPUT, _OUTPUT = "{{[INPUT]}}", "{{[OUTPUT]}}"  # what marks turns in its instruct mode
 
@@ -22,7 +22,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
             action = action.rpartition(_OUTPUT)[2] if _OUTPUT in action else ""
             if not action.strip():
                 continue
-        yield Message(action.removeprefix(_OUTPUT), number=i)
+        yield Message(action.removeprefix(_OUTPUT), number=i, conversation=ONE_CHAT)
 
 
 FORMAT = Format("kobold", "stories saved by KoboldAI Lite", matches, messages)

@@ -16,14 +16,14 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     """Yield the last message: those of the assistant before it are a part of the prompt.
 
     A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`. Its id is made of those that
-    make it one of a kind, so that two evaluations can be compared.
+    make it one of a kind, so that two evaluations can be compared; all texts of a prompt count as one conversation.
     """
     ours = row.get("eval", {})
     found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
     id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
     made = written(row["messages"][-1], found, id)
     if made is not None:
-        yield made
+        yield made._replace(conversation=ours["prompt"]) if ours else made
 
 
 FORMAT = Format("lzs", "transcripts of lzs generate --save", matches, messages)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..reading.format import Format, Message, Source
+from ..reading.format import ONE_CHAT, Format, Message, Source
 from ..reading.messages import groups
 
 _HEADER = {"user_name", "character_name", "chat_metadata"}  # keys of the first line, one of which is enough
@@ -42,7 +42,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         if extra.get("api") == "manual":
             continue
         text = row["mes"] if i == current else swipe
-        yield Message(text, extra.get("reasoning") or None, None, groups(extra, source.by))
+        yield Message(text, extra.get("reasoning") or None, None, groups(extra, source.by), None, ONE_CHAT)
 
 
 FORMAT = Format("sillytavern", "chats of SillyTavern, all swipes", matches, messages, cut=False)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..reading.format import Format, Message, Source
+from ..reading.format import ONE_CHAT, Format, Message, Source
 
 _GREETING = "<|BEGIN-VISIBLE-CHAT|>"  # in the user's place, before what the character's card says
 
@@ -21,7 +21,7 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
             continue
         versions = (about.get(f"assistant_{i}") or {}).get("versions") or [{"content": answer}]
         for version in versions:
-            yield Message(version["content"], None, None, {}, i)
+            yield Message(version["content"], None, None, {}, i, ONE_CHAT)
 
 
 FORMAT = Format("textgen-webui", "chats of text-generation-webui", matches, messages)

@@ -7,7 +7,7 @@ begins with the user or the system, after a title at most. Only what the model s
 import re
 from collections.abc import Iterator
 
-from ..reading.format import Message
+from ..reading.format import ONE_CHAT, Message
 
 NAME = "transcript"
 HELP = "conversations in Markdown or plain text: llm logs, aider, copied chats"
@@ -44,7 +44,7 @@ def messages(text: str) -> Iterator[Message]:
         speakers = list(style.finditer(text))
         ends = [speaker.start() for speaker in speakers[1:]] + [len(text)]
         answers = (text[one.end() : end] for one, end in zip(speakers, ends, strict=True) if one["model"])
-        yield from (Message(answer.strip("\n-"), number=i) for i, answer in enumerate(answers))
+        yield from (Message(answer.strip("\n-"), number=i, conversation=ONE_CHAT) for i, answer in enumerate(answers))
 
 
 def _style(text: str) -> "re.Pattern[str] | None":
@@ -69,7 +69,7 @@ def _logs(text: str) -> Iterator[Message]:
         model = _MODEL.search(part)
         reasoning = part[thought.end() : said.start()].strip("\n") if thought else None
         answer = _AFTER.sub("", part[said.end() :]).strip("\n")
-        yield Message(answer, reasoning, head["id"], {"model": model[1]} if model else {}, i)
+        yield Message(answer, reasoning, head["id"], {"model": model[1]} if model else {}, i, head["conversation"])
 
 
 def _aider(text: str) -> Iterator[Message]:
@@ -83,5 +83,5 @@ def _aider(text: str) -> Iterator[Message]:
             answer = "".join(said).strip("\n")
             said = []
             if answer.strip():
-                yield Message(answer, number=number)
+                yield Message(answer, number=number, conversation=ONE_CHAT)
                 number += 1

@@ -12,11 +12,17 @@ from typing import Any, NamedTuple
 _NO_GROUPS: Mapping[str, str] = {}
 
 
+ONE_CHAT = "chat"  # the conversation of all messages of a file that holds one
+
+
 class Message(NamedTuple):
     """One message that a model wrote, as a format finds it; None stands for a text that is not there.
 
     If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
-    row has none. ``number`` replaces the number of the row if the row is a whole file.
+    row has none. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: what messages
+    that are not independent have in common within a file; None where that is the id or, without one, the number.
+    ``is_turn``: it is one of the turns of a conversation, and not one of several answers. ``calls``: the object that
+    has its calls of tools, None if it has none; a message that only calls tools has neither answer nor reasoning.
     """
 
     answer: str | None
@@ -24,6 +30,9 @@ class Message(NamedTuple):
     id: str | None = None
     groups: Mapping[str, str] = _NO_GROUPS
     number: int | None = None
+    conversation: str | None = None
+    is_turn: bool = False
+    calls: Any = None
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,7 @@ class Source:
 
     ``by``: keys of a row that are wanted as groups, too. ``packed``: the file is compressed or inside a zip, so that no
     line of it is a row. ``state``: the format's own, kept until the end of the file, or of the stream in a file.
+    ``turns``: whether calls of tools are wanted, too.
     A format with ``finish`` finds the number of the row that is read now under "number" of the state.
     """
 
@@ -40,6 +50,7 @@ class Source:
     by: tuple[str, ...]
     packed: bool = False
     state: dict[str, Any] = field(default_factory=dict)
+    turns: bool = False
 
 
 def _no_head(file: str, row: Any) -> dict[str, str]:

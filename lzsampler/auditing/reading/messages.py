@@ -1,5 +1,6 @@
 """What the formats share: texts of a content, messages of a conversation, groups and names of a row."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -28,6 +29,12 @@ REASONING = (
     "thoughts",  # Gemini CLI
 )
 _CALLS = ("tool_calls", "toolCalls", "function_call")
+# The types of parts and items that are calls, and where their arguments stand.
+_CALL_TYPES = {
+    *("tool_use", "tool_call", "tool-call", "toolCall", "function_call", "tool", "server_tool_use", "mcp_tool_call"),
+    *("local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call", "command_execution"),
+}
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "action", "command", "query")
 NAME_KEYS = (
     "custom_id",
     "id",
@@ -265,8 +272,8 @@ def is_model(message: Any) -> bool:
 
 
 def turn(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
-    """Return what the model wrote in a message; None if somebody else wrote it, or if it only calls tools."""
-    return written(message, groups, id) if is_model(message) else None
+    """Return what the model wrote in a message, maybe only calls of tools; None if somebody else wrote it."""
+    return written(message, groups, id, is_turn=True) if is_model(message) else None
 
 
 def reasoning_beside(message: Any) -> str | None:
@@ -278,20 +285,51 @@ def reasoning_beside(message: Any) -> str | None:
     return None
 
 
-def written(message: Any, groups: Mapping[str, str], id: str | None = None) -> Message | None:
-    """Return the text of a message, whatever its role; None if it only calls tools."""
+def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, is_turn: bool = False) -> Message | None:
+    """Return the text of a message, whatever its role; None if it only calls tools and is no turn of a conversation."""
     value = message.get("content")
     if not value:
         value = next((message[key] for key in _CONTENT if message.get(key) and not _is_part(message, key)), value)
     inside, answer = (None, value) if isinstance(value, str) else content(value)
     reasoning = reasoning_beside(message) or inside
-    if not answer and not reasoning and any(message.get(key) for key in _CALLS):
-        return None
-    if answer is None and reasoning is None:
-        if isinstance(value, list) and value:  # calls of tools as parts, an image
-            return None
-        answer = ""
-    return Message(answer, reasoning, id, groups)
+    has_calls = any(message.get(key) for key in _CALLS)
+    if not answer and not reasoning and (has_calls or (answer is None and isinstance(value, list) and value)):
+        return Message(None, None, id, groups, is_turn=True, calls=message) if is_turn else None  # calls, or an image
+    told = "" if answer is None and reasoning is None else answer
+    calls = message if has_calls or isinstance(value, list) else None
+    return Message(told, reasoning, id, groups, is_turn=is_turn, calls=calls)
+
+
+def calls_of(message: Any) -> str:
+    """Return the calls of tools in a message, as name(arguments) each on a line of its own; their ids are left out."""
+    if not isinstance(message, Mapping):
+        return ""
+    calls: list[Any] = []
+    for key in _CALLS:
+        value = message.get(key)
+        calls += value if isinstance(value, list) else [value] if value else []
+    for key in ("content", "parts"):
+        value = message.get(key)
+        calls += [part for part in value if _is_call(part)] if isinstance(value, list) else []
+    if not calls and _is_call(message):
+        calls.append(message)
+    return "\n".join(_call(call) for call in calls)
+
+
+def _is_call(part: Any) -> bool:
+    return isinstance(part, Mapping) and (part.get("type") in _CALL_TYPES or "functionCall" in part)
+
+
+def _call(call: Any) -> str:
+    """Return a call of a tool as name(arguments)."""
+    for key in ("function", "functionCall", "state"):
+        if isinstance(call, Mapping) and isinstance(inside := call.get(key), Mapping):
+            call = {**call, **inside}
+    if not isinstance(call, Mapping):
+        return str(call)
+    name = next((call[key] for key in ("name", "tool", "type") if isinstance(call.get(key), str)), "")
+    told = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), "")
+    return f"{name}({told if isinstance(told, str) else json.dumps(told, sort_keys=True, ensure_ascii=False)})"
 
 
 def _is_part(message: Mapping[str, Any], key: str) -> bool:
@@ -310,7 +348,7 @@ def turns(conversation: Any, groups: Mapping[str, str], id: str | None) -> Itera
     for message in _flat(conversation):
         if is_model(message):
             silent = False
-            made = written(message, groups, id)
+            made = written(message, groups, id, is_turn=True)
             if made is not None:
                 model = message.get("model")
                 if type(model) is str and model and "model" not in groups:

@@ -12,7 +12,7 @@ from ..records import BadRecord, Field, FileRead, Record, fields_of
 from . import decode, parquet, slot, sqlite, tables
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
-from .messages import GROUP_KEYS, NAME_KEYS, kind_of
+from .messages import GROUP_KEYS, NAME_KEYS, calls_of, kind_of
 from .shard import Shard, kept_text, recognised, table_rows
 from .sniff import WINDOW, UnknownFormatError, container, event_data
 
@@ -308,7 +308,7 @@ def _slot(shard: Shard) -> Iterator[Read]:
 
 
 def _source(shard: Shard) -> Source:
-    return Source(shard.file, dict(shard.head), shard.by, bool(shard.packed))
+    return Source(shard.file, dict(shard.head), shard.by, bool(shard.packed), turns=shard.turns)
 
 
 def records_of(
@@ -336,15 +336,29 @@ def _made(
     seen: dict[str, int] = source.state.setdefault("seen", {}) if format.session else {}
     joined = format.finish is not None
     for message in messages:
+        silent = message.calls is not None and message.answer is None and message.reasoning is None
+        if silent and not source.turns:
+            continue
         n = number if message.number is None or not (is_file or joined) else message.number
         if joined and line:
             line = n + 1
         id = str(n) if message.id is None else message.id
-        count = seen[id] = seen.get(id, 0) + 1
         at = 0 if source.packed else line
-        yield _record(source.file, n, id if count == 1 else f"{id}/{count}", message, at)
+        if silent:
+            yield _turn(Record(source.file, n, id, (), message.groups, at), message, format, number)
+            continue
+        count = seen[id] = seen.get(id, 0) + 1
+        record = _record(source.file, n, id if count == 1 else f"{id}/{count}", message, at)
+        yield _turn(record, message, format, number) if source.turns and message.is_turn else record
+
+
+def _turn(record: Record, message: Message, format: Format, number: int) -> Record:
+    """Return a record as a turn of its conversation: that of its id in a session, else of its row."""
+    of = message.conversation or message.id or str(record.number)
+    return replace(record, turn_of=of if format.session else f"{number}: {message.id}", calls=calls_of(message.calls))
 
 
 def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:
     fields, named = fields_of(message.answer, message.reasoning), message.id is not None
-    return Record(file, number, id, fields, message.groups, line, named)
+    conversation = message.conversation or message.id or str(number)
+    return Record(file, number, id, fields, message.groups, line, named, "" if conversation == id else conversation)

@@ -53,6 +53,7 @@ class Shard:
     files. ``by``: further groups. ``head``: what the first row of the file says about all rows. ``path``: where the
     bytes are, if not at ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip". ``inside``: where the rows of the
     format are in those of the file, if these are not the rows themselves. ``is_whole``: it is all of its file.
+    ``turns``: whether calls of tools are read, too.
     """
 
     file: str
@@ -70,6 +71,7 @@ class Shard:
     path: str = ""
     inside: Path = ()
     is_whole: bool = True
+    turns: bool = False
 
     @property
     def row_format(self) -> Format:
@@ -93,6 +95,7 @@ def find(
     tokenizer: str | os.PathLike[str] | None = None,
     shard_bytes: int = 16 << 20,
     passed: list[BadRecord] | None = None,
+    turns: bool = False,
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
@@ -102,7 +105,7 @@ def find(
     of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead of a format.
     ``by``: keys of a row that become groups beside model, temperature, task, finish_reason and seed. ``tokenizer``: a
     GGUF file for formats that hold tokens. ``shard_bytes``: the size after which a file of lines or of Parquet is cut,
-    at the end of a line or row group.
+    at the end of a line or row group. ``turns``: read calls of tools, too.
 
     Raises ValueError for an unknown format or a bad path.
     """
@@ -118,7 +121,7 @@ def find(
             others.append(BadRecord(file.name, 0, file.passed))
             continue
         try:
-            shards.extend(_shards(file, asked))
+            shards.extend(replace(shard, turns=True) if turns else shard for shard in _shards(file, asked))
         except (UnknownFormatError, tables.TableError) as error:
             often_others = not file.named and _inner_name(file.name).endswith(_OFTEN_OTHERS)
             if often_others:

@@ -1,0 +1,103 @@
+"""`Clusters`: sums over the records of each conversation, for intervals that take conversations into account."""
+
+from array import array
+from hashlib import blake2b
+from operator import gt
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..util.clusters import clustered
+from ..util.stats import Interval
+from .records import Audited
+
+Property = Literal["looping", "literal", "stuck"]
+_COLUMNS = ("records", "looping", "literal", "stuck")
+
+
+def key_of(audited: Audited) -> int:
+    """Return a number for the conversation of a record, of 64 bits: two of a million are alike by a chance of 3e-8."""
+    name = f"{audited.file}\0{audited.conversation or audited.id}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(name, digest_size=8).digest(), "big")
+
+
+class Clusters:
+    """Counts of records, in all and with each `Property`, for each conversation that they belong to.
+
+    Records of one conversation that follow each other share an entry. Entries of the same conversation are added up
+    only when they are asked for, so that any number of them takes 24 bytes each.
+    """
+
+    def __init__(self) -> None:
+        self._keys = array("Q")
+        self._sums: tuple[array[int], ...] = tuple(array("I") for _ in _COLUMNS)
+        self._added_up: dict[str, npt.NDArray[np.int64]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def add(self, key: int, looping: bool, literal: bool, stuck: bool) -> None:
+        """Count a record of the conversation ``key``."""
+        self._added_up = None
+        records, loops, literals, stucks = self._sums
+        if self._keys and self._keys[-1] == key:
+            records[-1] += 1
+            loops[-1] += looping
+            literals[-1] += literal
+            stucks[-1] += stuck
+        else:
+            self._keys.append(key)
+            records.append(1)
+            loops.append(looping)
+            literals.append(literal)
+            stucks.append(stuck)
+
+    def merge(self, other: "Clusters") -> None:
+        """Add the counts of ``other``."""
+        self._added_up = None
+        self._keys.extend(other._keys)
+        for ours, theirs in zip(self._sums, other._sums, strict=True):
+            ours.extend(theirs)
+
+    @property
+    def conversations(self) -> int:
+        """How many conversations there are: as many as records where all are independent."""
+        return int(self._by_conversation()["records"].size)
+
+    def interval(self, of: Property) -> Interval:
+        """Return the interval of the share of records with a property (`lzsampler.util.clusters.clustered`)."""
+        sums = self._by_conversation()
+        return clustered(sums[of], sums["records"])
+
+    def _by_conversation(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Return int64[m], an entry for each conversation, for "records" and each property."""
+        if self._added_up is None:
+            keys, place = np.unique(np.array(self._keys, np.uint64), return_inverse=True)
+            self._added_up = {
+                name: np.bincount(place, np.array(column, np.uint32), keys.size).astype(np.int64)
+                for name, column in zip(_COLUMNS, self._sums, strict=True)
+            }
+        return self._added_up
+
+    def pack(self) -> list[list[int]]:
+        """Return it ready for JSON."""
+        return [list(self._keys), *(list(column) for column in self._sums)]
+
+    @classmethod
+    def unpack(cls, packed: list[list[int]]) -> "Clusters":
+        """Return what `pack` made of it. ValueError or TypeError for anything else."""
+        made = cls()
+        keys, *columns = packed
+        try:
+            made._keys.extend(keys)
+            for ours, column in zip(made._sums, columns, strict=True):
+                ours.extend(column)
+        except OverflowError as error:
+            raise ValueError("a count is out of range") from error
+        records, *properties = made._sums
+        if len(records) != len(keys) or any(
+            len(column) != len(keys) or any(map(gt, column, records)) for column in properties
+        ):
+            raise ValueError("the counts do not belong together")
+        return made

@@ -1,0 +1,64 @@
+"""`onset`: where the degenerate stretch begins that the first loop of a text is a part of.
+
+A model that loops often changes the unit: copies of one phrase, some words, copies of another. Each of these may be too
+short to count as a loop by itself, so that the first one that counts begins well after the text went wrong.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .normalized import characters_before, to_bytes
+from .records import LOOPING, Finding
+from .scan import runs
+from .units import has_digits, has_letters
+
+_COPIES = 4  # of a neighbour, which need not be a loop by itself
+_CHARACTERS = 20  # that these copies have together
+_TOKENS = 5  # the same of fields that have only tokens
+
+Stretch = tuple[int, int]
+
+
+def onset(first: Finding, findings: Sequence[Finding], text: str, tokens: npt.NDArray[np.int32] | None) -> int:
+    """Return where the degenerate stretch begins that ``first``, a loop, belongs to: at its start, or before.
+
+    ``findings``: those of its field, which has this ``text``, or ``tokens`` only, in which offsets then count.
+    Neighbours of the stretch are findings of any loop and of LZR011, and of any unit with a letter or a digit those of
+    LZR020, and 4 copies or more of 20 characters (5 tokens) together. A neighbour joins the stretch, which then begins
+    where the neighbour does, if what lies between them is not longer than either. This is repeated from the last
+    neighbour before the stretch to the first.
+    """
+    before = _runs(text[: first.start]) if tokens is None else _token_runs(tokens[: first.start])
+    before += [(found.start, found.end) for found in findings if found.start < first.start and _joins(found)]
+    start = first.start
+    for left, right in sorted(before, key=lambda stretch: (-stretch[1], stretch[0])):
+        if left < start and start - right <= min(right - left, first.end - start):
+            start = left
+    return start
+
+
+def _runs(text: str) -> list[Stretch]:
+    """Return the stretches of a text that repeat, in characters."""
+    data = to_bytes(text)
+    found = runs(data, min_copies=_COPIES, min_length=_CHARACTERS)
+    places = characters_before(data, np.stack((found.start, found.start + found.length, found.start + found.period)))
+    return [
+        (start, end)
+        for start, end, second in zip(*places.tolist(), strict=True)
+        if second > start + 1 and end - start >= _CHARACTERS and _says_something(text[start:second])
+    ]
+
+
+def _joins(found: Finding) -> bool:
+    return found.rule in (*LOOPING, "LZR011") or (found.rule == "LZR020" and _says_something(found.unit))
+
+
+def _says_something(unit: str) -> bool:
+    return has_letters(unit) or has_digits(unit)
+
+
+def _token_runs(tokens: npt.NDArray[np.int32]) -> list[Stretch]:
+    found = runs(tokens, min_copies=_COPIES, min_length=_TOKENS)
+    return list(zip(found.start.tolist(), (found.start + found.length).tolist(), strict=True))

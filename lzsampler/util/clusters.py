@@ -1,0 +1,155 @@
+"""Intervals and tests for records that come in clusters: messages of one conversation, or samples of one prompt.
+
+What is alike within a cluster says less than as many independent records would: an interval that takes them to be
+independent covered the true rate in 52 % of simulations with 50 conversations of 10 messages, instead of 95 %.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from .stats import CONFIDENCE, ROUNDS, Interval, mcnemar, quantile, score_interval, wilson
+
+_SEED = 20131  # of the permutations; fixed, so that a test comes out the same again
+_DRAWS = 20_000_000  # numbers that a permutation test draws at most, about 2 s
+_LEAST_ROUNDS = 1_000
+_RELIABLE = 2.0  # square of the number of clusters of the rarer kind from which their spread counts for more than half
+_ROUNDING = 1e-10  # below this a probability out of a Fourier transform may be noise
+_EXACT = 100  # degrees of freedom up to which Student's distribution is summed up exactly
+
+
+def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of a rate, in 0..1, measured on records that come in clusters.
+
+    ``counts``: int[m], the records of each cluster that have a property; ``sizes``: int[m], all its records, above 0.
+
+    Wilson's score interval for n / deff records and the quantile of Student's distribution with m - 1 degrees of
+    freedom (Dean and Pagano, Journal of Survey Statistics and Methodology 3, 2015). The design effect deff is the
+    variance of the rate, estimated from the sums of the clusters, divided by that of n independent records (Kish,
+    Survey Sampling, 1965); it is from 1 to sum(size^2) / n, its value where all records of a cluster are alike. Where
+    few clusters have the property, or few lack it, their spread says little about that variance. So k of them move it
+    towards that largest value, with weights k^2 and 2: where no record has the property, or all have it, every cluster
+    counts as one record. Clusters of one record each give Wilson's interval itself, none the interval (0, 1).
+    """
+    x, n = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
+    if x.ndim != 1 or x.shape != n.shape or (n < 1).any() or (x < 0).any() or (x > n).any():
+        raise ValueError(f"counts must be from 0 to sizes, one of each a cluster, got {x.shape} and {n.shape}")
+    total, having = float(n.sum()), float(x.sum())
+    if n.size == total:
+        return wilson(int(having), int(total), confidence)
+    rate, most = having / total, float(n @ n) / total
+    rarer = min(int(np.count_nonzero(x)), int(np.count_nonzero(x < n)))
+    effect = most
+    if rarer and n.size > 1:
+        residual = x - rate * n
+        spread = n.size / (n.size - 1) * float(residual @ residual) / (total * rate * (1 - rate))
+        weight = rarer**2 / (rarer**2 + _RELIABLE)
+        effect = weight * min(max(spread, 1.0), most) + (1 - weight) * most
+    return score_interval(having / effect, total / effect, student(max(n.size - 1, 1), confidence))
+
+
+def flip_test(differences: npt.ArrayLike) -> float:
+    """Return the two-sided exact p of the permutation test in which each cluster may have its two sides swapped.
+
+    ``differences``: int[m], by how many records more of a cluster loop in B than in A. Under the hypothesis that A and
+    B are the same process, each sum is as likely with the other sign. The distribution of the total over all 2^m
+    choices of signs is that of a sum of independent terms, whose characteristic function is a product of cosines; it is
+    computed exactly, without drawing, down to 1e-10. Where every difference is 1, 0 or -1, it is McNemar's exact test.
+    """
+    signed = np.asarray(differences, np.int64)
+    sizes = np.abs(signed[signed != 0])
+    if not sizes.size:
+        return 1.0
+    observed = abs(int(signed.sum()))
+    if (sizes == 1).all():
+        more = (sizes.size + observed) // 2
+        return mcnemar(sizes.size - more, more)
+    if not observed:
+        return 1.0
+    reach = int(sizes.sum())
+    n = 1 << (2 * reach + 1).bit_length()
+    angle = 2 * np.pi * np.arange(n) / n
+    product = np.ones(n)
+    for size, times in zip(*np.unique(sizes, return_counts=True), strict=True):
+        product *= np.cos(size * angle) ** int(times)
+    chances = np.fft.rfft(product).real / n  # of the sums 0, 1, ..., n / 2; it is even, so the transform is real
+    p = 2.0 * float(chances[observed : reach + 1].sum())
+    return float(min(1.0, max(p, _ROUNDING, 2.0 ** (1 - sizes.size))))
+
+
+def group_test(
+    counts_a: npt.ArrayLike, sizes_a: npt.ArrayLike, counts_b: npt.ArrayLike, sizes_b: npt.ArrayLike
+) -> float:
+    """Return the two-sided p of the permutation test in which whole clusters may belong to A or to B.
+
+    The arguments are those of `clustered`, for each side. The statistic is the difference of the two rates. 10,000
+    permutations are drawn with a fixed seed, 1,000 at least where clusters are of very many kinds; the observed one
+    counts as one more, so that p is never 0 (Phipson and Smyth, Statistical Applications in Genetics and Molecular
+    Biology 9, 2010). 1.0 if a side has no cluster.
+    """
+    sides = [np.stack([np.asarray(x, np.int64), np.asarray(n, np.int64)]) for x, n in
+             ((counts_a, sizes_a), (counts_b, sizes_b))]  # fmt: skip
+    if not sides[0].size or not sides[1].size:
+        return 1.0
+    total = sum(side.sum(1) for side in sides)
+
+    def distance(drawn: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return how far apart the rates are where B has these (records with the property, records), int64[..., 2]."""
+        rest = total - drawn
+        return np.asarray(np.abs(drawn[..., 0] / drawn[..., 1] - rest[..., 0] / rest[..., 1]))
+
+    kinds, members = np.unique(np.concatenate(sides, axis=1), axis=1, return_counts=True)
+    rounds = max(_LEAST_ROUNDS, min(ROUNDS, _DRAWS // members.size))
+    rng = np.random.default_rng(_SEED)
+    drawn = rng.multivariate_hypergeometric(members, sides[1].shape[1], rounds, method="marginals") @ kinds.T
+    observed = distance(sides[1].sum(1))
+    as_far = int(np.count_nonzero(distance(drawn) >= observed - 1e-9))  # equal rates are equal but for rounding
+    return (1 + as_far) / (1 + rounds)
+
+
+def difference_interval(a: Interval, rate_a: float, b: Interval, rate_b: float) -> Interval:
+    """Return the interval of ``rate_b - rate_a``, -1..1, out of those of two independent rates.
+
+    Newcombe, Statistics in Medicine 17 (1998), method 10, with intervals that may be of `clustered`.
+    """
+    middle = rate_b - rate_a
+    low = middle - math.hypot(rate_b - b.low, a.high - rate_a)
+    high = middle + math.hypot(b.high - rate_b, rate_a - a.low)
+    return Interval(max(-1.0, low), min(1.0, high))
+
+
+@lru_cache(maxsize=256)
+def student(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Return the quantile of Student's distribution between which and its negative ``confidence`` of it lies.
+
+    ``freedom``: degrees of freedom, 1 or more. Abramowitz and Stegun, Handbook of Mathematical Functions (1964): the
+    sums 26.7.3 and 26.7.4 up to 100 degrees, the expansion 26.7.5 above, whose error is below 1e-6 there.
+    """
+    if freedom > _EXACT:
+        x, v = quantile(confidence), float(freedom)
+        return (
+            x
+            + (x**3 + x) / (4 * v)
+            + (5 * x**5 + 16 * x**3 + 3 * x) / (96 * v**2)
+            + (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / (384 * v**3)
+        )
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
+    return math.tan(low) * math.sqrt(freedom)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """Return the probability that Student's t lies within +-sqrt(freedom) * tan(angle)."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term, total = (cosine, cosine) if odd else (1.0, 1.0)
+    if freedom == 1:
+        return 2 * angle / math.pi
+    for k in range(2 if odd else 1, freedom - 1, 2):
+        term *= cosine**2 * k / (k + 1)
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total

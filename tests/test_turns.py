@@ -1,0 +1,178 @@
+"""Loops over the turns of a conversation: what is found, where, in all outputs, and what is left alone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import lzs
+from lzsampler import audit_files
+from lzsampler.auditing.run import Audit
+
+DATA = Path(__file__).parent / "data" / "formats"
+THOUGHT = "Let me look at the test once more before I change anything in the parser of the settings."
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": f"call_{id(function)}", "function": function}]}
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def result(text: str = "ok") -> dict[str, Any]:
+    return {"role": "tool", "content": text}
+
+
+def conversation(*turns: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": "Mend the test."}, *(part for turn in turns for part in (turn, result()))]
+
+
+def audited(tmp_path: Path, *conversations: list[dict[str, Any]], **rules: Any) -> Audit:
+    path = tmp_path / "agent.jsonl"
+    rows = [json.dumps({"id": f"c{i}", "messages": messages}) for i, messages in enumerate(conversations)]
+    path.write_text("\n".join(rows) + "\n")
+    return audit_files(path, workers=1, **{"turns": True, **rules})
+
+
+CYCLE = [
+    call("read_file", path="src/settings/parser.py"),
+    said(THOUGHT),
+    call("run", command="pytest -q tests/test_parser.py"),
+]
+
+
+def test_a_cycle_over_many_calls(tmp_path: Path) -> None:
+    """No message repeats anything; the cycle does."""
+    with audited(tmp_path, conversation(said("I begin with the tests."), *CYCLE * 60, said("Done."))) as made:
+        (found,) = [record for record in made if record.is_conversation]
+        assert (found.id, found.line, len(found.findings)) == ("c0", 1, 1)
+        loop = found.findings[0]
+        assert (loop.rule, loop.field, loop.level) == ("LZR012", "turns", "turn")
+        assert (loop.start, loop.end, loop.period, loop.copies) == (1, 181, 3, 60.0)
+        assert loop.unit.startswith('read_file({"path": "src/settings/parser.py"}) | Let me look at the test')
+        assert not loop.tail
+        summary = made.summary.to_json()
+        assert (summary["records"], summary["looping"], summary["turn_loops"]) == (62, 0, 1)
+        assert summary["rule_counts"] == {"LZR012": 1}
+        assert summary["worst_turns"][0]["first"] == 1
+
+
+def test_it_is_off_unless_asked_for(tmp_path: Path) -> None:
+    with audited(tmp_path, conversation(*CYCLE * 60), turns=False) as made:
+        assert (made.summary.turn_loops, made.summary.total.records, list(made)) == (0, 60, [])
+    with audited(tmp_path, conversation(*CYCLE * 60), ignore=("LZR012",)) as made:
+        assert (made.summary.turn_loops, made.summary.total.records) == (0, 60)
+
+
+def test_an_agent_that_only_calls_tools(tmp_path: Path) -> None:
+    with audited(tmp_path, conversation(*[call("look", path="src/settings/parser.py", line=1)] * 30)) as made:
+        assert (made.summary.turn_loops, made.summary.total.records, made.summary.bad_records) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [said("Done.")] * 60,  # short answers come again rightly
+        [said("positive"), said("negative")] * 60,  # labels
+        [call("read_file", path=f"src/settings/part_{i}.py") for i in range(60)],  # other arguments
+        [call("edit", at=i) if i % 2 else call("run", command="pytest -q") for i in range(60)],
+        [call("run", command="pytest -q tests/test_parser_of_the_settings.py -x --maxfail=1")] * 4,  # too few
+        [call("status", job=5)] * 15,  # waiting: 15 short calls
+    ],
+)
+def test_what_is_no_loop(tmp_path: Path, turns: list[dict[str, Any]]) -> None:
+    with audited(tmp_path, conversation(*turns)) as made:
+        assert made.summary.turn_loops == 0
+
+
+def test_conversations_are_kept_apart_and_answers_to_one_prompt_are_no_turns(tmp_path: Path) -> None:
+    answer = "The answer is always the same, whatever the seed may be, since nothing is drawn at all here."
+    with audited(tmp_path, *[conversation(said(answer))] * 20) as made:
+        assert made.summary.turn_loops == 0
+    path = tmp_path / "choices.jsonl"
+    choices = [{"index": i, "message": said(answer)} for i in range(20)]
+    path.write_text(json.dumps({"id": "x", "object": "chat.completion", "model": "m", "choices": choices}))
+    with audit_files(path, turns=True) as made:
+        assert (made.summary.total.records, made.summary.turn_loops) == (20, 0)
+    with audited(tmp_path, conversation(*[said(answer)] * 5)) as made:
+        assert made.summary.turn_loops == 1
+
+
+def test_sessions_of_agents(tmp_path: Path) -> None:
+    use = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "make test 2>&1 | tail -n 40"}}
+    rows = [
+        {
+            "type": "assistant",
+            "sessionId": "s1",
+            "uuid": str(i),
+            "message": {"role": "assistant", "model": "m", "content": [use]},
+        }
+        for i in range(40)
+    ]
+    claude = tmp_path / "claude.jsonl"
+    claude.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    codex = tmp_path / "codex.jsonl"
+    item = {"type": "function_call", "name": "shell", "arguments": '{"command": ["make", "test"]}', "call_id": "c"}
+    events = [{"timestamp": "t", "type": "session_meta", "payload": {"id": "s2"}}]
+    events += [{"timestamp": "t", "type": "response_item", "payload": {**item, "call_id": f"c{i}"}} for i in range(40)]
+    codex.write_text("".join(json.dumps(row) + "\n" for row in events))
+    with audit_files([claude, codex], turns=True) as made:
+        found = {record.id: record.findings[0] for record in made}
+        assert {id: (loop.start, loop.end, loop.period) for id, loop in found.items()} == {
+            "s1": (0, 40, 1),
+            "s2": (0, 40, 1),
+        }
+
+
+def test_files_of_real_programs_have_none() -> None:
+    with audit_files(DATA, turns=True) as made, audit_files(DATA) as without:
+        assert made.summary.turn_loops == 0
+        assert made.summary.total.to_json() == without.summary.total.to_json()
+
+
+def test_it_is_in_every_output(tmp_path: Path) -> None:
+    with audited(tmp_path, conversation(*CYCLE * 20)) as made:
+        for name in ("report.html", "loops.jsonl", "loops.csv", "loops.sarif", "summary.json"):
+            made.save(tmp_path / name)
+    assert "1 conversation loops over turns" in (tmp_path / "report.html").read_text()
+    row = json.loads((tmp_path / "loops.jsonl").read_text())
+    assert (row["rule"], row["field"], row["start"], row["end"]) == ("LZR012", "turns", 0, 60)
+    assert ",turns,turn,LZR012,0,60,3,20.0," in (tmp_path / "loops.csv").read_text()
+    assert "turns 0 to 60 of the conversation of record c0" in (tmp_path / "loops.sarif").read_text()
+    told = CliRunner().invoke(lzs, ["audit", str(tmp_path / "agent.jsonl"), "--turns"], catch_exceptions=False)
+    assert "1 conversation loops over turns (LZR012)" in told.output
+    assert "turns 0 to 59, 3 × 20" in told.output
+
+
+def test_the_command_takes_a_session_of_calls_alone(tmp_path: Path) -> None:
+    path = tmp_path / "agent.jsonl"
+    path.write_text(json.dumps({"messages": conversation(*[call("look", path="src/settings/parser.py")] * 30)}))
+    told = CliRunner().invoke(lzs, ["audit", str(path), "--turns"])
+    assert (told.exit_code, "turns 0 to 29, 1 × 30" in told.output) == (0, True)
+    assert CliRunner().invoke(lzs, ["audit", str(path)]).exit_code != 0  # there is no text
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"turn_copies": 1}, "turn_copies must be"),
+        ({"turns": 1}, "turns must be"),
+        ({"levels": "turn"}, "levels must be"),
+    ],
+)
+def test_wrong_settings(tmp_path: Path, rules: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        audited(tmp_path, conversation(*CYCLE), **rules)
+
+
+def test_lz_bits_need_a_tokenizer(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("so it is")
+    told = CliRunner().invoke(lzs, ["audit", str(path), "--lz-bits"])
+    assert told.exit_code == 2
+    assert "--tokenizer" in told.output
