@@ -22,6 +22,7 @@ RECORDS = 1000
 _SYLLABLES = ("ka", "ti", "mor", "el", "da", "shi", "ran", "po", "ve", "lun", "é", "ss", "к")
 # The ratios depend on the version of libdeflate; the others did not exist when the digest was made.
 _NOT_COMPARED = ("zlib_ratio", "zlib_tail_ratio", "tail_rep4", "ser4", "frequent_30_gram")
+_LATER_RULES = ("LZR011", "LZR012")
 
 
 def _prose(rng: random.Random, words: int) -> str:
@@ -106,7 +107,10 @@ def audit() -> dict[str, Any]:
                 summary = rows.summary.to_json()
                 found = [_rounded(_row(record)) for record in rows if _known(record)]
                 known = [outcome._asdict().items() for outcome in rows.outcomes()]
-                outcomes = [[value for name, value in fields if name not in ("stuck", "named")] for fields in known]
+                outcomes = [
+                    [value for name, value in fields if name not in ("stuck", "named", "conversation")]
+                    for fields in known
+                ]
             with audit_files("texts", format="text") as rows:
                 texts = rows.summary.to_json()
                 found += [_rounded(_row(record)) for record in rows if _known(record)]
@@ -127,23 +131,22 @@ def audit() -> dict[str, Any]:
 
 def _figures(summary: dict[str, Any]) -> dict[str, Any]:
     """Return a summary without the words of its bad records, and without what version 0.1.0 did not look for."""
-    later = ("stuck", "formats", "files", "unread", "passed_over")
-    made = {name: value for name, value in summary.items() if not name.startswith(later)}
-    made["rules"] = {
-        name: [code for code in value if code != "LZR011"] if name == "select" else value
-        for name, value in summary["rules"].items()
-        if not name.startswith("stuck")
-    }
-    made["rule_counts"] = {code: n for code, n in summary["rule_counts"].items() if code != "LZR011"}
-    made["groups"] = [
-        {name: value for name, value in group.items() if not name.startswith("stuck")} for group in summary["groups"]
-    ]
+    later = ("stuck", "formats", "files", "unread", "passed_over", "conversations", "turn", "worst_turns", "lz_vocab")
+    made = _without(later, summary)
+    made["rules"] = _without(later, summary["rules"])
+    made["rules"]["select"] = [code for code in made["rules"]["select"] if code not in _LATER_RULES]
+    made["rule_counts"] = {code: n for code, n in summary["rule_counts"].items() if code not in _LATER_RULES}
+    made["groups"] = [_without(later, group) for group in summary["groups"]]
     return {**made, "bad": [[bad["file"], bad["line"]] for bad in summary["bad"]]}
+
+
+def _without(beginnings: tuple[str, ...], fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if not name.startswith(beginnings)}
 
 
 def _known(record: Any) -> bool:
     """Whether a record has a finding of a rule that version 0.1.0 had: others were not among the rows."""
-    return any(f.rule != "LZR011" for f in record.findings)
+    return any(f.rule not in _LATER_RULES for f in record.findings)
 
 
 def _row(record: Any) -> list[Any]:
