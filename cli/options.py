@@ -190,7 +190,8 @@ draft_options = options(
         "with -md, where the model proposes too little or promises less",
     ),
     option(
-        _DRAFT, "--lookup-min", "lookup", **whole(1), default=3, help="shortest match of --draft lookup, tokens, 1 to 65535"
+        _DRAFT, "--lookup-min", "lookup", **whole(1), default=3,
+        help="shortest match of --draft lookup, tokens, 1 to 65535",
     ),
     option(
         _DRAFT, "--spec-draft-n-max", "n_max", type=AutoWhole(0), metavar="K", default="auto",

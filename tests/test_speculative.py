@@ -287,21 +287,23 @@ def test_a_text_that_repeats_itself_is_found(target: Model) -> None:
 
 def test_the_distribution_of_what_was_looked_up(target: Model) -> None:
     """In mode mrs a match is a distribution of one token: it stands with its probability."""
-    params = {"temperature": 1.0, "top_k": 2}
     prompt = target.tokenize("Once upon a time")
     target.keep(0)
     target.decode(prompt)
     # What the text can go on with stands before, so that it is found, and something after it.
-    prompt = np.array([*np.argsort(-target.logits())[:60], *prompt], np.int32)
-    target.keep(0)
-    target.decode(prompt)
-    first = Sampler(target.n_vocab, Params(**params)).distribution(target.logits())
-    law: dict[tuple[int, ...], float] = {}
-    for token, share in zip(*(values.tolist() for values in first), strict=True):
+    few = np.argsort(-target.logits())[:2].tolist()
+    params: dict[str, Any] = {"logit_bias": dict.fromkeys(few, 30.0)}
+    prompt = np.array([*few, *prompt], np.int32)
+
+    def shares(text: list[int]) -> list[float]:
         target.keep(0)
-        target.decode([*prompt, token])
-        ids, shares = Sampler(target.n_vocab, Params(**params)).distribution(target.logits())
-        law |= {(token, t): share * p for t, p in zip(ids.tolist(), shares.tolist(), strict=True)}
+        target.decode([*prompt, *text])
+        ids, p = Sampler(target.n_vocab, Params(**params)).distribution(target.logits())
+        return [float(p[ids == token].sum()) for token in few]
+
+    first = dict(zip(few, shares([]), strict=True))
+    law = {(a, b): first[a] * p for a in few for b, p in zip(few, shares([a]), strict=True)}
+    assert sum(law.values()) == pytest.approx(1)
     n, counts, drafted = 300, Counter[tuple[int, ...]](), 0
     for i in range(n):
         seeded = Params(**params, seed=sequence_seed(2, i))
