@@ -14,10 +14,10 @@ from lzsampler.models import default_draft, default_model
 
 pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding import spec_check as module  # noqa: E402 (needs llama_cpp)
-from lzsampler.decoding.spec_check import Fit, SpecCheck, spec_check  # noqa: E402
-from lzsampler.decoding.verification import Speculation, Verified  # noqa: E402
-from lzsampler.llama.model import Model  # noqa: E402
+from lzsampler.decoding import spec_check as module
+from lzsampler.decoding.spec_check import Fit, SpecCheck, spec_check
+from lzsampler.decoding.verification import Speculation, Verified
+from lzsampler.llama.model import Model
 
 LZS = str(Path(sys.executable).with_name("lzs"))
 

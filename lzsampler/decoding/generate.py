@@ -136,7 +136,7 @@ def generate(
     taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
     returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
     sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
-    ``draft``: a model that proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed.
+    ``draft``: what proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
     TypeError for a model that is not a `Model`; LzsError when the model or its template fails, and for a draft with

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._check import integer
 from ..errors import ArgumentTypeError, LzsError
@@ -66,7 +66,7 @@ class Draft:
             raise ValueError("a draft needs something that proposes tokens: Draft(Model(path)) or Draft(lookup=3)")
         if self.mode not in SPEC_MODES:
             raise ValueError(f"mode must be one of {', '.join(SPEC_MODES)}, got {self.mode!r}")
-        if isinstance(self.n_max, str) and self.n_max not in get_args(get_args(Length)[1]):
+        if isinstance(self.n_max, str) and self.n_max != "auto":
             raise ValueError(f"n_max must be auto or from 0 to {MAX_DRAFT}, got {self.n_max!r}")
         if not isinstance(self.n_max, str):
             integer("n_max", self.n_max, 0, MAX_DRAFT)
@@ -79,8 +79,8 @@ class Draft:
     @property
     def fixed(self) -> int | None:
         """The length of blocks; None where it is chosen."""
-        if isinstance(self.n_max, int):
-            return self.n_max
+        if not isinstance(self.n_max, str):
+            return int(self.n_max)
         return N_MAX if self.mode == "mrs" else None
 
     @property
@@ -90,7 +90,7 @@ class Draft:
 
     @property
     def _most_is(self) -> str:
-        return "n_max" if isinstance(self.n_max, int) else "the longest block of n_max auto"
+        return "the longest block of n_max auto" if isinstance(self.n_max, str) else "n_max"
 
     @property
     def kind(self) -> DraftKind:
@@ -106,7 +106,10 @@ class Draft:
             "kind": self.kind,
             "model": None if model is None else {"name": model.name, "file": model.path.name, "size": model.file_bytes},
             "mode": self.mode,
-            **{name: getattr(self, name) for name in ("n_max", "n_min", "p_min", "lookup")},
+            "n_max": self.n_max if isinstance(self.n_max, str) else int(self.n_max),
+            "n_min": int(self.n_min),
+            "p_min": float(self.p_min),
+            "lookup": int(self.lookup),
         }
 
 
@@ -199,12 +202,13 @@ class Speculator:
     def follow(self, token: int) -> int | None:
         """Decode a token that was taken, and take those after it, as `Text.follow` does with one."""
         text = self._text
-        made = self._block(token) if text.steady else None
+        steady = text.steady
+        made = self._block(token) if steady else None
         if made is not None:
             return self._take(made)
         self._figures.plain += 1
         self._say(False)
-        if not text.steady:
+        if not steady:
             return text.follow(token)
         before = self._clock()
         token, looping = text.step(token)
@@ -346,7 +350,7 @@ def refuse_draft(target: Model, draft: Draft) -> None:
     """
     if target.n_batch < 2:
         raise ValueError(f"n_batch must be at least 2 with a draft, which is judged in one batch, got {target.n_batch}")
-    if isinstance(draft.n_max, int) and draft.n_max > target.n_ctx - 2:
+    if not isinstance(draft.n_max, str) and draft.n_max > target.n_ctx - 2:
         raise ValueError(f"n_max must be at most {target.n_ctx - 2} in a context of {target.n_ctx}, got {draft.n_max}")
     if draft.model is target:
         raise ValueError("the draft is the target itself: open the file again for a context of its own")
