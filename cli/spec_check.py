@@ -33,8 +33,7 @@ _options = options(
 @model_options
 @_options
 @general_options(quiet="print the verdict only")
-@click.pass_context
-def spec_check_command(ctx: click.Context, **flags: Any) -> None:
+def spec_check_command(**flags: Any) -> None:
     """Check on your own models that a draft changes the speed and never the text, and see how much of it stands.
 
     A story, a task and a copied passage at temperature 0 and 0.8 with the default penalty must be those without a
@@ -57,7 +56,7 @@ def spec_check_command(ctx: click.Context, **flags: Any) -> None:
             click.echo(_table(checked))
         click.echo(checked.verdict)
     if not checked.exact:
-        ctx.exit(_NOT_EXACT)
+        click.get_current_context().exit(_NOT_EXACT)
 
 
 def _table(checked: "SpecCheck") -> str:

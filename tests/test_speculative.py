@@ -287,13 +287,13 @@ def test_a_text_that_repeats_itself_is_found(target: Model) -> None:
 
 def test_the_distribution_of_what_was_looked_up(target: Model) -> None:
     """In mode mrs a match is a distribution of one token: it stands with its probability."""
-    prompt = target.tokenize("Once upon a time")
+    words = target.tokenize("Once upon a time")
     target.keep(0)
-    target.decode(prompt)
+    target.decode(words)
     # What the text can go on with stands before, so that it is found, and something after it.
     few = np.argsort(-target.logits())[:2].tolist()
     params: dict[str, Any] = {"logit_bias": dict.fromkeys(few, 30.0)}
-    prompt = np.array([*few, *prompt], np.int32)
+    prompt = np.array([*few, *words], np.int32)
 
     def shares(text: list[int]) -> list[float]:
         target.keep(0)
