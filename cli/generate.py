@@ -147,6 +147,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
     _say_what_happened(model, generation, flags)
     if flags["explain"] and explainer.silent:
         console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")
+    if flags["spec_show"] and not console.colored(sys.stdout):
+        console.note("stdout takes no colours, which --spec-show needs: --color always writes them all the same")
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     console.note(summary(generation, params, figures))

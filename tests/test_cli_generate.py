@@ -519,6 +519,8 @@ def test_what_a_match_proposed_is_shown_and_saved(tmp_path: Path) -> None:
     plain = generate(*flags, *asked)
     quiet = generate(*flags, *asked, env={"NO_COLOR": "1"})
     assert plain.stdout == quiet.stdout == alone.stdout
+    assert all("stdout takes no colours" in done.stderr for done in (plain, quiet))
+    assert "colours" not in shown.stderr
     assert re.sub(r"\x1b\[\d*m", "", shown.stdout) == alone.stdout
     green = re.findall(r"\x1b\[32m(.*?)\x1b\[0m", shown.stdout, re.DOTALL)
     assert green

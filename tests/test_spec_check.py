@@ -129,8 +129,7 @@ def test_the_command() -> None:
         (("-n", "5000"), "--n-predict must be from 2 to 4096, got 5000"),
         (("--runs", "9"), "--runs must be at least 50, got 9"),
         (("-md", "no.gguf"), "no.gguf"),
-        (("-c", "12"), "the prompt has"),
-        (("-c", "8"), "n_max must be at most 6 in a context of 8"),
+        (("-c", "12"), "--ctx-size must be at least "),
         (("-b", "1"), "--batch-size must be at least 2 with a draft"),
     ],
 )

@@ -142,9 +142,12 @@ def spec_check(
     n_predict, runs = integer("n_predict", n_predict, 2, 4096), integer("runs", runs, 50, 100_000)
     sources: list[dict[str, Any]] = [] if model is None else [{"model": model}]
     sources.append({"lookup": lookup})
+    texts = _texts(target)
+    needed = n_predict + max(len(target.tokenize(_as_text(target, prompt))) for prompt in texts.values())
+    if target.n_ctx < needed:
+        raise ValueError(f"n_ctx must be at least {needed} for the texts of this check, got {target.n_ctx}")
     for source in sources:
         refuse_draft(target, Draft(**source, n_max=max(LENGTHS)))
-    texts = _texts(target)
     n_texts = len(texts) * len(TEMPERATURES) * len(sources) * len(LENGTHS)
     progress = _Progress(on_progress, n_texts + len(sources) * runs)
     differences: list[Difference] = []
@@ -187,6 +190,10 @@ def _texts(target: Model) -> dict[str, str | Messages]:
     chats = target.header.chat_template is not None
     task: str | Messages = [{"role": "user", "content": _QUESTION}] if chats else f"Question: {_QUESTION}\nAnswer:"
     return {"story": _STORY, "task": task, "copy": f"{_PASSAGE}\n\n{_PASSAGE[:44]}"}
+
+
+def _as_text(target: Model, prompt: str | Messages) -> str:
+    return prompt if isinstance(prompt, str) else target.chat_prompt(prompt)
 
 
 def _rounding(target: Model, tokens: list[int]) -> float:
