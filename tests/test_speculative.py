@@ -395,14 +395,28 @@ def test_the_last_line_says_how_fast_it_was() -> None:
 class Counted:
     """A clock on which a call takes as long as the model's decodes say: 1 s for the target, and more for each token."""
 
-    def __init__(self, target: Model, each: float) -> None:
-        self.target, self.each, self.seconds = target, each, 0.0
+    def __init__(self, target: Model, each: float, draft_each: float = 0.01) -> None:
+        self.target, self.each, self.draft_each, self.seconds = target, each, draft_each, 0.0
 
     def decoded(self, model: Model, n: int) -> None:
-        self.seconds += 1 + self.each * (n - 1) if model is self.target else 0.01
+        self.seconds += 1 + self.each * (n - 1) if model is self.target else self.draft_each * n
 
     def __call__(self) -> float:
         return self.seconds
+
+    def watch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        decode, step = Model._decode, Text.step
+
+        def spy(model: Model, tokens: list[int], wanted: Any = None) -> None:
+            self.decoded(model, len(tokens))
+            decode(model, tokens, wanted)
+
+        def stepped(text: Text, token: int) -> tuple[int, bool]:
+            self.decoded(text.model, 1)
+            return step(text, token)
+
+        monkeypatch.setattr(Model, "_decode", spy)
+        monkeypatch.setattr(Text, "step", stepped)
 
 
 @pytest.mark.parametrize(("each", "off"), [(0.05, False), (5.0, True)])
@@ -410,24 +424,23 @@ def test_what_does_not_pay_is_turned_off(
     target: Model, small: Model, monkeypatch: pytest.MonkeyPatch, each: float, off: bool
 ) -> None:
     clock = Counted(target, each)
-    decode, step = Model._decode, Text.step
-
-    def spy(self: Model, tokens: list[int], wanted: Any = None) -> None:
-        clock.decoded(self, len(tokens))
-        decode(self, tokens, wanted)
-
-    def stepped(self: Text, token: int) -> tuple[int, bool]:
-        clock.decoded(self.model, 1)
-        return step(self, token)
-
-    monkeypatch.setattr(Model, "_decode", spy)
-    monkeypatch.setattr(Text, "step", stepped)
+    clock.watch(monkeypatch)
     made = written(target, target.params(temperature=0.0), 200, draft=Draft(small, clock=clock))
     assert figures(made).off is off
     speed = figures(made).speed
     assert speed is not None
     assert (speed < 1) is off
     assert (figures(made).plain > 150) is off
+
+
+def test_the_prompt_does_not_make_a_draft_slow(target: Model, twin: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draft model decodes it before the first block, and not again."""
+    clock = Counted(target, 0.05, draft_each=0.1)
+    clock.watch(monkeypatch)
+    made = generate(target, COPY * 8, target.params(temperature=0.0), n_predict=30, draft=Draft(twin, clock=clock))
+    assert made.prompt_tokens > 200
+    assert figures(made).blocks > 4
+    assert figures(made).plain < 6
 
 
 # -- drafting less --

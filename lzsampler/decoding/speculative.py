@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Length = int | Literal["auto"]
 N_MAX = 3  # llama.cpp's --spec-draft-n-max
 _BY_MODEL = 0  # the kind of a block that the model drafted; what a match gave has the kinds above
+_USUAL = 2  # tokens that a draft model has to decode before it drafts: after a block that stood, its last and one more
 _LONG = 5  # the kind of matches of 16 tokens and more; of 1 it is 1, of 2 and 3 it is 2, of 4 to 7 it is 3
 DraftKind = Literal["model", "lookup", "model+lookup"]
 
@@ -181,6 +182,7 @@ class Speculator:
         self._figures = Speculated()
         self._found = _Found(text, draft.lookup) if draft.lookup else None
         self._proposed = False
+        self._aside_s = 0.0  # seconds of the last proposal that say nothing of the next
         self._speculation = Speculation(
             text.own,
             mode=draft.mode,
@@ -234,13 +236,13 @@ class Speculator:
         text, least = self._text, max(self._draft.n_min, 1)
         try:
             for kind, propose in self._sources(self._room()):
-                before = self._clock()
+                before, self._aside_s = self._clock(), 0.0
                 drafted = propose()
                 seconds = self._clock() - before
                 self._figures.draft_s += seconds
                 text.decode_s += seconds
                 if len(drafted) >= least:
-                    return self._verified(token, drafted, kind, seconds)
+                    return self._verified(token, drafted, kind, seconds - self._aside_s)
                 self._speculation.discard()
         except ValueError as error:
             raise text.failure(error) from error
@@ -286,7 +288,13 @@ class Speculator:
         """Draft a block with the draft model, none to ``n`` tokens."""
         text, speculation = self._text, self._speculation
         self._purge(model, text.known(model.past))
-        model.decode(text.after(model.n_past))
+        missing = text.after(model.n_past)
+        if len(missing) > _USUAL:  # the prompt, or what came while nothing was drafted: no block after it takes so long
+            before = self._clock()
+            model.decode(missing[:-1])
+            self._aside_s = self._clock() - before
+            missing = missing[-1:]
+        model.decode(missing)
         drafted: list[int] = []
         while len(drafted) < n:
             token = speculation.draft_at(model.logits_pointer(), self._draft.p_min)
