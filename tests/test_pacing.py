@@ -77,6 +77,14 @@ def test_where_no_draft_pays_next_to_nothing_is_lost(
     assert run.pace.promised < 1
 
 
+def test_long_blocks_are_tried_where_short_ones_stand_and_do_not_pay() -> None:
+    steep = {1: 1.0, 2: 2.4, 4: 4.4, 7: 4.9, 9: 5.2, 17: 7.0}
+    run = Run(steep, 0.99, 0.0)
+    assert run.until(500) > 1.4
+    never = Run({1: 1.0, **{n: n * 1.05 for n in (2, 4, 9, 17)}}, 0.99, 0.0)
+    assert never.until(500) > 0.95
+
+
 def test_a_busy_machine_does_not_turn_it_off() -> None:
     run = Run(BF16, 0.8, 0.02, busy=0.1)
     run.until(3000)

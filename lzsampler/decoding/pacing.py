@@ -18,6 +18,7 @@ _PLAIN_FIRST = 2  # calls without a draft, for the time that they take, before t
 _PLAIN_AGAIN = 64  # blocks between two such calls later on
 _NEIGHBOUR = 32  # blocks between two that try a length beside the best
 _AGED = 4.0  # judged tokens that those before a new try count as, at most
+_MARGIN = 1.05  # a gain below this may be the noise of a few measurements
 _TINY = 1e-12  # seconds, which are divided by
 _PAUSE, _LONGEST_PAUSE = 32, 512  # calls until a draft that does not pay is tried again: twice as many each time
 
@@ -33,6 +34,7 @@ class _Kind:
     drafted: int = 0
     blocks: int = 0
     longest: int = 0  # tokens of a block
+    all_stood: bool = False  # of the last block
     waited: int = 0
     pause: int = _PAUSE
 
@@ -94,8 +96,9 @@ class Pace:
         for i in range(min(accepted + 1, drafted)):
             of.stood[i] = _MEMORY * of.stood[i] + (i < accepted)
             of.judged[i] = _MEMORY * of.judged[i] + 1
-        if accepted == drafted and of.pause > _PAUSE:
-            of.waited = of.pause  # it did not pay, and now all stood: the next is tried at once
+        of.all_stood = accepted == drafted
+        if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
+            of.waited = of.pause  # blocks did not pay, and this one did: the next is tried at once
 
     def _called(self, n: int, seconds: float) -> None:
         times = self._calls.setdefault(n, deque(maxlen=_TIMES))
@@ -117,7 +120,9 @@ class Pace:
         if room < 1:
             return 0
         best, rate = self._best(of, room)
-        if rate * self._typical[1] <= 1:
+        if rate * self._typical[1] <= _MARGIN:
+            if of.all_stood and room > of.longest and self._pays(of, room, of.longest):
+                return room  # with weights of 4 bits a call with 9 tokens may take little more than one with 4
             of.waited += 1
             if of.waited <= of.pause:
                 return 0
@@ -158,6 +163,11 @@ class Pace:
             if rate > most:
                 best, most = k, rate
         return best, most
+
+    def _pays(self, of: _Kind, k: int, as_long_as: int) -> bool:
+        """Return whether a block of which k tokens stand pays, if its call takes as long as one with fewer."""
+        seconds = self._typical[as_long_as + 1] + k * of.seconds
+        return (k + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds
 
     def _surest(self, of: _Kind, room: int) -> int:
         """Return the length of blocks that would pay most if all their tokens stood."""
