@@ -85,6 +85,17 @@ def test_long_blocks_are_tried_where_short_ones_stand_and_do_not_pay() -> None:
     assert never.until(500) > 0.95
 
 
+def test_drafts_that_come_to_nothing_are_paused() -> None:
+    """As where the draft model is never sure enough: no block is judged, and its time is lost all the same."""
+    pace, proposed = Pace(AUTO_MOST), 0
+    for _ in range(1000):
+        if pace.length(0, 8):
+            pace.wasted(0, 0.3)
+            proposed += 1
+        pace.stepped(1.0)
+    assert 10 < proposed < 100
+
+
 def test_a_busy_machine_does_not_turn_it_off() -> None:
     run = Run(BF16, 0.8, 0.02, busy=0.1)
     run.until(3000)

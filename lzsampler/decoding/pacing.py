@@ -18,6 +18,7 @@ _PLAIN_FIRST = 2  # calls without a draft, for the time that they take, before t
 _PLAIN_AGAIN = 64  # blocks between two such calls later on
 _NEIGHBOUR = 32  # blocks between two that try a length beside the best
 _AGED = 4.0  # judged tokens that those before a new try count as, at most
+_CREDIT = 4  # calls without a draft that drafts which came to nothing may take, before they are paused
 _MARGIN = 1.05  # a gain below this may be the noise of a few measurements
 _TINY = 1e-12  # seconds, which are divided by
 _PAUSE, _LONGEST_PAUSE = 32, 512  # calls until a draft that does not pay is tried again: twice as many each time
@@ -31,6 +32,9 @@ class _Kind:
     judged: list[float] = field(default_factory=list)  # both at each place in a block, the latest ones weighing most
     times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # seconds for a drafted token
     seconds: float = 0.0  # the same, as one number
+    wasted: float = 0.0  # seconds of drafts that came to no block, in all
+    owed: float = 0.0  # and since the last block, or since a new try
+    lost: float = 0.0  # and of these, what counts against another try
     drafted: int = 0
     blocks: int = 0
     longest: int = 0  # tokens of a block
@@ -88,7 +92,9 @@ class Pace:
         of.blocks += 1
         of.drafted += drafted
         of.longest = max(of.longest, drafted)
-        of.times.append(draft_s / drafted)
+        of.times.append((draft_s + of.owed) / drafted)
+        of.wasted -= of.owed  # which is in the times now
+        of.owed = of.lost = 0.0
         of.seconds = _typical(of.times)
         while len(of.judged) < drafted:
             of.stood.append(_HOPE[0])
@@ -99,6 +105,13 @@ class Pace:
         of.all_stood = accepted == drafted
         if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
             of.waited = of.pause  # blocks did not pay, and this one did: the next is tried at once
+
+    def wasted(self, kind: int, seconds: float) -> None:
+        """Take the time of a draft that gave too few tokens for a block."""
+        of = self._kinds.setdefault(kind, _Kind())
+        of.wasted += seconds
+        of.owed += seconds
+        of.lost += seconds
 
     def _called(self, n: int, seconds: float) -> None:
         times = self._calls.setdefault(n, deque(maxlen=_TIMES))
@@ -120,7 +133,7 @@ class Pace:
         if room < 1:
             return 0
         best, rate = self._best(of, room)
-        if rate * self._typical[1] <= _MARGIN:
+        if rate * self._typical[1] <= _MARGIN or of.lost > _CREDIT * self._typical[1]:
             if of.all_stood and room > of.longest and self._pays(of, room, of.longest):
                 return room  # with weights of 4 bits a call with 9 tokens may take little more than one with 4
             of.waited += 1
@@ -128,6 +141,7 @@ class Pace:
                 return 0
             of.waited, of.pause = 0, min(2 * of.pause, _LONGEST_PAUSE)
             of.age()
+            of.owed, of.lost = 0.0, min(of.lost, _CREDIT * self._typical[1])
             return self._surest(of, min(room, _FIRST))
         of.waited, of.pause = 0, _PAUSE
         if of.blocks % _NEIGHBOUR == _NEIGHBOUR - 1:
@@ -199,7 +213,7 @@ class Pace:
         if not self._compares or not self._blocks:
             return None
         seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())
-        seconds += sum(of.drafted * of.seconds for of in self._kinds.values())
+        seconds += sum(of.drafted * of.seconds + of.wasted for of in self._kinds.values())
         return self._tokens * self._typical[1] / max(seconds, _TINY)
 
     @property

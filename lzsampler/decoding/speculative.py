@@ -244,6 +244,7 @@ class Speculator:
                 if len(drafted) >= least:
                     return self._verified(token, drafted, kind, seconds - self._aside_s)
                 self._speculation.discard()
+                self._pace.wasted(kind, seconds - self._aside_s)
         except ValueError as error:
             raise text.failure(error) from error
         finally:
