@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console, general_options
+from .drafts import check_draft, drafts, open_draft
 from .help import GroupedCommand, option, options
 from .options import (
     asked_with,
@@ -21,7 +22,6 @@ from .options import (
     loop_options,
     loops_from,
     model_options,
-    open_draft,
     open_model,
     params_from,
     sampling_options,
@@ -131,14 +131,15 @@ def generate(prompt: str | None, **flags: Any) -> None:
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
         console.detail(f"{params}")
-        if flags["model_draft"] is not None:
-            hooks["draft"] = draft = open_draft(model, flags)
+        shown = output.show if flags["spec_show"] else None
+        draft = open_draft(model, flags, on_proposed=shown) if drafts(flags) else None
+        if draft is not None and draft.model is not None:
             stack.callback(draft.model.close)
-        grammar = _grammar(model, flags)
-        generation = run(model, asked, params, on_text=output.write, grammar=grammar, **hooks, **limits, **loops)
+        also: dict[str, Any] = {"grammar": _grammar(model, flags), "draft": draft}
+        generation = run(model, asked, params, on_text=output.write, **hooks, **also, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(
-            model, asked, params, generation, figures, {**limits, "grammar": grammar}, loops, breakers(params, flags)
+            model, asked, params, generation, figures, {**limits, **also}, loops, breakers(params, flags)
         )
         output.finish(to_line(transcript) if flags["as_json"] else generation.text)
         if file is not None:
@@ -146,6 +147,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
     _say_what_happened(model, generation, flags)
     if flags["explain"] and explainer.silent:
         console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")
+    if flags["spec_show"] and not console.colored(sys.stdout):
+        console.note("stdout takes no colours, which --spec-show needs: --color always writes them all the same")
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     console.note(summary(generation, params, figures))
@@ -191,14 +194,9 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
     for name, path in (("-f", flags["prompt_file"]), ("--prompts", flags["prompts"])):
         if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):
             raise click.UsageError(f"--save {flags['save']} would append to the file of {name}: name another file")
-    if flags["model_draft"] is None:
-        for name in ("n_max", "n_min", "p_min", "spec_mode"):
-            if click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                flag = "--spec-mode" if name == "spec_mode" else f"--spec-draft-{name.replace('_', '-')}"
-                raise click.UsageError(f"{flag} has no effect without a draft: add -md FILE")
-    elif flags["conversation"] or flags["prompts"] is not None:
-        other = "-cnv" if flags["conversation"] else "--prompts"
-        raise click.UsageError(f"-md drafts for one text, not for {other}: leave one of them out")
+    check_draft(flags)
+    if flags["spec_show"]:
+        _check_live(flags)
     if flags["prompts"] is None:
         if flags["conversation"] and flags["explain"]:
             raise click.UsageError("--explain is for one text, not for -cnv: leave one of them out")
@@ -219,6 +217,20 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
             raise click.UsageError(f"--prompts and {name} exclude each other: give one of them")
     if flags["save"] is None and not flags["as_json"]:
         raise click.UsageError("--prompts needs a place for the texts: --save FILE, or --json to print them")
+
+
+def _check_live(flags: dict[str, Any]) -> None:
+    """Raise a usage error where a text is not printed as it comes, so that its tokens cannot be shown."""
+    other = {"as_json": "--json", "no_stream": "--no-stream", "explain": "--explain"}
+    for name, flag in other.items():
+        if flags[name]:
+            raise click.UsageError(
+                f"--spec-show colours a text as it comes, which {flag} does not print: leave one out"
+            )
+    if cuts(flags):
+        raise click.UsageError(
+            f"--spec-show colours a text as it comes, and --on-loop {flags['on_loop']} may cut it: use stop or kick"
+        )
 
 
 def _check_grammar(flags: dict[str, Any]) -> None:

@@ -115,6 +115,16 @@ class Whole(_Checked):
         return int(value)
 
 
+class AutoWhole(Whole):
+    """A whole number of at least ``low``, or the word auto."""
+
+    name = "auto or a whole number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the word."""
+        return value if value == "auto" else super().convert(value, param, ctx)
+
+
 class Number(_Checked):
     """Any number; the library says what its range is."""
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "eval": ("eval", "evaluate_command", "Measure a model's loop rate and accuracy over many settings."),
     "probe": ("probe", "probe_command", "Check a server: does it apply penalties, to what, does a seed repeat?"),
     "tax": ("tax", "tax", "Measure what penalties cost on texts that are right."),
+    "spec-check": ("spec_check", "spec_check_command", "Check that a draft leaves a model's texts as they are."),
     "quantize": ("quantize", "quantize_command", "Write a model with fewer bits a weight, such as MXFP4."),
     "info": ("info", "info", "Show what a GGUF file says about itself."),
     "bench": ("bench", "bench", "Measure the time that sampling and the LZ penalty take."),
@@ -76,8 +77,8 @@ Start with:
   lzs audit transcripts.jsonl -o report.html
 \b
 Exit status: 0 success; 1 something was found (a limit of --fail-over or
---fail-if is exceeded, B loops more than A, or a server does not do as
-asked); 2 an error; 130 Ctrl-C."""
+--fail-if is exceeded, B loops more than A, a server does not do as
+asked, or a draft changes texts); 2 an error; 130 Ctrl-C."""
 
 
 @click.group(

@@ -11,10 +11,9 @@ import click
 
 from lzsampler.params import CHOICES, FLAGS, PRESETS, Flag, Params, used_breakers
 
-from .help import ModelFile, Number, Whole, option, options
+from .help import AutoWhole, ModelFile, Number, Whole, option, options
 
 if TYPE_CHECKING:
-    from lzsampler.decoding.speculative import Draft
     from lzsampler.detection import RepetitionDetection
     from lzsampler.llama.model import Model
 
@@ -186,7 +185,17 @@ draft_options = options(
         help="smaller GGUF model of the same vocabulary that proposes tokens, or the name tale-1m, the embedded draft",
     ),
     option(
-        _DRAFT, "--spec-draft-n-max", "n_max", **whole(0), default=3, help="most tokens proposed at a time, 0 to 32"
+        _DRAFT, "--draft", "draft_source", type=click.Choice(["lookup"]), metavar="lookup",
+        help="propose what followed where prompt and text ended before as they end now, for copies and edits; "
+        "with -md, where the model proposes too little or promises less",
+    ),
+    option(
+        _DRAFT, "--lookup-min", "lookup", **whole(1), default=3,
+        help="shortest match of --draft lookup, tokens, 1 to 65535",
+    ),
+    option(
+        _DRAFT, "--spec-draft-n-max", "n_max", type=AutoWhole(0), metavar="K", default="auto",
+        help="most tokens proposed at a time, 0 to 32; auto chooses what is fastest, none included",
     ),
     option(
         _DRAFT, "--spec-draft-n-min", "n_min", **whole(0), default=0, help="do not use proposals of fewer tokens"
@@ -199,6 +208,7 @@ draft_options = options(
         _DRAFT, "--spec-mode", type=click.Choice(["gumbel", "mrs", "match"]), default="gumbel",
         help="how a proposal is judged; only in mrs, rejection sampling, does the text of a seed depend on the draft",
     ),
+    option(_DRAFT, "--spec-show", is_flag=True, help="print proposed tokens that were accepted in green"),
 )  # fmt: skip
 
 unsupported_options = options(
@@ -225,29 +235,6 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
         f"tokens, batches of {model.n_batch}, {model.n_threads} CPU thread{'s' * (model.n_threads > 1)}"
     )
     return model
-
-
-def open_draft(model: "Model", flags: Mapping[str, Any]) -> "Draft":
-    """Return the draft that the flags of `draft_options` describe, with the context of the target."""
-    from lzsampler.decoding.speculative import Draft
-    from lzsampler.llama.model import Model
-
-    from .console import console
-
-    opened = Model(
-        flags["model_draft"],
-        n_ctx=model.n_ctx,
-        n_batch=model.n_batch,
-        n_threads=flags["n_threads"],
-        n_gpu_layers=model.n_gpu_layers,
-        flash_attn=model.flash_attn,
-    )
-    if opened.header.file_bytes > model.header.file_bytes:
-        console.note(f"the draft {opened.path.name} is larger than {model.path.name}: it will not be faster")
-    if not model.flash_attn:
-        console.note("without -fa the text may differ from that without a draft, by llama.cpp's rounding")
-    given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
-    return Draft(opened, mode=flags["spec_mode"], **given)
 
 
 def limits_from(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from .console import console
+
 if TYPE_CHECKING:
     from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.generate import Generation
@@ -21,6 +25,7 @@ class Output:
         self.live = live
         self.error: OSError | None = None
         self._printed = 0  # characters
+        self._proposed = False  # whether what comes now is to be printed in green
 
     def write(self, text: str) -> bool:
         """Print a piece as it comes; return True when it cannot be printed."""
@@ -28,14 +33,19 @@ class Output:
             self._print(text)
         return self.error is not None
 
+    def show(self, proposed: bool) -> None:
+        """Print what comes now in green, if stdout takes colours, or as usual again."""
+        self._proposed = proposed and console.colored(sys.stdout)
+
     def finish(self, text: str) -> None:
         """Print what was not printed yet of the whole text, and end the line: Ctrl-C may come between two pieces."""
+        self._proposed = False
         self._print(text[self._printed :] + "\n")
 
     def _print(self, text: str) -> None:
         with _uninterrupted():
             try:
-                sys.stdout.write(text)
+                sys.stdout.write(click.style(text, fg="green") if self._proposed else text)
                 sys.stdout.flush()
             except OSError as error:  # its reader is gone, or its disk is full
                 self.error = error

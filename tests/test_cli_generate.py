@@ -24,8 +24,12 @@ PROMPT = "Once upon a time"
 PAPER = ("--preset", "paper")
 
 
-def generate(*arguments: object, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
+def generate(
+    *arguments: object, stdin: str | None = None, env: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    if env is not None:
+        source["env"] = {**os.environ, **env}
     command = [LZS, "generate", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, **source)
 
@@ -86,8 +90,28 @@ def test_escapes_are_replaced_on_request() -> None:
         (("-j", "{}", "x"), "lzs has no grammars"),
         (("-md", "tale-1m", "-cnv"), "-md drafts for one text, not for -cnv: leave one of them out"),
         (("-md", "tale-1m", "--prompts", "x", "--json"), "-md drafts for one text, not for --prompts"),
-        (("--spec-draft-n-max", "4", "x"), "--spec-draft-n-max has no effect without a draft: add -md FILE"),
-        (("--spec-mode", "mrs", "x"), "--spec-mode has no effect without a draft: add -md FILE"),
+        (
+            ("--spec-draft-n-max", "4", "x"),
+            "--spec-draft-n-max has no effect without a draft: add -md FILE or --draft lookup",
+        ),
+        (("--spec-mode", "mrs", "x"), "--spec-mode has no effect without a draft"),
+        (("--spec-show", "x"), "--spec-show has no effect without a draft"),
+        (("--lookup-min", "2", "x"), "--lookup-min has no effect without a draft"),
+        (("-md", "tale-1m", "--lookup-min", "2", "x"), "--lookup-min has no effect without --draft lookup: add it"),
+        (
+            ("--draft", "lookup", "--spec-draft-p-min", "0.5", "x"),
+            "--spec-draft-p-min has no effect without a draft model: add -md FILE, or leave it out",
+        ),
+        (("--draft", "lookup", "-cnv"), "--draft drafts for one text, not for -cnv: leave one of them out"),
+        (("--draft", "8", "x"), "'8' is not 'lookup'"),
+        (
+            ("--draft", "lookup", "--spec-show", "--json", "x"),
+            "--spec-show colours a text as it comes, which --json does not print: leave one out",
+        ),
+        (
+            ("--draft", "lookup", "--spec-show", "--on-loop", "rewind", "x"),
+            "--spec-show colours a text as it comes, and --on-loop rewind may cut it: use stop or kick",
+        ),
         (("--lora", "a.gguf", "x"), "lzs loads no LoRA adapters"),
         (("--mirostat", "2", "x"), "lzs has no mirostat: use --temp"),
         (("-cnv", "--json"), "--json prints one answer, but -cnv is a conversation"),
@@ -467,20 +491,74 @@ def test_a_draft_changes_no_text() -> None:
     asked = ("-fa", "on", "-t", "1", "-n", "40", "--temp", "0.8", "-s", "5", PROMPT)
     alone, together = generate(*asked), generate("-md", "tale-1m", "--spec-draft-n-max", "5", *asked)
     assert together.stdout == alone.stdout
-    assert re.search(r"^lzs: speculation: accepted \d+ %, \d\.\d tokens a call$", together.stderr, re.MULTILINE)
+    assert re.search(
+        r"^lzs: speculation: accepted \d+ %, \d\.\d tokens a call(, \d\.\d\dx)?$", together.stderr, re.MULTILINE
+    )
     assert "speculation" not in alone.stderr
     larger = generate("-m", "tale-1m", "-md", "tale-7m", "-n", "4", PROMPT)
-    assert "the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: it will not be faster" in larger.stderr
+    assert re.search(
+        r"the draft tale-7m-q8_0.gguf is larger than tale-1m-q8_0.gguf: by their sizes at most 0\.\d\dx, were every "
+        "token accepted",
+        larger.stderr,
+    )
     note = "without -fa the text may differ from that without a draft"
     assert note in larger.stderr
     assert note not in together.stderr
+
+
+COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"
+
+
+def test_what_a_match_proposed_is_shown_and_saved(tmp_path: Path) -> None:
+    """In green where stdout takes colours, and the text is the same; the transcript says what drafted, and how well."""
+    file = tmp_path / "t.jsonl"
+    asked = ("-fa", "on", "-t", "1", "-n", "60", "-s", "5", COPY)
+    alone = generate(*asked, "--save", str(file))
+    flags = ("--draft", "lookup", "--lookup-min", "2", "--spec-draft-n-max", "5", "--spec-show", "--save", str(file))
+    shown = generate(*flags, "--color", "always", *asked)
+    plain = generate(*flags, *asked)
+    quiet = generate(*flags, *asked, env={"NO_COLOR": "1"})
+    assert plain.stdout == quiet.stdout == alone.stdout
+    assert all("stdout takes no colours" in done.stderr for done in (plain, quiet))
+    assert "colours" not in shown.stderr
+    assert re.sub(r"\x1b\[\d*m", "", shown.stdout) == alone.stdout
+    green = re.findall(r"\x1b\[32m(.*?)\x1b\[0m", shown.stdout, re.DOTALL)
+    assert green
+    first, *others = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    assert "draft" not in first
+    for transcript in others:
+        assert transcript["tokens"] == first["tokens"]
+        draft = transcript["draft"]
+        expected = {
+            "kind": "lookup",
+            "model": None,
+            "mode": "gumbel",
+            "n_max": 5,
+            "n_min": 0,
+            "p_min": 0.0,
+            "lookup": 2,
+        }
+        assert {name: draft[name] for name in expected} == expected
+        assert 0 < draft["accepted"] <= draft["proposed"] <= 5 * draft["calls"]
+        assert draft["accepted"] >= len(green)
+    both = generate("-md", "tale-1m", "--draft", "lookup", "--json", *asked)
+    draft = json.loads(both.stdout)["draft"]
+    assert (draft["kind"], draft["n_max"]) == ("model+lookup", "auto")
+    assert draft["model"]["file"] == "tale-1m-q8_0.gguf"
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (("--spec-draft-n-max", "33"), "--spec-draft-n-max must be from 0 to 32, got 33"),
-        (("--spec-draft-n-min", "4"), "--spec-draft-n-min must be from 0 to 3, which is --spec-draft-n-max, got 4"),
+        (
+            ("--spec-draft-n-min", "4", "--spec-draft-n-max", "3"),
+            "--spec-draft-n-min must be from 0 to 3, which is --spec-draft-n-max, got 4",
+        ),
+        (("--spec-draft-n-max", "many"), "--spec-draft-n-max must be auto or a whole number, got 'many'"),
+        (("--draft", "lookup", "--lookup-min", "65536"), "--lookup-min must be from 0 to 65535, got 65536"),
+        (("-c", "16", "--spec-draft-n-max", "15"), "--spec-draft-n-max must be at most 14 in a context of 16, got 15"),
+        (("-b", "1"), "--batch-size must be at least 2 with a draft, which is judged in one batch, got 1"),
         (("--spec-draft-p-min", "2"), "--spec-draft-p-min must be from 0 to 1, got 2.0"),
         (("--spec-draft-n-min", "1", "--spec-mode", "mrs"), "--spec-draft-n-min must be 0 in mode mrs"),
         (("--spec-mode", "eagle"), "'eagle' is not one of 'gumbel', 'mrs', 'match'"),

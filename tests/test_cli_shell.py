@@ -13,7 +13,20 @@ from lzsampler import __version__
 
 ROOT = Path(__file__).parents[1]
 LZS = str(Path(sys.executable).with_name("lzs"))
-COMMANDS = ("generate", "audit", "diff", "eval", "probe", "quantize", "info", "bench", "demo", "completion", "help")
+COMMANDS = (
+    "generate",
+    "audit",
+    "diff",
+    "eval",
+    "probe",
+    "spec-check",
+    "quantize",
+    "info",
+    "bench",
+    "demo",
+    "completion",
+    "help",
+)
 
 
 def lzs(*arguments: object, **settings: Any) -> "subprocess.CompletedProcess[str]":

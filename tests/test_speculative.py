@@ -20,7 +20,7 @@ from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler.decoding.generate import Generation, generate  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
@@ -180,7 +180,7 @@ def test_the_end_of_the_contexts(target: Model, small: Model) -> None:
             together = written(short, params, -1, draft=Draft(draft, n_max=6))
             assert (together.tokens, together.finish_reason) == (alone.tokens, "context")
     with opened(default_draft(), n_ctx=4) as tiny:  # not even the prompt
-        together = written(target, params, 20, draft=Draft(tiny))
+        together = written(target, params, 20, draft=Draft(tiny, n_max=3))
     assert figures(together).drafted == 0
     assert str(figures(together)) == "nothing was drafted"
 
@@ -243,11 +243,204 @@ def test_a_grammar_follows_the_drafts(target: Model, small: Model, temperature: 
 
 def test_parts_and_explanations_decode_token_by_token(target: Model, small: Model) -> None:
     params = target.params(**WARM)
-    draft = Draft(small)
+    draft = Draft(small, n_max=3)
     for settings in ({"penalty_scope": ["thinking"]}, {"on_explanation": lambda step: None}):
         alone, together = (written(target, params, 12, **settings, **more) for more in ({}, {"draft": draft}))
         assert together.tokens == alone.tokens
         assert figures(together).blocks == 0
+
+
+# -- drafts without a model --
+
+COPY = "The king said: bring me seven apples, two loaves of bread and a jug of milk. The queen said: bring me seven"
+
+
+@pytest.mark.parametrize("settings", [{"temperature": 0.0}, WARM], ids=["greedy", "warm"])
+def test_a_match_changes_no_text(target: Model, small: Model, settings: dict[str, Any]) -> None:
+    params = target.params(**settings)
+    alone = generate(target, COPY, params, n_predict=60)
+    for mode in ("gumbel", "match"):
+        for draft in (
+            Draft(lookup=1, n_max=1, mode=mode),
+            Draft(lookup=1, n_max=8, n_min=3, mode=mode),
+            Draft(small, lookup=1, n_max=4, p_min=0.6, mode=mode),
+            Draft(lookup=1, mode=mode),
+        ):
+            together = generate(target, COPY, params, n_predict=60, draft=draft)
+            assert together.tokens == alone.tokens
+            assert figures(together).drafted > 0
+
+
+def test_a_text_that_repeats_itself_is_found(target: Model) -> None:
+    """Greedy text that loops, cut and taken up again: the index follows, and all but the last of a block stand."""
+    params = Params(temperature=0.0)
+    alone = generate(target, "The", params, n_predict=300)
+    together = generate(target, "The", params, n_predict=300, draft=Draft(lookup=3, n_max=6))
+    assert together.tokens == alone.tokens
+    assert figures(together).acceptance > 0.5
+    eager = Params(temperature=0.0, repetition_detection=RepetitionDetection(64, 3, 4))
+    alone = generate(target, "The", eager, n_predict=150, on_loop="rewind")
+    together = generate(target, "The", eager, n_predict=150, on_loop="rewind", draft=Draft(lookup=3, n_max=6))
+    assert alone.actions
+    assert (together.tokens, together.actions) == (alone.tokens, alone.actions)
+
+
+def test_the_distribution_of_what_was_looked_up(target: Model) -> None:
+    """In mode mrs a match is a distribution of one token: it stands with its probability."""
+    words = target.tokenize("Once upon a time")
+    target.keep(0)
+    target.decode(words)
+    # What the text can go on with stands before, so that it is found, and something after it.
+    few = np.argsort(-target.logits())[:2].tolist()
+    params: dict[str, Any] = {"logit_bias": dict.fromkeys(few, 30.0)}
+    prompt = np.array([*few, *words], np.int32)
+
+    def shares(text: list[int]) -> list[float]:
+        target.keep(0)
+        target.decode([*prompt, *text])
+        ids, p = Sampler(target.n_vocab, Params(**params)).distribution(target.logits())
+        return [float(p[ids == token].sum()) for token in few]
+
+    first = dict(zip(few, shares([]), strict=True))
+    law = {(a, b): first[a] * p for a in few for b, p in zip(few, shares([a]), strict=True)}
+    assert sum(law.values()) == pytest.approx(1)
+    n, counts, drafted = 300, Counter[tuple[int, ...]](), 0
+    for i in range(n):
+        seeded = Params(**params, seed=sequence_seed(2, i))
+        draft = Draft(lookup=1, n_max=2, mode="mrs")
+        made = generate(target, prompt, seeded, n_predict=3, draft=draft, reuse_context=True)
+        counts[made.tokens[:2]] += 1
+        drafted += figures(made).drafted
+    assert drafted > 100
+    assert set(counts) <= set(law)
+    chi2 = sum((counts[text] - n * p) ** 2 / (n * p) for text, p in law.items())
+    assert (chi2 - 3) / math.sqrt(6) < 4
+
+
+def test_a_match_stands_in_where_the_draft_model_is_not_sure(target: Model, small: Model) -> None:
+    params = target.params(temperature=0.0)
+    sure = Draft(small, n_max=4, p_min=0.9)
+    both = Draft(small, n_max=4, p_min=0.9, lookup=2)
+    alone, together = (figures(generate(target, COPY, params, n_predict=60, draft=draft)) for draft in (sure, both))
+    assert together.blocks > alone.blocks
+    with opened(default_draft(), n_ctx=8) as tiny:  # which never has room
+        made = generate(target, COPY, params, n_predict=60, draft=Draft(tiny, n_max=4, lookup=2))
+    assert figures(made).drafted > 0
+
+
+def test_a_grammar_ends_a_block_that_was_looked_up(target: Model) -> None:
+    params = target.params(**WARM)
+    pattern = r"( (bring|me|seven|two|apples|loaves|of|bread)[,.]?){5,20}"
+    alone = generate(target, COPY, params, grammar=Grammar.regex(pattern, target.token_bytes))
+    for most in (1, 4, 8):
+        grammar = Grammar.regex(pattern, target.token_bytes)
+        made = generate(target, COPY, params, grammar=grammar, draft=Draft(lookup=1, n_max=most))
+        assert made.tokens == alone.tokens
+        assert figures(made).drafted > 0
+
+
+# -- the length of blocks by itself --
+
+
+class Clock:
+    """Seconds that somebody made up: how long the next thing takes depends on nothing but this."""
+
+    def __init__(self, what: str) -> None:
+        self.now, self.calls, self.what = 0.0, 0, what
+
+    def __call__(self) -> float:
+        self.calls += 1
+        self.now += {
+            "stands still": 0.0,
+            "goes back": -1.0,
+            "drafts cost nothing": 1.0 / self.calls,
+            "drafts cost all": float(self.calls),
+            "any": (self.calls * 2654435761 % 1000) / 7,
+        }[self.what]
+        return self.now
+
+
+@pytest.mark.parametrize("settings", [{"temperature": 0.0}, WARM], ids=["greedy", "warm"])
+def test_no_clock_changes_the_text(target: Model, small: Model, settings: dict[str, Any]) -> None:
+    params = target.params(**settings)
+    alone = generate(target, COPY, params, n_predict=120)
+    calls = set()
+    for what in ("stands still", "goes back", "drafts cost nothing", "drafts cost all", "any"):
+        for sources in ({"model": small}, {"lookup": 2}, {"model": small, "lookup": 2, "p_min": 0.3}):
+            made = generate(target, COPY, params, n_predict=120, draft=Draft(**sources, clock=Clock(what)))
+            assert made.tokens == alone.tokens
+            calls.add((figures(made).blocks, figures(made).drafted))
+    assert len(calls) > 4  # the choices were not the same
+
+
+def test_auto_is_a_number_in_mode_mrs(target: Model, small: Model) -> None:
+    """There the text of a seed depends on the blocks, which no clock may decide."""
+    params = target.params(**WARM)
+    three = written(target, params, draft=Draft(small, n_max=3, mode="mrs"))
+    for what in ("goes back", "any"):
+        auto = written(target, params, draft=Draft(small, mode="mrs", clock=Clock(what)))
+        assert auto.tokens == three.tokens
+        assert figures(auto).blocks == figures(three).blocks
+
+
+def test_the_last_line_says_how_fast_it_was() -> None:
+    made = Speculated(drafted=100, accepted=71, blocks=30, tokens=101, plain=10, speed=1.384)
+    assert str(made) == "accepted 71 %, 2.8 tokens a call, 1.38x"
+    made.speed, made.off = 0.934, True
+    assert str(made) == "off, would be 0.93x"
+    made.speed, made.off = None, False
+    assert str(made) == "accepted 71 %, 2.8 tokens a call"
+
+
+class Counted:
+    """A clock on which a call takes as long as the model's decodes say: 1 s for the target, and more for each token."""
+
+    def __init__(self, target: Model, each: float, draft_each: float = 0.01) -> None:
+        self.target, self.each, self.draft_each, self.seconds = target, each, draft_each, 0.0
+
+    def decoded(self, model: Model, n: int) -> None:
+        self.seconds += 1 + self.each * (n - 1) if model is self.target else self.draft_each * n
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def watch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        decode, step = Model._decode, Text.step
+
+        def spy(model: Model, tokens: list[int], wanted: Any = None) -> None:
+            self.decoded(model, len(tokens))
+            decode(model, tokens, wanted)
+
+        def stepped(text: Text, token: int) -> tuple[int, bool]:
+            self.decoded(text.model, 1)
+            return step(text, token)
+
+        monkeypatch.setattr(Model, "_decode", spy)
+        monkeypatch.setattr(Text, "step", stepped)
+
+
+@pytest.mark.parametrize(("each", "off"), [(0.05, False), (5.0, True)])
+def test_what_does_not_pay_is_turned_off(
+    target: Model, small: Model, monkeypatch: pytest.MonkeyPatch, each: float, off: bool
+) -> None:
+    clock = Counted(target, each)
+    clock.watch(monkeypatch)
+    made = written(target, target.params(temperature=0.0), 200, draft=Draft(small, clock=clock))
+    assert figures(made).off is off
+    speed = figures(made).speed
+    assert speed is not None
+    assert (speed < 1) is off
+    assert (figures(made).plain > 150) is off
+
+
+def test_the_prompt_does_not_make_a_draft_slow(target: Model, twin: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draft model decodes it before the first block, and not again."""
+    clock = Counted(target, 0.05, draft_each=0.1)
+    clock.watch(monkeypatch)
+    made = generate(target, COPY * 8, target.params(temperature=0.0), n_predict=30, draft=Draft(twin, clock=clock))
+    assert made.prompt_tokens > 200
+    assert figures(made).blocks > 4
+    assert figures(made).plain < 6
 
 
 # -- drafting less --
@@ -276,10 +469,14 @@ def test_settings_are_checked(small: Model) -> None:
         ({"p_min": 1.5}, "p_min must be from 0 to 1, got 1.5"),
         ({"mode": "eagle"}, "mode must be one of gumbel, mrs, match, got 'eagle'"),
         ({"mode": "mrs", "n_min": 1}, "n_min must be 0 in mode mrs"),
+        ({"n_max": "most"}, "n_max must be auto or from 0 to 32, got 'most'"),
+        ({"n_min": 17}, "n_min must be from 0 to 16, which is the longest block of n_max auto, got 17"),
+        ({"lookup": -1}, "lookup must be from 0 to 65535, got -1"),
+        ({"model": None}, r"a draft needs something that proposes tokens: Draft\(Model\(path\)\) or Draft\(lookup=3\)"),
     ]
     for settings, message in refused:
         with pytest.raises(ValueError, match=message):
-            Draft(small, **settings)
+            Draft(**{"model": small, **settings})
     with pytest.raises(TypeError, match=r"a draft is a Model, got 'tale-1m'"):
         Draft("tale-1m")  # type: ignore[arg-type]
 
@@ -290,6 +487,16 @@ def test_a_draft_that_does_not_fit_is_refused(
     params = target.params()
     with pytest.raises(TypeError, match="draft must be a Draft, got <lzsampler"):
         written(target, params, draft=small)
+    with (
+        opened(default_model(), n_batch=1) as single,
+        pytest.raises(ValueError, match="n_batch must be at least 2 with"),
+    ):
+        written(single, params, draft=Draft(small))
+    with (
+        opened(default_model(), n_ctx=16) as short,
+        pytest.raises(ValueError, match="n_max must be at most 14 in a context of 16, got 15"),
+    ):
+        written(short, params, draft=Draft(small, n_max=15))
     with pytest.raises(ValueError, match="the draft is the target itself: open the file again"):
         written(target, params, draft=Draft(target))
     texts = small.header.vocabulary
@@ -328,4 +535,4 @@ def test_a_draft_that_breaks(target: Model, small: Model, monkeypatch: pytest.Mo
     original = Model.logits_pointer
     monkeypatch.setattr(Model, "logits_pointer", lambda self: nan if self is small else original(self))
     with pytest.raises(LzsError, match=r"the model failed after 1 tokens: the draft's logits\[0\] is nan"):
-        written(target, target.params(), draft=Draft(small))
+        written(target, target.params(), draft=Draft(small, n_max=2))

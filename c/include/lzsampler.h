@@ -501,6 +501,30 @@ LZS_API lzs_status lzs_verify(lzs_speculation *speculation, const float *const *
 /* Takes the drafted tokens back, and begins a new block. Where the sampler was changed since, they are only forgotten. */
 LZS_API void lzs_undraft(lzs_speculation *speculation);
 
+/* ---- drafts without a model: what followed where the text ended before as it ends now ---- */
+
+typedef struct lzs_lookup lzs_lookup;
+
+/* Makes an empty text, whose ends are looked for among its last `window` (1..INT32_MAX) tokens. What it keeps, 6 bytes a token, grows
+ * with the text. */
+LZS_API lzs_status lzs_lookup_new(int32_t window, lzs_lookup **lookup);
+LZS_API void lzs_lookup_free(lzs_lookup *lookup);
+
+/* The bytes that it holds. */
+LZS_API size_t lzs_lookup_memory(const lzs_lookup *lookup);
+
+/* Appends n tokens of any value, in time that is linear in the window. LZS_EFULL above INT32_MAX tokens; LZS_ENOMEM. After an
+ * error nothing has changed. */
+LZS_API lzs_status lzs_lookup_append(lzs_lookup *lookup, const int32_t *tokens, size_t n);
+
+/* Takes back the last n tokens; LZS_EINVAL, with nothing changed, where there are fewer. */
+LZS_API lzs_status lzs_lookup_rewind(lzs_lookup *lookup, size_t n);
+
+/* Finds the longest end of the text, of at least `least` (1..65535) tokens, that also stands further back, the nearest place where
+ * several are as long, and writes the n tokens that follow there; where the text ends first, they go on with themselves, so that
+ * what repeats is repeated. Returns the length of the match, at most 65535; 0, with nothing written, where there is none. */
+LZS_API int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens, int32_t n);
+
 /* What happened to one token's logit, and why. The edit of the token is made of the parts: `repeat` is count_repeat, and
  * `bias` is count_bias + lz_bias + dry_bias + logit_bias. For an exempt token the three penalties are 0 (and count_repeat
  * is 1), while its matches and its count are still told. */

@@ -136,7 +136,7 @@ def generate(
     taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
     returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
     sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
-    ``draft``: a model that proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed.
+    ``draft``: what proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
     TypeError for a model that is not a `Model`; LzsError when the model or its template fails, and for a draft with
@@ -159,9 +159,9 @@ def generate(
     if draft is not None:
         if not isinstance(draft, Draft):
             raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
-        refuse_draft(model, draft.model)
-        speculator = Speculator(written, draft)
-        written.speculated, follow = speculator.figures, speculator.follow
+        refuse_draft(model, draft)
+        written.speculator = Speculator(written, draft)
+        follow = written.speculator.follow
     begins = False
     start = perf_counter()
     try:
@@ -276,7 +276,7 @@ class Text:
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
         self.found: Loop | Stuck | None = None
-        self.speculated: Speculated | None = None
+        self.speculator: Speculator | None = None
         self.behind: int | None = None
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
@@ -347,19 +347,34 @@ class Text:
             logits = model.logits_pointer()
             self.decode_s += perf_counter() - before
             return self.take(logits, model.n_past < model.n_ctx)
+        return self.add(*self.step(token))
+
+    def step(self, token: int) -> tuple[int, bool]:
+        """Decode a token that was taken, and return the arguments of `add` for the one after it, while `steady`."""
         if self._stepper is None:
             assert self._own is not None
-            self._stepper = model.stepper(self._own)
+            self._stepper = self.model.stepper(self._own)
         try:
-            token, looping = self._stepper.step(token)
+            return self._stepper.step(token)
         except ValueError as error:
             raise self.failure(error) from error
-        return self._taken(token, looping, len(model.past) < model.n_ctx)
+
+    def add(self, token: int, looping: bool) -> int | None:
+        """Add a token that the sampler has taken, and return it, to be decoded; None when the text is over.
+
+        ``looping``: as `Sampler.step_at` has it.
+        """
+        return self._taken(token, looping, len(self.prompt) + len(self.tokens) < self.model.n_ctx)
 
     @property
     def own(self) -> Sampler | None:
         """The sampler of the text's own settings; None where another one takes its place."""
         return self._own
+
+    @property
+    def n_actions(self) -> int:
+        """Number of times that something was done about a loop, which may have cut the text."""
+        return 0 if self._rescue is None else len(self._rescue.actions)
 
     @property
     def steady(self) -> bool:
@@ -379,19 +394,6 @@ class Text:
     def after(self, n: int) -> list[int]:
         """Return the tokens of prompt and text after the first ``n``."""
         return self.tokens[n - len(self.prompt) :] if n >= len(self.prompt) else [*self.prompt[n:], *self.tokens]
-
-    def take_all(self, tokens: Sequence[int], looping: bool) -> int | None:
-        """Take tokens that the sampler has taken, and return the last, to be decoded; None when the text is over.
-
-        ``looping``: whether the last one does, as `Sampler.step_at` has it.
-        """
-        last: int | None = None
-        for n, token in enumerate(tokens, 1):
-            room = len(self.prompt) + len(self.tokens) < self.model.n_ctx
-            last = self._taken(token, looping and n == len(tokens), room)
-            if last is None:
-                break
-        return last
 
     def failure(self, error: ValueError) -> LzsError:
         """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
@@ -555,7 +557,7 @@ class Text:
             template_unused=silent and self._plain and self.model.header.chat_template is not None,
             stuck=self.found if isinstance(self.found, Stuck) else None,
             actions=() if self._rescue is None else tuple(self._rescue.actions),
-            speculated=self.speculated,
+            speculated=None if self.speculator is None else self.speculator.figures,
         )
 
     def _finish(self, reason: FinishReason) -> None:

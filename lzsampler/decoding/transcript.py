@@ -19,6 +19,7 @@ from ..llama.model import Messages, Model
 from ..params import Params, to_json
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation
+from .speculative import Draft
 
 VERSION = 1
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}  # JSON lets them stand, line readers cut there
@@ -38,6 +39,7 @@ def record(
     loops: LoopPolicy = DEFAULT_POLICY,
     breakers: Mapping[str, Sequence[str]] | None = None,
     grammar: Grammar | None = None,
+    draft: Draft | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
 
@@ -49,7 +51,7 @@ def record(
     if generation.reasoning is not None:
         answer["reasoning_content"] = generation.reasoning
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
-    header, timings = model.header, generation.timings
+    header, timings, speculated = model.header, generation.timings, generation.speculated
     loops, params = loops.settled(params)
     return {
         "version": VERSION,
@@ -86,6 +88,7 @@ def record(
         "stuck": None if generation.stuck is None else asdict(generation.stuck),
         "actions": [action.to_json() for action in generation.actions],
         "tokens": list(generation.tokens),
+        **({} if draft is None or speculated is None else {"draft": {**draft.to_json(), **speculated.to_json()}}),
         "usage": {
             "prompt_tokens": generation.prompt_tokens,
             "completion_tokens": generation.completion_tokens,

@@ -445,6 +445,34 @@ static void test_draft_failures(int32_t mode) {
     CHECK(n_live == 0);
 }
 
+/* A lookup that cannot grow finds what it found before. */
+static void test_lookup_failures(void) {
+    lzs_lookup *lookup = NULL;
+    int32_t tokens[200], found[2];
+    int refused = 0;
+    for (int i = 0; i < 200; i++) tokens[i] = i % 7;
+    fail_after = 0;
+    CHECK(lzs_lookup_new(100, &lookup) == LZS_ENOMEM && lookup == NULL);
+    fail_after = -1;
+    CHECK(lzs_lookup_new(100, &lookup) == LZS_OK);
+    CHECK(lzs_lookup_append(lookup, tokens, 20) == LZS_OK);
+    for (int32_t at = 20, fail = 0; at < 200;) {
+        fail_after = fail;
+        lzs_status status = lzs_lookup_append(lookup, tokens + at, 1);
+        fail_after = -1;
+        refused += status == LZS_ENOMEM;
+        at += status == LZS_OK;
+        fail = status == LZS_OK ? 0 : fail + 1;
+        CHECK(status == LZS_OK || status == LZS_ENOMEM);
+        CHECK(lzs_lookup_find(lookup, 1, found, 2) == at - 7);
+        CHECK(found[0] == at % 7 && found[1] == (at + 1) % 7);
+        CHECK(lzs_lookup_memory(lookup) == live_bytes);
+    }
+    CHECK(refused >= 2);
+    lzs_lookup_free(lookup);
+    CHECK(n_live == 0);
+}
+
 int main(void) {
     uint64_t state = 3;
     for (int i = 0; i < N_VOCAB; i++) logits[i] = (float)(8.0 * random_unit(&state) - 4.0);
@@ -455,5 +483,6 @@ int main(void) {
         test_speculation_memory(mode);
         test_draft_failures(mode);
     }
+    test_lookup_failures();
     return 0;
 }

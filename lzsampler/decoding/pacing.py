@@ -1,0 +1,230 @@
+"""`Pace`: how many tokens to draft, by what drafting and judging them took and how many stood. It reads no clock."""
+
+from collections import Counter, deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+AUTO_MOST = 16
+"""The longest block that `Pace` chooses by itself."""
+
+_TIMES = 15  # measurements of one kind that count, the latest ones
+_FEW = 3  # of fewer measurements the shortest counts, since another process may have been at work
+_MEMORY = 0.97  # what a judged token weighs less with each later one at its place in a block
+_HOPE = (1.4, 2.0)  # (tokens that stood, tokens judged) before the first is: nothing is known yet
+_FIRST = 3  # the longest block until one was judged; then twice the longest so far
+_PLAIN_FIRST = 2  # calls without a draft, for the time that they take, before the first block
+_PLAIN_AGAIN = 64  # blocks between two such calls later on
+_NEIGHBOUR = 32  # blocks between two that try a length beside the best
+_AGED = 4.0  # judged tokens that those before a new try count as, at most
+_CREDIT = 4  # calls without a draft that drafts which came to nothing may take, before they are paused
+_MARGIN = 1.05  # a gain below this may be the noise of a few measurements
+_TINY = 1e-12  # seconds, which are divided by
+_PAUSE, _LONGEST_PAUSE = 32, 512  # calls until a draft that does not pay is tried again: twice as many each time
+
+
+@dataclass
+class _Kind:
+    """What is known of one kind of draft."""
+
+    stood: list[float] = field(default_factory=list)
+    judged: list[float] = field(default_factory=list)  # both at each place in a block, the latest ones weighing most
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=_TIMES))  # seconds for a drafted token
+    seconds: float = 0.0  # the same, as one number
+    wasted: float = 0.0  # seconds of drafts that came to no block, in all
+    owed: float = 0.0  # and since the last block, or since a new try
+    lost: float = 0.0  # and of these, what counts against another try
+    drafted: int = 0
+    blocks: int = 0
+    longest: int = 0  # tokens of a block
+    all_stood: bool = False  # of the last block
+    waited: int = 0
+    pause: int = _PAUSE
+
+    def age(self) -> None:
+        """Have what comes now count more than what was before."""
+        for i, judged in enumerate(self.judged):
+            if judged > _AGED:
+                self.stood[i] *= _AGED / judged
+                self.judged[i] = _AGED
+
+
+class Pace:
+    """Chooses the length of blocks that adds most tokens a second, none included.
+
+    A block of k tokens adds E(k) = 1 + a1 + a1 a2 + ... + a1 ... ak tokens, where a_i is the share of tokens at place i
+    that stand when those before them do, and takes v(k + 1) seconds of the target and k times d of the draft. All are
+    running estimates (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, with measured costs in place of assumed
+    ones and a share for each place). Where no draft pays one is tried now and then, and where one does a call without.
+
+    ``most``: the longest block. ``fixed``: a length to keep to; what is measured then serves `speed` alone. Drafts have
+    a kind each, any int: the times of a call belong to all, the rest to the kind.
+    """
+
+    def __init__(self, most: int, fixed: int | None = None) -> None:
+        self.most, self.fixed = most, fixed
+        self._calls: dict[int, deque[float]] = {}  # by the number of tokens: seconds
+        self._typical: dict[int, float] = {}  # the same, as one number
+        self._n_calls: Counter[int] = Counter()
+        self._costs: list[float] = []  # of calls with 0 to most + 1 tokens; empty where they are to be computed anew
+        self._tokens = 0
+        self._blocks = 0
+        self._plain_at = 0  # number of blocks at the last call without a draft
+        self._kinds: dict[int, _Kind] = {}
+
+    # -- what happened --
+
+    def stepped(self, seconds: float) -> None:
+        """Take the time of a call without a drafted token, and of its pick."""
+        self._called(1, seconds)
+        self._tokens += 1
+        self._plain_at = self._blocks
+
+    def judged(self, kind: int, drafted: int, accepted: int, tokens: int, draft_s: float, seconds: float) -> None:
+        """Take what became of a block: ``tokens`` were added, in ``draft_s`` for the draft and ``seconds`` for the
+        target's call and the picks.
+        """
+        of = self._kinds.setdefault(kind, _Kind())
+        self._called(drafted + 1, seconds)
+        self._tokens += tokens
+        self._blocks += 1
+        of.blocks += 1
+        of.drafted += drafted
+        of.longest = max(of.longest, drafted)
+        of.times.append((draft_s + of.owed) / drafted)
+        of.wasted -= of.owed  # which is in the times now
+        of.owed = of.lost = 0.0
+        of.seconds = _typical(of.times)
+        while len(of.judged) < drafted:
+            of.stood.append(_HOPE[0])
+            of.judged.append(_HOPE[1])
+        for i in range(min(accepted + 1, drafted)):
+            of.stood[i] = _MEMORY * of.stood[i] + (i < accepted)
+            of.judged[i] = _MEMORY * of.judged[i] + 1
+        of.all_stood = accepted == drafted
+        if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
+            of.waited = of.pause  # blocks did not pay, and this one did: the next is tried at once
+
+    def wasted(self, kind: int, seconds: float) -> None:
+        """Take the time of a draft that gave too few tokens for a block."""
+        of = self._kinds.setdefault(kind, _Kind())
+        of.wasted += seconds
+        of.owed += seconds
+        of.lost += seconds
+
+    def _called(self, n: int, seconds: float) -> None:
+        times = self._calls.setdefault(n, deque(maxlen=_TIMES))
+        times.append(seconds)
+        self._typical[n] = _typical(times)
+        self._n_calls[n] += 1
+        self._costs = []
+
+    # -- what to do --
+
+    def length(self, kind: int, room: int) -> int:
+        """Return how many tokens to draft now, none to ``room``."""
+        if self.fixed is not None:
+            return min(self.fixed, room)
+        if not self._compares or self._blocks - self._plain_at >= _PLAIN_AGAIN:
+            return 0
+        of = self._kinds.setdefault(kind, _Kind())
+        room = min(room, self.most, max(2 * of.longest, _FIRST))
+        if room < 1:
+            return 0
+        best, rate = self._best(of, room)
+        if rate * self._typical[1] <= _MARGIN or of.lost > _CREDIT * self._typical[1]:
+            if of.all_stood and room > of.longest and self._pays(of, room, of.longest):
+                return room  # with weights of 4 bits a call with 9 tokens may take little more than one with 4
+            of.waited += 1
+            if of.waited <= of.pause:
+                return 0
+            of.waited, of.pause = 0, min(2 * of.pause, _LONGEST_PAUSE)
+            of.age()
+            of.owed, of.lost = 0.0, min(of.lost, _CREDIT * self._typical[1])
+            return self._surest(of, min(room, _FIRST))
+        of.waited, of.pause = 0, _PAUSE
+        if of.blocks % _NEIGHBOUR == _NEIGHBOUR - 1:
+            beside = [k for k in (best - 1, best + 1) if 1 <= k <= room]
+            return min(beside, key=lambda k: self._n_calls[k + 1], default=best)
+        return best
+
+    def rate(self, kind: int, room: int) -> float:
+        """Return the most tokens a second that a kind of draft promises, in blocks of 1 to ``room`` tokens.
+
+        Of kinds that were never judged it is infinite, so that each is tried.
+        """
+        of = self._kinds.get(kind)
+        return self._best(of, min(room, self.most))[1] if of is not None and of.judged else float("inf")
+
+    @property
+    def _compares(self) -> bool:
+        """Whether calls without a draft were timed, so that others can be compared with them."""
+        return self._n_calls[1] >= _PLAIN_FIRST
+
+    def _best(self, of: _Kind, room: int) -> tuple[int, float]:
+        """Return (the length of blocks that promises most tokens a second, 1 to ``room``, how many)."""
+        costs = self._costs = self._costs or self._line()
+        chance = expected = 1.0
+        share = _HOPE[0] / _HOPE[1]
+        best, most = 1, 0.0
+        for k in range(1, room + 1):
+            if k <= len(of.judged):  # a place that was never judged is as the one before it
+                share = of.stood[k - 1] / of.judged[k - 1]
+            chance *= share
+            expected += chance
+            rate = expected / max(costs[k + 1] + k * of.seconds, _TINY)
+            if rate > most:
+                best, most = k, rate
+        return best, most
+
+    def _pays(self, of: _Kind, k: int, as_long_as: int) -> bool:
+        """Return whether a block of which k tokens stand pays, if its call takes as long as one with fewer."""
+        seconds = self._typical[as_long_as + 1] + k * of.seconds
+        return (k + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds
+
+    def _surest(self, of: _Kind, room: int) -> int:
+        """Return the length of blocks that would pay most if all their tokens stood."""
+        return max(range(1, room + 1), key=lambda k: (k + 1) / max(self._costs[k + 1] + k * of.seconds, _TINY))
+
+    def _line(self) -> list[float]:
+        """Return the seconds of calls with 0 to most + 1 tokens: measured, or on a line through those that were.
+
+        Beyond them it goes on as between the last two; where there is one, all cost the same until another is known.
+        """
+        known = sorted(self._typical)
+        costs = [self._typical[known[0]]] * (self.most + 2)
+        for low, high in pairwise(known):
+            slope = (self._typical[high] - self._typical[low]) / (high - low)
+            for n in range(low, high):
+                costs[n] = self._typical[low] + slope * (n - low)
+            for n in range(high, self.most + 2):
+                costs[n] = self._typical[high] + max(slope, 0.0) * (n - high)
+        return costs
+
+    # -- what came of it --
+
+    @property
+    def speed(self) -> float | None:
+        """How many times as fast the text came as without a draft, by the usual time of each kind of call.
+
+        None where fewer than two calls without a draft, or no block, were timed.
+        """
+        if not self._compares or not self._blocks:
+            return None
+        seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())
+        seconds += sum(of.drafted * of.seconds + of.wasted for of in self._kinds.values())
+        return self._tokens * self._typical[1] / max(seconds, _TINY)
+
+    @property
+    def promised(self) -> float | None:
+        """How many times as fast the best block would be now; above 1 it pays. None where `speed` is."""
+        if not self._compares or not self._blocks:
+            return None
+        judged = [of for of in self._kinds.values() if of.judged]
+        return max(self._best(of, of.longest)[1] for of in judged) * self._typical[1]
+
+
+def _typical(times: Collection[float]) -> float:
+    """Return the median of times, of few the minimum."""
+    return min(times) if len(times) < _FEW else median(times)

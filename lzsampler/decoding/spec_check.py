@@ -1,0 +1,286 @@
+"""`spec_check`: whether a draft leaves the texts and the distribution of a model as they are, and what of it stands."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._check import integer
+from ..llama.model import Messages, Model
+from ..params import Params
+from ..sampler import Sampler, sequence_seed
+from .generate import Generation, common_length, generate
+from .speculative import Draft, DraftKind, Speculated, refuse_draft
+from .verification import SpecMode
+
+LENGTHS = tuple(range(1, 9))  # of blocks
+TEMPERATURES = (0.0, 0.8)
+_SEED = 11
+_IMPOSSIBLE = 1e-6  # a probability
+_LOW_P = 0.01  # a distribution that fits so badly is drawn anew
+_MORE = 4  # times as often
+_WRONG_P = 0.0001  # and, if it then fits as badly as this, is another one
+_LEAST_EXPECTED = 5.0  # of a bin of the chi-square
+_CHOICES = Params(temperature=1.2, presence_penalty=1.0)  # a penalty that changes inside a block
+_LIKELY, _FAVOUR = 3, 30.0  # so many tokens get so much that all others are impossible: few texts, and no cut to round
+_PASSAGE = (
+    "On Monday the baker sold forty loaves of bread, nine cakes and a basket of apples. On Tuesday the rain kept "
+    "everyone at home, and he sold nothing at all."
+)
+_STORY = "Once upon a time there was a king who"
+_QUESTION = "What is 12 + 30?"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What stood of a draft in texts of one kind, over all lengths of blocks.
+
+    ``text``: "story", "task" or "copy". ``draft``: "model" or "lookup". ``acceptance``: the share of its tokens that
+    stood, None where there were none; ``tokens_per_call``: what a call of the target added on average.
+    """
+
+    text: str
+    draft: DraftKind
+    temperature: float
+    acceptance: float | None
+    tokens_per_call: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A text that is not the one without a draft; ``at``: its first token that differs, from 0."""
+
+    text: str
+    draft: DraftKind
+    mode: SpecMode
+    temperature: float
+    n_max: int
+    at: int
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Chi-square of the first two tokens of ``runs`` texts in mode "mrs" against the target's probabilities."""
+
+    draft: DraftKind
+    runs: int
+    chi2: float
+    df: int
+    p: float
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it is another distribution: so bad a fit comes once in 10,000 times by chance."""
+        return self.p < _WRONG_P
+
+
+@dataclass(frozen=True)
+class SpecCheck:
+    """What `spec_check` found. ``texts``: number of texts with a draft; ``differences``: those that are not the same.
+
+    ``rounding``: the largest difference of a logit of the target between tokens that were decoded one by one and
+    those in blocks of 2 to 9; 0 where all have the same bits.
+    """
+
+    texts: int
+    differences: tuple[Difference, ...]
+    fits: tuple[Fit, ...]
+    kept: tuple[Kept, ...]
+    rounding: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether no text differs and no distribution is another one."""
+        return not self.differences and not any(fit.wrong for fit in self.fits)
+
+    @property
+    def verdict(self) -> str:
+        """One line: what holds, or what does not and why."""
+        if self.exact:
+            fits = ", ".join(f"{fit.p:.2f}" for fit in self.fits)
+            return f"exact: {self.texts} texts are those without a draft, and the distribution fits (p = {fits})"
+        wrong = [fit for fit in self.fits if fit.wrong]
+        if not self.differences:
+            return f"NOT exact: the distribution with a {wrong[0].draft} draft is another one (p = {wrong[0].p:.1g})"
+        first = self.differences[0]
+        where = f"{first.text}, {first.draft}, mode {first.mode}, T {first.temperature:g}, K {first.n_max}"
+        found = (
+            f"NOT exact: {len(self.differences)} of {self.texts} texts differ, the first ({where}) at token {first.at}"
+        )
+        if self.rounding:
+            return (
+                f"{found}; the target's logits depend on how many tokens are decoded together, by up to "
+                f"{self.rounding:.2g}: decode with flash attention (-fa on), and weights such as Q8_0"
+            )
+        return f"{found}; the target's logits do not depend on the block, so this is a bug: please report it"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything, with the verdict."""
+        return {"exact": self.exact, "verdict": self.verdict, **asdict(self)}
+
+
+def spec_check(
+    target: Model,
+    model: Model | None = None,
+    *,
+    lookup: int = 2,
+    n_predict: int = 24,
+    runs: int = 150,
+    on_progress: Callable[[int, int], object] | None = None,
+) -> SpecCheck:
+    """Compare texts and distributions with and without a draft: of a draft model, if there is one, and of `lookup`.
+
+    A story, a task and a passage that is copied, of ``n_predict`` (2..4096) tokens at temperature 0 and 0.8 with the
+    default penalty, in modes "gumbel" and "match" by turns, must be those without a draft for each length of blocks
+    from 1 to 8. ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution: where
+    they fit badly, they are drawn anew, four times as many. ``on_progress`` is called with texts that are done, and of
+    how many. The contexts are emptied. Raises as `generate`.
+    """
+    n_predict, runs = integer("n_predict", n_predict, 2, 4096), integer("runs", runs, 50, 100_000)
+    sources: list[dict[str, Any]] = [] if model is None else [{"model": model}]
+    sources.append({"lookup": lookup})
+    texts = _texts(target)
+    needed = n_predict + max(len(target.tokenize(_as_text(target, prompt))) for prompt in texts.values())
+    if target.n_ctx < needed:
+        raise ValueError(f"n_ctx must be at least {needed} for the texts of this check, got {target.n_ctx}")
+    for source in sources:
+        refuse_draft(target, Draft(**source, n_max=max(LENGTHS)))
+    n_texts = len(texts) * len(TEMPERATURES) * len(sources) * len(LENGTHS)
+    progress = _Progress(on_progress, n_texts + len(sources) * runs)
+    differences: list[Difference] = []
+    kept: list[Kept] = []
+    rounding = 0.0
+    for name, prompt in texts.items():
+        for temperature in TEMPERATURES:
+            params = target.params(temperature=temperature, seed=_SEED)
+            alone = generate(target, prompt, params, n_predict=n_predict)
+            rounding = max(rounding, _rounding(target, target.past))
+            for source in sources:
+                made = []
+                for n_max in LENGTHS:
+                    draft = Draft(**source, n_max=n_max, mode="match" if n_max % 2 else "gumbel")
+                    made.append(generate(target, prompt, params, n_predict=n_predict, draft=draft))
+                    if made[-1].tokens != alone.tokens:
+                        at = common_length(made[-1].tokens, alone.tokens)
+                        differences.append(Difference(name, draft.kind, draft.mode, temperature, n_max, at))
+                    progress.step()
+                kept.append(_kept(name, draft.kind, temperature, made))
+    fits = tuple(_fit(target, Draft(**source, n_max=2, mode="mrs"), runs, progress) for source in sources)
+    return SpecCheck(n_texts, tuple(differences), fits, tuple(kept), rounding)
+
+
+class _Progress:
+    def __init__(self, on_progress: Callable[[int, int], object] | None, total: int) -> None:
+        self._on_progress, self._done, self._total = on_progress, 0, total
+
+    def more(self, n: int) -> None:
+        self._total += n
+
+    def step(self) -> None:
+        self._done += 1
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total)
+
+
+def _texts(target: Model) -> dict[str, str | Messages]:
+    """Return a prompt for each kind of text."""
+    chats = target.header.chat_template is not None
+    task: str | Messages = [{"role": "user", "content": _QUESTION}] if chats else f"Question: {_QUESTION}\nAnswer:"
+    return {"story": _STORY, "task": task, "copy": f"{_PASSAGE}\n\n{_PASSAGE[:44]}"}
+
+
+def _as_text(target: Model, prompt: str | Messages) -> str:
+    return prompt if isinstance(prompt, str) else target.chat_prompt(prompt)
+
+
+def _rounding(target: Model, tokens: list[int]) -> float:
+    """Return by how much the logits after tokens differ at most between blocks of several lengths and one by one."""
+    tokens, first = tokens[:], max(len(tokens) - 16, 1)
+    rows = {}
+    for length in (1, 2, 3, 5, max(LENGTHS) + 1):
+        target.keep(0)
+        target.decode(tokens[:first])
+        length = min(length, target.n_batch)
+        parts = [target.decode_rows(tokens[at : at + length]) for at in range(first, len(tokens), length)]
+        rows[length] = np.concatenate([*parts, np.zeros((0, target.n_vocab), np.float32)])
+    return max((float(np.abs(row - rows[1]).max(initial=0)) for row in rows.values()), default=0.0)
+
+
+def _kept(text: str, draft: DraftKind, temperature: float, made: Sequence[Generation]) -> Kept:
+    of = [one.speculated or Speculated() for one in made]
+    drafted, calls = sum(one.drafted for one in of), sum(one.blocks + one.plain for one in of)
+    share = sum(one.accepted for one in of) / drafted if drafted else None
+    return Kept(text, draft, temperature, share, sum(one.tokens + one.plain for one in of) / max(calls, 1))
+
+
+def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
+    """Compare the first two tokens of texts with a draft with the law of the target."""
+    asked = target.tokenize(_STORY)
+    target.keep(0)
+    target.decode(asked)
+    likely = np.argsort(-target.logits(), kind="stable")
+    few = [token for token in likely[: 10 * _LIKELY].tolist() if not target.is_eog(token)][:_LIKELY]
+    params = replace(_CHOICES, logit_bias=dict.fromkeys(few, _FAVOUR))
+    asked = [*few, *asked]  # so that a lookup finds what the text goes on with
+    if draft.lookup:
+        draft = replace(draft, lookup=1)
+    law: dict[tuple[int, ...], float] = {(): 1.0}
+    for _ in range(2):
+        law = {text: p for before, share in law.items() for text, p in _next(target, params, asked, before, share)}
+    prompt, done = np.array(asked, np.int32), 0
+    while True:
+        counts = Counter[tuple[int, ...]]()
+        for _ in range(runs):
+            seeded = replace(params, seed=sequence_seed(_SEED, done))
+            counts[generate(target, prompt, seeded, n_predict=3, draft=draft, reuse_context=True).tokens[:2]] += 1
+            done += 1
+            progress.step()
+        fit = _chi_square(counts, law, runs, draft.kind)
+        if fit.p >= _LOW_P or done > runs:
+            return fit
+        runs *= _MORE
+        progress.more(runs)
+
+
+def _next(
+    target: Model, params: Params, asked: list[int], text: tuple[int, ...], share: float
+) -> list[tuple[tuple[int, ...], float]]:
+    """Return the texts with one token more, and their probabilities."""
+    target.keep(0)
+    target.decode([*asked, *text])
+    sampler = Sampler(target.n_vocab, params)
+    for token in text:
+        sampler.accept(token)
+    ids, shares = sampler.distribution(target.logits())
+    return [((*text, t), share * p) for t, p in zip(ids.tolist(), shares.tolist(), strict=True) if p > _IMPOSSIBLE]
+
+
+def _chi_square(counts: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float], n: int, draft: DraftKind) -> Fit:
+    """Compare counts of texts with their law; those that are rare count together."""
+    bins = [(counts[text], n * p) for text, p in law.items() if n * p >= _LEAST_EXPECTED]
+    rest = n - sum(expected for _, expected in bins)
+    if rest >= 1:
+        bins.append((n - sum(count for count, _ in bins), rest))
+    chi2 = sum((count - expected) ** 2 / expected for count, expected in bins)
+    if not set(counts) <= set(law):  # a text that cannot come
+        chi2 = math.inf
+    df = max(len(bins) - 1, 1)
+    return Fit(draft, n, chi2, df, _chance(chi2, df))
+
+
+def _chance(chi2: float, df: int) -> float:
+    """Return the probability of a chi-square as large or larger (Abramowitz and Stegun, 26.4.4 and 26.4.5)."""
+    half = chi2 / 2
+    if math.isinf(half):
+        return 0.0
+    term = math.exp(-half) if df % 2 == 0 else math.exp(-half) * math.sqrt(half) / math.gamma(1.5)
+    total = 0.0 if df % 2 == 0 else math.erfc(math.sqrt(half))
+    at = 1.0 if df % 2 == 0 else 1.5
+    for _ in range(df // 2):
+        total += term
+        term *= half / at
+        at += 1
+    return total

@@ -1,0 +1,188 @@
+"""The length of blocks that is chosen by itself, with costs and acceptance that are given: no clock runs here."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from lzsampler.decoding.lookup import Lookup
+from lzsampler.decoding.pacing import AUTO_MOST, Pace
+
+# Seconds of a call with n tokens against one with 1, as measured on a CPU (docs/speculative.md has where).
+BF16 = {1: 1.0, 2: 1.32, 3: 1.6, 4: 1.84, 5: 1.86, 8: 1.96, 17: 2.7}
+Q8_0 = {1: 1.0, 2: 2.14, 4: 2.66, 5: 3.18, 8: 4.08, 17: 6.9}
+
+
+def on_line(points: dict[int, float], n: int) -> float:
+    low, high = max(m for m in points if m <= n), min(m for m in points if m >= n)
+    return points[low] + (points[high] - points[low]) * (n - low) / max(high - low, 1)
+
+
+class Run:
+    """A text of made-up calls: each drafted token stands with one probability; now and then the machine is busy."""
+
+    def __init__(
+        self, cost: dict[int, float], share: float, draft_s: float, *, busy: float = 0.0, seed: int = 1
+    ) -> None:
+        self.pace, self.cost, self.share, self.draft_s, self.busy = Pace(AUTO_MOST), cost, share, draft_s, busy
+        self.random = random.Random(seed)
+        self.seconds, self.tokens, self.lengths = 0.0, 0, Counter[int]()
+
+    def call(self, kind: int = 0, room: int = AUTO_MOST) -> None:
+        k = self.pace.length(kind, room)
+        assert 0 <= k <= room
+        self.lengths[k] += 1
+        slow = 9.0 if self.random.random() < self.busy else self.random.uniform(0.95, 1.05)
+        took = slow * on_line(self.cost, k + 1)
+        self.seconds += took + k * self.draft_s
+        if k == 0:
+            self.pace.stepped(took)
+            self.tokens += 1
+            return
+        accepted = next((i for i in range(k) if self.random.random() >= self.share), k)
+        self.tokens += accepted + 1
+        self.pace.judged(kind, k, accepted, accepted + 1, k * self.draft_s, took)
+
+    def until(self, tokens: int) -> float:
+        """Return how many times as fast as one token a call, which takes a second."""
+        while self.tokens < tokens:
+            self.call()
+        return self.tokens / self.seconds
+
+
+def best_speed(cost: dict[int, float], share: float, draft_s: float) -> float:
+    def speed(k: int) -> float:
+        return sum(share**i for i in range(k + 1)) / (on_line(cost, k + 1) + k * draft_s)
+
+    return max(map(speed, range(AUTO_MOST + 1)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("cost", "share"), [(BF16, 0.7), (BF16, 0.9), (Q8_0, 0.9)])
+def test_it_comes_near_the_best_length(cost: dict[int, float], share: float, seed: int) -> None:
+    run = Run(cost, share, 0.05, seed=seed)
+    assert run.until(2000) > 0.9 * best_speed(cost, share, 0.05) > 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("cost", "share", "draft_s"), [(Q8_0, 0.3, 0.05), (BF16, 0.7, 1.0), (Q8_0, 0.0, 0.0)])
+def test_where_no_draft_pays_next_to_nothing_is_lost(
+    cost: dict[int, float], share: float, draft_s: float, seed: int
+) -> None:
+    run = Run(cost, share, draft_s, seed=seed)
+    assert run.until(512) > 0.95
+    assert run.until(4000) > 0.97
+    assert run.lengths[0] > 0.97 * run.lengths.total()
+    assert run.pace.promised is not None
+    assert run.pace.promised < 1
+
+
+def test_long_blocks_are_tried_where_short_ones_stand_and_do_not_pay() -> None:
+    steep = {1: 1.0, 2: 2.4, 4: 4.4, 7: 4.9, 9: 5.2, 17: 7.0}
+    run = Run(steep, 0.99, 0.0)
+    assert run.until(500) > 1.4
+    never = Run({1: 1.0, **{n: n * 1.05 for n in (2, 4, 9, 17)}}, 0.99, 0.0)
+    assert never.until(500) > 0.95
+
+
+def test_drafts_that_come_to_nothing_are_paused() -> None:
+    """As where the draft model is never sure enough: no block is judged, and its time is lost all the same."""
+    pace, proposed = Pace(AUTO_MOST), 0
+    for _ in range(1000):
+        if pace.length(0, 8):
+            pace.wasted(0, 0.3)
+            proposed += 1
+        pace.stepped(1.0)
+    assert 10 < proposed < 100
+
+
+def test_a_busy_machine_does_not_turn_it_off() -> None:
+    run = Run(BF16, 0.8, 0.02, busy=0.1)
+    run.until(3000)
+    assert run.lengths[0] < 0.1 * run.lengths.total()
+
+
+def test_it_goes_back_to_what_has_begun_to_pay() -> None:
+    run = Run(Q8_0, 0.1, 0.02)
+    run.until(1000)
+    run.share, before = 0.95, run.lengths[0]
+    run.until(4000)
+    assert run.lengths[0] - before < 900
+    assert run.pace.promised is not None
+    assert run.pace.promised > 1.2
+    run.share, before = 0.0, run.lengths[0]
+    run.until(6000)
+    assert run.lengths[0] - before > 1700
+
+
+def test_kinds_are_judged_apart() -> None:
+    """Of two kinds the one that stands is drafted, and promises more."""
+    run = Run(BF16, 0.0, 0.0)
+    for _ in range(300):
+        run.share = 0.0
+        run.call(1)
+        run.share = 0.95
+        run.call(5)
+    assert run.pace.rate(5, 8) > 1.5
+    assert run.pace.rate(1, 8) < 1
+    assert run.pace.rate(2, 8) == float("inf")  # never tried
+
+
+def test_the_room_and_a_fixed_length_are_kept_to() -> None:
+    run = Run(BF16, 0.95, 0.0)
+    for _ in range(200):
+        run.call(room=2)
+    assert max(run.lengths) == 2
+    fixed = Pace(5, 5)
+    assert [fixed.length(0, room) for room in (9, 5, 2, 0)] == [5, 5, 2, 0]
+    assert fixed.speed is None
+    fixed.judged(0, 5, 2, 3, 0.1, 1.0)
+    assert fixed.speed is None  # against what is not known
+    fixed.stepped(1.0)
+    fixed.stepped(1.0)
+    assert fixed.speed == pytest.approx(5 / 3.1)
+
+
+def test_clocks_that_stand_still_or_go_back_do_no_harm() -> None:
+    for seconds in (0.0, -1.0):
+        pace = Pace(AUTO_MOST)
+        for _ in range(300):
+            k = pace.length(0, 8)
+            if k:
+                pace.judged(0, k, k, k + 1, seconds, seconds)
+            else:
+                pace.stepped(seconds)
+        assert pace.speed is not None
+        assert pace.promised is not None
+
+
+# ---- what a lookup finds ----
+
+
+def test_a_lookup_finds_what_followed() -> None:
+    lookup = Lookup()
+    lookup.append([1, 2, 3, 4, 5, 9, 2, 3, 7, 1, 2, 3])
+    assert lookup.find(1, 4) == (3, [4, 5, 9, 2])
+    assert lookup.find(3, 12) == (3, [4, 5, 9, 2, 3, 7, 1, 2, 3, 4, 5, 9])  # it goes on with itself
+    assert lookup.find(4, 1) == (0, [])
+    lookup.rewind(4)
+    assert lookup.n == 8
+    assert lookup.find(2, 2) == (2, [4, 5])
+    lookup.append([4] * 3)
+    assert lookup.find(2, 3) == (2, [4, 4, 4])
+    near = Lookup(window=3)
+    near.append([1, 2, 3, 4, 1, 2])
+    assert near.find(1, 1) == (0, [])
+
+
+def test_what_a_lookup_refuses() -> None:
+    lookup = Lookup()
+    lookup.append([1, 2])
+    for refused, message in (
+        (lambda: Lookup(0), "window must be from 1"),
+        (lambda: lookup.rewind(3), "n must be from 0 to 2, the number of tokens, got 3"),
+        (lambda: lookup.find(0, 1), "least must be from 1 to 65535, got 0"),
+        (lambda: lookup.find(1, 0), "n must be from 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            refused()

@@ -1,0 +1,140 @@
+"""`spec_check` and lzs spec-check: a right draft is exact, and what is not is found and named."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lzsampler.models import default_draft, default_model
+
+pytest.importorskip("llama_cpp")
+
+from lzsampler.decoding import spec_check as module
+from lzsampler.decoding.spec_check import Fit, SpecCheck, spec_check
+from lzsampler.decoding.verification import Speculation, Verified
+from lzsampler.llama.model import Model
+
+LZS = str(Path(sys.executable).with_name("lzs"))
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Model]:
+    with Model(default_model(), n_threads=1, flash_attn=True) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Model]:
+    with Model(default_draft(), n_threads=1, flash_attn=True) as model:
+        yield model
+
+
+def test_the_embedded_pair_is_exact(target: Model, small: Model) -> None:
+    steps: list[tuple[int, int]] = []
+    checked = spec_check(target, small, n_predict=12, runs=50, on_progress=lambda *step: steps.append(step))
+    assert checked.exact
+    assert (checked.texts, checked.rounding, checked.differences) == (96, 0, ())
+    assert checked.verdict.startswith("exact: 96 texts are those without a draft, and the distribution fits (p = 0.")
+    assert {(row.text, row.draft, row.temperature) for row in checked.kept} == {
+        (text, draft, t) for text in ("story", "task", "copy") for draft in ("model", "lookup") for t in (0.0, 0.8)
+    }
+    assert [fit.draft for fit in checked.fits] == ["model", "lookup"]
+    assert steps[-1][0] == steps[-1][1] >= 96 + 100
+    assert [done for done, _ in steps] == list(range(1, len(steps) + 1))
+
+
+def test_a_verification_that_accepts_everything_is_found(
+    target: Model, small: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What engines call lossless and is not: the texts differ, and so does the distribution."""
+    right = Speculation.verify_at
+
+    def careless(self: Speculation, rows: Any) -> Verified:
+        drafted = self.drafted
+        made = right(self, rows)
+        if made.n_accepted == len(drafted) or not drafted:
+            return made
+        self.sampler.rewind(1)
+        self.sampler.accept(drafted[made.n_accepted])
+        return replace(made, tokens=(*made.tokens[:-1], drafted[made.n_accepted]))
+
+    monkeypatch.setattr(Speculation, "verify_at", careless)
+    monkeypatch.setattr(module, "LENGTHS", (2,))
+    checked = spec_check(target, small, n_predict=16, runs=50)
+    assert not checked.exact
+    assert checked.differences
+    assert any(fit.wrong for fit in checked.fits)
+    assert "texts differ, the first (story, model, mode gumbel, T 0, K 2) at token " in checked.verdict
+    assert "so this is a bug: please report it" in checked.verdict
+
+
+def test_the_verdict_says_why() -> None:
+    good, bad = Fit("model", 100, 5.0, 8, 0.75), Fit("lookup", 400, 80.0, 8, 1e-12)
+    fine = SpecCheck(96, (), (good,), (), 0.0)
+    assert fine.verdict == "exact: 96 texts are those without a draft, and the distribution fits (p = 0.75)"
+    wrong = replace(fine, fits=(good, bad))
+    assert wrong.verdict == "NOT exact: the distribution with a lookup draft is another one (p = 1e-12)"
+    differs = module.Difference("task", "lookup", "match", 0.8, 5, 17)
+    rounded = replace(fine, differences=(differs,), rounding=0.0987)
+    assert rounded.verdict == (
+        "NOT exact: 1 of 96 texts differ, the first (task, lookup, mode match, T 0.8, K 5) at token 17; the target's "
+        "logits depend on how many tokens are decoded together, by up to 0.099: decode with flash attention (-fa on), "
+        "and weights such as Q8_0"
+    )
+    assert json.loads(json.dumps(rounded.to_json()))["differences"][0]["at"] == 17
+
+
+@pytest.mark.parametrize(("chi2", "df"), [(3.841, 1), (5.991, 2), (7.815, 3), (15.507, 8), (16.919, 9)])
+def test_the_chance_of_a_chi_square(chi2: float, df: int) -> None:
+    """Its 95th percentiles, as tables have them."""
+    assert module._chance(chi2, df) == pytest.approx(0.05, abs=1e-4)
+
+
+def test_what_is_refused(target: Model) -> None:
+    with pytest.raises(ValueError, match="n_predict must be from 2 to 4096, got 1"):
+        spec_check(target, n_predict=1)
+    with pytest.raises(ValueError, match=r"runs must be from 50 to 100000, got 49"):
+        spec_check(target, runs=49)
+    with pytest.raises(ValueError, match="the draft is the target itself"):
+        spec_check(target, target)
+
+
+def lzs(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [LZS, "spec-check", "-t", "1", "-n", "8", "--runs", "50", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+
+
+def test_the_command() -> None:
+    done = lzs("-fa", "on")
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rows, verdict = done.stdout.splitlines()
+    assert head.split() == ["text", "draft", "temp", "accepted", "tokens", "a", "call"]
+    assert [row.split()[:3] for row in rows] == [
+        [text, "lookup", t] for text in ("story", "task", "copy") for t in ("0.0", "0.8")
+    ]
+    assert verdict.startswith("exact: 48 texts")
+    quiet = lzs("-fa", "on", "-q", "--json")
+    assert json.loads(quiet.stdout)["exact"] is True
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("-n", "1"), "--n-predict must be at least 2, got 1"),
+        (("-n", "5000"), "--n-predict must be from 2 to 4096, got 5000"),
+        (("--runs", "9"), "--runs must be at least 50, got 9"),
+        (("-md", "no.gguf"), "no.gguf"),
+        (("-c", "12"), "--ctx-size must be at least "),
+        (("-b", "1"), "--batch-size must be at least 2 with a draft"),
+    ],
+)
+def test_what_the_command_refuses(flags: tuple[str, ...], message: str) -> None:
+    done = lzs(*flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
