@@ -84,8 +84,7 @@ def compare(
     with the number of texts that are written, and of all. Each way writes one text before the first pair, so that
     caches and threads are warm. ValueError for no ways, no prompts and numbers out of range; else raises as `generate`.
     """
-    integer("pairs", pairs, 2, 10_000)
-    integer("n_predict", n_predict, 2, 2**20)
+    check_counts(pairs, n_predict)
     if not ways or not prompts:
         raise ValueError("compare needs ways and prompts: at least one of each")
     runs: dict[str, list[_Run]] = {name: [] for name in ways}
@@ -101,6 +100,12 @@ def compare(
             if on_progress is not None:
                 on_progress(sum(map(len, runs.values())), pairs * len(names))
     return {name: _timed(runs[name], runs[names[0]]) for name in names}
+
+
+def check_counts(pairs: int, n_predict: int) -> None:
+    """Raise ValueError for numbers that `compare` does not take."""
+    integer("pairs", pairs, 2, 10_000)
+    integer("n_predict", n_predict, 2, 2**20)
 
 
 @dataclass(frozen=True)
