@@ -65,7 +65,7 @@ def test_each_pair_has_its_prompt_and_its_seed_in_all_ways(target: Model, small:
         assert one.draft_share + one.target_share + one.other_share == pytest.approx(1)
         assert 0 < one.other_share < 1
         assert one.ms[0] <= one.ms[1] <= one.ms[2]
-        assert one.ms[1] <= one.ms_whole[1]
+        assert one.ms_whole[0] <= one.ms_whole[1] <= one.ms_whole[2]
 
 
 def test_shares_are_those_of_the_decodes(target: Model, small: Model, monkeypatch: pytest.MonkeyPatch) -> None:

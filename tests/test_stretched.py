@@ -1,5 +1,7 @@
 """The stretched target of the benches: the function of the embedded model, in a file of another size."""
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,13 +11,15 @@ import pytest
 
 pytest.importorskip("llama_cpp")
 
-sys.path.append(str(Path(__file__).parents[1] / "bench"))
+BENCH = Path(__file__).parents[1] / "bench"
+sys.path.append(str(BENCH))
 
-from lzsampler import Params, generate, quantize
-from lzsampler.llama import gguf
-from lzsampler.llama.model import Model
-from lzsampler.models import default_model
-from stretched import NARROW, Stretch, stretched
+from lzsampler import Params, generate, quantize  # noqa: E402
+from lzsampler.llama import gguf  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
+from lzsampler.models import default_draft, default_model  # noqa: E402
+from speculative import accepted  # noqa: E402
+from stretched import NARROW, Stretch, stretched  # noqa: E402
 
 SMALL = Stretch(blocks=2, width=768)
 PROMPT = "Once upon a time there was a king"
@@ -62,3 +66,31 @@ def test_microscaling(folder: Path) -> None:
     assert header.quantization == "MXFP4"
     with opened(header.path) as model:
         assert len(generate(model, PROMPT, Params(temperature=0.0), n_predict=10).tokens) == 10
+
+
+def test_the_bench_of_speculation_runs(folder: Path) -> None:
+    command = [sys.executable, "bench/speculative.py", "--quick", "--threads", "1", "--folder", str(folder), "--json"]
+    done = subprocess.run(
+        [*command, "--llama", str(folder / "none")], capture_output=True, text=True, timeout=500, cwd=BENCH.parent
+    )
+    assert done.returncode == 0, done.stderr
+    assert "llama: left out, there is no" in done.stderr
+    found = json.loads(done.stdout)["results"]
+    assert {name: len(rows) for name, rows in found.items()} == {
+        "acceptance": 16, "cost": 1, "two": 24, "one": 8, "llama": 0
+    }  # fmt: skip
+    assert {row["same"] for row in found["two"]} == {"1.00"}
+    for row in found["acceptance"]:
+        assert 0 <= float(row["accepted"]) <= 1
+        if row["penalty"] == "none":
+            assert row["accepted"] == row["draft without penalty"]
+
+
+def test_what_a_draft_without_the_penalty_guesses() -> None:
+    """With a penalty that forbids what came before, the draft that has it, too, guesses more."""
+    params = Params(temperature=0.0, presence_penalty=8.0)
+    with opened(default_model()) as target, opened(default_draft()) as draft:
+        both, alone, common, tokens = accepted(target, draft, PROMPT, params, Params(temperature=0.0), 60)
+    assert tokens == 60
+    assert 0 < alone < both < 60
+    assert common == both  # greedy: the distributions have one token each

@@ -46,12 +46,12 @@ class Way:
 class Timed:
     """Figures of a way over its texts, in medians with quartiles over pairs.
 
-    ``ms``: milliseconds a token, the decoding of the prompt not included; ``ms_whole``: with it. ``speedup`` and
+    ``ms``: milliseconds a token after the first, which the prompt gives; ``ms_whole``: with the prompt. ``speedup`` and
     ``speedup_whole``: how many times as many tokens a second as the first way has for the same prompt. ``tokens``: of
     all texts. ``same``: the share of texts that are the first way's. ``acceptance`` and ``tokens_per_call`` are those
     of `Speculated`, 0 and 1 without a draft; ``drafted_per_call``: tokens that the draft proposes for a call of the
-    target. The shares of the time without the prompt: ``draft_share`` of the draft's decodes, its prompt included,
-    ``target_share`` of the target's decodes, and ``other_share`` of everything else.
+    target. The shares of the time without the prompt: ``draft_share`` of the draft's decodes, its prompt included, and
+    ``other_share`` of everything that is no decode, both medians over texts, and ``target_share``, what is left.
     """
 
     ms: Quartiles
@@ -111,6 +111,7 @@ def check_counts(pairs: int, n_predict: int) -> None:
 @dataclass(frozen=True)
 class _Run:
     tokens: tuple[int, ...]
+    steps: int  # tokens that were decoded and drew another one: neither the prompt's nor the last one
     whole: float  # seconds
     prompt: float
     target: float
@@ -133,8 +134,10 @@ def _run(way: Way, prompt: Prompt, n_predict: int, ignore_eos: bool) -> _Run:
         way.model, prompt, way.params, n_predict=n_predict, ignore_eos=ignore_eos, draft=way.draft
     )
     figures, times = made.speculated or Speculated(), made.timings
+    ended = made.finish_reason == "stop"  # by a token that is not in the text
     return _Run(
         tokens=made.tokens,
+        steps=max(len(made.tokens) - (not ended), 1),
         whole=times.total,
         prompt=times.prompt,
         target=times.decode - figures.draft_s,
@@ -144,30 +147,32 @@ def _run(way: Way, prompt: Prompt, n_predict: int, ignore_eos: bool) -> _Run:
 
 
 def _timed(runs: list[_Run], base: list[_Run]) -> Timed:
-    def per_token(run: _Run, seconds: float) -> float:
-        return 1e3 * seconds / max(len(run.tokens), 1)
+    def ms(run: _Run) -> float:
+        return 1e3 * run.seconds / run.steps
 
-    ms = [per_token(run, run.seconds) for run in runs]
-    whole = [per_token(run, run.whole) for run in runs]
+    def whole(run: _Run) -> float:
+        return 1e3 * run.whole / max(len(run.tokens), 1)
+
     pairs = list(zip(runs, base, strict=True))
     drafted, accepted, blocks, tokens, plain = (
         sum(getattr(run.figures, name) for run in runs) for name in ("drafted", "accepted", "blocks", "tokens", "plain")
     )
-    calls, seconds = blocks + plain, sum(run.seconds for run in runs)
-    draft, target = (sum(getattr(run, name) for run in runs) / max(seconds, 1e-9) for name in ("draft", "target"))
+    calls = blocks + plain
+    draft = median(run.draft / run.seconds for run in runs)
+    other = median(1 - (run.draft + run.target) / run.seconds for run in runs)
     return Timed(
-        ms=_quartiles(ms),
-        ms_whole=_quartiles(whole),
-        speedup=_quartiles([per_token(b, b.seconds) / per_token(a, a.seconds) for a, b in pairs]),
-        speedup_whole=_quartiles([per_token(b, b.whole) / per_token(a, a.whole) for a, b in pairs]),
+        ms=_quartiles([ms(run) for run in runs]),
+        ms_whole=_quartiles([whole(run) for run in runs]),
+        speedup=_quartiles([ms(b) / ms(a) for a, b in pairs]),
+        speedup_whole=_quartiles([whole(b) / whole(a) for a, b in pairs]),
         tokens=sum(len(run.tokens) for run in runs),
         same=sum(a.tokens == b.tokens for a, b in pairs) / len(pairs),
         acceptance=accepted / max(drafted, 1),
         tokens_per_call=(tokens + plain) / calls if calls else 1.0,
         drafted_per_call=drafted / calls if calls else 0.0,
         draft_share=draft,
-        target_share=target,
-        other_share=1 - draft - target,
+        target_share=1 - draft - other,
+        other_share=other,
     )
 
 

@@ -87,10 +87,10 @@ def four(
 
     ``target``: a GGUF file in BF16 or F16, or the name of a model; one in another type is converted to BF16 first.
     ``draft``: a smaller model of the same vocabulary. ``params``: None is greedy, with the default penalty. ``n_max``:
-    tokens of a block, 1..32. ``prompts``, ``n_predict`` and ``pairs``: see `compare`. ``n_ctx`` to
-    ``flash_attn``: see `Model`; all ways have the same. ``on_progress`` is called with what is being done, and how
-    much of it is done and in all. The files it needs are made in the system's folder for temporary files, and are gone
-    at the end.
+    tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``n_predict``: the tokens of every text, past
+    its end if that comes sooner, since those of the base and of MXFP4 differ. ``n_ctx`` to ``flash_attn``: see `Model`;
+    all ways have the same. ``on_progress`` is called with what is being done, and how much of it is done and in all.
+    The files it needs are made in the system's folder for temporary files, and are gone at the end.
 
     Raises as `quantize`, `Model` and `generate`, before anything is measured; LzsError for a target of which no matrix
     can have type MXFP4.
@@ -123,7 +123,9 @@ def four(
         }
         say("measuring the memory", 0, 1)
         bandwidth = memory_bandwidth(base.n_threads)
-        timed = compare(ways, prompts, pairs=pairs, n_predict=n_predict, on_progress=_staged(say, "texts"))
+        timed = compare(
+            ways, prompts, pairs=pairs, n_predict=n_predict, ignore_eos=True, on_progress=_staged(say, "texts")
+        )
         bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # a machine with other work may be slow at first
         weights = {name: read_bytes(way.model.header) for name, way in ways.items()}
         of_draft = read_bytes(small.header)
