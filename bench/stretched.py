@@ -38,6 +38,7 @@ TYPES = ("bf16", "q8_0", "mxfp4")
 NARROW = 704  # of the embedded model
 PROMPT = "Once upon a time there was a king who had a daughter"
 BLOCK, BLOCK_BYTES = 32, 34  # of Q8_0
+ALIGNMENT = 32  # of the tensors in a file
 Q8_0, F32, UINT32 = 8, 0, 4  # numbers of GGUF
 KINDS = {"Q8_0": Q8_0, "F32": F32}
 Weights = tuple[str, tuple[int, ...], int, bytes]
@@ -74,19 +75,19 @@ def write(path: Path, stretch: Stretch) -> None:
     with source.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         own = source.of_architecture("block_count") or 0
         changed = {"llama.block_count": own + stretch.blocks, "llama.feed_forward_length": stretch.width}
-        pairs = [raw for key, raw in metadata(source.path, data) if key not in changed]
+        pairs = [content for key, content in metadata(source.path, data) if key not in changed]
         pairs += [text(key) + struct.pack("<II", UINT32, value) for key, value in changed.items()]
         tensors = list(weights(source, data, own, stretch))
     records, offset = [], 0
     for name, shape, kind, content in tensors:
         records.append(text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset))
-        offset += len(content) + -len(content) % BLOCK
+        offset += len(content) + -len(content) % ALIGNMENT
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(pairs)) + b"".join(pairs) + b"".join(records)
     with replacing(path, durable=False) as out:
-        out.write(head + bytes(-len(head) % BLOCK))
+        out.write(head + bytes(-len(head) % ALIGNMENT))
         for _, _, _, content in tensors:
             out.write(content)
-            out.write(bytes(-len(content) % BLOCK))
+            out.write(bytes(-len(content) % ALIGNMENT))
 
 
 def text(string: str) -> bytes:

@@ -42,8 +42,24 @@ def small() -> Iterator[Model]:
 
 
 @pytest.fixture(scope="module")
-def made() -> Four:
-    return four(default_model(), default_draft(), PROMPTS, n_predict=8, pairs=2, n_ctx=128, n_threads=1)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Four:
+    """With a look at the temporary files: while texts are written there are none, so that no signal can leave any."""
+    folder = tmp_path_factory.mktemp("temporary")
+    files: dict[str, list[Path]] = {}
+
+    def look(stage: str, done: int, total: int) -> None:
+        files[stage] = list(folder.glob("*/*"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.tempdir", str(folder))
+        found = four(
+            default_model(), default_draft(), PROMPTS, n_predict=8, pairs=2, n_ctx=128, n_threads=1, on_progress=look
+        )
+    assert list(files) == ["writing BF16", "writing MXFP4", "measuring the memory", "texts"]
+    assert files["writing MXFP4"]
+    assert not files["texts"]
+    assert not list(folder.iterdir())
+    return found
 
 
 def test_each_pair_has_its_prompt_and_its_seed_in_all_ways(target: Model, small: Model) -> None:

@@ -35,7 +35,10 @@ class ClockedModel(Model):
 
 @dataclass(frozen=True)
 class Way:
-    """A way of writing texts: a model, its settings, and maybe a draft, opened as a `ClockedModel`."""
+    """A way of writing texts: a model, its settings, and maybe a draft.
+
+    The draft's model should be a `ClockedModel`: else the time of its decodes counts as that of everything else.
+    """
 
     model: Model
     params: Params
@@ -126,10 +129,10 @@ class _Run:
 
 def _run(way: Way, prompt: Prompt, n_predict: int, ignore_eos: bool) -> _Run:
     draft = None if way.draft is None else way.draft.model
-    decoded = 0.0
-    if isinstance(draft, ClockedModel):
+    clock = draft if isinstance(draft, ClockedModel) else None
+    before = 0.0 if clock is None else clock.decode_s
+    if draft is not None:
         draft.keep(0)  # or it would know the prompt from the text before
-        decoded = draft.decode_s
     made: Generation = generate(
         way.model, prompt, way.params, n_predict=n_predict, ignore_eos=ignore_eos, draft=way.draft
     )
@@ -141,7 +144,7 @@ def _run(way: Way, prompt: Prompt, n_predict: int, ignore_eos: bool) -> _Run:
         whole=times.total,
         prompt=times.prompt,
         target=times.decode - figures.draft_s,
-        draft=draft.decode_s - decoded if isinstance(draft, ClockedModel) else 0.0,
+        draft=0.0 if clock is None else clock.decode_s - before,
         figures=figures,
     )
 

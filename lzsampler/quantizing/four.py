@@ -7,7 +7,7 @@ target, FP16 as the base. `ARTICLE` has its figures.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -113,6 +113,9 @@ def four(
         scaled = folder / "mx.gguf"
         quantize(source, scaled, MICROSCALED, on_progress=_staged(say, "writing MXFP4"))
         mx = stack.enter_context(Model(scaled, n_ctx=base.n_ctx, n_threads=base.n_threads, **opened))
+        for path in {source, scaled} - {header.path}:  # llama.cpp has them in memory; nothing is left on the disk
+            with suppress(OSError):  # a system that does not remove open files: at the end, with their folder
+                path.unlink()
         params = base.params(temperature=0.0) if params is None else params
         drafting = Draft(small, n_max=n_max)
         ways = {
