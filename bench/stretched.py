@@ -1,12 +1,12 @@
 """A target of the size of a real model that writes the texts of the embedded one: for speculative decoding.
 
-    python bench/stretched.py [FOLDER] [--types bf16 q8_0 mxfp4] [--blocks 8] [--width 21504] [--json]
+    python bench/stretched.py [FOLDER] [--types bf16 q8_0 mxfp4] [--blocks 8] [--width 5376] [--json]
 
 Behind the 8 blocks of the embedded model come as many whose output projections (attn_output, ffn_down) are zero, so
-that they add nothing to what the others computed. The feed-forward layers of all are so wide that reading and
-multiplying their matrices is nearly all of the time; in the first blocks, zeros fill them up. So the function is the
-embedded model's, bit for bit in Q8_0, and the cost is that of a model of 270 million weights. In another type the
-blocks of the embedded model are converted as well.
+that they add nothing to what the others computed. The embedding has 1,024 dimensions in place of 256, and the feed-
+forward layers are so wide that reading and multiplying matrices is nearly all of the time; zeros fill up what the
+embedded model has. So the function is the embedded model's, bit for bit in Q8_0, and the cost is that of a model of 286
+million weights. In another type the blocks of the embedded model are converted as well.
 
 The files are kept in FOLDER, by default the system's for temporary files, and are used again while the embedded model
 and the numbers are the same. Printed are their sizes, and the share of a decode that is the matrix products of the wide
@@ -16,6 +16,7 @@ layers: a twin whose feed-forward layers are as narrow as those of the embedded 
 import argparse
 import hashlib
 import mmap
+import re
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -33,13 +34,15 @@ from lzsampler.models import default_model
 from lzsampler.util.files import replacing
 from measure import report
 
-VERSION = 1  # of what is written here
+VERSION = 2  # of what is written here
 TYPES = ("bf16", "q8_0", "mxfp4")
-NARROW = 704  # of the embedded model
+NARROW, EMBEDDING = 704, 256  # of the embedded model
+HEAD = 32  # dimensions of a head, of 8
+WIDE = 1024  # dimensions: 4 ** n times as many, so that the root mean square changes by a power of 2, which is exact
 PROMPT = "Once upon a time there was a king who had a daughter"
 BLOCK, BLOCK_BYTES = 32, 34  # of Q8_0
 ALIGNMENT = 32  # of the tensors in a file
-Q8_0, F32, UINT32 = 8, 0, 4  # numbers of GGUF
+Q8_0, F32, UINT32, FLOAT32 = 8, 0, 4, 6  # numbers of GGUF
 KINDS = {"Q8_0": Q8_0, "F32": F32}
 Weights = tuple[str, tuple[int, ...], int, bytes]
 
@@ -49,7 +52,7 @@ class Stretch:
     """How many blocks are appended, and the width of all feed-forward layers, a multiple of 32 and at least 704."""
 
     blocks: int = 8
-    width: int = 21_504
+    width: int = 5_376
 
 
 def stretched(kind: str, stretch: Stretch = Stretch(), folder: Path | None = None) -> Path:
@@ -74,9 +77,22 @@ def write(path: Path, stretch: Stretch) -> None:
     source = gguf.read(default_model())
     with source.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         own = source.of_architecture("block_count") or 0
-        changed = {"llama.block_count": own + stretch.blocks, "llama.feed_forward_length": stretch.width}
-        pairs = [content for key, content in metadata(source.path, data) if key not in changed]
-        pairs += [text(key) + struct.pack("<II", UINT32, value) for key, value in changed.items()]
+        changed = {
+            "block_count": own + stretch.blocks,
+            "feed_forward_length": stretch.width,
+            "embedding_length": WIDE,
+            "attention.key_length": HEAD,
+            "attention.value_length": HEAD,
+        }
+        epsilon = "attention.layer_norm_rms_epsilon"
+        pairs = [
+            content
+            for key, content in metadata(source.path, data)
+            if key.removeprefix("llama.") not in (*changed, epsilon)
+        ]
+        pairs += [text(f"llama.{key}") + struct.pack("<II", UINT32, value) for key, value in changed.items()]
+        least = source.metadata[f"llama.{epsilon}"] * EMBEDDING / WIDE  # it is added to the mean square
+        pairs.append(text(f"llama.{epsilon}") + struct.pack("<If", FLOAT32, least))
         tensors = list(weights(source, data, own, stretch))
     records, offset = [], 0
     for name, shape, kind, content in tensors:
@@ -107,36 +123,43 @@ def metadata(path: Path, data: mmap.mmap) -> Iterator[tuple[str, bytes]]:
 
 def weights(source: gguf.Header, data: mmap.mmap, own: int, stretch: Stretch) -> Iterator[Weights]:
     """Yield name, shape, type and bytes of each tensor."""
-    noise = random_weights(stretch.width * (source.of_architecture("embedding_length") or 0))
+    noise = random_weights(stretch.width * WIDE)
     for tensor in source.tensors:
-        shape = tuple(stretch.width if n == NARROW else n for n in tensor.shape)
-        yield tensor.name, shape, KINDS[tensor.type], filled(tensor, shape, raw(tensor, data))
+        yield tensor.name, shape_of(tensor, stretch), KINDS[tensor.type], filled(tensor, stretch, data)
     for number in range(own, own + stretch.blocks):
         for tensor in source.tensors:
             prefix, _, name = tensor.name.partition(f"blk.{number % own}.")
             if prefix or not name:
                 continue
-            shape = tuple(stretch.width if n == NARROW else n for n in tensor.shape)
-            content = raw(tensor, data) if shape == tensor.shape else noise
+            content = noise if name in ("ffn_gate.weight", "ffn_up.weight") else filled(tensor, stretch, data)
             if name in ("attn_output.weight", "ffn_down.weight"):
                 content = bytes(len(content))
-            yield f"blk.{number}.{name}", shape, KINDS[tensor.type], content
+            yield f"blk.{number}.{name}", shape_of(tensor, stretch), KINDS[tensor.type], content
 
 
-def filled(tensor: gguf.Tensor, shape: tuple[int, ...], content: bytes) -> bytes:
-    """Return the bytes of a matrix that zeros fill up to a larger shape, in rows or in columns."""
-    if shape == tensor.shape:
-        return content
-    columns, rows = (shape[0] // BLOCK * BLOCK_BYTES, shape[1])
-    larger = np.zeros((rows, columns), np.uint8)
-    given = np.frombuffer(content, np.uint8).reshape(tensor.shape[1], -1)
+def shape_of(tensor: gguf.Tensor, stretch: Stretch) -> tuple[int, ...]:
+    """Return the columns and rows of a tensor in the stretched model; the heads of the attention stay as they are."""
+    sizes = {EMBEDDING: WIDE, NARROW: stretch.width}
+    columns, *rows = (sizes.get(n, n) for n in tensor.shape)
+    if ".attn_output." in tensor.name:
+        columns = EMBEDDING
+    elif re.search(r"\.attn_[qkv]\.", tensor.name):
+        rows = [EMBEDDING]
+    return columns, *rows
+
+
+def filled(tensor: gguf.Tensor, stretch: Stretch, data: mmap.mmap) -> bytes:
+    """Return the bytes of a tensor that zeros fill up to its shape in the stretched model."""
+    assert tensor.bytes is not None
+    content = np.frombuffer(data[tensor.offset : tensor.offset + tensor.bytes], np.uint8)
+    columns, *rows = shape_of(tensor, stretch)
+    if not rows:  # of a norm: the root mean square is that much smaller
+        scale = np.float32((EMBEDDING / WIDE) ** 0.5)
+        return np.pad(content.view(np.float32) * scale, (0, columns - tensor.shape[0])).tobytes()
+    given = content.reshape(tensor.shape[1], -1)
+    larger = np.zeros((rows[0], columns // BLOCK * BLOCK_BYTES), np.uint8)
     larger[: given.shape[0], : given.shape[1]] = given
     return larger.tobytes()
-
-
-def raw(tensor: gguf.Tensor, data: mmap.mmap) -> bytes:
-    assert tensor.bytes is not None
-    return data[tensor.offset : tensor.offset + tensor.bytes]
 
 
 def random_weights(n: int) -> bytes:
