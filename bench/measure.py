@@ -109,11 +109,15 @@ def report(results: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print(json.dumps({"machine": machine(), "command": command, "results": results}))
         return
-    print(f"{machine()}\n{command}\n")
+    print(f"{machine()}\n{command}\n\n{table(results)}")
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """Return rows of results as a Markdown table."""
     columns = list(dict.fromkeys(key for row in results for key in row))
-    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
-    for row in results:
-        print("| " + " | ".join(_shown(row.get(column, "")) for column in columns) + " |")
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_shown(row.get(column, "")) for column in columns) + " |" for row in results]
+    return "\n".join(lines)
 
 
 def _shown(value: object) -> str:

@@ -1,20 +1,22 @@
-"""`lzs bench`: what sampling costs on a model, and what the LZ penalty adds."""
+"""`lzs bench`: what sampling costs on a model and what the LZ penalty adds, or what MXFP4 and a draft gain."""
 
 import json
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .console import console, general_options
-from .help import GroupedCommand, option, options
+from .four import check_flags, measure
+from .help import GroupedCommand, ModelFile, option, options
 from .options import model_options, open_model, params_from, sampling_options, whole, with_tokens
 
 if TYPE_CHECKING:
     from lzsampler.decoding.benchmark import Benchmark
 
-_RUNS = "Runs"
+_RUNS, _FOUR = "Runs", "Speculative decoding and microscaling (docs/speculative.md)"
 _MOST = 256  # texts decoded together
 
 
@@ -34,6 +36,15 @@ _options = options(
     option(_RUNS, "--cpu-time", is_flag=True,
            help="count the time that lzs computes, not the time that passes: for a busy machine; needs -t\xa01"),
     option(_RUNS, "--json", "as_json", is_flag=True, help="print a JSON object for each batch size instead of text"),
+    option(_FOUR, "--four", is_flag=True,
+           help="measure the model as it is (BF16 or F16), in MXFP4, with a draft, and with both; quantizes by itself"),
+    option(_FOUR, "-md", "--model-draft", "model_draft", type=ModelFile(), metavar="FILE",
+           help="the draft: a smaller GGUF model of the same vocabulary, or the name tale-1m"),
+    option(_FOUR, "--spec-draft-n-max", "n_max", **whole(1), default=None,
+           help="tokens proposed at a time, 1 to 32 (default: 3)"),
+    option(_FOUR, "--prompts", type=click.Path(path_type=Path), metavar="FILE",
+           help="prompts of the texts in JSON Lines, as for lzs eval, in place of -p"),
+    option(_FOUR, "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="also a picture, FILE.svg"),
 )  # fmt: skip
 
 
@@ -47,8 +58,15 @@ def bench(**flags: Any) -> None:
 
     The slowdown is that of a whole token, decoding and sampling, as in Table 1 of arXiv 2504.20131; latency and tokens
     a second are those with LZ. The three ways of sampling take turns at every token.
+
+    With --four, texts are written in four ways that take turns, --rounds texts in each: this shows what a draft and
+    fewer bits gain on this machine.
     """
     params = params_from(flags)
+    check_flags(flags)
+    if flags["four"]:
+        measure(params, flags)
+        return
     if params.lz_penalty == 0:
         raise click.UsageError("--lz-penalty must be above 0, because the runs are compared with those without it")
 

@@ -219,9 +219,9 @@ LAYERS = {
     "decoding": {"util", "llama", "constraint"},
     "auditing": {"util", "models"},
     "evaluation": {"util", "llama", "decoding", "auditing"},
-    "reports": {"util", "auditing", "evaluation"},
+    "reports": {"util", "auditing", "evaluation", "quantizing"},
     "probing": {"util"},
-    "quantizing": {"util", "llama"},
+    "quantizing": {"util", "llama", "decoding"},
 }
 # module, room: why it may know that one all the same
 EXCEPTIONS = {

@@ -17,8 +17,8 @@ from ..errors import LzsError, MissingExtra
 class Writer(NamedTuple):
     """A report: its ``function`` as "module:name", what it is in a few words, and the package that it needs, if any.
 
-    The function of an audit takes (path, summary, records with findings), that of an evaluation (path, results). It
-    raises LzsError, in one line, if the file cannot be written.
+    The function of an audit takes (path, summary, records with findings), all others (path, results). It raises
+    LzsError, in one line, if the file cannot be written.
     """
 
     function: str
@@ -44,6 +44,7 @@ TAX: Mapping[str, Writer] = {
     ".html": Writer("lzsampler.reports.tax_html:write_tax", "a page for the browser"),
     ".json": Writer("lzsampler.reports.eval_json:write_results", "all figures"),
 }
+FOUR: Mapping[str, Writer] = {".svg": Writer("lzsampler.reports.four_svg:write_picture", "a picture")}
 ARROW = "lzsampler.reports.audit_rows:arrow_table"  # (records with findings) as an Arrow table
 FRAME = "lzsampler.reports.audit_rows:data_frame"  # the same as a data frame
 TABLE = "lzsampler.reports.eval_markdown:markdown_table"  # (results, terms=...) as a text

@@ -1,0 +1,229 @@
+"""`compare`: the same texts written in several ways that take turns, such as with and without a draft, and timed.
+
+A machine with other work slows all of them down, so that what is compared is the ratio within a pair: of two texts of
+one prompt and one seed, written one right after the other.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median, quantiles
+from time import perf_counter
+
+from .._check import Tokens, integer
+from ..llama.binding import llama_cpp
+from ..llama.model import Model, Prompt
+from ..params import Params
+from ..sampler import sequence_seed
+from .generate import Generation, generate
+from .speculative import Draft, Speculated
+
+Quartiles = tuple[float, float, float]
+"""The lower quartile, the median and the upper one."""
+
+
+class ClockedModel(Model):
+    """A `Model` that adds up the seconds of its decodes in ``decode_s``, for a draft: its picks are timed elsewhere."""
+
+    decode_s = 0.0
+
+    def _decode(self, tokens: list[int], wanted: object = None) -> None:
+        before = perf_counter()
+        super()._decode(tokens, wanted)
+        llama_cpp.llama_synchronize(self.llm.ctx)
+        self.decode_s += perf_counter() - before
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of writing texts: a model, its settings, and maybe a draft.
+
+    The draft's model should be a `ClockedModel`: else the time of its decodes counts as that of everything else.
+    """
+
+    model: Model
+    params: Params
+    draft: Draft | None = None
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Figures of a way over its texts, in medians with quartiles over pairs.
+
+    ``ms``: milliseconds a token after the first, which the prompt gives; ``ms_whole``: with the prompt. ``speedup`` and
+    ``speedup_whole``: how many times as many tokens a second as the first way has for the same prompt. ``tokens``: of
+    all texts. ``same``: the share of texts that are the first way's. ``acceptance`` and ``tokens_per_call`` are those
+    of `Speculated`, 0 and 1 without a draft; ``drafted_per_call``: tokens that the draft proposes for a call of the
+    target. The shares of the time without the prompt: ``draft_share`` of the draft's decodes, its prompt included, and
+    ``other_share`` of everything that is no decode, both medians over texts, and ``target_share``, what is left.
+    """
+
+    ms: Quartiles
+    ms_whole: Quartiles
+    speedup: Quartiles
+    speedup_whole: Quartiles
+    tokens: int
+    same: float
+    acceptance: float
+    tokens_per_call: float
+    drafted_per_call: float
+    draft_share: float
+    target_share: float
+    other_share: float
+
+
+def compare(
+    ways: dict[str, Way],
+    prompts: Sequence[Prompt],
+    *,
+    pairs: int = 20,
+    n_predict: int = 64,
+    ignore_eos: bool = False,
+    on_progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Timed]:
+    """Write ``pairs`` texts in each of the ways, which take turns, and return their figures.
+
+    Text i has prompt i, from the first again after the last, and a seed of its own in all ways. ``n_predict``: the
+    most tokens of a text, from 2; it ends where the model ends it, unless ``ignore_eos``. ``on_progress`` is called
+    with the number of texts that are written, and of all. Each way writes one text before the first pair, so that
+    caches and threads are warm. ValueError for no ways, no prompts and numbers out of range; else raises as `generate`.
+    """
+    check_counts(pairs, n_predict)
+    if not ways or not prompts:
+        raise ValueError("compare needs ways and prompts: at least one of each")
+    runs: dict[str, list[_Run]] = {name: [] for name in ways}
+    names = list(ways)
+    for number in range(-1, pairs):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            way = ways[name]
+            params = replace(way.params, seed=sequence_seed(way.params.seed, max(number, 0)))
+            run = _run(replace(way, params=params), prompts[max(number, 0) % len(prompts)], n_predict, ignore_eos)
+            if number >= 0:
+                runs[name].append(run)
+            if on_progress is not None:
+                on_progress(sum(map(len, runs.values())), pairs * len(names))
+    return {name: _timed(runs[name], runs[names[0]]) for name in names}
+
+
+def check_counts(pairs: int, n_predict: int) -> None:
+    """Raise ValueError for numbers that `compare` does not take."""
+    integer("pairs", pairs, 2, 10_000)
+    integer("n_predict", n_predict, 2, 2**20)
+
+
+@dataclass(frozen=True)
+class _Run:
+    tokens: tuple[int, ...]
+    steps: int  # tokens that were decoded and drew another one: neither the prompt's nor the last one
+    whole: float  # seconds
+    prompt: float
+    target: float
+    draft: float
+    figures: Speculated
+
+    @property
+    def seconds(self) -> float:
+        """Seconds without the prompt."""
+        return self.whole - self.prompt
+
+
+def _run(way: Way, prompt: Prompt, n_predict: int, ignore_eos: bool) -> _Run:
+    draft = None if way.draft is None else way.draft.model
+    clock = draft if isinstance(draft, ClockedModel) else None
+    before = 0.0 if clock is None else clock.decode_s
+    if draft is not None:
+        draft.keep(0)  # or it would know the prompt from the text before
+    made: Generation = generate(
+        way.model, prompt, way.params, n_predict=n_predict, ignore_eos=ignore_eos, draft=way.draft
+    )
+    figures, times = made.speculated or Speculated(), made.timings
+    ended = made.finish_reason == "stop"  # by a token that is not in the text
+    return _Run(
+        tokens=made.tokens,
+        steps=max(len(made.tokens) - (not ended), 1),
+        whole=times.total,
+        prompt=times.prompt,
+        target=times.decode - figures.draft_s,
+        draft=0.0 if clock is None else clock.decode_s - before,
+        figures=figures,
+    )
+
+
+def _timed(runs: list[_Run], base: list[_Run]) -> Timed:
+    def ms(run: _Run) -> float:
+        return 1e3 * run.seconds / run.steps
+
+    def whole(run: _Run) -> float:
+        return 1e3 * run.whole / max(len(run.tokens), 1)
+
+    pairs = list(zip(runs, base, strict=True))
+    drafted, accepted, blocks, tokens, plain = (
+        sum(getattr(run.figures, name) for run in runs) for name in ("drafted", "accepted", "blocks", "tokens", "plain")
+    )
+    calls = blocks + plain
+    draft = median(run.draft / run.seconds for run in runs)
+    other = median(1 - (run.draft + run.target) / run.seconds for run in runs)
+    return Timed(
+        ms=_quartiles([ms(run) for run in runs]),
+        ms_whole=_quartiles([whole(run) for run in runs]),
+        speedup=_quartiles([ms(b) / ms(a) for a, b in pairs]),
+        speedup_whole=_quartiles([whole(b) / whole(a) for a, b in pairs]),
+        tokens=sum(len(run.tokens) for run in runs),
+        same=sum(a.tokens == b.tokens for a, b in pairs) / len(pairs),
+        acceptance=accepted / max(drafted, 1),
+        tokens_per_call=(tokens + plain) / calls if calls else 1.0,
+        drafted_per_call=drafted / calls if calls else 0.0,
+        draft_share=draft,
+        target_share=1 - draft - other,
+        other_share=other,
+    )
+
+
+def _quartiles(values: list[float]) -> Quartiles:
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return low, median(values), high
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a decode of a model costs. ``ms``: of one token, milliseconds, in quartiles; ``relative``: number of tokens
+    that are decoded together -> the time of that decode, as a multiple of that of one token, in quartiles over rounds.
+    """
+
+    ms: Quartiles
+    relative: dict[int, Quartiles]
+
+
+def decode_cost(
+    models: dict[str, Model], past: Tokens, sizes: Sequence[int] = (2, 4, 8), rounds: int = 20
+) -> dict[str, Cost]:
+    """Time decodes of one and of several tokens behind ``past``; models and sizes take turns in each of the rounds.
+
+    ``sizes``: tokens of a decode, each up to the ``n_batch`` of the models. All rows of logits are computed, as for
+    tokens that are verified. Raises as `Model.decode_rows`, and ValueError for rounds below 2.
+    """
+    integer("rounds", rounds, 2, 10_000)
+    every = (1, *sizes)
+    for model in models.values():
+        model.keep(0)
+        model.decode(past)
+    times: dict[tuple[str, int], list[float]] = {(name, size): [] for name in models for size in every}
+    for number in range(-2, rounds):
+        for size in every:
+            for name, model in models.items():
+                n_past = model.n_past
+                before = perf_counter()
+                model.decode_for_rows(list(model.past[-1:]) * size)
+                if number >= 0:
+                    times[name, size].append(perf_counter() - before)
+                model.keep(n_past)
+    return {
+        name: Cost(
+            _quartiles([1e3 * seconds for seconds in times[name, 1]]),
+            {
+                size: _quartiles([a / b for a, b in zip(times[name, size], times[name, 1], strict=True)])
+                for size in sizes
+            },
+        )
+        for name in models
+    }

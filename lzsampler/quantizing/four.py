@@ -1,0 +1,202 @@
+"""`four`: a model as it is, in MXFP4, with a draft, and with both, written in turns (`lzs bench --four`).
+
+A post on speculative decoding and microscaling formats (docs/sources.md) compares these four on an accelerator, in its
+Figures 7 and 8: models of 7 billion weights with drafts of 350 and 115 million, blocks of 7 tokens, MXFP6 for the
+target, FP16 as the base. `ARTICLE` has its figures.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from .._check import integer
+from ..decoding.speculative import N_MAX, Draft, refuse_draft
+from ..decoding.speedup import ClockedModel, Timed, Way, check_counts, compare
+from ..decoding.verification import MAX_DRAFT
+from ..errors import LzsError
+from ..llama import gguf
+from ..llama.model import Model, Prompt
+from ..params import Params
+from .quantize import quantize
+
+WAYS = ("base", "MX", "speculation", "both")
+MICROSCALED = "mxfp4"
+ARTICLE = {"base": (1.0, 1.0), "MX": (2.0, 2.0), "speculation": (1.5, 2.0), "both": (4.0, 4.0)}
+"""About how many times as many tokens a second as its base each way has in the post: (least, most) over its models."""
+
+_FULL = ("BF16", "F16")
+_READ_BYTES = 64 << 20  # for each thread, more than a cache holds
+_READS = 8
+
+OnProgress = Callable[[str, int, int], object]
+
+
+@dataclass(frozen=True)
+class Four:
+    """Figures of the four ways, by the names of `WAYS`.
+
+    ``target``, ``draft``: names of the files; ``type``: of the weights of the base, and ``converted``: whether the
+    target was in another one before. ``n_max``: most tokens of a block; ``texts``: in each way. ``weights``: bytes that
+    a decode of a target reads, and ``draft_weights`` one of the draft. ``bandwidth``: bytes a second that ``n_threads``
+    threads read from memory, as measured here. ``bounds``: the tokens a second that this allows, when every weight is
+    read once in a decode and nothing else takes time.
+    """
+
+    target: str
+    draft: str
+    type: str
+    converted: bool
+    n_max: int
+    n_threads: int
+    texts: int
+    bandwidth: float
+    draft_weights: int
+    weights: dict[str, int]
+    ways: dict[str, Timed]
+    bounds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON, and the figures of the article."""
+        return {**asdict(self), "article": {name: list(given) for name, given in ARTICLE.items()}}
+
+
+def four(
+    target: str | Path,
+    draft: str | Path,
+    prompts: Sequence[Prompt],
+    params: Params | None = None,
+    *,
+    n_max: int = N_MAX,
+    n_predict: int = 128,
+    pairs: int = 10,
+    n_ctx: int | None = None,
+    n_batch: int = 512,
+    n_threads: int | None = None,
+    n_gpu_layers: int = -1,
+    flash_attn: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Four:
+    """Write texts with a model as it is, in MXFP4, with a draft, and with both, and compare the times.
+
+    ``target``: a GGUF file in BF16 or F16, or the name of a model; one in another type is converted to BF16 first.
+    ``draft``: a smaller model of the same vocabulary. ``params``: None is greedy, with the default penalty. ``n_max``:
+    tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``n_predict``: the tokens of every text, past
+    its end if that comes sooner, since those of the base and of MXFP4 differ. ``n_ctx`` to ``flash_attn``: see `Model`;
+    all ways have the same. ``on_progress`` is called with what is being done, and how much of it is done and in all.
+    The files it needs are made in the system's folder for temporary files, and are gone at the end.
+
+    Raises as `quantize`, `Model` and `generate`, before anything is measured; LzsError for a target of which no matrix
+    can have type MXFP4.
+    """
+    n_max = integer("n_max", n_max, 1, MAX_DRAFT)
+    check_counts(pairs, n_predict)
+    say = on_progress or (lambda *_: None)
+    header = gguf.read(target)
+    opened: dict[str, Any] = {"n_batch": n_batch, "n_gpu_layers": n_gpu_layers, "flash_attn": flash_attn}
+    with ExitStack() as stack:
+        small = stack.enter_context(ClockedModel(draft, n_ctx=n_ctx, n_threads=n_threads, **opened))
+        folder = Path(stack.enter_context(_temporary_folder()))
+        source, converted = header.path, header.quantization not in _FULL
+        if converted:
+            source = folder / "base.gguf"
+            quantize(header.path, source, "bf16", requantize=True, on_progress=_staged(say, "writing BF16"))
+        base = stack.enter_context(Model(source, n_ctx=n_ctx, n_threads=n_threads, **opened))
+        refuse_draft(base, small)
+        _check_prompts(base, prompts, n_predict)
+        scaled = folder / "mx.gguf"
+        quantize(source, scaled, MICROSCALED, on_progress=_staged(say, "writing MXFP4"))
+        mx = stack.enter_context(Model(scaled, n_ctx=base.n_ctx, n_threads=base.n_threads, **opened))
+        for path in {source, scaled} - {header.path}:  # llama.cpp has them in memory; nothing is left on the disk
+            with suppress(OSError):  # a system that does not remove open files: at the end, with their folder
+                path.unlink()
+        params = base.params(temperature=0.0) if params is None else params
+        drafting = Draft(small, n_max=n_max)
+        ways = {
+            "base": Way(base, params),
+            "MX": Way(mx, params),
+            "speculation": Way(base, params, drafting),
+            "both": Way(mx, params, drafting),
+        }
+        say("measuring the memory", 0, 1)
+        bandwidth = memory_bandwidth(base.n_threads)
+        timed = compare(
+            ways, prompts, pairs=pairs, n_predict=n_predict, ignore_eos=True, on_progress=_staged(say, "texts")
+        )
+        bandwidth = max(bandwidth, memory_bandwidth(base.n_threads))  # a machine with other work may be slow at first
+        weights = {name: read_bytes(way.model.header) for name, way in ways.items()}
+        of_draft = read_bytes(small.header)
+        return Four(
+            target=header.path.name,
+            draft=small.path.name,
+            type=base.header.quantization,
+            converted=converted,
+            n_max=n_max,
+            n_threads=base.n_threads,
+            texts=pairs,
+            bandwidth=bandwidth,
+            draft_weights=of_draft,
+            weights=weights,
+            ways=timed,
+            bounds={
+                name: bandwidth * made.tokens_per_call / (weights[name] + made.drafted_per_call * of_draft)
+                for name, made in timed.items()
+            },
+        )
+
+
+def read_bytes(header: gguf.Header) -> int:
+    """Return how many bytes of weights a decode of one token reads.
+
+    Of the embeddings it reads one row, unless they are the output as well; of the experts of a mixture those in use.
+    """
+    experts, used = (header.of_architecture(key) or 1 for key in ("expert_count", "expert_used_count"))
+    own_output = any(tensor.name == "output.weight" for tensor in header.tensors)
+    total = 0.0
+    for tensor in header.tensors:
+        if not (own_output and tensor.name == "token_embd.weight"):
+            total += (tensor.bytes or 0) * (used / experts if "_exps." in tensor.name else 1)
+    return round(total)
+
+
+def memory_bandwidth(n_threads: int) -> float:
+    """Return how many bytes a second threads read from memory together: the best of some reads of 64 MB by each."""
+    integer("n_threads", n_threads, 1, 512)
+    parts = [np.ones(_READ_BYTES // 8, np.int64) for _ in range(n_threads)]
+    best = float("inf")
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in range(_READS):
+            before = perf_counter()
+            list(pool.map(np.max, parts))
+            best = min(best, perf_counter() - before)
+    return n_threads * _READ_BYTES / best
+
+
+def _temporary_folder() -> TemporaryDirectory[str]:
+    try:
+        return TemporaryDirectory(prefix="lzs-four-")
+    except OSError as error:
+        raise LzsError(f"no folder for temporary files can be made: {error.strerror or error}; set TMPDIR") from error
+
+
+def _staged(say: OnProgress, stage: str) -> Callable[[int, int], object]:
+    return lambda done, total: say(stage, done, total)
+
+
+def _check_prompts(model: Model, prompts: Sequence[Prompt], n_predict: int) -> None:
+    for prompt in prompts:
+        given = prompt if isinstance(prompt, str | np.ndarray) else model.chat_prompt(prompt)
+        length = len(model.tokenize(given) if isinstance(given, str) else given)
+        if not length:
+            raise ValueError("the prompt is empty: give the beginning of a text")
+        if length > model.n_ctx - n_predict:
+            raise ValueError(
+                f"a prompt of {length} tokens and {n_predict} more do not fit in the context of {model.n_ctx}: "
+                "shorten the prompt, make fewer tokens or enlarge the context"
+            )
