@@ -1,4 +1,4 @@
-"""`Parts`: a grammar put together of texts, patterns, sequences, choices and repetitions, for `lzs_grammar_new_parts`."""
+"""`Parts`: a grammar put together of texts, patterns, choices and repetitions, for `lzs_grammar_new_parts`."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,11 @@ import numpy as np
 
 from .._ffi import lib
 
-MAX_COUNT: int = lib.LZS_GRAMMAR_MAX_COUNT
 UNBOUNDED: int = lib.LZS_PART_UNBOUNDED
 MAX_WEIGHT = 2_000_000
 
 
-class TooLarge(Exception):
+class TooLargeError(Exception):
     """A grammar whose automaton would have more than about `MAX_WEIGHT` operations."""
 
 
@@ -27,6 +26,7 @@ class Parts:
         self._children: list[int] = []
         self._text = bytearray()
         self._known: dict[tuple[int, str, int, int], int] = {}
+        self._patterns: list[tuple[int, str]] = []  # where the text of each begins, and what asked for it
         self.weights: list[int] = []
 
     def text(self, text: str) -> int:
@@ -37,9 +37,18 @@ class Parts:
         """Return the part of a regular expression, whose automaton has about ``weight`` operations."""
         return self._leaf(lib.LZS_PART_REGEX, pattern, 0, 0, weight)
 
-    def pattern(self, pattern: str, low: int, high: int | None) -> int:
-        """Return the inside of a JSON string of ``low`` to ``high`` characters in which a pattern of ECMAScript matches."""
+    def pattern(self, pattern: str, low: int, high: int | None, where: str) -> int:
+        """Return the inside of a JSON string of ``low`` to ``high`` characters in which ECMAScript finds a pattern.
+
+        ``where``: what asked for it, for `place`.
+        """
+        self._patterns.append((len(self._text), where))
         return self._leaf(lib.LZS_PART_PATTERN, pattern, low, _most(high), 40 * len(pattern))
+
+    def place(self, offset: int) -> tuple[str, int] | None:
+        """Return what asked for the pattern that an offset of an error is in, and the byte of it; None if none did."""
+        begins, where = max([row for row in self._patterns if row[0] <= offset], default=(0, ""))
+        return (where, offset - begins) if where and offset <= len(self._text) else None
 
     def sequence(self, *parts: int) -> int:
         """Return the part of some parts, one after the other."""
@@ -86,7 +95,7 @@ class Parts:
 
     def _add(self, kind: int, first: int, n: int, low: int, high: int, weight: int) -> int:
         if weight > MAX_WEIGHT:
-            raise TooLarge
+            raise TooLargeError
         self._rows += (kind, first, n, low, high)
         self.weights.append(weight)
         return len(self.weights) - 1

@@ -131,7 +131,7 @@ def _at_most(high: str) -> str:
 
 
 def _decimals(low: int, high: int, places: int) -> str:
-    """Return the pattern of the numbers i.f, 0 <= low <= i.f * 10**places <= high, with up to ``places`` digits behind."""
+    """Return the pattern of the x with 0 <= low <= x * 10**places <= high and at most ``places`` digits behind."""
     (first, low_rest), (last, high_rest) = divmod(low, 10**places), divmod(high, 10**places)
     if places == 0:
         return _whole(first, last)
