@@ -245,8 +245,8 @@ class Document:
             one, other = getattr(a, name), getattr(b, name)
             if one is not None and other is not None and one != other:
                 raise refusal(b.at[name], f"{name} does not go with the {name} at {a.at[name]}: write both as one")
-        known, others = b.properties, b.additional or ()
-        properties = {name: pointers + known.get(name, others) for name, pointers in a.properties.items()}
+        theirs, rest = b.properties, b.additional or ()
+        properties = {name: pointers + theirs.get(name, rest) for name, pointers in a.properties.items()}
         for name, pointers in b.properties.items():
             if name not in properties:
                 properties[name] = (a.additional or ()) + pointers
