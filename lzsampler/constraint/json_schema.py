@@ -86,10 +86,8 @@ class _Translator:
         key = (conjunction, left)
         if key not in self._known:
             self._levels += 1
-            if self._levels > _MAX_LEVELS:
-                raise refusal(
-                    conjunction[-1] if conjunction else "#", f"values are nested more than {_MAX_LEVELS} deep"
-                )
+            if self._levels > _MAX_LEVELS and conjunction:
+                raise refusal(conjunction[-1], f"values are nested more than {_MAX_LEVELS} deep")
             found = []
             for way in self.document.ways(conjunction):
                 if way is ANYTHING:
