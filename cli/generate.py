@@ -169,22 +169,25 @@ def _grammar(model: "Model", flags: dict[str, Any]) -> "Grammar | None":
     if flags["pattern"] is not None:
         return Grammar.regex(flags["pattern"], model)
     if flags["schema"] is not None or flags["schema_file"] is not None:
-        return Grammar.json_schema(_schema(flags), model)
+        text, path = _schema(flags)
+        try:
+            return Grammar.json_schema(text, model)
+        except ValueError as error:
+            if path is None:
+                raise  # it names the flag
+            raise click.UsageError(f"{path}: {error}") from error
     return Grammar.choices(flags["texts"], model) if flags["texts"] else None
 
 
-def _schema(flags: dict[str, Any]) -> str | bytes:
-    """Return the text of the JSON Schema: what -j gives, unless that is the name of a file, or the file of -jf."""
+def _schema(flags: dict[str, Any]) -> tuple[str | bytes, Path | None]:
+    """Return the text of the JSON Schema and its file: what -j gives or the file of this name, or the file of -jf."""
     given = flags["schema"]
-    if given is not None and given.lstrip()[:1] in ("{", "") or given in ("true", "false"):
-        return str(given)
-    path = Path(given) if given is not None else flags["schema_file"]
-    try:
-        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except FileNotFoundError as error:
-        if given is None:
-            raise
-        raise click.UsageError(f"-j {given!r:.60} is neither a JSON Schema, which begins with {{, nor a file") from error
+    if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
+        return str(given), None
+    path: Path = Path(given) if given is not None else flags["schema_file"]
+    if given is not None and not path.exists():
+        raise click.UsageError(f"-j {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
+    return path.read_bytes().removeprefix(b"\xef\xbb\xbf"), path
 
 
 class _Explainer:
