@@ -46,6 +46,7 @@ def counted(closed: bool) -> dict[str, dict[str, int]]:
             continue
         for value in row["invalid"]:
             assert not accepts(grammar, value), (row["file"], row["about"], value)
+            count["kept out"] += 1
         for value in row["valid"]:
             count["written" if accepts(grammar, value) else "not written"] += 1
     return {name: dict(sorted(count.items())) for name, count in sorted(counts.items())}
