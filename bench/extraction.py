@@ -56,6 +56,8 @@ def main() -> None:
     options = parser.parse_args()
     validator = import_module("jsonschema").Draft202012Validator(SCHEMA)
     rows = []
+    if not options.json:
+        print(f"{'':28}{'valid':>7}{'keys':>7}{'facts':>9}{'tokens':>8}   of {options.tasks} texts")
     with Model(find_model(options.model), n_threads=1) as model:
         grammar = Grammar.json_schema(SCHEMA, model)
         arms: dict[str, tuple[Params, Grammar | None]] = {
@@ -76,13 +78,14 @@ def main() -> None:
                 counts["facts"] += sum(found.get(key) == fact for key, fact in facts.items())
                 counts["tokens"] += made.completion_tokens
             rows.append({"arm": name, **counts})
+            if not options.json:
+                of = f"{counts['facts']}/{4 * options.tasks}"
+                print(
+                    f"{name:28}{counts['valid']:7}{counts['keys']:7}{of:>9}{counts['tokens'] / options.tasks:8.1f}",
+                    flush=True,
+                )
     if options.json:
         print(json.dumps({"tasks": options.tasks, "rows": rows}))
-        return
-    print(f"{'':28}{'valid':>7}{'keys':>7}{'facts':>9}{'tokens':>8}   of {options.tasks} texts")
-    for row in rows:
-        facts_of = f"{row['facts']}/{4 * options.tasks}"
-        print(f"{row['arm']:28}{row['valid']:7}{row['keys']:7}{facts_of:>9}{row['tokens'] / options.tasks:8.1f}")
 
 
 if __name__ == "__main__":
