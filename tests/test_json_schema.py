@@ -529,6 +529,9 @@ def test_hostile_schemas_are_refused_or_cheap() -> None:
     ):
         grammar_of(branching, depth=9)
     assert grammar_of(branching, depth=3).match('{"a": {"b": {"c": {}}}}') == "yes"
+    long = {"type": "object", "properties": {"a" * 5000: {}}, "additionalProperties": True}
+    with pytest.raises(ValueError, match="not unroll to more than"):
+        grammar_of(long)
     ways = {"allOf": [{"anyOf": [{"minimum": i}, {"maxLength": i}]} for i in range(20)]}
     with pytest.raises(ValueError, match="more than 2,000 ways"):
         grammar_of(ways)

@@ -111,7 +111,8 @@ static uint64_t at_op(uint64_t place, uint32_t op) {
 }
 
 /* An iteration begins at `op`, with `count` complete ones before it. */
-static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint32_t op, uint64_t place, uint64_t count, uint32_t flags) {
+static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint32_t op, uint64_t place, uint64_t count,
+                          uint32_t flags) {
     if (loop->max == LZS_UNBOUNDED && count < lzs_far_high(loop) && count + 1 >= loop->min) count = lzs_far_high(loop);
     if (loop->nullable) flags |= UINT32_C(1) << loop->depth;
     return visit(a, at_op(lzs_with_counter(loop, place, count), op), flags);
@@ -128,7 +129,8 @@ static lzs_status end_iteration(lzs_automaton *a, const lzs_loop_op *loop, uint6
     if (!far_high && !far_low) count++;
     lzs_status status = LZS_OK;
     if (far_high || (!far_low && count >= loop->min)) status = leave(a, loop, place, flags);
-    if (status == LZS_OK && (far_high || far_low || count < loop->max)) status = iterate(a, loop, loop->body, place, count, flags);
+    bool may_go_on = far_high || far_low || count < loop->max;
+    if (status == LZS_OK && may_go_on) status = iterate(a, loop, loop->body, place, count, flags);
     return status;
 }
 

@@ -36,8 +36,8 @@ static lzs_status finish(lzs_grammar *g, const lzs_tree *tree, lzs_grammar_error
     return status == LZS_OK && !viable ? unusable(error) : status;
 }
 
-lzs_status lzs_grammar_of_tree(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_grammar_error *error,
-                               lzs_grammar **grammar) {
+lzs_status lzs_grammar_of_tree(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes,
+                               lzs_grammar_error *error, lzs_grammar **grammar) {
     lzs_grammar *g = calloc(1, sizeof *g);
     if (!g) return LZS_ENOMEM;
     g->vocabulary = vocabulary;

@@ -199,7 +199,8 @@ static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t
 static bool shorthand(lzs_charset *set, uint8_t letter, bool json) {
     static const lzs_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
                            spaces[] = {{'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A},
-                                       {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+                                       {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000},
+                                       {0xFEFF, 0xFEFF}};
     uint8_t lower = letter | 0x20;
     const lzs_range *ranges = lower == 'd' ? digits : lower == 's' ? spaces : words;
     size_t n = lower == 'd' ? 1 : lower == 'w' ? 4 : json ? sizeof spaces / sizeof *spaces : 2;
@@ -494,8 +495,8 @@ static lzs_status anchor(parser *p, size_t length, bool begins) {
     p->at += length;
     bool last = !more(p) || p->pattern[p->at] == '|';
     if (p->depth || !(begins ? first : last)) {
-        return REFUSE(p, offset, "an anchor can only begin or end %s", p->json
-                          ? "the pattern" : "the pattern: the whole text is matched in any case");
+        return REFUSE(p, offset, "an anchor can only begin or end the pattern%s",
+                      p->json ? "" : ": the whole text is matched in any case");
     }
     *(begins ? &p->begins : &p->ends) = true;
     p->before = ANCHOR;

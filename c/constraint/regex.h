@@ -7,12 +7,12 @@
 
 typedef enum lzs_dialect {
     LZS_WHOLE_TEXT, /* the pattern matches the whole text */
-    LZS_JSON_STRING /* ECMAScript's reading: it matches somewhere in the value of a string of JSON; the tree is of the string's
-                     * inside as lzs_json_escape writes it */
+    LZS_JSON_STRING /* as in ECMAScript, it matches somewhere in the value of a string of JSON; the tree is of the inside of
+                     * the string, as lzs_json_escape writes it */
 } lzs_dialect;
 
-/* Adds the tree of a pattern to `tree`, which the caller frees in any case, and puts its number into *root. LZS_EINVAL, with the
- * error filled, for a pattern that is not well formed or asks for what docs/grammar.md does not list: nothing is ever
+/* Adds the tree of a pattern to `tree`, which the caller frees in any case, and its number to *root. LZS_EINVAL, with the
+ * error filled, for a pattern that is not well formed or asks for what docs/grammar.md does not list: nothing of it is
  * ignored. */
 lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_dialect dialect, lzs_tree *tree, uint32_t *root,
                            lzs_grammar_error *error);

@@ -153,7 +153,8 @@ void lzs_tree_characters(const lzs_tree *tree, uint32_t number, bool json, uint3
     case LZS_NODE_REPEAT:
         lzs_tree_characters(tree, node->first, json, &low, &high);
         *min = capped((uint64_t)low * node->min);
-        *max = high == 0 ? 0 : high == LZS_UNBOUNDED || node->max == LZS_UNBOUNDED ? LZS_UNBOUNDED : capped((uint64_t)high * node->max);
+        *max = high == LZS_UNBOUNDED || node->max == LZS_UNBOUNDED ? LZS_UNBOUNDED : capped((uint64_t)high * node->max);
+        if (high == 0) *max = 0;
         return;
     default: break;
     }

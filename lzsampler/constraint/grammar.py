@@ -80,7 +80,7 @@ class Grammar:
     @classmethod
     def json_schema(
         cls,
-        schema: Mapping[str, Any] | bool | str | bytes,
+        schema: dict[str, Any] | bool | str | bytes,
         vocabulary: HasTokenBytes,
         *,
         depth: int = 5,
@@ -97,7 +97,7 @@ class Grammar:
         """
         from .json_schema import MAX_DEPTH, parts_of
 
-        read = schema if isinstance(schema, Mapping | bool) else _parsed(schema)
+        read = schema if isinstance(schema, dict | bool) else _parsed(schema)
         parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed))
         rows, children, text = parts.arrays()
 

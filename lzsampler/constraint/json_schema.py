@@ -321,6 +321,8 @@ class _Translator:
         root: dict[str, Any] = {}
         order: list[dict[str, Any]] = [root]  # each behind the one that it is in
         begins, ends = {""}, set()
+        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # all their beginnings, one after the other
+            raise TooLargeError
         for units in names:
             at, text = root, ""
             for unit in units:
