@@ -4,10 +4,10 @@
 
 For each constraint of tests/vectors/constraints.jsonl and schemas.jsonl: `python` is the translation of a schema in
 milliseconds, and `compile` what the rest of `Grammar.json_schema` or all of `Grammar.regex` takes, the best of five;
-`first` and `second` are microseconds a token for taking a token and asking for the next mask (`lzs_accept`, `lzs_sampler_plan`),
-mean and 99th percentile, over the tokenizer's tokens of the ten texts, with a grammar that has no mask yet, and once
-more through the same texts. `worst` is the longest step of the first pass. `states` and `MB` are what the grammar then
-holds. Times are CPU time of the thread: other programs disturb them less.
+`first` and `second` are microseconds a token for taking a token and asking for the next mask (`lzs_accept`,
+`lzs_sampler_plan`), mean and 99th percentile, over the tokenizer's tokens of the ten texts, with a grammar that has
+no mask yet, and once more through the same texts. `worst` is the longest step of the first pass. `states` and `MB`
+are what the grammar then holds. Times are CPU time of the thread: other programs disturb them less.
 
 Without --vocabulary it is the one of tests/vectors (V = 32,000).
 """
