@@ -75,6 +75,14 @@ _options = options(
         help="write only what the regular expression R matches from beginning to end (docs/grammar.md)",
     ),
     option(_GRAMMAR, "--choice", "texts", multiple=True, metavar="TEXT", help="write one of these texts; repeatable"),
+    option(
+        _GRAMMAR, "-j", "--json-schema", "schema", metavar="SCHEMA",
+        help="write JSON that meets this JSON Schema, or the one in a file of this name (docs/grammar.md)",
+    ),
+    option(
+        _GRAMMAR, "-jf", "--json-schema-file", "schema_file", type=_FILE, metavar="FILE",
+        help="write JSON that meets the JSON Schema in a file",
+    ),
     option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
     option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
     option(_OUTPUT, "--no-stream", is_flag=True, help="print the text when it is complete"),
@@ -163,7 +171,26 @@ def _grammar(model: "Model", flags: dict[str, Any]) -> "Grammar | None":
 
     if flags["pattern"] is not None:
         return Grammar.regex(flags["pattern"], model)
+    if flags["schema"] is not None or flags["schema_file"] is not None:
+        text, path = _schema(flags)
+        try:
+            return Grammar.json_schema(text, model)
+        except ValueError as error:
+            if path is None:
+                raise  # it names the flag
+            raise click.UsageError(f"{path}: {error}") from error
     return Grammar.choices(flags["texts"], model) if flags["texts"] else None
+
+
+def _schema(flags: dict[str, Any]) -> tuple[str | bytes, Path | None]:
+    """Return the text of the JSON Schema and its file: what -j gives or the file of this name, or the file of -jf."""
+    given = flags["schema"]
+    if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
+        return str(given), None
+    path: Path = Path(given) if given is not None else flags["schema_file"]
+    if given is not None and not path.exists():
+        raise click.UsageError(f"-j {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
+    return path.read_bytes().removeprefix(b"\xef\xbb\xbf"), path
 
 
 class _Explainer:
@@ -234,11 +261,13 @@ def _check_live(flags: dict[str, Any]) -> None:
 
 
 def _check_grammar(flags: dict[str, Any]) -> None:
-    name = "--choice" if flags["pattern"] is None else "--regex"
-    if flags["pattern"] is None and not flags["texts"]:
+    fields = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file"}
+    given = [name for name, field in fields.items() if flags[field] not in (None, ())]
+    if not given:
         return
-    if flags["pattern"] is not None and flags["texts"]:
-        raise click.UsageError("--regex and --choice exclude each other: give one of them")
+    name = given[0]
+    if len(given) > 1:
+        raise click.UsageError(f"{name} and {given[1]} exclude each other: give one of them")
     if flags["prompts"] is not None or flags["conversation"]:
         raise click.UsageError(f"{name} is for one text, not for --prompts or -cnv: leave one of them out")
     if flags["ignore_eos"]:
@@ -255,6 +284,7 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "--stop": flags["stop"],
         "--regex": [flags["pattern"]],
         "--choice": flags["texts"],
+        "-j": [flags["schema"]],
         "--exempt": flags["exempt"],
         "--lz-breaker": flags["lz_breakers"],
         "--dry-sequence-breaker": flags["dry_breakers"],

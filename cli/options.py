@@ -31,7 +31,7 @@ LOOP_FLAGS = {
 }
 _ACTIONS = click.Choice(["off", "stop", "trim", "rewind", "close-think", "kick"])
 _PARTS = click.Choice(["thinking", "answer", "tool"])
-_DROP_IN = "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it (docs/llama-cpp-python.md)"
+_GBNF = "lzs has no GBNF: use --regex, --choice or -j, or llama-cpp-python with lzsampler (docs/llama-cpp-python.md)"
 
 
 def whole(low: int | None = None) -> dict[str, Any]:
@@ -212,7 +212,7 @@ draft_options = options(
 )  # fmt: skip
 
 unsupported_options = options(
-    refused("--grammar", "--grammar-file", "-j", "--json-schema", message=_DROP_IN),
+    refused("--grammar", "--grammar-file", message=_GBNF),
     refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first"),
 )
 

@@ -86,8 +86,10 @@ def test_escapes_are_replaced_on_request() -> None:
     [
         (("-hf", "foo/bar:Q4_K_M"), "hf download foo/bar FILE.gguf --local-dir .), then give it with -m FILE.gguf"),
         (("--hf-repo", "foo/bar", "x"), "lzs does not download models: fetch a GGUF file first"),
-        (("--grammar", "root ::= x", "x"), "lzs has no grammars; llama-cpp-python has, and lzsampler works inside it"),
-        (("-j", "{}", "x"), "lzs has no grammars"),
+        (
+            ("--grammar", "root ::= x", "x"),
+            "lzs has no GBNF: use --regex, --choice or -j, or llama-cpp-python with lzsampler",
+        ),
         (("-md", "tale-1m", "-cnv"), "-md drafts for one text, not for -cnv: leave one of them out"),
         (("-md", "tale-1m", "--prompts", "x", "--json"), "-md drafts for one text, not for --prompts"),
         (

@@ -95,12 +95,62 @@ def test_lzs_generate_with_a_regex_and_with_choices() -> None:
     assert lzs("-q", "--choice", "red", "--choice", "blue", PROMPT).stdout.strip() in ("red", "blue")
 
 
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+    },
+    "required": ["name", "age"],
+}
+
+
+def test_texts_meet_a_json_schema(model: Model) -> None:
+    for temperature in (0.0, 1.5):
+        params = Params(temperature=temperature, lz_penalty=0.15, seed=2)
+        made = generate(model, PROMPT, params, n_predict=80, grammar=Grammar.json_schema(SCHEMA, model))
+        value = json.loads(made.text)
+        assert made.finish_reason == "stop"
+        assert list(value) == ["name", "age"]
+        assert len(value["name"]) <= 12
+        assert 0 <= value["age"] <= 120
+
+
+def test_lzs_writes_json_of_a_schema_or_a_file_with_one(tmp_path: Path) -> None:
+    file = tmp_path / "a schema.json"
+    file.write_text("\ufeff" + json.dumps(SCHEMA), encoding="utf-8")
+    texts = [
+        lzs("-q", "-n", "80", *arguments, PROMPT).stdout
+        for arguments in (("-j", json.dumps(SCHEMA)), ("-j", str(file)), ("-jf", str(file)))
+    ]
+    assert texts[0] == texts[1] == texts[2]
+    assert list(json.loads(texts[0])) == ["name", "age"]
+    record = json.loads(lzs("-n", "80", "-jf", str(file), "--json", PROMPT).stdout)
+    assert record["settings"]["grammar"] == {"json_schema": SCHEMA}
+    missing = lzs("-jf", str(tmp_path / "missing"), PROMPT)
+    assert (missing.returncode, missing.stderr) == (2, f"lzs: {tmp_path / 'missing'}: No such file or directory\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--regex", "a(b"), "--regex must be as in docs/grammar.md, but at byte 1 ('(b') the group is not closed"),
         (("--regex", "a", "--choice", "b"), "--regex and --choice exclude each other"),
         (("--choice", "b", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text, which --choice needs"),
+        (("-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not: 'not' is not supported"),
+        (
+            ("-j", '{"pattern": "(a"}'),
+            "but at #/pattern: the group is not closed: ) is missing (at byte 0 of the pattern)",
+        ),
+        (
+            ("-j", "no such file.json"),
+            "-j 'no such file.json' is neither a JSON Schema, such as {...}, nor a file",
+        ),
+        (("-jf", str(SPM)), "ggml-vocab-llama-spm.gguf: schema must be JSON: "),
+        (("-j", ""), "--json-schema must be JSON: Expecting value"),
+        (("-j", "{}", "--regex", "a"), "--regex and -j exclude each other"),
+        (("-j", "{}", "-jf", "a"), "-j and -jf exclude each other"),
+        (("-jf", "a", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text, which -jf needs"),
         (("--regex", "b", "-cnv"), "--regex is for one text, not for --prompts or -cnv"),
         (("--regex", "b", "--on-loop", "close-think"), "--on-loop close-think writes a mark that --regex may forbid"),
     ],

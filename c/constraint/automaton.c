@@ -110,11 +110,12 @@ static uint64_t at_op(uint64_t place, uint32_t op) {
     return (uint64_t)op << LZS_COUNTER_BITS | (place & ((UINT64_C(1) << LZS_COUNTER_BITS) - 1));
 }
 
-/* An iteration begins with `count` complete ones before it. */
-static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint64_t place, uint64_t count, uint32_t flags) {
+/* An iteration begins at `op`, with `count` complete ones before it. */
+static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint32_t op, uint64_t place, uint64_t count,
+                          uint32_t flags) {
     if (loop->max == LZS_UNBOUNDED && count < lzs_far_high(loop) && count + 1 >= loop->min) count = lzs_far_high(loop);
     if (loop->nullable) flags |= UINT32_C(1) << loop->depth;
-    return visit(a, at_op(lzs_with_counter(loop, place, count), loop->body), flags);
+    return visit(a, at_op(lzs_with_counter(loop, place, count), op), flags);
 }
 
 static lzs_status leave(lzs_automaton *a, const lzs_loop_op *loop, uint64_t place, uint32_t flags) {
@@ -128,7 +129,8 @@ static lzs_status end_iteration(lzs_automaton *a, const lzs_loop_op *loop, uint6
     if (!far_high && !far_low) count++;
     lzs_status status = LZS_OK;
     if (far_high || (!far_low && count >= loop->min)) status = leave(a, loop, place, flags);
-    if (status == LZS_OK && (far_high || far_low || count < loop->max)) status = iterate(a, loop, place, count, flags);
+    bool may_go_on = far_high || far_low || count < loop->max;
+    if (status == LZS_OK && may_go_on) status = iterate(a, loop, loop->body, place, count, flags);
     return status;
 }
 
@@ -152,7 +154,7 @@ static lzs_status follow(lzs_automaton *a) {
         case LZS_OP_ENTER: {
             const lzs_loop_op *loop = &p->loops[op->first];
             if (loop->min == 0) status = leave(a, loop, v.place, v.flags);
-            if (status == LZS_OK) status = iterate(a, loop, v.place, 0, v.flags);
+            if (status == LZS_OK) status = iterate(a, loop, loop->entry, v.place, 0, v.flags);
             break;
         }
         case LZS_OP_NEXT: status = end_iteration(a, &p->loops[op->first], v.place, v.flags); break;

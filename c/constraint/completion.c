@@ -37,7 +37,7 @@ static bool op_is_safe(const lzs_grammar *g, const lzs_op *op, const bool *safe,
             if (safe[p->targets[op->first + i]]) return true;
         }
         return false;
-    case LZS_OP_ENTER: return safe[p->loops[op->first].body] || (p->loops[op->first].min == 0 && safe[p->loops[op->first].exit]);
+    case LZS_OP_ENTER: return safe[p->loops[op->first].entry] || (p->loops[op->first].min == 0 && safe[p->loops[op->first].exit]);
     case LZS_OP_NEXT: return safe[p->loops[op->first].exit] && !bad[op->first];
     default: return true;
     }

@@ -36,8 +36,8 @@ static lzs_status finish(lzs_grammar *g, const lzs_tree *tree, lzs_grammar_error
     return status == LZS_OK && !viable ? unusable(error) : status;
 }
 
-static lzs_status made_of(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_grammar_error *error,
-                          lzs_grammar **grammar) {
+lzs_status lzs_grammar_of_tree(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes,
+                               lzs_grammar_error *error, lzs_grammar **grammar) {
     lzs_grammar *g = calloc(1, sizeof *g);
     if (!g) return LZS_ENOMEM;
     g->vocabulary = vocabulary;
@@ -57,12 +57,12 @@ static void no_error(lzs_grammar_error *error) {
 
 lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lzs_vocabulary *vocabulary, size_t max_bytes,
                                  lzs_grammar_error *error, lzs_grammar **grammar) {
-    lzs_tree tree;
+    lzs_tree tree = {0};
     *grammar = NULL;
     no_error(error);
     if (!vocabulary || (n && !pattern)) return LZS_EINVAL;
-    lzs_status status = lzs_regex_parse((const uint8_t *)pattern, n, &tree, error);
-    if (status == LZS_OK) status = made_of(&tree, vocabulary, max_bytes, error, grammar);
+    lzs_status status = lzs_regex_parse((const uint8_t *)pattern, n, LZS_WHOLE_TEXT, &tree, &tree.root, error);
+    if (status == LZS_OK) status = lzs_grammar_of_tree(&tree, vocabulary, max_bytes, error, grammar);
     lzs_tree_free(&tree);
     return status;
 }
@@ -94,7 +94,7 @@ lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, s
     }
     lzs_tree tree = {0};
     lzs_status status = choices_tree(texts, ends, n, &tree);
-    if (status == LZS_OK) status = made_of(&tree, vocabulary, max_bytes, error, grammar);
+    if (status == LZS_OK) status = lzs_grammar_of_tree(&tree, vocabulary, max_bytes, error, grammar);
     lzs_tree_free(&tree);
     return status;
 }

@@ -28,6 +28,10 @@ struct lzs_grammar {
     uint32_t *words; /* the mask that is being made */
 };
 
+/* Makes the grammar of a tree. LZS_EINVAL, with the error filled, where it cannot be used. */
+lzs_status lzs_grammar_of_tree(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes,
+                               lzs_grammar_error *error, lzs_grammar **grammar);
+
 /* Before anything that makes states: forgets states and masks when they need too much memory. *state keeps its meaning. */
 lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state);
 

@@ -12,7 +12,9 @@ typedef struct frame {
     uint32_t node, next;
     uint32_t left;          /* children that are not built yet */
     uint32_t loop;          /* the counted loop around it */
-    uint32_t op;            /* of a repetition: the operation that its body leads back to */
+    uint32_t op;            /* of a repetition: the operation that its body leads back to; of a list: where what is built
+                             * begins if nothing is before it, or NONE */
+    uint32_t item;          /* with a separator: where what it leads to begins */
     size_t first_start;     /* of alternatives: where their beginnings are kept */
 } frame;
 
@@ -262,6 +264,7 @@ static lzs_status begin_loop(builder *b, const lzs_node *node, frame *f) {
     uint32_t bytes = b->tree->nodes[node->first].min_bytes;
     lzs_loop_op loop = {.min = bytes ? node->min : 0,
                         .max = node->max,
+                        .entry = NONE,
                         .body = NONE,
                         .exit = f->next,
                         .min_bytes = bytes ? bytes : 1,
@@ -297,12 +300,14 @@ static lzs_status begin_repeat(builder *b, frame *f) {
     return add_split(b, ways, 2, f->loop, &f->op);
 }
 
-/* After its body, which begins at `start`. */
+/* After its body, which begins at `start`: with its separator, if it has one. */
 static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
     const lzs_node *node = &b->tree->nodes[f->node];
+    const bool separated = node->separator != LZS_NO_NODE;
     lzs_program *p = b->program;
     if (is_counted(node, b->tree)) {
         lzs_loop_op *loop = &p->loops[f->loop];
+        loop->entry = separated ? f->item : *start;
         loop->body = *start;
         return add_op(b, (lzs_op){.kind = LZS_OP_ENTER, .first = f->loop, .loop = f->loop}, start);
     }
@@ -311,8 +316,38 @@ static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
         return add_split(b, ways, 2, f->loop, start);
     }
     p->targets[p->ops[f->op].first] = *start;
-    if (node->min == 0) *start = f->op;
+    if (node->min == 0 && separated) {
+        uint32_t ways[2] = {f->item, f->next};
+        return add_split(b, ways, 2, f->loop, start);
+    }
+    *start = node->min == 0 ? f->op : separated ? f->item : *start;
     return LZS_OK;
+}
+
+/* ---- lists ---- */
+
+/* A list is built from its end. `next` is where what is built begins if something is before it, and `op` if nothing is: so
+ * each of its items is there once, however many may be left out. */
+static lzs_status end_item(builder *b, frame *f, uint32_t separator, bool optional) {
+    uint32_t after[2] = {separator, f->next}, first[2] = {f->item, f->op};
+    lzs_status status = add_split(b, first, optional && f->op != NONE ? 2 : 1, f->loop, &f->op);
+    if (status == LZS_OK && separator != NONE) status = add_split(b, after, optional ? 2 : 1, f->loop, &f->next);
+    return status;
+}
+
+static bool builds_separator(const lzs_node *node, const frame *f) {
+    return node->separator != LZS_NO_NODE && (node->kind == LZS_NODE_REPEAT ? f->left == 0 : f->left % 2 == 1);
+}
+
+/* After an item or a separator, which begins at `start`. */
+static lzs_status end_part(builder *b, frame *f, uint32_t *start) {
+    const lzs_node *node = &b->tree->nodes[f->node];
+    if (!builds_separator(node, f)) f->item = *start;
+    if (node->kind == LZS_NODE_REPEAT || (f->left && !builds_separator(node, f))) return LZS_OK;
+    uint32_t child = b->tree->children[node->first + (f->left + 1) / 2];
+    lzs_status status = end_item(b, f, f->left ? *start : NONE, lzs_node_is_optional(&b->tree->nodes[child]));
+    *start = f->op;
+    return status;
 }
 
 /* ---- the tree ---- */
@@ -320,7 +355,11 @@ static lzs_status end_repeat(builder *b, const frame *f, uint32_t *start) {
 static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t loop) {
     const lzs_node *n = &b->tree->nodes[node];
     if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
-    frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop};
+    frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop, .op = NONE};
+    if (n->kind == LZS_NODE_LIST) {
+        f.left = 2 * n->n - 1; /* no separator before the first */
+        if (!n->min) f.op = next;
+    }
     f.first_start = b->n_starts;
     lzs_status status = n->kind == LZS_NODE_REPEAT ? begin_repeat(b, &f) : LZS_OK;
     b->frames[b->n_frames++] = f;
@@ -337,9 +376,13 @@ static lzs_status keep_start(builder *b, uint32_t start) {
 static uint32_t next_child(const builder *b, frame *f) {
     const lzs_node *node = &b->tree->nodes[f->node];
     while (f->left) {
-        uint32_t child = node->kind == LZS_NODE_REPEAT ? node->first : b->tree->children[node->first + f->left - 1];
         f->left--;
-        if (node->kind != LZS_NODE_ALT || b->tree->nodes[child].kind != LZS_NODE_LITERAL) return child;
+        if (builds_separator(node, f)) return node->separator;
+        if (node->kind == LZS_NODE_REPEAT) return node->first;
+        uint32_t child = b->tree->children[node->first + (node->kind == LZS_NODE_LIST ? f->left / 2 : f->left)];
+        const lzs_node *item = &b->tree->nodes[child];
+        if (node->kind == LZS_NODE_LIST) return lzs_node_is_optional(item) ? item->first : child;
+        if (node->kind != LZS_NODE_ALT || item->kind != LZS_NODE_LITERAL) return child;
     }
     return LZS_NO_NODE;
 }
@@ -379,10 +422,12 @@ static lzs_status build(builder *b) {
         lzs_node_kind kind = b->tree->nodes[f->node].kind;
         if (built && kind == LZS_NODE_CONCAT) f->next = start;
         if (built && kind == LZS_NODE_ALT) status = keep_start(b, start);
+        if (built && kind >= LZS_NODE_REPEAT) status = end_part(b, f, &start);
         uint32_t child = status == LZS_OK ? next_child(b, f) : LZS_NO_NODE;
         built = child == LZS_NO_NODE;
         if (!built) {
-            status = push_frame(b, child, kind == LZS_NODE_REPEAT ? f->op : f->next, f->loop);
+            uint32_t next = kind == LZS_NODE_REPEAT ? f->op : f->next;
+            status = push_frame(b, child, builds_separator(&b->tree->nodes[f->node], f) ? f->item : next, f->loop);
         } else if (status == LZS_OK) {
             frame done = *f;
             b->n_frames--;

@@ -36,7 +36,7 @@ typedef struct lzs_edge {
  * where they matter: see automaton.h. */
 typedef struct lzs_loop_op {
     uint32_t min, max;
-    uint32_t body, exit; /* operations */
+    uint32_t entry, body, exit; /* operations: the first iteration, the others, which may begin with a separator, the end */
     uint32_t min_bytes;  /* of an iteration, >= 1: an empty one changes nothing and is left out */
     bool nullable;       /* the body matches the empty text, so that min does not matter */
     uint8_t shift, width; /* of its counter in a place */

@@ -38,6 +38,8 @@ typedef struct parser {
     before before;
     bool fold;    /* (?i) */
     bool dot_all; /* (?s) */
+    bool json;    /* LZS_JSON_STRING */
+    bool begins, ends; /* anchors of the alternative that is being read */
     lzs_charset set;
 } parser;
 
@@ -80,10 +82,59 @@ static lzs_status end_run(parser *p, size_t n) {
     return status;
 }
 
+/* ---- strings of JSON ---- */
+
+size_t lzs_json_escape(uint32_t code, uint8_t bytes[6]) {
+    static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a character, and what stands for it behind a backslash */
+    bytes[0] = '\\';
+    for (size_t i = 0; i + 1 < sizeof names; i += 2) {
+        if (code != (uint8_t)names[i]) continue;
+        bytes[1] = (uint8_t)names[i + 1];
+        return 2;
+    }
+    if (code >= 0x20) return 0;
+    memcpy(bytes + 1, "u00", 3);
+    bytes[4] = (uint8_t)('0' + code / 16);
+    bytes[5] = (uint8_t)"0123456789abcdef"[code % 16];
+    return 6;
+}
+
+static bool in_set(const lzs_charset *set, uint32_t code) {
+    size_t i = 0;
+    while (i < set->n && set->ranges[i].last < code) i++;
+    return i < set->n && set->ranges[i].first <= code;
+}
+
+/* The characters of the set that need no escape, or the escapes of the others. */
+static uint32_t json_set(parser *p) {
+    static const lzs_range plain[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, LZS_MAX_CODE_POINT}};
+    uint32_t nodes[40];
+    size_t n = 0;
+    lzs_charset others = {0};
+    bool ok = true;
+    for (size_t i = 0; i < p->set.n; i++) {
+        for (size_t k = 0; k < 3 && ok; k++) {
+            lzs_range r = p->set.ranges[i];
+            if (r.first < plain[k].first) r.first = plain[k].first;
+            if (r.last > plain[k].last) r.last = plain[k].last;
+            if (r.first <= r.last) ok = lzs_charset_add(&others, r.first, r.last);
+        }
+    }
+    if (ok && others.n) ok = (nodes[n++] = lzs_tree_set(p->tree, &others)) != LZS_NO_NODE;
+    for (uint32_t code = 0; code <= '\\' && ok; code++) {
+        uint8_t bytes[6];
+        size_t length = lzs_json_escape(code, bytes);
+        if (length && in_set(&p->set, code)) ok = (nodes[n++] = lzs_tree_literal(p->tree, bytes, length)) != LZS_NO_NODE;
+    }
+    lzs_charset_free(&others);
+    return ok ? lzs_tree_alt(p->tree, nodes, n) : LZS_NO_NODE;
+}
+
 static lzs_status push_set(parser *p) {
     lzs_status status = end_run(p, p->n_run);
     p->before = ATOM;
-    return status == LZS_OK ? push(p, lzs_tree_set(p->tree, &p->set)) : status;
+    if (status != LZS_OK) return status;
+    return push(p, p->json ? json_set(p) : lzs_tree_set(p->tree, &p->set));
 }
 
 static bool is_letter(uint32_t code) {
@@ -101,9 +152,10 @@ static lzs_status literal(parser *p, size_t offset, uint32_t code) {
         bool ok = lzs_charset_add(&p->set, code, code) && lzs_charset_fold(&p->set) && lzs_charset_normalize(&p->set);
         return ok ? push_set(p) : LZS_ENOMEM;
     }
-    if (!lzs_grow(&p->run, &p->run_room, p->n_run + 4, 1)) return LZS_ENOMEM;
+    if (!lzs_grow(&p->run, &p->run_room, p->n_run + 6, 1)) return LZS_ENOMEM;
     p->last = p->n_run;
-    p->n_run += lzs_utf8_encode(code, p->run + p->n_run);
+    size_t escaped = p->json ? lzs_json_escape(code, p->run + p->n_run) : 0;
+    p->n_run += escaped ? escaped : lzs_utf8_encode(code, p->run + p->n_run);
     p->before = ATOM;
     return LZS_OK;
 }
@@ -143,13 +195,15 @@ static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t
     return LZS_OK;
 }
 
-/* \d, \w, \s and their complements, which are ASCII only. */
-static bool shorthand(lzs_charset *set, uint8_t letter) {
-    static const lzs_range digits[] = {{'0', '9'}}, spaces[] = {{'\t', '\r'}, {' ', ' '}},
-                           words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+/* \d, \w, \s and their complements, which are ASCII only: but ECMAScript's \s is not. */
+static bool shorthand(lzs_charset *set, uint8_t letter, bool json) {
+    static const lzs_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
+                           spaces[] = {{'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A},
+                                       {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000},
+                                       {0xFEFF, 0xFEFF}};
     uint8_t lower = letter | 0x20;
     const lzs_range *ranges = lower == 'd' ? digits : lower == 's' ? spaces : words;
-    size_t n = lower == 'd' ? 1 : lower == 's' ? 2 : 4;
+    size_t n = lower == 'd' ? 1 : lower == 'w' ? 4 : json ? sizeof spaces / sizeof *spaces : 2;
     lzs_charset made = {0};
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) ok = lzs_charset_add(&made, ranges[i].first, ranges[i].last);
@@ -174,7 +228,7 @@ static lzs_status read_escape(parser *p, escape *e) {
     switch (letter) {
     case 'd': case 'D': case 's': case 'S': case 'w': case 'W':
         e->is_set = true;
-        return shorthand(&p->set, letter) ? LZS_OK : LZS_ENOMEM;
+        return shorthand(&p->set, letter, p->json) ? LZS_OK : LZS_ENOMEM;
     case 'x': case 'u': case 'U': return hexadecimal(p, offset, letter, &e->code);
     case 'b': case 'B': return REFUSE(p, offset, "\\%c, a word boundary, is not supported", letter);
     case 'p': case 'P': return REFUSE(p, offset, "\\%c, a Unicode property, is not supported: list the ranges", letter);
@@ -245,7 +299,11 @@ static lzs_status read_class(parser *p) {
 static lzs_status any_character(parser *p) {
     p->at++;
     p->set.n = 0;
-    bool ok = p->dot_all || (lzs_charset_add(&p->set, '\n', '\n') && lzs_charset_normalize(&p->set));
+    bool ok = p->dot_all || lzs_charset_add(&p->set, '\n', '\n');
+    if (ok && p->json && !p->dot_all) {
+        ok = lzs_charset_add(&p->set, '\r', '\r') && lzs_charset_add(&p->set, 0x2028, 0x2029);
+    }
+    ok = ok && lzs_charset_normalize(&p->set);
     return ok && lzs_charset_negate(&p->set) ? push_set(p) : LZS_ENOMEM;
 }
 
@@ -313,12 +371,32 @@ static lzs_status quantifier(parser *p) {
 
 /* ---- groups and alternatives ---- */
 
+/* A pattern that matches somewhere has any characters on the sides where no anchor is. */
+static lzs_status add_sides(parser *p, uint32_t *node) {
+    p->set.n = 0;
+    bool ok = lzs_charset_negate(&p->set); /* all characters */
+    uint32_t any = ok ? json_set(p) : LZS_NO_NODE, parts[3];
+    if (any != LZS_NO_NODE) any = lzs_tree_repeat(p->tree, any, 0, LZS_UNBOUNDED);
+    if (any == LZS_NO_NODE) return LZS_ENOMEM;
+    size_t n = 0;
+    if (!p->begins) parts[n++] = any;
+    parts[n++] = *node;
+    if (!p->ends) parts[n++] = any;
+    *node = lzs_tree_concat(p->tree, parts, n);
+    return LZS_OK;
+}
+
 static lzs_status end_alternative(parser *p) {
     group *g = &p->groups[p->depth];
     lzs_status status = end_run(p, p->n_run);
     if (status != LZS_OK) return status;
     size_t first = g->base + g->n_alts;
     uint32_t node = lzs_tree_concat(p->tree, p->stack + first, p->n_stack - first);
+    if (p->json && !p->depth && node != LZS_NO_NODE && !(p->begins && p->ends)) {
+        status = add_sides(p, &node);
+        if (status != LZS_OK) return status;
+    }
+    if (!p->depth) p->begins = p->ends = false;
     p->n_stack = first;
     g->n_alts++;
     p->before = NOTHING;
@@ -409,7 +487,7 @@ static lzs_status begin_group(parser *p) {
     return status;
 }
 
-/* Anchors say what holds anyway, so they may stand where they change nothing. */
+/* An anchor says of a whole text what holds anyway, so it may stand where it changes nothing. */
 static lzs_status anchor(parser *p, size_t length, bool begins) {
     size_t offset = p->at;
     const group *g = &p->groups[p->depth];
@@ -417,8 +495,10 @@ static lzs_status anchor(parser *p, size_t length, bool begins) {
     p->at += length;
     bool last = !more(p) || p->pattern[p->at] == '|';
     if (p->depth || !(begins ? first : last)) {
-        return REFUSE(p, offset, "an anchor can only begin or end the pattern: the whole text is matched in any case");
+        return REFUSE(p, offset, "an anchor can only begin or end the pattern%s",
+                      p->json ? "" : ": the whole text is matched in any case");
     }
+    *(begins ? &p->begins : &p->ends) = true;
     p->before = ANCHOR;
     return LZS_OK;
 }
@@ -445,8 +525,8 @@ static lzs_status item(parser *p) {
         return status;
     }
     case '\\': {
-        if (next_is(p, "\\A")) return anchor(p, 2, true);
-        if (next_is(p, "\\Z") || next_is(p, "\\z")) return anchor(p, 2, false);
+        if (!p->json && next_is(p, "\\A")) return anchor(p, 2, true); /* which ECMAScript does not have */
+        if (!p->json && (next_is(p, "\\Z") || next_is(p, "\\z"))) return anchor(p, 2, false);
         size_t offset = p->at;
         escape e;
         p->set.n = 0;
@@ -478,19 +558,20 @@ static lzs_status parse(parser *p) {
         status = REFUSE(p, p->groups[p->depth].offset, "the group is not closed: ) is missing");
     }
     if (status == LZS_OK) status = end_group(p);
-    if (status == LZS_OK) p->tree->root = p->stack[0];
     return status;
 }
 
-lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_tree *tree, lzs_grammar_error *error) {
-    *tree = (lzs_tree){0};
+lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_dialect dialect, lzs_tree *tree, uint32_t *root,
+                           lzs_grammar_error *error) {
     parser *p = calloc(1, sizeof *p);
     if (!p) return LZS_ENOMEM;
     p->pattern = pattern;
     p->n = n;
     p->tree = tree;
     p->error = error;
+    p->json = dialect == LZS_JSON_STRING;
     lzs_status status = parse(p);
+    if (status == LZS_OK) *root = p->stack[0];
     free(p->stack);
     free(p->run);
     lzs_charset_free(&p->set);

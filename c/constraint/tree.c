@@ -29,6 +29,7 @@ void lzs_tree_free(lzs_tree *tree) {
 static uint32_t add(lzs_tree *tree, lzs_node node) {
     if (tree->n_nodes >= LZS_NO_NODE - 1) return LZS_NO_NODE;
     if (!lzs_grow(&tree->nodes, &tree->nodes_room, tree->n_nodes + 1, sizeof *tree->nodes)) return LZS_NO_NODE;
+    if (node.kind != LZS_NODE_REPEAT && node.kind != LZS_NODE_LIST) node.separator = LZS_NO_NODE;
     tree->nodes[tree->n_nodes] = node;
     return (uint32_t)tree->n_nodes++;
 }
@@ -82,10 +83,89 @@ uint32_t lzs_tree_alt(lzs_tree *tree, const uint32_t *children, size_t n) {
     return n == 1 ? children[0] : of_children(tree, LZS_NODE_ALT, children, n);
 }
 
-uint32_t lzs_tree_repeat(lzs_tree *tree, uint32_t child, uint32_t min, uint32_t max) {
+uint32_t lzs_tree_separated(lzs_tree *tree, uint32_t child, uint32_t separator, uint32_t min, uint32_t max) {
     if (max == 0) return lzs_tree_literal(tree, NULL, 0);
     if (min == 1 && max == 1) return child;
-    lzs_node node = {.kind = LZS_NODE_REPEAT, .first = child, .n = 1, .min = min, .max = max};
-    node.min_bytes = capped((uint64_t)min * tree->nodes[child].min_bytes);
+    lzs_node node = {.kind = LZS_NODE_REPEAT, .first = child, .n = 1, .min = min, .max = max, .separator = LZS_NO_NODE};
+    uint64_t between = 0;
+    if (max > 1 && separator != LZS_NO_NODE) {
+        node.separator = separator;
+        node.n = 2;
+        between = min ? (uint64_t)(min - 1) * tree->nodes[separator].min_bytes : 0;
+    }
+    node.min_bytes = capped((uint64_t)min * tree->nodes[child].min_bytes + between);
     return add(tree, node);
+}
+
+uint32_t lzs_tree_repeat(lzs_tree *tree, uint32_t child, uint32_t min, uint32_t max) {
+    return lzs_tree_separated(tree, child, LZS_NO_NODE, min, max);
+}
+
+uint32_t lzs_tree_list(lzs_tree *tree, const uint32_t *children, size_t n, uint32_t separator, uint32_t min) {
+    if (n == 0) return lzs_tree_literal(tree, NULL, 0);
+    uint32_t made = of_children(tree, LZS_NODE_LIST, children, n);
+    if (made == LZS_NO_NODE) return made;
+    lzs_node *list = &tree->nodes[made];
+    uint64_t bytes = 0, needed = 0;
+    uint32_t shortest = UINT32_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const lzs_node *child = &tree->nodes[children[i]];
+        uint32_t own = lzs_node_is_optional(child) ? tree->nodes[child->first].min_bytes : child->min_bytes;
+        if (own < shortest) shortest = own;
+        if (lzs_node_is_optional(child)) continue;
+        bytes += own;
+        needed++;
+    }
+    if (needed) bytes += (needed - 1) * tree->nodes[separator].min_bytes;
+    if (!needed && min) bytes = shortest;
+    list->separator = separator;
+    list->min = min;
+    list->min_bytes = capped(bytes);
+    return made;
+}
+
+/* ---- characters ---- */
+
+static uint32_t literal_characters(const uint8_t *bytes, uint32_t n, bool json) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; count++) {
+        if (json && bytes[i] == '\\') {
+            i += bytes[i + 1] == 'u' ? 6 : 2;
+        } else {
+            for (i++; i < n && (bytes[i] & 0xC0) == 0x80;) i++;
+        }
+    }
+    return count;
+}
+
+static uint32_t capped_sum(uint32_t a, uint32_t b) {
+    return capped((uint64_t)a + b);
+}
+
+/* Patterns are nested 250 deep at most, and only their nodes are asked about. */
+void lzs_tree_characters(const lzs_tree *tree, uint32_t number, bool json, uint32_t *min, uint32_t *max) {
+    const lzs_node *node = &tree->nodes[number];
+    uint32_t low, high;
+    *min = *max = node->kind == LZS_NODE_SET;
+    switch (node->kind) {
+    case LZS_NODE_LITERAL: *min = *max = literal_characters(tree->bytes + node->first, node->n, json); return;
+    case LZS_NODE_SET: return;
+    case LZS_NODE_REPEAT:
+        lzs_tree_characters(tree, node->first, json, &low, &high);
+        *min = capped((uint64_t)low * node->min);
+        *max = high == LZS_UNBOUNDED || node->max == LZS_UNBOUNDED ? LZS_UNBOUNDED : capped((uint64_t)high * node->max);
+        if (high == 0) *max = 0;
+        return;
+    default: break;
+    }
+    for (uint32_t i = 0; i < node->n; i++) {
+        lzs_tree_characters(tree, tree->children[node->first + i], json, &low, &high);
+        if (node->kind == LZS_NODE_CONCAT) {
+            *min = capped_sum(*min, low);
+            *max = capped_sum(*max, high); /* LZS_UNBOUNDED is the largest */
+        } else {
+            *min = i == 0 || low < *min ? low : *min;
+            *max = high > *max ? high : *max;
+        }
+    }
 }

@@ -1,7 +1,7 @@
 /* tree.h - the syntax tree of a constraint: what the parsers build and the byte automaton is made from.
  *
- * Nodes are made bottom up, each is a part of at most one other, and a child has a smaller number than its parent. Every node
- * matches at least one text, so that nothing built of them can be a dead end.
+ * Nodes are made bottom up, and a child has a smaller number than its parent. A node may be a part of several others, which
+ * are then built with a copy of it each. Every node matches at least one text, so that nothing built of them can be a dead end.
  */
 #ifndef LZS_TREE_H
 #define LZS_TREE_H
@@ -13,7 +13,9 @@ typedef enum lzs_node_kind {
     LZS_NODE_SET,     /* one code point of ranges[first .. first + n), encoded as UTF-8 */
     LZS_NODE_CONCAT,  /* children[first .. first + n) one after the other */
     LZS_NODE_ALT,     /* one of them */
-    LZS_NODE_REPEAT   /* node number `first`, min to max times */
+    LZS_NODE_REPEAT,  /* node number `first`, min to max times, with `separator` between them */
+    LZS_NODE_LIST     /* children[first .. first + n) one after the other with `separator` between them, without some of
+                       * those that are a REPEAT of 0 to 1; at least `min` of them, which is 0 or 1 */
 } lzs_node_kind;
 
 #define LZS_UNBOUNDED UINT32_MAX
@@ -23,6 +25,7 @@ typedef struct lzs_node {
     lzs_node_kind kind;
     uint32_t first, n;
     uint32_t min, max;
+    uint32_t separator; /* a node, or LZS_NO_NODE */
     uint32_t min_bytes; /* of its shortest text, at most UINT32_MAX; 0 means that the empty text matches */
 } lzs_node;
 
@@ -46,6 +49,16 @@ uint32_t lzs_tree_set(lzs_tree *tree, const lzs_charset *set); /* normalized, no
 uint32_t lzs_tree_concat(lzs_tree *tree, const uint32_t *children, size_t n);
 uint32_t lzs_tree_alt(lzs_tree *tree, const uint32_t *children, size_t n); /* n >= 1 */
 uint32_t lzs_tree_repeat(lzs_tree *tree, uint32_t child, uint32_t min, uint32_t max);
+uint32_t lzs_tree_separated(lzs_tree *tree, uint32_t child, uint32_t separator, uint32_t min, uint32_t max);
+uint32_t lzs_tree_list(lzs_tree *tree, const uint32_t *children, size_t n, uint32_t separator, uint32_t min);
+
+static inline bool lzs_node_is_optional(const lzs_node *node) {
+    return node->kind == LZS_NODE_REPEAT && node->min == 0 && node->max == 1;
+}
+
+/* The fewest and most characters of a node's texts; *max is LZS_UNBOUNDED where there is no most. With `json`, an escape of
+ * JSON's strings is one character. */
+void lzs_tree_characters(const lzs_tree *tree, uint32_t node, bool json, uint32_t *min, uint32_t *max);
 
 /* Makes room for one more item of an array; false when memory runs out. */
 bool lzs_grow(void *array, size_t *room, size_t needed, size_t size);

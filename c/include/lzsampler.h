@@ -380,6 +380,31 @@ LZS_API lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lz
 LZS_API lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n,
                                            const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_grammar_error *error,
                                            lzs_grammar **grammar);
+
+typedef enum lzs_part_kind {
+    LZS_PART_TEXT = 0,     /* text[first .. first + n), as it is */
+    LZS_PART_REGEX = 1,    /* what that regular expression matches */
+    LZS_PART_PATTERN = 2,  /* the inside of a string of JSON of min to max characters, in whose value ECMAScript finds it */
+    LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
+    LZS_PART_CHOICE = 4,   /* one of them; n > 0 */
+    LZS_PART_REPEAT = 5,   /* children[first], min to max times; with children[first + 1] between them if n is 2 */
+    LZS_PART_LIST = 6      /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
+                            * are a REPEAT of 0 to 1 may be left out, but min of all, 0 or 1, must be there */
+} lzs_part_kind;
+
+#define LZS_PART_UNBOUNDED 4294967295u /* max of a part that has no most */
+
+typedef struct lzs_part {
+    int32_t kind; /* lzs_part_kind */
+    uint32_t first, n;
+    uint32_t min, max; /* of a REPEAT at most LZS_GRAMMAR_MAX_COUNT */
+} lzs_part;
+
+/* The last of n_parts parts. Each is made of parts before it, and may be in several others, for each of which the automaton
+ * has a copy of it. LZS_EINVAL as for a regular expression: an error's offset is into the text. */
+LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, const uint32_t *children, size_t n_children,
+                                         const uint8_t *text, size_t n_text, const lzs_vocabulary *vocabulary,
+                                         size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
 LZS_API void lzs_grammar_free(lzs_grammar *grammar);
 
 /* The bytes that a grammar holds, without its vocabulary, and the states that it has at the moment. */

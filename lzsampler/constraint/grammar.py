@@ -1,12 +1,13 @@
 """`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
 
-from .._check import INT32_MAX, check, integer
+from .._check import INT32_MAX, boolean, check, integer
 from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError, LzsError
 from .token_bytes import HasTokenBytes, TokenBytes
@@ -17,10 +18,11 @@ _SHOWN = 60  # characters of a repr
 
 
 class Grammar:
-    """A constraint on texts, for the vocabulary that it was made for: `Grammar.regex` or `Grammar.choices`.
+    """A constraint on texts, for the vocabulary that it was made for: `regex`, `choices` or `json_schema` make one.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
-    samplers should share one: from one thread at a time. ``source``: {"regex": the pattern} or {"choices": the texts}.
+    samplers should share one: from one thread at a time. ``source``: {"regex": the pattern}, {"choices": the texts} or
+    {"json_schema": the schema}.
     """
 
     def __init__(self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any) -> None:
@@ -43,7 +45,13 @@ class Grammar:
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
             return int(lib.lzs_grammar_new_regex(data, len(data), tokens.handle, limit, error, out))
 
-        return cls._made({"regex": data.decode("utf-8", "replace")}, data, make, vocabulary, max_bytes)
+        def refusal(offset: int, reason: str) -> str:
+            if offset > len(data):
+                return f"pattern must be one that can be used: {reason}"
+            rest = data[offset : offset + 24].decode("utf-8", "replace")
+            return f"pattern must be as in docs/grammar.md, but at byte {offset} ({rest!r}) {reason}"
+
+        return cls._made({"regex": data.decode("utf-8", "replace")}, refusal, make, vocabulary, max_bytes)
 
     @classmethod
     def choices(cls, texts: Sequence[str], vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
@@ -64,13 +72,64 @@ class Grammar:
             text = ffi.from_buffer("uint8_t[]", joined)
             return int(lib.lzs_grammar_new_choices(text, array, len(parts), tokens.handle, limit, error, out))
 
-        return cls._made({"choices": list(texts)}, b"", make, vocabulary, max_bytes)
+        def refusal(_: int, reason: str) -> str:
+            return f"texts must be choices that can be used: {reason}"
+
+        return cls._made({"choices": list(texts)}, refusal, make, vocabulary, max_bytes)
+
+    @classmethod
+    def json_schema(
+        cls,
+        schema: dict[str, Any] | bool | str | bytes,
+        vocabulary: HasTokenBytes,
+        *,
+        depth: int = 5,
+        closed: bool = True,
+        max_bytes: int = 0,
+    ) -> "Grammar":
+        """Return a grammar of texts of JSON that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
+
+        ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: how deep a schema that refers to itself is
+        unrolled, and a value of any kind nested; deeper values are not allowed. ``closed``: what a schema leaves open
+        is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
+        ``vocabulary`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the keyword and the
+        JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever ignored.
+        """
+        from .json_schema import MAX_DEPTH, parts_of
+
+        read = schema if isinstance(schema, dict | bool) else _parsed(schema)
+        parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed))
+        rows, children, text = parts.arrays()
+
+        def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
+            return int(
+                lib.lzs_grammar_new_parts(
+                    ffi.from_buffer("lzs_part[]", rows),
+                    len(rows),
+                    ffi.from_buffer("uint32_t[]", children),
+                    len(children),
+                    ffi.from_buffer("uint8_t[]", text),
+                    len(text),
+                    tokens.handle,
+                    limit,
+                    error,
+                    out,
+                )
+            )
+
+        def refusal(offset: int, reason: str) -> str:
+            where, byte = parts.place(offset) or ("#", None)
+            return f"schema must be as in docs/grammar.md, but at {where}: {reason}" + (
+                "" if byte is None else f" (at byte {byte} of the pattern)"
+            )
+
+        return cls._made({"json_schema": read}, refusal, make, vocabulary, max_bytes)
 
     @classmethod
     def _made(
         cls,
         source: Mapping[str, Any],
-        pattern: bytes,
+        refusal: Callable[[int, str], str],
         make: Callable[..., int],
         vocabulary: HasTokenBytes,
         max_bytes: int,
@@ -82,7 +141,7 @@ class Grammar:
         status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
         reason = ffi.string(error.reason).decode("utf-8", "replace")
         if status == lib.LZS_EINVAL and reason:
-            raise ValueError(_refusal(next(iter(source)), pattern, error.offset, reason))
+            raise ValueError(refusal(error.offset, reason))
         check(status)
         return cls(source, tokens, out[0])
 
@@ -124,10 +183,17 @@ def _utf8(name: str, text: str) -> bytes:
         raise ValueError(f"{name} must be valid Unicode: there is a lone surrogate at {error.start}") from error
 
 
-def _refusal(kind: str, pattern: bytes, offset: int, reason: str) -> str:
-    if kind == "choices":
-        return f"texts must be choices that can be used: {reason}"
-    if offset > len(pattern):
-        return f"pattern must be one that can be used: {reason}"
-    rest = pattern[offset : offset + 24].decode("utf-8", "replace")
-    return f"pattern must be as in docs/grammar.md, but at byte {offset} ({rest!r}) {reason}"
+def _parsed(text: str | bytes) -> Any:
+    """Return the schema that a text of JSON is."""
+    if not isinstance(text, str | bytes):
+        raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("schema must not be nested so deep") from None
+    except ValueError as error:
+        raise ValueError(f"schema must be JSON: {error}") from error
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")

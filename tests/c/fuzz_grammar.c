@@ -18,6 +18,14 @@ static lzs_vocabulary *vocabulary;
 
 static lzs_status make(uint8_t option, const uint8_t *pattern, size_t n, lzs_grammar_error *error, lzs_grammar **g) {
     size_t max_bytes = option & 1 ? 1 << 20 : 0;
+    if (option & 4) { /* inside a string of JSON, up to three of them */
+        const lzs_part parts[] = {{LZS_PART_PATTERN, 0, (uint32_t)n, option >> 4, option & 8 ? 9 : LZS_PART_UNBOUNDED},
+                                  {LZS_PART_TEXT, 0, 0, 0, 0},
+                                  {LZS_PART_REPEAT, 0, 1, 0, 1},
+                                  {LZS_PART_LIST, 1, 4, option >> 1 & 1, 0}};
+        static const uint32_t children[] = {0, 1, 2, 2, 0};
+        return lzs_grammar_new_parts(parts, 4, children, 5, pattern, n, vocabulary, max_bytes, error, g);
+    }
     if (!(option & 2)) return lzs_grammar_new_regex((const char *)pattern, n, vocabulary, max_bytes, error, g);
     uint64_t ends[4] = {n / 4, n / 2, n / 2, n};
     return lzs_grammar_new_choices(pattern, ends, 4, vocabulary, max_bytes, error, g);
@@ -58,7 +66,7 @@ static const char *const pieces[] = {
 
 static size_t random_pattern(uint64_t *state, uint8_t *bytes) {
     size_t n = 0;
-    bytes[n++] = (uint8_t)random_below(state, 4);
+    bytes[n++] = (uint8_t)random_below(state, 64);
     for (int i = random_below(state, 14); i >= 0; i--) {
         const char *piece = pieces[random_below(state, sizeof pieces / sizeof *pieces)];
         memcpy(bytes + n, piece, strlen(piece));

@@ -27,6 +27,75 @@ static void masks_are_right(void) {
     }
 }
 
+/* [ and ], and between them an optional a, a b{2,3} without an end of its own, an optional pattern, with commas between. */
+static const uint8_t part_text[] = "[],ab^[a-c\"]+$c";
+static const uint32_t part_children[] = {3, 4, 4, 2, 5, 6, 8, 0, 9, 1};
+static const lzs_part parts[] = {
+    {LZS_PART_TEXT, 0, 1, 0, 0},     {LZS_PART_TEXT, 1, 1, 0, 0},     {LZS_PART_TEXT, 2, 1, 0, 0},    {LZS_PART_REGEX, 3, 1, 0, 0},
+    {LZS_PART_TEXT, 4, 1, 0, 0},     {LZS_PART_REPEAT, 0, 1, 0, 1},   {LZS_PART_REPEAT, 1, 2, 2, 3},  {LZS_PART_PATTERN, 5, 9, 2, 40},
+    {LZS_PART_REPEAT, 5, 1, 0, 1},   {LZS_PART_LIST, 3, 4, 0, 0},     {LZS_PART_SEQUENCE, 7, 3, 0, 0}};
+enum { N_PARTS = sizeof parts / sizeof *parts, N_CHILDREN = sizeof part_children / sizeof *part_children };
+
+static lzs_status of_parts(const lzs_part *all, size_t n, const uint32_t *children, lzs_grammar_error *error, lzs_grammar **g) {
+    return lzs_grammar_new_parts(all, n, children, N_CHILDREN, part_text, sizeof part_text - 1, vocabulary, 0, error, g);
+}
+
+static void parts_are_right(void) {
+    static const struct {
+        const char *text;
+        int32_t match;
+    } texts[] = {{"[a,bbb", LZS_BEGINNING}, {"[bbb]", LZS_MATCH}, {"[a,bbbbb]", LZS_MATCH}, {"[bb]", LZS_NO_MATCH},
+                 {"[bbb,]", LZS_NO_MATCH},  {"[,bbb]", LZS_NO_MATCH}, {"[abbb]", LZS_NO_MATCH}, {"[]", LZS_NO_MATCH},
+                 {"[bbbb]", LZS_NO_MATCH},  {"[a]", LZS_NO_MATCH}};
+    lzs_grammar *g;
+    lzs_grammar_error error;
+    CHECK(of_parts(parts, N_PARTS, part_children, &error, &g) == LZS_OK);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        int32_t match;
+        CHECK(lzs_grammar_match(g, texts[i].text, strlen(texts[i].text), &match) == LZS_OK && match == texts[i].match);
+    }
+    for (uint64_t seed = 0; seed < 20; seed++) CHECK(case_walk(g, seed, 30));
+    lzs_grammar_free(g);
+
+    lzs_part changed[N_PARTS];
+    static const struct {
+        size_t at;
+        lzs_part part;
+    } wrong[] = {{0, {7, 0, 1, 0, 0}},
+                 {0, {-1, 0, 1, 0, 0}},
+                 {0, {LZS_PART_TEXT, 14, 2, 0, 0}},
+                 {0, {LZS_PART_TEXT, UINT32_MAX, 2, 0, 0}},
+                 {4, {LZS_PART_SEQUENCE, 1, 1, 0, 0}}, /* it is a part of itself */
+                 {5, {LZS_PART_REPEAT, 0, 1, 2, 1}},
+                 {5, {LZS_PART_REPEAT, 0, 1, 0, LZS_GRAMMAR_MAX_COUNT + 1}},
+                 {5, {LZS_PART_REPEAT, 0, 3, 0, 1}},
+                 {8, {LZS_PART_CHOICE, 0, 0, 0, 0}},
+                 {9, {LZS_PART_LIST, 3, 0, 0, 0}},
+                 {9, {LZS_PART_LIST, 3, 4, 2, 0}},
+                 {9, {LZS_PART_LIST, 3, 1, 1, 0}},
+                 {10, {LZS_PART_SEQUENCE, 7, 4, 0, 0}}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        memcpy(changed, parts, sizeof parts);
+        changed[wrong[i].at] = wrong[i].part;
+        CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && !g && !error.reason[0]);
+    }
+    CHECK(of_parts(parts, 0, part_children, NULL, &g) == LZS_EINVAL && of_parts(NULL, 1, part_children, NULL, &g) == LZS_EINVAL);
+    memcpy(changed, parts, sizeof parts);
+    changed[7].min = 50; /* the pattern goes up to 40 characters */
+    CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && error.offset == 5 && strstr(error.reason, "such a length"));
+    changed[7] = (lzs_part){LZS_PART_PATTERN, 5, 8, 0, 40}; /* without its $ */
+    CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && strstr(error.reason, "these lengths"));
+    changed[7] = (lzs_part){LZS_PART_PATTERN, 5, 7, 0, 40}; /* a character, and any others */
+    CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_OK);
+    lzs_grammar_free(g);
+    changed[7] = (lzs_part){LZS_PART_PATTERN, 5, 5, 0, 40};
+    CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && error.offset == 6 && strstr(error.reason, "not closed"));
+    memcpy(changed, parts, sizeof parts);
+    changed[4] = (lzs_part){LZS_PART_REGEX, 4, 0, 0, 0};
+    changed[6] = (lzs_part){LZS_PART_REPEAT, 1, 2, 0, 5};
+    CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && strstr(error.reason, "may be empty"));
+}
+
 static void refused(const char *pattern, size_t n, size_t offset, const char *part) {
     lzs_grammar *g;
     lzs_grammar_error error;
@@ -114,6 +183,7 @@ static void wrong_arguments(void) {
 int main(void) {
     vocabulary = case_vocabulary();
     masks_are_right();
+    parts_are_right();
     hostile_patterns();
     limits();
     wrong_arguments();

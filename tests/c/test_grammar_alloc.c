@@ -8,21 +8,33 @@
 static const char pattern[] = "((a|bb){2,40}[^\\d\xc3\xa9]?){1,9}|abc(?i:x)|abd";
 static const uint8_t choices[] = "ab\n12\n";
 static const uint64_t ends[] = {2, 5, 6};
-enum { N_STEPS = 6 };
+static const uint32_t children[] = {0, 1, 0, 2, 0};
+static const lzs_part parts[] = {{LZS_PART_TEXT, 0, 1, 0, 0},
+                                 {LZS_PART_PATTERN, 1, 9, 2, 9},
+                                 {LZS_PART_REPEAT, 1, 2, 0, 8},
+                                 {LZS_PART_LIST, 2, 2, 1, 0},
+                                 {LZS_PART_CHOICE, 3, 2, 0, 0}};
+static const uint8_t part_text[] = "a^b[^\"c]*$";
+enum { N_STEPS = 6, REGEX = 0, CHOICES, PARTS, N_KINDS };
 
 static int32_t next_token(int step) {
     return CASE_BYTES + (step % 3 ? 'b' : 'a');
 }
 
+static lzs_status made(const lzs_vocabulary *v, int kind, lzs_grammar **g) {
+    if (kind == REGEX) return lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 200000, NULL, g);
+    if (kind == CHOICES) return lzs_grammar_new_choices(choices, ends, 3, v, 0, NULL, g);
+    return lzs_grammar_new_parts(parts, 5, children, 5, part_text, sizeof part_text - 1, v, 0, NULL, g);
+}
+
 /* Makes everything and takes a few steps; `sum` is of the masks. */
-static lzs_status run(const lzs_vocabulary *v, bool words, uint64_t *sum) {
+static lzs_status run(const lzs_vocabulary *v, int kind, uint64_t *sum) {
     lzs_grammar *g = NULL;
     lzs_sampler *s = NULL, *clone = NULL;
     lzs_params params;
     lzs_params_init(&params);
     *sum = 0;
-    lzs_status status = words ? lzs_grammar_new_choices(choices, ends, 3, v, 0, NULL, &g)
-                              : lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 200000, NULL, &g);
+    lzs_status status = made(v, kind, &g);
     CHECK((status == LZS_OK) == (g != NULL));
     if (status == LZS_OK) status = lzs_sampler_new(case_n_vocab, &params, &s);
     if (status == LZS_OK) status = lzs_sampler_set_grammar(s, g);
@@ -49,7 +61,7 @@ static void a_step_is_repeated(const lzs_vocabulary *v) {
         CHECK(lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 0, NULL, &g) == LZS_OK);
         CHECK(lzs_sampler_new(case_n_vocab, &params, &s) == LZS_OK && lzs_sampler_set_grammar(s, g) == LZS_OK);
         uint64_t sum = 0, expected;
-        CHECK(run(v, false, &expected) == LZS_OK);
+        CHECK(run(v, REGEX, &expected) == LZS_OK);
         bool failed = false;
         for (int step = 0; step < N_STEPS; step++) {
             lzs_plan plan;
@@ -76,13 +88,13 @@ int main(void) {
     static const uint8_t kinds[] = {0, 0, 2}, bytes[] = "abab";
     static const uint64_t token_ends[] = {2, 4, 4};
     long live = n_live;
-    for (int words = 0; words < 2; words++) {
+    for (int kind = 0; kind < N_KINDS; kind++) {
         uint64_t expected, sum;
-        CHECK(run(v, words, &expected) == LZS_OK && n_live == live);
+        CHECK(run(v, kind, &expected) == LZS_OK && n_live == live);
         lzs_status status = LZS_ENOMEM;
         for (long after = 0; status != LZS_OK; after++) {
             fail_after = after;
-            status = run(v, words, &sum);
+            status = run(v, kind, &sum);
             fail_after = -1;
             CHECK(n_live == live && (status == LZS_ENOMEM || (status == LZS_OK && sum == expected)));
         }

@@ -1,0 +1,365 @@
+"""A JSON Schema as parts of a grammar: the texts of JSON that meet it, in one form each.
+
+The form is that of docs/grammar.md: properties in the order of the schema, at most one blank behind each comma and
+colon and none elsewhere, and no more escapes than needed in what the schema spells out. Every text that the grammar
+allows meets the schema. Where a schema that refers to itself is unrolled, deeper values are left out.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from . import ranges
+from .formats import FORMATS
+from .parts import MAX_WEIGHT, Parts, TooLargeError
+from .schema import ANYTHING, Conjunction, Document, Facts, refusal, same, type_of
+
+MAX_DEPTH = 32
+_MAX_LEVELS = 100  # values within values
+
+_PLAIN = r"[^\"\\\x00-\x1f]"
+_LATER = r"[dD][c-fC-F][0-9a-fA-F]{2}"
+_UNIT = (  # a character of a string, as it is or escaped; no half of a surrogate pair
+    rf"{_PLAIN}|\\([\"\\/bfnrt]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{{3}}|[dD][0-7][0-9a-fA-F]{{2}}"
+    rf"|[dD][89abAB][0-9a-fA-F]{{2}}\\u{_LATER}))"
+)
+_UNIT_WEIGHT = 60
+_ESCAPES = tuple(json.dumps(chr(code))[1:-1] for code in (*range(0x20), ord('"'), ord("\\")))
+
+
+@dataclass
+class _Object:
+    """The properties of an object, each a name with the part of its value, and what others there may be."""
+
+    required: list[bool]
+    pairs: list[int]
+    others: int | None  # the part of one more property
+
+
+def parts_of(schema: Any, depth: int, closed: bool) -> Parts:
+    """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer."""
+    try:
+        document = Document(schema)
+        translator = _Translator(document, closed)
+        whole = translator.value(("#",), depth)
+    except RecursionError:
+        raise ValueError("schema must not be nested so deep") from None
+    except TooLargeError:
+        raise ValueError(
+            f"schema must not unroll to more than {MAX_WEIGHT:,} operations: set depth lower than {depth}, or counts"
+        ) from None
+    if whole is None:
+        endless = (translator.cut or "#", "it goes on within itself without end, or deeper than depth")
+        where, reason = document.problem or endless
+        raise refusal(where, f"nothing can meet the schema: {reason}")
+    parts = translator.parts
+    parts.sequence(whole)  # the last part is the grammar
+    return parts
+
+
+def quoted(text: str) -> str:
+    """Return a text as a string of JSON with no more escapes than needed."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+class _Translator:
+    def __init__(self, document: Document, closed: bool) -> None:
+        self.document = document
+        self.parts = parts = Parts()
+        self._closed = closed
+        self.cut: str | None = None  # where a schema that refers to itself was first not followed
+        self._levels = 0
+        self._known: dict[tuple[Conjunction, int], int | None] = {}
+        blank = parts.repeat(parts.text(" "), 0, 1)
+        self._comma = parts.sequence(parts.text(","), blank)
+        self._colon = parts.sequence(parts.text(":"), blank)
+        self._quote = parts.text('"')
+
+    # ---- values ----
+
+    def value(self, conjunction: Conjunction, left: int) -> int | None:
+        """Return the part of the values that meet some schemas, or None if none does.
+
+        ``left``: how many more references within themselves, or values of any kind within each other, are followed.
+        """
+        key = (conjunction, left)
+        if key not in self._known:
+            self._levels += 1
+            if self._levels > _MAX_LEVELS and conjunction:
+                raise refusal(conjunction[-1], f"values are nested more than {_MAX_LEVELS} deep")
+            found = []
+            for way in self.document.ways(conjunction):
+                if way is ANYTHING:
+                    found += self._way(way, left - 1)
+                elif way.hops <= left:
+                    found += self._way(way, left - way.hops)
+                else:
+                    self.cut = self.cut or conjunction[-1]
+            found = list(dict.fromkeys(found))
+            self._known[key] = self.parts.choice(found) if found else None
+            self._levels -= 1
+        return self._known[key]
+
+    def _way(self, way: Facts, left: int) -> list[int]:
+        if way.values is not None:
+            return [self._literal(value) for value in way.values if self._admits(way, value)]
+        found: list[int | None] = []
+        text = self.parts.text
+        if "null" in way.types:
+            found.append(text("null"))
+        if "boolean" in way.types:
+            found += [text("true"), text("false")]
+        if "integer" in way.types:
+            found.append(self._number(way))
+        if "string" in way.types:
+            found.append(self._string(way))
+        if "array" in way.types and left >= 0:
+            found.append(self._array(way, left))
+        if "object" in way.types and left >= 0:
+            found.append(self._object(way, left))
+        return [part for part in found if part is not None]
+
+    def _literal(self, value: Any) -> int:
+        parts = self.parts
+        if isinstance(value, list):
+            items = [self._literal(item) for item in value]
+            inside = [parts.list(self._comma, items, 0)] if items else []
+            return parts.sequence(parts.text("["), *inside, parts.text("]"))
+        if isinstance(value, dict):
+            pairs = [parts.sequence(parts.text(quoted(k)), self._colon, self._literal(v)) for k, v in value.items()]
+            inside = [parts.list(self._comma, pairs, 0)] if pairs else []
+            return parts.sequence(parts.text("{"), *inside, parts.text("}"))
+        return parts.text(quoted(value) if isinstance(value, str) else json.dumps(value))
+
+    def _admits(self, way: Facts, value: Any) -> bool:
+        """Return whether a value that the schema spells out meets the rest of it."""
+        kind = type_of(value)
+        rest = _RESTS.get(kind, ())
+        for keyword in rest:
+            if keyword in way.at and kind in way.types:
+                spelled = way.at.get("enum", way.at.get("const", "#"))
+                raise refusal(way.at[keyword], f"{keyword} does not go with the values at {spelled}")
+        if kind not in way.types:
+            return False
+        if kind == "string":
+            return way.min_length <= len(value) and (way.max_length is None or len(value) <= way.max_length)
+        if kind in ("integer", "fraction"):
+            number = same(value)[1]
+            low, high = way.low, way.high
+            above = low is None or number > low[0] or (number == low[0] and not low[1])
+            below = high is None or number < high[0] or (number == high[0] and not high[1])
+            return above and below and ((way.step == 1 and "multipleOf" not in way.at) or number % way.step == 0)
+        return True
+
+    # ---- numbers and strings ----
+
+    def _number(self, way: Facts) -> int | None:
+        whole = "fraction" not in way.types or "multipleOf" in way.at
+        bounded = way.low is not None or way.high is not None
+        if whole:
+            pattern = ranges.integers(way.low, way.high, way.step) if bounded or way.step > 1 else ranges.INTEGER
+        else:
+            pattern = ranges.numbers(way.low, way.high) if bounded else ranges.NUMBER
+        if pattern is None:
+            names = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+            where = next(way.at[name] for name in names if name in way.at)
+            self.document.nothing(where, "no number that can be written lies between the bounds")
+            return None
+        return self.parts.regex(pattern, len(pattern))
+
+    def _string(self, way: Facts) -> int | None:
+        parts = self.parts
+        low, high = way.min_length, way.max_length
+        if high is not None and low > high:
+            self.document.nothing(way.at["minLength"], "minLength is more than maxLength")
+            return None
+        if way.pattern is not None and way.format is not None:
+            raise refusal(way.at["format"], "format does not go with a pattern: leave one of them out")
+        if way.pattern is not None:
+            inside = parts.pattern(way.pattern, low, high, way.at["pattern"])
+        elif way.format is not None:
+            inside = parts.pattern(f"^(?:{FORMATS[way.format]})$", low, high, way.at["format"])
+        else:
+            inside = parts.repeat(parts.regex(_UNIT, _UNIT_WEIGHT), low, high)
+        return parts.sequence(self._quote, inside, self._quote)
+
+    # ---- arrays ----
+
+    def _array(self, way: Facts, left: int) -> int | None:
+        low, high = way.min_items, way.max_items
+        first: list[int] = []
+        for conjunction in way.prefix or []:
+            item = self.value(conjunction, left)
+            if item is None:
+                high = len(first) if high is None else min(high, len(first))
+                break
+            first.append(item)
+        rest = None
+        if high is None or high > len(first):
+            rest = self._rest(way, left)
+            high = len(first) if rest is None else high
+        if high is not None and low > high:
+            self._without(way.at.get("minItems", "#"), "there cannot be so many items")
+            return None
+        if way.unique and (high is None or high > 1):
+            raise refusal(way.at["uniqueItems"], "uniqueItems is not supported where there may be two items")
+        return self._items(first[:high], rest, low, high)
+
+    def _rest(self, way: Facts, left: int) -> int | None:
+        """Return the part of an item behind those of prefixItems, or None if there are none."""
+        if way.items is None and way.prefix is not None and self._closed and way.min_items <= len(way.prefix):
+            return None
+        return self.value(way.items or (), left)
+
+    def _items(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
+        parts = self.parts
+        begin, end = parts.text("["), parts.text("]")
+        n = len(first)
+        if not first:
+            inside = [] if rest is None or high == 0 else [parts.repeat(rest, low, high, self._comma)]
+            return parts.sequence(begin, *inside, end)
+        inside = []
+        if rest is not None and (high is None or high > n):
+            one = parts.sequence(self._comma, rest)
+            inside = [parts.repeat(one, max(0, low - n), None if high is None else high - n)]
+        for i in range(n - 1, -1, -1):
+            comma = [self._comma] if i else []
+            inside = [parts.sequence(*comma, first[i], *inside)]
+            if low <= i:
+                inside = [parts.repeat(inside[0], 0, 1)]
+        return parts.sequence(begin, *inside, end)
+
+    # ---- objects ----
+
+    def _object(self, way: Facts, left: int) -> int | None:
+        properties = dict(way.properties)
+        for name in way.required:
+            properties.setdefault(name, way.additional or ())
+        found = self._properties(way, properties, left)
+        if found is None:
+            return None
+        counted = self._counted(way, found)
+        if counted is None:
+            return None
+        items, at_least = counted
+        parts = self.parts
+        inside = [parts.list(self._comma, items, at_least)] if items else []
+        return parts.sequence(parts.text("{"), *inside, parts.text("}"))
+
+    def _properties(self, way: Facts, properties: dict[str, Conjunction], left: int) -> _Object | None:
+        parts = self.parts
+        if way.names is not None and properties:
+            raise refusal(way.at["propertyNames"], "propertyNames is not supported where properties have names")
+        found = _Object([], [], None)
+        for name, conjunction in properties.items():
+            value = self.value(conjunction, left)
+            if value is not None:
+                found.pairs.append(parts.sequence(parts.text(quoted(name)), self._colon, value))
+                found.required.append(name in way.required)
+            elif name in way.required:
+                self._without(way.at["required"], f"{name!r:.40} is required, but nothing can be its value")
+                return None
+        if way.additional is not None or not (self._closed and properties):
+            value = self.value(way.additional or (), left)
+            key = None if value is None else self._key(way, properties, left)
+            if value is not None and key is not None:
+                found.others = parts.sequence(key, self._colon, value)
+        return found
+
+    def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int] | None:
+        """Return the items of an object's list and how many must be there, as its counts ask."""
+        parts = self.parts
+        low, high = way.min_properties, way.max_properties
+        required, total = sum(found.required), len(found.pairs)
+        where = way.at.get("minProperties", way.at.get("maxProperties", way.at.get("required", "#")))
+        if (high is not None and high < max(low, required)) or (found.others is None and low > total):
+            self._without(where, "there cannot be so many properties")
+            return None
+        keep = list(zip(found.pairs, found.required, strict=True))
+        if low > max(required, 1) and (low < total or found.others is not None):
+            raise refusal(way.at["minProperties"], f"minProperties {low} is not supported where others may be left out")
+        if low == total and found.others is None:
+            keep = [(pair, True) for pair, _ in keep]
+        most = None
+        if high is not None and (high < total or found.others is not None):
+            if high == required:
+                keep, found.others = [row for row in keep if row[1]], None
+            elif required < total:
+                where = way.at["maxProperties"]
+                raise refusal(where, f"maxProperties {high} is not supported where properties may be left out")
+            else:
+                most = high - required
+        items = [pair if needed else parts.repeat(pair, 0, 1) for pair, needed in keep]
+        if found.others is not None and most != 0:
+            items.append(parts.repeat(parts.repeat(found.others, 1, most, self._comma), 0, 1))
+        return items, int((low > required and not all(needed for _, needed in keep)) or low > len(keep))
+
+    def _without(self, where: str, reason: str) -> None:
+        """Remember why nothing can meet a schema, unless something within it is why."""
+        if self.cut is None:
+            self.document.nothing(where, reason)
+
+    # ---- names ----
+
+    def _key(self, way: Facts, named: dict[str, Conjunction], left: int) -> int | None:
+        """Return the part of the names of properties that have none of those in the schema."""
+        parts = self.parts
+        if way.names is not None:
+            found = []
+            for names in self.document.ways(way.names):
+                if names.hops <= left and "string" in names.types:
+                    found += self._way(replace(names, types=_STRING), left)
+            return parts.choice(found) if found else None
+        anything = parts.repeat(parts.regex(_UNIT, _UNIT_WEIGHT), 0, None)
+        inside = self._unlike([_units(name) for name in named]) if named else anything
+        return parts.sequence(self._quote, inside, self._quote)
+
+    def _unlike(self, names: list[list[str]]) -> int:
+        """Return the part of the insides of strings, without needless escapes, that are none of some."""
+        parts = self.parts
+        root: dict[str, Any] = {}
+        order: list[dict[str, Any]] = [root]  # each behind the one that it is in
+        begins, ends = {""}, set()
+        if sum(len(units) ** 2 for units in names) > 2 * MAX_WEIGHT:  # all their beginnings, one after the other
+            raise TooLargeError
+        for units in names:
+            at, text = root, ""
+            for unit in units:
+                if unit not in at:
+                    at[unit] = {}
+                    order.append(at[unit])
+                at = at[unit]
+                text += unit
+                begins.add(text)
+            ends.add(text)
+        leaves: dict[int, int] = {}  # to what leaves the names within a node
+        for node in reversed(order):
+            found = [parts.regex(_others(tuple(sorted(node))), _UNIT_WEIGHT)]
+            found += [parts.sequence(parts.text(unit), leaves.pop(id(inner))) for unit, inner in node.items()]
+            leaves[id(node)] = parts.choice(found)
+        plain = parts.repeat(parts.regex(_others(()), _UNIT_WEIGHT), 0, None)
+        other = [parts.sequence(leaves[id(root)], plain)]
+        return parts.choice(other + [parts.text(text) for text in sorted(begins - ends)])
+
+
+_STRING = frozenset(("string",))
+_OBJECT = ("properties", "required", "additionalProperties", "propertyNames", "minProperties", "maxProperties")
+_RESTS = {
+    "string": ("pattern", "format"),
+    "array": ("prefixItems", "items", "minItems", "maxItems", "uniqueItems"),
+    "object": _OBJECT,
+}
+
+
+def _units(name: str) -> list[str]:
+    """Return the characters of a name as a string of JSON has them."""
+    return [quoted(character)[1:-1] for character in name]
+
+
+@lru_cache(1024)
+def _others(units: tuple[str, ...]) -> str:
+    """Return the pattern of a character of a string, without a needless escape, that is none of some."""
+    plain = "".join(rf"\x{{{ord(unit):x}}}" for unit in units if len(unit) == 1)
+    escapes = "|".join(escape.replace("\\", r"\\") for escape in _ESCAPES if escape not in units)
+    return rf"[^\"\\\x00-\x1f{plain}]|{escapes}"

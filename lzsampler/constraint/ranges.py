@@ -1,0 +1,180 @@
+"""Regular expressions of the decimal numbers between two bounds, digit by digit."""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+INTEGER_DIGITS = 18  # of a number without bounds: all of them fit into 64 bits
+FRACTION_DIGITS = 17
+EXACT_DIGITS = 15  # that doubles tell apart: of a number with bounds
+_WHOLE = Context(prec=2000, Emax=10**6, Emin=-(10**6))
+
+INTEGER = rf"0|-?[1-9]\d{{0,{INTEGER_DIGITS - 1}}}"
+NUMBER = rf"-?(0|[1-9]\d{{0,{INTEGER_DIGITS - 1}}})(\.\d{{1,{FRACTION_DIGITS}}})?([eE][+-]?\d{{1,2}})?"
+
+Bound = tuple[Decimal, bool]  # the value, and whether it is excluded
+
+
+def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None:
+    """Return the pattern of the multiples of ``step``, a power of ten, between two bounds; None if there are none.
+
+    Without a bound, of those with up to `INTEGER_DIGITS` digits, or with as many as the other bound has.
+    """
+    scale = len(str(step)) - 1
+    first, last = _scaled(low, ROUND_CEILING, -scale), _scaled(high, ROUND_FLOOR, -scale)
+    digits = max(INTEGER_DIGITS - scale, *(len(str(abs(bound))) for bound in (first, last, 0) if bound is not None))
+    first = 1 - 10**digits if first is None else first
+    last = 10**digits - 1 if last is None else last
+    zeros = "0" * scale
+    parts = []
+    if first < 0 and first <= last:
+        parts.append(f"-(?:{_between(max(1, -last), -first)}){zeros}")
+    if first <= 0 <= last:
+        parts.append("0")
+    if last > 0 and first <= last:
+        parts.append(f"(?:{_between(max(1, first), last)}){zeros}")
+    return "|".join(parts) or None
+
+
+def numbers(low: Bound | None, high: Bound | None) -> str | None:
+    """Return the pattern of the decimal numbers between two bounds, without exponents; None if there are none.
+
+    They have so few digits behind the point that all of them together are at most `EXACT_DIGITS`: different ones are
+    then different doubles, and no reader rounds one to an excluded bound.
+    """
+    bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
+    widest = max(len(str(int(bound))) for bound in bounds)
+    digits = widest if len(bounds) == 2 else max(widest, 9)
+    places = max(0, EXACT_DIGITS - digits)
+    first, last = _scaled(low, ROUND_CEILING, places), _scaled(high, ROUND_FLOOR, places)
+    first = 1 - 10 ** (digits + places) if first is None else first
+    last = 10 ** (digits + places) - 1 if last is None else last
+    parts = []
+    if first < 0 and first <= last:
+        parts.append(f"-(?:{_decimals(max(1, -last), -first, places)})")
+    if last >= 0 and first <= last:
+        parts.append(_decimals(max(0, first), last, places))
+    return "|".join(parts) or None
+
+
+def _scaled(bound: Bound | None, rounding: str, places: int) -> int | None:
+    """Return the outermost integer that times 10**-places is within a bound."""
+    if bound is None:
+        return None
+    value, excluded = bound
+    exact = value.scaleb(places, _WHOLE)
+    whole = int(exact.to_integral_value(rounding, _WHOLE))
+    step = 1 if rounding == ROUND_CEILING else -1
+    return whole + step if excluded and whole == exact else whole
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else r"\d" if (low, high) == (0, 9) else f"[{low}-{high}]"
+
+
+def _free(low: int, high: int) -> str:
+    """Return any digits, ``low`` to ``high`` of them."""
+    return "" if high == 0 else rf"\d{{{low},{high}}}" if low < high else r"\d" if low == 1 else rf"\d{{{low}}}"
+
+
+def _between(low: int, high: int) -> str:
+    """Return the pattern of the integers low to high, 1 <= low <= high."""
+    parts = []
+    short, long = len(str(low)), len(str(high))
+    if short == long:
+        return _same_length(str(low), str(high))
+    parts.append(_same_length(str(low), "9" * short))
+    if short + 1 < long:
+        parts.append("[1-9]" + _free(short, long - 2))
+    parts.append(_same_length("1" + "0" * (long - 1), str(high)))
+    return "|".join(parts)
+
+
+def _same_length(low: str, high: str) -> str:
+    """Return the pattern of the digit strings between two of the same length."""
+    n = len(low)
+    same = next((i for i in range(n) if low[i] != high[i]), n)
+    if same == n:
+        return low
+    a, b = int(low[same]), int(high[same])
+    parts = [f"{a}{_at_least(low[same + 1 :])}", f"{b}{_at_most(high[same + 1 :])}"]
+    if b - a > 1:
+        parts.append(_range(a + 1, b - 1) + _free(n - same - 1, n - same - 1))
+    if not low[same + 1 :].strip("0") and not high[same + 1 :].strip("9"):
+        parts = [_range(a, b) + _free(n - same - 1, n - same - 1)]
+    return f"{low[:same]}(?:{'|'.join(parts)})"
+
+
+def _at_least(low: str) -> str:
+    """Return the digit strings as long as ``low`` that are not smaller."""
+    rest = ""
+    for i in range(len(low) - 1, -1, -1):
+        digit, behind = int(low[i]), len(low) - i - 1
+        if not low[i:].strip("0"):
+            rest = _free(behind + 1, behind + 1)
+        elif digit == 9:
+            rest = f"9{rest}"
+        else:
+            rest = f"(?:{digit}{rest}|{_range(digit + 1, 9)}{_free(behind, behind)})"
+    return rest
+
+
+def _at_most(high: str) -> str:
+    rest = ""
+    for i in range(len(high) - 1, -1, -1):
+        digit, behind = int(high[i]), len(high) - i - 1
+        if not high[i:].strip("9"):
+            rest = _free(behind + 1, behind + 1)
+        elif digit == 0:
+            rest = f"0{rest}"
+        else:
+            rest = f"(?:{digit}{rest}|{_range(0, digit - 1)}{_free(behind, behind)})"
+    return rest
+
+
+def _decimals(low: int, high: int, places: int) -> str:
+    """Return the pattern of the x with 0 <= low <= x * 10**places <= high and at most ``places`` digits behind."""
+    (first, low_rest), (last, high_rest) = divmod(low, 10**places), divmod(high, 10**places)
+    if places == 0:
+        return _whole(first, last)
+    low_digits, high_digits = f"{low_rest:0{places}}", f"{high_rest:0{places}}"
+    if first == last:
+        return f"{first}{_fraction(low_digits, high_digits)}"
+    parts = [f"{first}{_fraction(low_digits, None)}", f"{last}{_fraction(None, high_digits)}"]
+    if last - first > 1:
+        parts.append(rf"(?:{_whole(first + 1, last - 1)})(?:\.\d{{1,{places}}})?")
+    return "|".join(parts)
+
+
+def _whole(low: int, high: int) -> str:
+    return _between(low, high) if low else "0" if high == 0 else f"0|{_between(1, high)}"
+
+
+def _fraction(low: str | None, high: str | None) -> str:
+    """Return the pattern of nothing or a point and digits, which filled up with zeros are between two digit strings."""
+    places = len(low or high or "")
+    tails = _tails(low, high, 0, places)
+    return rf"(?:\.(?:{tails}))?" if low is None or not low.strip("0") else rf"\.(?:{tails})"
+
+
+def _tails(low: str | None, high: str | None, at: int, places: int) -> str:
+    """Return the pattern of one or more digits from place ``at`` on, at most up to the last."""
+    low = None if low is None or not low[at:].strip("0") else low
+    high = None if high is None or not high[at:].strip("9") else high
+    if low is None and high is None:
+        return rf"\d{{1,{places - at}}}"
+    first, last = int(low[at]) if low else 0, int(high[at]) if high else 9
+    if first == last:
+        return f"{first}{_behind(low, high, at + 1, places)}"
+    parts = [f"{first}{_behind(low, None, at + 1, places)}"] if low else []
+    if high:
+        parts.append(f"{last}{_behind(None, high, at + 1, places)}")
+    first, last = first + bool(low), last - bool(high)
+    if first <= last:
+        parts.append(_range(first, last) + _free(0, places - at - 1))
+    return "|".join(parts)
+
+
+def _behind(low: str | None, high: str | None, at: int, places: int) -> str:
+    if at == places:
+        return ""
+    must_go_on = low is not None and low[at:].strip("0")
+    return f"(?:{_tails(low, high, at, places)}){'' if must_go_on else '?'}"

@@ -1,0 +1,597 @@
+"""`Document`: a JSON Schema as facts, with references followed and `allOf`, `anyOf` and `oneOf` resolved.
+
+A schema at a pointer is a list of `Facts`: one for each way to meet it. What is not supported raises `refusal`, with
+the keyword and where it stands. Draft 2020-12; earlier drafts mean the same by all that is not refused here.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+from urllib.parse import unquote
+
+from .ranges import Bound
+
+ALL_TYPES = frozenset(("null", "boolean", "integer", "fraction", "string", "array", "object"))
+TYPES = {name: frozenset((name,)) for name in ALL_TYPES - {"fraction"}} | {"number": frozenset(("integer", "fraction"))}
+MAX_NESTING = 200
+MAX_VALUES = 1_000_000
+MAX_WAYS = 2_000
+_BOUND_DIGITS = 100
+_ANNOTATIONS = frozenset(
+    (
+        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema"),
+        *("$vocabulary", "$anchor", "$dynamicAnchor", "$defs", "definitions", "discriminator"),
+        *("contentMediaType", "contentEncoding", "contentSchema", "minContains", "maxContains", "then", "else"),
+    )
+)  # the last four say nothing without `contains` and `if`, which are refused
+_IN_PLACE = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
+_WHY = {
+    "not": "is not supported: say what is allowed instead",
+    "if": "is not supported: write the cases as anyOf",
+    "contains": "is not supported: describe all items",
+    "patternProperties": "is not supported: name the properties, or use additionalProperties",
+    "dependentRequired": "is not supported: write the cases as anyOf",
+    "dependentSchemas": "is not supported: write the cases as anyOf",
+    "dependencies": "is not supported: write the cases as anyOf",
+    "unevaluatedProperties": "is not supported: use additionalProperties",
+    "unevaluatedItems": "is not supported: use items",
+    "$dynamicRef": "is not supported: use $ref",
+    "$recursiveRef": "is not supported: use $ref",
+    "additionalItems": "is not supported: use prefixItems and items",
+    "nullable": "is not a keyword of JSON Schema: write a list of types with null",
+    "$id": "is not supported inside a schema: put it at the top only",
+}
+
+Conjunction = tuple[str, ...]  # pointers to schemas that all hold; none of them: anything
+
+
+def refusal(pointer: str, reason: str) -> ValueError:
+    """Return the error of a schema that cannot be used."""
+    return ValueError(f"schema must be as in docs/grammar.md, but at {pointer}: {reason}")
+
+
+class CircleError(ValueError):
+    """A reference that leads to itself without a value between."""
+
+
+def same(value: Any) -> Any:
+    """Return a key that is equal for equal values of JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return (type(value).__name__, value)
+    if isinstance(value, int | float):
+        return ("number", Decimal(str(value)))
+    if isinstance(value, dict):
+        return ("object", frozenset((name, same(inner)) for name, inner in value.items()))
+    return ("array", tuple(map(same, value)))
+
+
+def type_of(value: Any) -> str:
+    """Return the type of a value of JSON; "fraction" is a number that is no integer."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "integer" if value == int(value) else "fraction"
+    names = {type(None): "null", str: "string", list: "array", dict: "object"}
+    return names[type(value)]
+
+
+@dataclass(slots=True)
+class Facts:
+    """What holds of a value, one way to meet a schema. ``at`` has the pointer of each keyword that is there.
+
+    ``hops``: references within themselves that were followed on the way here.
+    """
+
+    types: frozenset[str] = ALL_TYPES
+    values: list[Any] | None = None
+    low: Bound | None = None
+    high: Bound | None = None
+    step: int = 1
+    min_length: int = 0
+    max_length: int | None = None
+    pattern: str | None = None
+    format: str | None = None
+    properties: dict[str, Conjunction] = field(default_factory=dict)
+    required: dict[str, None] = field(default_factory=dict)
+    additional: Conjunction | None = None
+    names: Conjunction | None = None
+    min_properties: int = 0
+    max_properties: int | None = None
+    prefix: list[Conjunction] | None = None
+    items: Conjunction | None = None
+    min_items: int = 0
+    max_items: int | None = None
+    unique: bool = False
+    hops: int = 0
+    at: dict[str, str] = field(default_factory=dict)
+
+
+ANYTHING = Facts()
+
+
+class Document:
+    """A JSON Schema and what it says at each pointer."""
+
+    def __init__(self, schema: Any) -> None:
+        _check_values(schema)
+        if not isinstance(schema, dict | bool):
+            raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
+        self._values: dict[str, Any] = {"#": schema}
+        self._ways: dict[str, list[Facts]] = {}
+        self._open: set[str] = set()  # schemas whose ways are being found
+        self._targets: dict[str, str] = {}
+        self._anchors: dict[str, str] | None = None
+        self.problem: tuple[str, str] | None = None  # the first place that nothing can meet, and why
+        self._recursive = self._find_recursive()
+
+    def at(self, pointer: str, *keys: str | int) -> str:
+        """Return the pointer to a part of the value at a pointer."""
+        value = self._values[pointer]
+        for key in keys:
+            value = value[key]
+            pointer = f"{pointer}/{key if isinstance(key, int) else key.replace('~', '~0').replace('/', '~1')}"
+        self._values[pointer] = value
+        return pointer
+
+    def nothing(self, pointer: str, reason: str) -> None:
+        """Remember why nothing can meet a schema."""
+        self.problem = self.problem or (pointer, reason)
+
+    def ways(self, conjunction: Conjunction) -> list[Facts]:
+        """Return the ways to meet all of some schemas."""
+        ways = [ANYTHING]
+        for pointer in conjunction:
+            ways = self._product(ways, self._ways_of(pointer), pointer)
+        return ways
+
+    # ---- one schema ----
+
+    def _ways_of(self, pointer: str) -> list[Facts]:
+        known = self._ways.get(pointer)
+        if known is not None:
+            return known
+        if pointer in self._open:
+            raise CircleError(*refusal(pointer, "a reference leads to itself without a value between").args)
+        schema = self._values[pointer]
+        if isinstance(schema, bool):
+            if not schema:
+                self.nothing(pointer, "false allows nothing")
+            return [ANYTHING] if schema else []
+        if not isinstance(schema, dict):
+            raise refusal(pointer, f"a schema is an object, true or false, got {schema!r:.50}")
+        self._open.add(pointer)
+        try:
+            ways = [self._own(pointer, schema)]
+            for keyword in ("$ref", "allOf", "anyOf", "oneOf"):
+                if keyword in schema:
+                    ways = getattr(self, _COMBINED[keyword])(pointer, schema[keyword], ways)
+        finally:
+            self._open.remove(pointer)
+        self._ways[pointer] = ways
+        return ways
+
+    def _own(self, pointer: str, schema: dict[str, Any]) -> Facts:
+        """Return what the keywords of a schema say that are not about other schemas in its place."""
+        facts = Facts()
+        for keyword, value in schema.items():
+            read = _READERS.get(keyword)
+            if read is not None:
+                where = self.at(pointer, keyword)
+                facts.at[keyword] = where
+                read(self, facts, value, where)
+            elif keyword in _ANNOTATIONS or keyword in _IN_PLACE or (keyword == "$id" and pointer == "#"):
+                continue
+            else:
+                reason = _WHY.get(keyword, "is not a keyword that is supported: leave it out if it only describes")
+                raise refusal(self.at(pointer, keyword), f"{keyword!r} {reason}")
+        return facts
+
+    def _ref(self, pointer: str, _: Any, ways: list[Facts]) -> list[Facts]:
+        target = self._target(pointer)
+        hops = int(target in self._recursive)
+        found = [replace(way, hops=way.hops + hops) if hops else way for way in self._ways_of(target)]
+        return self._product(ways, found, pointer)
+
+    def _all_of(self, pointer: str, value: Any, ways: list[Facts]) -> list[Facts]:
+        for branch in self._branches(pointer, "allOf", value):
+            ways = self._product(ways, self._ways_of(branch), pointer)
+        return ways
+
+    def _any_of(self, pointer: str, value: Any, ways: list[Facts]) -> list[Facts]:
+        found = [way for branch in self._branches(pointer, "anyOf", value) for way in self._ways_of(branch)]
+        return self._product(ways, found, pointer)
+
+    def _one_of(self, pointer: str, value: Any, ways: list[Facts]) -> list[Facts]:
+        branches = [self._ways_of(branch) for branch in self._branches(pointer, "oneOf", value)]
+        branches = [self._product(ways, branch, pointer) for branch in branches]
+        for i, one in enumerate(branches):
+            for k, other in enumerate(branches[:i]):
+                if not all(self._excludes(a, b, 4) for a in one for b in other):
+                    reason = f"of oneOf, numbers {k} and {i} may hold together, as far as can be told: use anyOf"
+                    raise refusal(self.at(pointer, "oneOf"), reason)
+        return [way for branch in branches for way in branch]
+
+    def _branches(self, pointer: str, keyword: str, value: Any) -> Iterator[str]:
+        if not isinstance(value, list) or not value:
+            raise refusal(self.at(pointer, keyword), f"{keyword} must be a list of schemas, got {value!r:.50}")
+        for i in range(len(value)):
+            yield self.at(pointer, keyword, i)
+
+    # ---- two schemas ----
+
+    def _product(self, first: list[Facts], second: list[Facts], pointer: str) -> list[Facts]:
+        if len(first) == 1 and first[0] is ANYTHING:
+            return second
+        if len(second) == 1 and second[0] is ANYTHING:
+            return first
+        if len(first) * len(second) > MAX_WAYS:
+            raise refusal(pointer, f"there are more than {MAX_WAYS:,} ways to choose among anyOf and oneOf")
+        made = [self._merged(a, b, pointer) for a in first for b in second]
+        return [way for way in made if way is not None]
+
+    def _merged(self, a: Facts, b: Facts, pointer: str) -> Facts | None:
+        types = a.types & b.types
+        values = a.values if b.values is None else b.values
+        if a.values is not None and b.values is not None:
+            others = {same(value) for value in b.values}
+            values = [value for value in a.values if same(value) in others]
+        if not types or values == []:
+            self.nothing(pointer, "no value meets all that is asked here")
+            return None
+        for name in ("pattern", "format"):
+            one, other = getattr(a, name), getattr(b, name)
+            if one is not None and other is not None and one != other:
+                raise refusal(b.at[name], f"{name} does not go with the {name} at {a.at[name]}: write both as one")
+        theirs, rest = b.properties, b.additional or ()
+        properties = {name: pointers + theirs.get(name, rest) for name, pointers in a.properties.items()}
+        for name, pointers in b.properties.items():
+            if name not in properties:
+                properties[name] = (a.additional or ()) + pointers
+        return Facts(
+            types=types,
+            values=values,
+            low=_tighter(a.low, b.low, 1),
+            high=_tighter(a.high, b.high, -1),
+            step=max(a.step, b.step),
+            min_length=max(a.min_length, b.min_length),
+            max_length=_least(a.max_length, b.max_length),
+            pattern=a.pattern if b.pattern is None else b.pattern,
+            format=a.format if b.format is None else b.format,
+            properties={name: tuple(dict.fromkeys(pointers)) for name, pointers in properties.items()},
+            required=a.required | b.required,
+            additional=_both(a.additional, b.additional),
+            names=_both(a.names, b.names),
+            min_properties=max(a.min_properties, b.min_properties),
+            max_properties=_least(a.max_properties, b.max_properties),
+            prefix=_prefix(a, b),
+            items=_both(a.items, b.items),
+            min_items=max(a.min_items, b.min_items),
+            max_items=_least(a.max_items, b.max_items),
+            unique=a.unique or b.unique,
+            hops=max(a.hops, b.hops),
+            at=a.at | b.at,
+        )
+
+    def _excludes(self, a: Facts, b: Facts, depth: int) -> bool:
+        """Return whether surely no value meets both."""
+        types = a.types & b.types
+        if a.values is not None and b.values is not None:
+            return {same(value) for value in a.values}.isdisjoint(same(value) for value in b.values)
+        for values in (a.values, b.values):
+            if values is not None:
+                types &= {type_of(value) for value in values}
+        return all(self._exclude_as(name, a, b, depth) for name in types)
+
+    def _exclude_as(self, name: str, a: Facts, b: Facts, depth: int) -> bool:
+        if name == "object":
+            return any(self._part_excludes(*pair, depth) for pair in ((a, b), (b, a)))
+        if name in ("integer", "fraction"):
+            return any(low and high and low[0] > high[0] for low, high in ((a.low, b.high), (b.low, a.high)))
+        return False
+
+    def _part_excludes(self, a: Facts, b: Facts, depth: int) -> bool:
+        """Return whether a required property of a is one that b cannot have."""
+        for name in a.required if depth else ():
+            try:
+                ours, theirs = (self.ways(f.properties.get(name, f.additional or ())) for f in (a, b))
+            except CircleError:  # it is a part of the schema that is being looked at
+                continue
+            if all(self._excludes(one, other, depth - 1) for one in ours for other in theirs):
+                return True
+        return False
+
+    # ---- references ----
+
+    def _target(self, pointer: str) -> str:
+        known = self._targets.get(pointer)
+        if known is None:
+            self._targets[pointer] = known = self._resolved(self._values[pointer]["$ref"], self.at(pointer, "$ref"))
+        return known
+
+    def _resolved(self, ref: Any, where: str) -> str:
+        if not isinstance(ref, str):
+            raise refusal(where, f"$ref must be a string, got {ref!r:.50}")
+        address, _, fragment = ref.partition("#")
+        root = self._values["#"]
+        own = root.get("$id") if isinstance(root, dict) else None
+        if address and (not isinstance(own, str) or address != own.rstrip("#")):
+            raise refusal(where, f"$ref {ref!r:.60} is not in this schema: put what it names into $defs")
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            self._anchors = _anchors(root) if self._anchors is None else self._anchors
+            if fragment not in self._anchors:
+                raise refusal(where, f"$ref {ref!r:.60} names an anchor that is not there")
+            fragment = self._anchors[fragment]
+        target, value = "#", root
+        for key in fragment.split("/")[1:]:
+            key = key.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, list) and re.fullmatch("0|[1-9][0-9]{0,6}", key) and int(key) < len(value):
+                target = self.at(target, int(key))
+            elif isinstance(value, dict) and key in value:
+                target = self.at(target, key)
+            else:
+                raise refusal(where, f"$ref {ref!r:.60} leads nowhere")
+            value = self._values[target]
+            if isinstance(value, dict) and isinstance(value.get("$id"), str):
+                raise refusal(self.at(target, "$id"), f"$id {_WHY['$id']}")
+        return target
+
+    def _find_recursive(self) -> set[str]:
+        """Return the targets of references that stand within them: each cycle has at least one."""
+        recursive: set[str] = set()
+        path, done = {"#"}, set()
+        stack = [("#", self._parts("#"))]
+        while stack:
+            pointer, parts = stack[-1]
+            part = next(parts, None)
+            if part is None:
+                stack.pop()
+                path.discard(pointer)
+                done.add(pointer)
+            elif part in path:
+                recursive.add(part)
+            elif part not in done:
+                path.add(part)
+                stack.append((part, self._parts(part)))
+        return recursive
+
+    def _parts(self, pointer: str) -> Iterator[str]:
+        """Yield the schemas that a schema is made of, and that it refers to."""
+        schema = self._values[pointer]
+        if not isinstance(schema, dict):
+            return
+        for keyword in ("items", "additionalProperties", "propertyNames"):
+            if keyword in schema:
+                yield self.at(pointer, keyword)
+        for keyword in ("prefixItems", "allOf", "anyOf", "oneOf"):
+            if isinstance(schema.get(keyword), list):
+                yield from (self.at(pointer, keyword, i) for i in range(len(schema[keyword])))
+        if isinstance(schema.get("properties"), dict):
+            yield from (self.at(pointer, "properties", name) for name in schema["properties"])
+        if "$ref" in schema:
+            yield self._target(pointer)
+
+
+_COMBINED = {"$ref": "_ref", "allOf": "_all_of", "anyOf": "_any_of", "oneOf": "_one_of"}
+
+
+def _check_values(schema: Any) -> None:
+    """Raise ValueError for what is not JSON, and for more of it than can be worked on."""
+    stack: list[tuple[Any, str, int]] = [(schema, "#", 0)]
+    count = 0
+    while stack:
+        value, pointer, depth = stack.pop()
+        count += 1
+        if depth > MAX_NESTING:
+            raise ValueError(f"schema must be nested at most {MAX_NESTING} deep, and must not contain itself")
+        if count > MAX_VALUES:
+            raise ValueError(f"schema must have at most {MAX_VALUES:,} values, and must not contain itself")
+        if isinstance(value, str):
+            _check_text(value, pointer)
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                if not isinstance(name, str):
+                    raise refusal(pointer, f"the names of an object must be strings, got {name!r:.50}")
+                _check_text(name, pointer)
+                stack.append((inner, f"{pointer}/{name}", depth + 1))
+        elif isinstance(value, list):
+            stack += ((inner, f"{pointer}/{i}", depth + 1) for i, inner in enumerate(value))
+        elif isinstance(value, float):
+            if not isfinite(value):
+                raise refusal(pointer, f"{value} is not a number of JSON")
+        elif value is not None and not isinstance(value, bool | int):
+            raise refusal(pointer, f"{value!r:.50} is not a value of JSON")
+
+
+def _check_text(text: str, pointer: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        where = pointer.encode(errors="replace").decode()
+        raise refusal(where, f"a text must be valid Unicode: there is a lone surrogate at {error.start}") from error
+
+
+def _anchors(schema: Any) -> dict[str, str]:
+    """Return the fragment of each anchor that is there once."""
+    found: dict[str, list[str]] = {}
+    stack: list[tuple[Any, str]] = [(schema, "")]
+    while stack:
+        value, fragment = stack.pop()
+        if isinstance(value, dict):
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(value.get(keyword), str):
+                    found.setdefault(value[keyword], []).append(fragment)
+            inner = [(name.replace("~", "~0").replace("/", "~1"), part) for name, part in value.items()]
+            stack += ((part, f"{fragment}/{name}") for name, part in inner)
+        elif isinstance(value, list):
+            stack += ((part, f"{fragment}/{i}") for i, part in enumerate(value))
+    return {name: fragments[0] for name, fragments in found.items() if len(set(fragments)) == 1}
+
+
+# ---- keywords ----
+
+
+def _count(value: Any, where: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or not 0 <= value <= most:
+        raise refusal(where, f"must be an integer from 0 to {most:,}, got {value!r:.50}")
+    return int(value)
+
+
+def _read_type(_: Document, facts: Facts, value: Any, where: str) -> None:
+    names = value if isinstance(value, list) else [value]
+    wrong = next((name for name in names if not isinstance(name, str) or name not in TYPES), None)
+    if wrong is not None or not names:
+        raise refusal(where, f"type must be one of {', '.join(sorted(TYPES))}, or a list of them, got {value!r:.50}")
+    facts.types = frozenset().union(*(TYPES[name] for name in names))
+
+
+def _read_enum(document: Document, facts: Facts, value: Any, where: str) -> None:
+    if not isinstance(value, list):
+        raise refusal(where, f"enum must be a list, got {value!r:.50}")
+    _keep_values(document, facts, value, where)
+
+
+def _read_const(document: Document, facts: Facts, value: Any, where: str) -> None:
+    _keep_values(document, facts, [value], where)
+
+
+def _keep_values(document: Document, facts: Facts, values: list[Any], where: str) -> None:
+    unlike = list({same(value): value for value in values}.values())
+    if facts.values is not None:
+        others = {same(value) for value in facts.values}
+        unlike = [value for value in unlike if same(value) in others]
+    if not unlike:
+        document.nothing(where, "no value is left")
+    facts.values = unlike
+
+
+def _read_bound(facts: Facts, value: Any, where: str, sign: int, excluded: bool) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise refusal(where, f"must be a number, got {value!r:.50}")
+    number = Decimal(str(value))
+    if abs(number.adjusted()) > _BOUND_DIGITS:
+        raise refusal(where, f"bounds of more than {_BOUND_DIGITS} digits are not supported, got {value!r:.50}")
+    if sign > 0:
+        facts.low = _tighter(facts.low, (number, excluded), 1)
+    else:
+        facts.high = _tighter(facts.high, (number, excluded), -1)
+
+
+def _read_multiple(_: Document, facts: Facts, value: Any, where: str) -> None:
+    power = isinstance(value, int) and not isinstance(value, bool) and re.fullmatch("10{0,15}", str(value))
+    if not power:
+        raise refusal(where, f"multipleOf is supported for 1, 10, 100 and so on, got {value!r:.50}")
+    facts.step = int(value)
+
+
+def _read_pattern(_: Document, facts: Facts, value: Any, where: str) -> None:
+    if not isinstance(value, str):
+        raise refusal(where, f"pattern must be a string, got {value!r:.50}")
+    facts.pattern = value
+
+
+def _read_format(_: Document, facts: Facts, value: Any, where: str) -> None:
+    from .formats import FORMATS
+
+    if not isinstance(value, str) or value not in FORMATS:
+        raise refusal(where, f"format {value!r:.30} is not one of {', '.join(FORMATS)}: leave it out, or use pattern")
+    facts.format = value
+
+
+def _read_properties(document: Document, facts: Facts, value: Any, where: str) -> None:
+    if not isinstance(value, dict):
+        raise refusal(where, f"properties must be an object, got {value!r:.50}")
+    facts.properties = {name: (document.at(where, name),) for name in value}
+
+
+def _read_required(_: Document, facts: Facts, value: Any, where: str) -> None:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise refusal(where, f"required must be a list of names, got {value!r:.50}")
+    facts.required = dict.fromkeys(value)
+
+
+def _read_prefix(document: Document, facts: Facts, value: Any, where: str) -> None:
+    if not isinstance(value, list) or not value:
+        raise refusal(where, f"prefixItems must be a list of schemas, got {value!r:.50}")
+    facts.prefix = [(document.at(where, i),) for i in range(len(value))]
+
+
+def _read_items(_: Document, facts: Facts, value: Any, where: str) -> None:
+    if isinstance(value, list):
+        raise refusal(where, "a list of schemas is of earlier drafts: name it prefixItems")
+    facts.items = (where,)
+
+
+def _read_unique(_: Document, facts: Facts, value: Any, where: str) -> None:
+    if not isinstance(value, bool):
+        raise refusal(where, f"uniqueItems must be true or false, got {value!r:.50}")
+    facts.unique = value
+
+
+def _reader(name: str, most: int) -> Any:
+    def read(_: Document, facts: Facts, value: Any, where: str) -> None:
+        setattr(facts, name, _count(value, where, most))
+
+    return read
+
+
+_MOST = 1_000_000
+_READERS: dict[str, Any] = {
+    "type": _read_type,
+    "enum": _read_enum,
+    "const": _read_const,
+    "minimum": lambda _, facts, value, where: _read_bound(facts, value, where, 1, False),
+    "maximum": lambda _, facts, value, where: _read_bound(facts, value, where, -1, False),
+    "exclusiveMinimum": lambda _, facts, value, where: _read_bound(facts, value, where, 1, True),
+    "exclusiveMaximum": lambda _, facts, value, where: _read_bound(facts, value, where, -1, True),
+    "multipleOf": _read_multiple,
+    "minLength": _reader("min_length", _MOST),
+    "maxLength": _reader("max_length", _MOST),
+    "pattern": _read_pattern,
+    "format": _read_format,
+    "properties": _read_properties,
+    "required": _read_required,
+    "additionalProperties": lambda _, facts, value, where: setattr(facts, "additional", (where,)),
+    "propertyNames": lambda _, facts, value, where: setattr(facts, "names", (where,)),
+    "minProperties": _reader("min_properties", _MOST),
+    "maxProperties": _reader("max_properties", _MOST),
+    "prefixItems": _read_prefix,
+    "items": _read_items,
+    "minItems": _reader("min_items", _MOST),
+    "maxItems": _reader("max_items", _MOST),
+    "uniqueItems": _read_unique,
+}
+
+
+# ---- two facts as one ----
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)
+
+
+def _tighter(a: Bound | None, b: Bound | None, sign: int) -> Bound | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return max(a, b, key=lambda bound: (sign * bound[0], bound[1]))
+
+
+def _both(a: Conjunction | None, b: Conjunction | None) -> Conjunction | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return tuple(dict.fromkeys(a + b))
+
+
+def _prefix(a: Facts, b: Facts) -> list[Conjunction] | None:
+    if a.prefix is None and b.prefix is None:
+        return None
+    ours, theirs = a.prefix or [], b.prefix or []
+    made = []
+    for i in range(max(len(ours), len(theirs))):
+        one = ours[i] if i < len(ours) else a.items or ()
+        other = theirs[i] if i < len(theirs) else b.items or ()
+        made.append(tuple(dict.fromkeys(one + other)))
+    return made
