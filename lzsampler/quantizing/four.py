@@ -108,7 +108,7 @@ def four(
             source = folder / "base.gguf"
             quantize(header.path, source, "bf16", requantize=True, on_progress=_staged(say, "writing BF16"))
         base = stack.enter_context(Model(source, n_ctx=n_ctx, n_threads=n_threads, **opened))
-        refuse_draft(base, small)
+        refuse_draft(base, Draft(small, n_max=n_max))
         _check_prompts(base, prompts, n_predict)
         scaled = folder / "mx.gguf"
         quantize(source, scaled, MICROSCALED, on_progress=_staged(say, "writing MXFP4"))
