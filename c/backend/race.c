@@ -9,11 +9,10 @@
 
 enum {
     FEW = 256,   /* tokens that are cheaper to run than groups are to open */
-    CHUNK = 128, /* groups that are judged by the same score */
-    ROUNDS = 4,
+    CHUNK = 256, /* groups that are judged by the same score */
 };
 
-static const float STEP = 3.0f; /* bits of a round */
+static const float FIRST = 6.0f; /* bits above the least bound: groups that are opened first */
 
 /* Lets a token wait, and all that wait run when they are many. */
 static void add(const lzs_backend *b, lzs_race *race, lzs_runners *waiting, float x, int32_t id) {
@@ -43,17 +42,14 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
     b->kernels->run(race, waiting);
 }
 
-/* Runs the unedited tokens, group by group, in a few rounds from the lowest bounds up: an early good score spares most groups
+/* Runs the unedited tokens, group by group, those with the lowest bounds first: an early good score spares most of the others
  * being opened. */
 static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race, lzs_runners *waiting) {
     int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS;
-    float low = lzs_key_float(c->cut.key), above = -INFINITY;
-    float upto = b->kernels->bounds(race->key, n, c->scale, low, b->scratch.words, b->maxima) + STEP;
-    for (int round = 1; above < race->score; round++, above = upto, upto += STEP) {
-        if (round == ROUNDS || !(upto < INFINITY)) upto = INFINITY;
-        open_groups(b, c, above, upto, race, waiting);
-        if (upto == INFINITY) return;
-    }
+    float low = lzs_key_float(c->cut.key);
+    float first = b->kernels->bounds(race->key, n, c->scale, low, b->scratch.words, b->maxima) + FIRST;
+    open_groups(b, c, -INFINITY, first, race, waiting);
+    if (first < race->score) open_groups(b, c, first, INFINITY, race, waiting);
 }
 
 int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan) {
