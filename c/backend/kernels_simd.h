@@ -375,16 +375,18 @@ LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, l
     }
     uint64_t stay = last >= 63 ? ~(uint64_t)0 : last < 0 ? 0 : ((uint64_t)2 << last) - 1;
     vf low = v_set(lzs_key_float(cut.key)), score = v_set(race->score);
-    int32_t n = runners->n; /* a local, since what is appended might change a member */
     vf bound_of_minimum = v_set(lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS)));
+    uint64_t possible = 0;
     for (int v = 0; v < V_GROUP; v++) {
-        int32_t at = first + v * V_LANES;
-        vf x = loaded(row, at), bound = v_add(gaps_of(x, race->scale), bound_of_minimum);
+        vf x = loaded(row, first + v * V_LANES), bound = v_add(gaps_of(x, race->scale), bound_of_minimum);
         uint32_t inside = v_bits(v_gt(x, low)) | (v_bits(v_ge(x, low)) & (uint32_t)(stay >> (v * V_LANES)));
-        uint32_t bits = v_bits(v_ge(score, bound)) & inside;
-        v_compress((uint32_t *)runners->ids + n, v_ids(at), bits);
-        v_compress((uint32_t *)runners->x + n, v_bits_of(x), bits);
-        n += lzs_bit_count(bits);
+        possible |= (uint64_t)(v_bits(v_ge(score, bound)) & inside) << (v * V_LANES);
+    }
+    int32_t n = runners->n; /* a local, since what is appended might change a member */
+    for (; possible; possible &= possible - 1) {
+        runners->ids[n] = first + lzs_lowest_bit_64(possible);
+        runners->x[n] = row->x[runners->ids[n]];
+        n++;
     }
     runners->n = n;
 }

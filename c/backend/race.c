@@ -2,8 +2,10 @@
  *
  * score(t) = y(t) + log2 E(t), and the smallest wins, which it does with probability proportional to 2^-y(t). The noise E
  * is made by groups of tokens (noise.h): a group whose best logit cannot win even with the group's smallest noise is
- * never opened, so a draw needs one word for each of V / 64 groups, and the words of a few groups more. Tokens more
- * than 37.1 bits below the best never win, since random words are finite (docs/determinism.md has the error before that).
+ * never opened, so a draw needs one word for each of V / 64 groups, and those of the few tokens that could win with the
+ * smallest noise of their group. These wait until there are many, because vectors run them for little more than the price of
+ * one. Tokens more than 37.1 bits below the best never win, since random words are finite (docs/determinism.md has the error
+ * before that).
  */
 #include "backend.h"
 
@@ -12,7 +14,7 @@ enum {
     CHUNK = 256, /* groups that are judged by the same score */
 };
 
-static const float FIRST = 6.0f; /* bits above the least bound: groups that are opened first */
+static const float FIRST = 4.0f; /* bits above the least bound: groups that are opened first */
 
 /* Lets a token wait, and all that wait run when they are many. */
 static void add(const lzs_backend *b, lzs_race *race, lzs_runners *waiting, float x, int32_t id) {
