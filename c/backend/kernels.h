@@ -107,8 +107,9 @@ typedef struct lzs_race {
 
 /* Tokens that wait to run the race. Once LZS_WAITING of them wait they have to run: the room behind is for the tokens of
  * another group, and for what a vector writes behind them. */
-#define LZS_WAITING 64
+#define LZS_WAITING 32
 typedef struct lzs_runners {
+    const uint32_t *words; /* of all groups, or NULL: then the few that matter are computed */
     int32_t n;
     int32_t ids[LZS_WAITING + LZS_GROUP + 16];
     float x[LZS_WAITING + LZS_GROUP + 16]; /* their logits */
@@ -256,6 +257,7 @@ static inline void lzs_weigh_one(lzs_histogram *h, float y) {
  * bits of a float, read as a number, lie below its log2; 0.01 is more than all rounding. */
 #define LZS_BELOW_LOG2(bits) (127.0f + (float)(bits) - 0.5287f + 0.01f)
 #define LZS_GROUP_BITS (26 + 6)
+#define LZS_TOKEN_BITS 31
 
 static inline float lzs_log2_below(uint32_t k, float below) {
     return (float)(int32_t)lzs_float_bits((float)(int32_t)k) * 0x1p-23f - below;

@@ -20,6 +20,8 @@ typedef __m256 vm;
 LZS_FN static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 LZS_FN static inline void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
 LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+/* p[index] */
+LZS_FN static inline vi v_look_up(const uint32_t *p, vi index) { return _mm256_i32gather_epi32((const int *)p, index, 4); }
 LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm256_storeu_si256((__m256i *)p, x); }
 LZS_FN static inline vf v_set(float x) { return _mm256_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }

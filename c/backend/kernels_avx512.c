@@ -21,6 +21,8 @@ typedef __mmask16 vm;
 LZS_FN static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 LZS_FN static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
 LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm512_loadu_si512(p); }
+/* p[index] */
+LZS_FN static inline vi v_look_up(const uint32_t *p, vi index) { return _mm512_i32gather_epi32(index, p, 4); }
 LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm512_storeu_si512(p, x); }
 LZS_FN static inline vf v_set(float x) { return _mm512_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }

@@ -20,6 +20,12 @@ typedef uint32x4_t vm;
 static inline vf v_load(const float *p) { return vld1q_f32(p); }
 static inline void v_store(float *p, vf x) { vst1q_f32(p, x); }
 static inline vi v_load_int(const int32_t *p) { return vreinterpretq_u32_s32(vld1q_s32(p)); }
+/* p[index] */
+static inline vi v_look_up(const uint32_t *p, vi index) {
+    const uint32_t words[4] = {p[vgetq_lane_u32(index, 0)], p[vgetq_lane_u32(index, 1)], p[vgetq_lane_u32(index, 2)],
+                               p[vgetq_lane_u32(index, 3)]};
+    return vld1q_u32(words);
+}
 static inline void v_store_int(int32_t *p, vi x) { vst1q_u32((uint32_t *)p, x); }
 static inline vf v_set(float x) { return vdupq_n_f32(x); }
 static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }

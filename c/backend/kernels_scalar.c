@@ -100,7 +100,11 @@ static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cu
 
 static void scalar_run(lzs_race *race, lzs_runners *runners) {
     for (int32_t i = 0; i < runners->n; i++) {
-        lzs_run(race, runners->x[i], runners->ids[i], lzs_token_noise(race->key, runners->ids[i]));
+        float x = runners->x[i];
+        int32_t id = runners->ids[i];
+        uint32_t group = lzs_group_of(id), word = runners->words ? runners->words[group] : lzs_group_word(race->key, group);
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false where the maximum is infinite */
+        lzs_run(race, x, id, lzs_token_noise_in(word, race->key, id));
     }
     runners->n = 0;
 }

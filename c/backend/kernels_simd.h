@@ -328,11 +328,15 @@ LZS_FN static inline void round_keys(lzs_noise_key key, uint64_t keys[20]) {
     }
 }
 
+/* lzs_log2_below of each lane */
+LZS_FN static inline vf log2_below(vi k, float below) {
+    return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(below));
+}
+
 /* The bounds of the groups of one vector, which take the place of the maxima; the least so far is kept as the greatest of the
  * negatives, since there is a maximum of lanes, and no minimum. */
 LZS_FN static inline vf bounds_of(vi words, float *maxima, lzs_softmax_scale scale, float low, vf greatest) {
-    vf k = v_float(v_bits_of(v_float(v_shift_right_6(words))));
-    vf below = v_sub(v_mul(k, v_set(0x1p-23f)), v_set(LZS_BELOW_LOG2(LZS_GROUP_BITS))); /* lzs_log2_below */
+    vf below = log2_below(v_shift_right_6(words), LZS_BELOW_LOG2(LZS_GROUP_BITS));
     vf max = v_load(maxima), bound = v_select(v_ge(max, v_set(low)), v_add(gaps_of(max, scale), below), v_set(INFINITY));
     v_store(maxima, bound);
     return v_max(v_sub(v_set(0.0f), bound), greatest);
@@ -427,11 +431,16 @@ LZS_FN static void simd_run(lzs_race *race, lzs_runners *runners) {
             runners->x[k] = runners->x[i];
         }
         vi ids = v_load_int(runners->ids + i);
-        vi words = v_words(keys, race->key.position, LZS_DOMAIN_GROUP, v_shift_right_6(ids));
-        vi own = v_words(keys, race->key.position, LZS_DOMAIN_TOKEN, ids);
+        vi groups = v_shift_right_6(ids), own = v_words(keys, race->key.position, LZS_DOMAIN_TOKEN, ids);
+        vi words = runners->words ? v_look_up(runners->words, groups)
+                                  : v_words(keys, race->key.position, LZS_DOMAIN_GROUP, groups);
+        vf gaps = gaps_of(v_load(runners->x + i), race->scale);
+        vm holders = v_same_member(ids, words);
+        vf bound = v_add(gaps, log2_below(v_shift_right_1(own), LZS_BELOW_LOG2(LZS_TOKEN_BITS)));
+        if (!v_bits(v_or(v_ge(v_set(race->score), bound), holders))) continue;
         vf minimum = v_mul(exponential_of(v_shift_right_6(words), 0x1p-26f), v_set(0x1p-6f));
-        vf noise = v_select(v_same_member(ids, words), minimum, v_add(minimum, exponential_of(v_shift_right_1(own), 0x1p-31f)));
-        vf score = v_add(gaps_of(v_load(runners->x + i), race->scale), log2_of(noise));
+        vf noise = v_select(holders, minimum, v_add(minimum, exponential_of(v_shift_right_1(own), 0x1p-31f)));
+        vf score = v_add(gaps, log2_of(noise));
         v_store(scores, score);
         for (uint32_t bits = v_bits(v_ge(v_set(race->score), score)); bits; bits &= bits - 1) {
             int l = lzs_lowest_bit(bits);

@@ -12,9 +12,8 @@
 enum {
     FEW = 256,   /* tokens that are cheaper to run than groups are to open */
     CHUNK = 256, /* groups that are judged by the same score */
+    ROUNDS = 3,
 };
-
-static const float FIRST = 4.0f; /* bits above the least bound: groups that are opened first */
 
 /* Lets a token wait, and all that wait run when they are many. */
 static void add(const lzs_backend *b, lzs_race *race, lzs_runners *waiting, float x, int32_t id) {
@@ -37,6 +36,7 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
         }
         for (int32_t i = 0; i < found; i++) {
             int32_t group = from + groups[i];
+            if (b->maxima[group] > race->score) continue; /* tokens that ran since have lowered the score */
             b->kernels->open(&c->row, group, b->scratch.words[group], c->cut, race, waiting);
             if (waiting->n >= LZS_WAITING) b->kernels->run(race, waiting);
         }
@@ -49,14 +49,17 @@ static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, fl
 static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race, lzs_runners *waiting) {
     int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS;
     float low = lzs_key_float(c->cut.key);
-    float first = b->kernels->bounds(race->key, n, c->scale, low, b->scratch.words, b->maxima) + FIRST;
-    open_groups(b, c, -INFINITY, first, race, waiting);
-    if (first < race->score) open_groups(b, c, first, INFINITY, race, waiting);
+    float least = b->kernels->bounds(race->key, n, c->scale, low, b->scratch.words, b->maxima), above = -INFINITY;
+    const float rounds[ROUNDS] = {least + 4.0f, least + 6.0f, INFINITY}; /* the bounds that each goes up to */
+    add(b, race, waiting, c->top.max, c->top.argmax);
+    b->kernels->run(race, waiting);
+    for (int i = 0; i < ROUNDS && above < race->score; above = rounds[i++]) open_groups(b, c, above, rounds[i], race, waiting);
 }
 
 int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan) {
     lzs_race race = {lzs_noise_key_of(plan->seed, plan->position), c->scale, INFINITY, -1};
     lzs_runners waiting;
+    waiting.words = NULL;
     waiting.n = 0;
     if (c->listed && b->list.n <= FEW) {
         for (int32_t i = 0; i < b->list.n; i++) {
@@ -64,8 +67,7 @@ int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *p
             add(b, &race, &waiting, lzs_packed_x(packed), lzs_packed_id(packed));
         }
     } else {
-        add(b, &race, &waiting, c->top.max, c->top.argmax);
-        b->kernels->run(&race, &waiting);
+        waiting.words = b->scratch.words;
         run_groups(b, c, &race, &waiting);
         for (int32_t i = 0; i < c->n_edits; i++) {
             int32_t id = c->edits[i].token;

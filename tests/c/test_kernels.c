@@ -203,14 +203,17 @@ static void test_bounds(int32_t n, bool masked, int try) {
 /* The race goes on from group to group: the same tokens wait, and the same one leads. Without waiting all tokens of the groups
  * run, also those of which a bound says that they cannot lead. */
 static void test_open_and_run(int32_t n, bool masked) {
+    static uint32_t words[MAX_GROUPS];
     lzs_row row = row_of(n, masked);
     for (int try = 0; try < 6; try++) {
         lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale(try % 2 ? 0.5f : 1.0f)};
         lzs_cut cut = {lzs_key((float[]){-FLT_MAX, -FLT_MAX, 0.0f, 1.0f, 5.0f, scale.max}[try]), try < 3 ? INT32_MAX : n / 2};
         lzs_race race = {lzs_noise_key_of(7, (uint64_t)try), scale, INFINITY, -1}, expected = race, direct = race;
         for (int i = 0; i < 4; i++) {
-            lzs_runners waiting = {.n = 0}, expected_waiting = {.n = 0};
             int32_t n_groups = lzs_stretches(n) * LZS_STRETCH_GROUPS;
+            for (int32_t g = 0; g < n_groups; g++) words[g] = lzs_group_word(race.key, (uint32_t)g);
+            const uint32_t *known = i % 2 ? words : NULL;
+            lzs_runners waiting = {.words = known}, expected_waiting = {.words = known};
             int32_t group = i == 0 ? n_groups - 1 : random_below(&random_state, n_groups);
             uint32_t word = lzs_group_word(race.key, (uint32_t)group);
             if (i == 3) { /* behind some that wait, as many as may */
