@@ -1,7 +1,8 @@
 /* instructions.c - a fixed amount of work, CASE ROUNDS, for bench/instructions.sh to count the instructions of.
  *
  * Times vary with the machine and its load; the instruction counts of one binary do not. The name of a case switches on
- * what it mentions: "accept+lz+8192" accepts tokens with the LZ penalty and a window of 8,192, and samples none.
+ * what it mentions: "accept+lz+8192" accepts tokens with the LZ penalty and a window of 8,192, and samples none;
+ * "accept+lz+default" does so with the LZ penalty as the Python package has it.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,13 +14,19 @@
 enum { N_VOCAB = 32000 };
 
 static float logits[N_VOCAB], probabilities[N_VOCAB];
-static int32_t ids[N_VOCAB];
+static int32_t ids[N_VOCAB], breakers[N_VOCAB / 8];
 
 static uint32_t next_random(void) { /* xorshift32 */
     static uint32_t state = 2463534242u;
     state ^= state << 13;
     state ^= state >> 17;
     return state ^= state << 5;
+}
+
+/* Token number i of a text that comes again every 100 tokens and begins with a breaker: what LZ looks for when it wants long
+ * matches, which random tokens do not have. */
+static int32_t repeated_text(int i) {
+    return i % 100 ? 8 * (i % 100) + 1 : 0;
 }
 
 static int fail(const char *message) {
@@ -55,6 +62,16 @@ int main(int argc, char **argv) {
     if (strstr(name, "top_p")) p.top_p = 0.95f;
     if (strstr(name, "min_p")) p.min_p = 0.05f;
     if (strstr(name, "8192")) p.lz_window = 8192;
+    bool repeats = strstr(name, "default");
+    if (repeats) {
+        p.lz_penalty = 0.3f;
+        p.lz_min_match = 5;
+        p.lz_window = 2048;
+        p.lz_buffer = 2047;
+        for (int32_t i = 0; i < N_VOCAB / 8; i++) breakers[i] = 8 * i;
+        p.lz_breakers = breakers;
+        p.n_lz_breakers = N_VOCAB / 8;
+    }
     if (strstr(name, "loops")) p.loop_max_pattern = 512;
     if (strstr(name, "stuck")) p.stuck_threshold = LZS_MAX_WINDOW;
     for (int i = 0; i < N_VOCAB; i++) { /* a sum of four uniforms: bell-shaped, the same on every machine */
@@ -65,11 +82,13 @@ int main(int argc, char **argv) {
     lzs_sampler *sampler;
     if (lzs_sampler_new(N_VOCAB, &p, &sampler) != LZS_OK) return fail("no sampler");
     for (int i = 0; i < 9000; i++) {
-        if (lzs_accept(sampler, (int32_t)(next_random() % (i % 2 ? 300 : N_VOCAB))) != LZS_OK) return fail("no accept");
+        int32_t token = repeats ? repeated_text(i) : (int32_t)(next_random() % (i % 2 ? 300 : N_VOCAB));
+        if (lzs_accept(sampler, token) != LZS_OK) return fail("no accept");
     }
     bool lists = strstr(name, "distribution"), samples = !lists && !strstr(name, "accept");
-    for (int i = atoi(argv[2]); i > 0; i--) {
-        int32_t token, next = (int32_t)(next_random() % 300);
+    int rounds = atoi(argv[2]);
+    for (int i = 0; i < rounds; i++) {
+        int32_t token, next = repeats ? repeated_text(9000 + i) : (int32_t)(next_random() % 300);
         size_t n;
         if (samples && lzs_sample(sampler, logits, &token) != LZS_OK) return fail("no sample");
         if (lists && lzs_distribution(sampler, logits, ids, probabilities, N_VOCAB, &n)) return fail("no distribution");

@@ -13,7 +13,7 @@ compiler=$("${CC:-cc}" --version | head -n 1)
     c/plan/*.c c/backend/*.c c/verify/*.c -lm -o "$work/instructions"
 
 cases="greedy greedy+lz chain chain+penalties+lz top_k_1000 top_p min_p temperature top_k_40+distribution
-    accept accept+lz accept+lz+8192 accept+lz+8192+rewind accept+dry accept+loops accept+stuck"
+    accept accept+lz accept+lz+8192 accept+lz+8192+rewind accept+lz+default accept+dry accept+loops accept+stuck"
 
 count() { # instructions of the whole program
     LZS_KERNELS=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$work/instructions" "$2" "$3" 2>&1 |

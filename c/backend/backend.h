@@ -18,7 +18,7 @@ struct lzs_backend {
     const lzs_kernels *kernels;
     uint32_t *allowed; /* (words of the vocabulary) all ones between calls */
     float *values;     /* (max_edits) edited logits, -inf where the mask forbids the token */
-    float *maxima;     /* (16 a stretch) */
+    float *maxima;     /* (16 a stretch) of the groups; the race puts bounds in their place */
     float *best;       /* (stretches, rounded up to a multiple of 16) */
     lzs_list list;
     union { /* scratch memory, of which each stage uses one member at a time */

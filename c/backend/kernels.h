@@ -105,6 +105,16 @@ typedef struct lzs_race {
     int32_t token;
 } lzs_race;
 
+/* Tokens that wait to run the race. Once LZS_WAITING of them wait they have to run: the room behind is for the tokens of
+ * another group, and for what a vector writes behind them. */
+#define LZS_WAITING 32
+typedef struct lzs_runners {
+    const uint32_t *words; /* of all groups, or NULL: then the few that matter are computed */
+    int32_t n;
+    int32_t ids[LZS_WAITING + LZS_GROUP + 16];
+    float x[LZS_WAITING + LZS_GROUP + 16]; /* their logits */
+} lzs_runners;
+
 /* The LZ penalty of a token whose best match has length 1, by the distance of its nearest occurrence: the bias is
  * -penalty * (log2_vocab - log2(distance + 1 or 0)), where that logarithm is at most log2_vocab. */
 typedef struct lzs_nearest_price {
@@ -133,17 +143,18 @@ typedef struct lzs_kernels {
      * there are at most 1,024 tokens. */
     void (*sum)(const lzs_row *row, const float *maxima, int32_t from, int32_t to, lzs_softmax_scale scale, float limit,
                 lzs_sums *sums);
-    /* The words of n groups from group 0 on; n is a multiple of 16. */
-    void (*group_words)(lzs_noise_key key, int32_t n, uint32_t *words);
-    /* The group's maximum and its word give a lower bound of its tokens' scores (lzs_group_bound). Writes the groups g < n (a
-     * multiple of 16) whose bound is above `above` and at most `score`, and whose maximum is at least `low`; returns their
-     * number. The row's maximum is finite. */
-    int32_t (*contenders)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
-                          float above, float score, int32_t *groups);
-    /* The group of n with the least bound. */
-    int32_t (*favourite)(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale);
-    /* Runs the race with the tokens of one group that are allowed and inside the cut. */
-    void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race);
+    /* Fills the words of n groups from group 0 on, and puts lower bounds of their tokens' scores (lzs_group_bound) in the place
+     * of their maxima, or +inf where the maximum is below `low`; n is a multiple of 16. Returns the least of them. The bounds
+     * tell nothing where the row's maximum is infinite. */
+    float (*bounds)(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words, float *maxima);
+    /* Writes the groups g < n (a multiple of 16) whose bound is above `above` and at most `score`; returns their number. There
+     * is room for 16 more. */
+    int32_t (*contenders)(const float *bounds, int32_t n, float above, float score, int32_t *groups);
+    /* Appends the tokens of a group that are allowed, inside the cut, and not above the race's score even with the smallest
+     * noise of the group. */
+    void (*open)(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race, lzs_runners *runners);
+    /* Runs the race with the tokens that wait; then none does. */
+    void (*run)(lzs_race *race, lzs_runners *runners);
     /* len[k] = tokens[k] == newest ? min(len[k] + 1, cap) : 0, for k < n */
     void (*extend)(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap);
     /* Writes the indices k < n where len[k] >= least (at least 1); returns their number. */
@@ -258,12 +269,15 @@ static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word)
 }
 
 /* One token of the race. They may come in any order: the smallest score wins, and the lowest id on ties. */
-static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
-    float score = lzs_gap_bits(race->scale, x) + lzs_log2(noise);
+static inline void lzs_finish(lzs_race *race, float score, int32_t id) {
     if (race->token < 0 || score < race->score || (score == race->score && id < race->token)) {
         race->score = score;
         race->token = id;
     }
+}
+
+static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
+    lzs_finish(race, lzs_gap_bits(race->scale, x) + lzs_log2(noise), id);
 }
 
 #endif

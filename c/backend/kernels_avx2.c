@@ -20,6 +20,8 @@ typedef __m256 vm;
 LZS_FN static inline vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 LZS_FN static inline void v_store(float *p, vf x) { _mm256_storeu_ps(p, x); }
 LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+/* p[index] */
+LZS_FN static inline vi v_look_up(const uint32_t *p, vi index) { return _mm256_i32gather_epi32((const int *)p, index, 4); }
 LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm256_storeu_si256((__m256i *)p, x); }
 LZS_FN static inline vf v_set(float x) { return _mm256_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
@@ -32,6 +34,11 @@ LZS_FN static inline vm v_gt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ
 LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
 LZS_FN static inline vm v_and(vm a, vm b) { return _mm256_and_ps(a, b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return _mm256_or_ps(a, b); }
+LZS_FN static inline vf v_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
+LZS_FN static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+    __m256i differing = _mm256_and_si256(_mm256_xor_si256(ids, words), _mm256_set1_epi32(63));
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(differing, _mm256_setzero_si256()));
+}
 LZS_FN static inline uint32_t v_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
 LZS_FN static inline vm v_mask_of_bits(uint32_t bits) {
     __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -98,28 +105,53 @@ LZS_FN static inline float v_greatest(vf x) {
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_shuffle_ps(m, m, 1)));
 }
-/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Four blocks at a time in lanes of 64 bits:
- * the high and low words of a product can stay where they are, since the next product ignores what is above a low word. */
-LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+/* Ten rounds of Philox on four counters in lanes of 64 bits: the high and low words of a product can stay where they are, since
+ * the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
+LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, __m256i c[2]) {
     const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
     const __m256i words = _mm256_set1_epi64x(0xffffffff);
+    __m256i c0 = c[0], c1 = _mm256_set1_epi64x(position[0]), c2 = _mm256_set1_epi64x(position[1]), c3 = _mm256_set1_epi64x(domain);
+    for (int round = 0; round < 10; round++) {
+        __m256i a = _mm256_mul_epu32(c0, m0), b = _mm256_mul_epu32(c2, m1);
+        c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(b, 0xf5), c1), _mm256_set1_epi64x((long long)keys[2 * round]));
+        c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(a, 0xf5), c3), _mm256_set1_epi64x((long long)keys[2 * round + 1]));
+        c1 = b;
+        c3 = a;
+    }
+    c[0] = _mm256_or_si256(_mm256_and_si256(c0, words), _mm256_slli_epi64(c1, 32));
+    c[1] = _mm256_or_si256(_mm256_and_si256(c2, words), _mm256_slli_epi64(c3, 32));
+}
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
     for (int half = 0; half < 2; half++) {
-        __m256i c0 = _mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half), _mm256_setr_epi64x(0, 1, 2, 3));
-        __m256i c1 = _mm256_set1_epi64x(position[0]), c2 = _mm256_set1_epi64x(position[1]);
-        __m256i c3 = _mm256_set1_epi64x(domain);
-        for (int round = 0; round < 10; round++) {
-            __m256i a = _mm256_mul_epu32(c0, m0), b = _mm256_mul_epu32(c2, m1);
-            c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(b, 0xf5), c1), _mm256_set1_epi64x((long long)keys[2 * round]));
-            c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_shuffle_epi32(a, 0xf5), c3), _mm256_set1_epi64x((long long)keys[2 * round + 1]));
-            c1 = b;
-            c3 = a;
-        }
-        __m256i w01 = _mm256_or_si256(_mm256_and_si256(c0, words), _mm256_slli_epi64(c1, 32));
-        __m256i w23 = _mm256_or_si256(_mm256_and_si256(c2, words), _mm256_slli_epi64(c3, 32));
-        __m256i even = _mm256_unpacklo_epi64(w01, w23), odd = _mm256_unpackhi_epi64(w01, w23); /* blocks 0 2, 1 3 */
+        __m256i w[2] = {_mm256_add_epi64(_mm256_set1_epi64x(block + 4 * (uint32_t)half), _mm256_setr_epi64x(0, 1, 2, 3))};
+        v_rounds(keys, position, domain, w);
+        __m256i even = _mm256_unpacklo_epi64(w[0], w[1]), odd = _mm256_unpackhi_epi64(w[0], w[1]); /* blocks 0 2, 1 3 */
         c[2 * half] = _mm256_permute2x128_si256(even, odd, 0x20);
         c[2 * half + 1] = _mm256_permute2x128_si256(even, odd, 0x31);
     }
+}
+/* The random word of each id */
+LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, vi ids) {
+    const __m256i low_words = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    __m256i words[2];
+    for (int half = 0; half < 2; half++) {
+        __m256i id = _mm256_cvtepu32_epi64(half ? _mm256_extracti128_si256(ids, 1) : _mm256_castsi256_si128(ids));
+        __m256i w[2] = {_mm256_srli_epi64(id, 2)};
+        v_rounds(keys, position, domain, w);
+        __m256d second = _mm256_castsi256_pd(_mm256_slli_epi64(id, 62)); /* the sign says which pair */
+        __m256i pair = _mm256_castpd_si256(_mm256_blendv_pd(_mm256_castsi256_pd(w[0]), _mm256_castsi256_pd(w[1]), second));
+        __m256i shift = _mm256_slli_epi64(_mm256_and_si256(id, _mm256_set1_epi64x(1)), 5);
+        words[half] = _mm256_permutevar8x32_epi32(_mm256_srlv_epi64(pair, shift), low_words);
+    }
+    return _mm256_blend_epi32(words[0], words[1], 0xf0);
+}
+/* The exponent e of v = m * 2^e with m in [2/3, 4/3), and that m */
+LZS_FN static inline vi v_log2_exponent(vf v) {
+    return _mm256_srai_epi32(_mm256_sub_epi32(_mm256_castps_si256(v), _mm256_set1_epi32(LZS_TWO_THIRDS)), 23);
+}
+LZS_FN static inline vf v_without_exponent(vf v, vi e) {
+    return _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_castps_si256(v), _mm256_slli_epi32(e, 23)));
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m256i t = _mm256_set1_epi32(newest);

@@ -21,6 +21,8 @@ typedef __mmask16 vm;
 LZS_FN static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 LZS_FN static inline void v_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
 LZS_FN static inline vi v_load_int(const int32_t *p) { return _mm512_loadu_si512(p); }
+/* p[index] */
+LZS_FN static inline vi v_look_up(const uint32_t *p, vi index) { return _mm512_i32gather_epi32(index, p, 4); }
 LZS_FN static inline void v_store_int(int32_t *p, vi x) { _mm512_storeu_si512(p, x); }
 LZS_FN static inline vf v_set(float x) { return _mm512_set1_ps(x); }
 LZS_FN static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
@@ -33,6 +35,10 @@ LZS_FN static inline vm v_gt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_
 LZS_FN static inline vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
 LZS_FN static inline vm v_and(vm a, vm b) { return (vm)(a & b); }
 LZS_FN static inline vm v_or(vm a, vm b) { return (vm)(a | b); }
+LZS_FN static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
+LZS_FN static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+    return _mm512_testn_epi32_mask(_mm512_xor_si512(ids, words), _mm512_set1_epi32(63));
+}
 LZS_FN static inline uint32_t v_bits(vm m) { return m; }
 /* -inf where the bit is 0 */
 LZS_FN static inline vf v_load_if(const float *p, uint32_t bits) {
@@ -91,29 +97,45 @@ LZS_FN static inline vf v_maxima(const vf *x) {
     return _mm512_max_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 LZS_FN static inline float v_greatest(vf x) { return _mm512_reduce_max_ps(x); }
-/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. Eight blocks at a time in lanes of 64 bits:
- * the high and low words of a product can stay where they are, since the next product ignores what is above a low word. */
-LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+/* Ten rounds of Philox on eight counters in lanes of 64 bits: the high and low words of a product can stay where they are, since
+ * the next product ignores what is above a low word. c[0] becomes words 0 and 1, c[1] words 2 and 3. */
+LZS_FN static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, __m512i c[2]) {
     const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
     const __m512i words = _mm512_set1_epi64(0xffffffff);
+    __m512i c0 = c[0], c1 = _mm512_set1_epi64(position[0]), c2 = _mm512_set1_epi64(position[1]), c3 = _mm512_set1_epi64(domain);
+    for (int round = 0; round < 10; round++) {
+        __m512i a = _mm512_mul_epu32(c0, m0), b = _mm512_mul_epu32(c2, m1);
+        c0 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(b, 0xf5), c1, _mm512_set1_epi64((long long)keys[2 * round]), 0x96); /* xor of three */
+        c2 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(a, 0xf5), c3, _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
+        c1 = b;
+        c3 = a;
+    }
+    c[0] = _mm512_or_si512(_mm512_and_si512(c0, words), _mm512_slli_epi64(c1, 32));
+    c[1] = _mm512_or_si512(_mm512_and_si512(c2, words), _mm512_slli_epi64(c3, 32));
+}
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+LZS_FN static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
     const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     for (int half = 0; half < 2; half++) {
-        __m512i c0 = _mm512_add_epi64(_mm512_set1_epi64(block + 8 * (uint32_t)half), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
-        __m512i c1 = _mm512_set1_epi64(position[0]), c2 = _mm512_set1_epi64(position[1]);
-        __m512i c3 = _mm512_set1_epi64(domain);
-        for (int round = 0; round < 10; round++) {
-            __m512i a = _mm512_mul_epu32(c0, m0), b = _mm512_mul_epu32(c2, m1);
-            c0 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(b, 0xf5), c1, _mm512_set1_epi64((long long)keys[2 * round]), 0x96); /* xor of three */
-            c2 = _mm512_ternarylogic_epi64(_mm512_shuffle_epi32(a, 0xf5), c3, _mm512_set1_epi64((long long)keys[2 * round + 1]), 0x96);
-            c1 = b;
-            c3 = a;
-        }
-        __m512i w01 = _mm512_or_si512(_mm512_and_si512(c0, words), _mm512_slli_epi64(c1, 32));
-        __m512i w23 = _mm512_or_si512(_mm512_and_si512(c2, words), _mm512_slli_epi64(c3, 32));
-        __m512i even = _mm512_unpacklo_epi64(w01, w23), odd = _mm512_unpackhi_epi64(w01, w23); /* blocks 0 2 4 6, 1 3 5 7 */
+        __m512i w[2] = {_mm512_add_epi64(_mm512_set1_epi64(block + 8 * (uint32_t)half), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7))};
+        v_rounds(keys, position, domain, w);
+        __m512i even = _mm512_unpacklo_epi64(w[0], w[1]), odd = _mm512_unpackhi_epi64(w[0], w[1]); /* blocks 0 2 4 6, 1 3 5 7 */
         c[2 * half] = _mm512_permutex2var_epi64(even, first, odd);
         c[2 * half + 1] = _mm512_permutex2var_epi64(even, second, odd);
     }
+}
+/* The random word of each id */
+LZS_FN static inline vi v_words(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, vi ids) {
+    __m256i words[2];
+    for (int half = 0; half < 2; half++) {
+        __m512i id = _mm512_cvtepu32_epi64(half ? _mm512_extracti64x4_epi64(ids, 1) : _mm512_castsi512_si256(ids));
+        __m512i w[2] = {_mm512_srli_epi64(id, 2)};
+        v_rounds(keys, position, domain, w);
+        __m512i pair = _mm512_mask_mov_epi64(w[0], _mm512_test_epi64_mask(id, _mm512_set1_epi64(2)), w[1]);
+        __m512i shift = _mm512_slli_epi64(_mm512_and_si512(id, _mm512_set1_epi64(1)), 5);
+        words[half] = _mm512_cvtepi64_epi32(_mm512_srlv_epi64(pair, shift));
+    }
+    return _mm512_inserti64x4(_mm512_castsi256_si512(words[0]), words[1], 1);
 }
 LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     __m512i t = _mm512_set1_epi32(newest);

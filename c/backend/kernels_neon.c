@@ -20,6 +20,12 @@ typedef uint32x4_t vm;
 static inline vf v_load(const float *p) { return vld1q_f32(p); }
 static inline void v_store(float *p, vf x) { vst1q_f32(p, x); }
 static inline vi v_load_int(const int32_t *p) { return vreinterpretq_u32_s32(vld1q_s32(p)); }
+/* p[index] */
+static inline vi v_look_up(const uint32_t *p, vi index) {
+    const uint32_t words[4] = {p[vgetq_lane_u32(index, 0)], p[vgetq_lane_u32(index, 1)], p[vgetq_lane_u32(index, 2)],
+                               p[vgetq_lane_u32(index, 3)]};
+    return vld1q_u32(words);
+}
 static inline void v_store_int(int32_t *p, vi x) { vst1q_u32((uint32_t *)p, x); }
 static inline vf v_set(float x) { return vdupq_n_f32(x); }
 static inline vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
@@ -33,6 +39,10 @@ static inline vm v_and(vm a, vm b) { return vandq_u32(a, b); }
 static inline vm v_or(vm a, vm b) { return vorrq_u32(a, b); }
 static inline vm v_unordered(vf a, vf b) {
     return vmvnq_u32(vandq_u32(vceqq_f32(a, a), vceqq_f32(b, b)));
+}
+static inline vf v_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
+static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bits are equal */
+    return vmvnq_u32(vtstq_u32(veorq_u32(ids, words), vdupq_n_u32(63)));
 }
 static inline uint32_t v_bits(vm m) {
     const uint32x4_t each = {1, 2, 4, 8};
@@ -97,10 +107,8 @@ static inline void v_multiply(vi a, uint32_t m, vi *high, vi *low) {
     *low = vuzp1q_u32(first, second);
     *high = vuzp2q_u32(first, second);
 }
-/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
-static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
-    const uint32x4_t each = {0, 1, 2, 3};
-    c[0] = vaddq_u32(vdupq_n_u32(block), each);
+/* Ten rounds of Philox on the four counters of c[0], which leave word k of each in c[k] */
+static inline void v_rounds(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, vi c[4]) {
     c[1] = vdupq_n_u32(position[0]);
     c[2] = vdupq_n_u32(position[1]);
     c[3] = vdupq_n_u32(domain);
@@ -113,12 +121,32 @@ static inline void v_philox(const uint64_t keys[20], const uint32_t position[2],
         c[1] = low1;
         c[3] = low0;
     }
+}
+/* The random words of the 4 * V_LANES tokens from id 4 * block on, in order. */
+static inline void v_philox(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, uint32_t block, vi c[4]) {
+    c[0] = v_ids((int32_t)block);
+    v_rounds(keys, position, domain, c);
     uint32x4_t a = vtrn1q_u32(c[0], c[1]), b = vtrn2q_u32(c[0], c[1]); /* words 0 and 1 of blocks 0 and 2, 1 and 3 */
     uint32x4_t d = vtrn1q_u32(c[2], c[3]), e = vtrn2q_u32(c[2], c[3]);
     c[0] = vcombine_u32(vget_low_u32(a), vget_low_u32(d));
     c[1] = vcombine_u32(vget_low_u32(b), vget_low_u32(e));
     c[2] = vcombine_u32(vget_high_u32(a), vget_high_u32(d));
     c[3] = vcombine_u32(vget_high_u32(b), vget_high_u32(e));
+}
+/* The random word of each id */
+static inline vi v_words(const uint64_t keys[20], const uint32_t position[2], uint32_t domain, vi ids) {
+    vi c[4] = {vshrq_n_u32(ids, 2)};
+    v_rounds(keys, position, domain, c);
+    vm odd = vtstq_u32(ids, vdupq_n_u32(1)), second = vtstq_u32(ids, vdupq_n_u32(2));
+    return vbslq_u32(second, vbslq_u32(odd, c[3], c[2]), vbslq_u32(odd, c[1], c[0]));
+}
+/* The exponent e of v = m * 2^e with m in [2/3, 4/3), and that m */
+static inline vi v_log2_exponent(vf v) {
+    int32x4_t above = vreinterpretq_s32_u32(vsubq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(LZS_TWO_THIRDS)));
+    return vreinterpretq_u32_s32(vshrq_n_s32(above, 23));
+}
+static inline vf v_without_exponent(vf v, vi e) {
+    return vreinterpretq_f32_u32(vsubq_u32(vreinterpretq_u32_f32(v), vshlq_n_u32(e, 23)));
 }
 static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     int32x4_t t = vdupq_n_s32(newest);

@@ -69,47 +69,44 @@ static void scalar_sum(const lzs_row *row, const float *maxima, int32_t from, in
     }
 }
 
-static void scalar_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
-    for (int32_t g = 0; g < n; g += 4) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
+static float scalar_bounds(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words, float *maxima) {
+    float least = INFINITY;
+    for (int32_t g = 0; g < n; g++) {
+        if (g % 4 == 0) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
+        maxima[g] = maxima[g] >= low ? lzs_group_bound(scale, maxima[g], words[g]) : INFINITY;
+        if (maxima[g] < least) least = maxima[g];
+    }
+    return least;
 }
 
-static int32_t scalar_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
-                                 float above, float score, int32_t *groups) {
+static int32_t scalar_contenders(const float *bounds, int32_t n, float above, float score, int32_t *groups) {
     int32_t found = 0;
     for (int32_t g = 0; g < n; g++) {
-        float bound = lzs_group_bound(scale, maxima[g], words[g]);
-        if (maxima[g] >= low && bound > above && bound <= score) groups[found++] = g;
+        if (bounds[g] > above && bounds[g] <= score) groups[found++] = g;
     }
     return found;
 }
 
-static int32_t scalar_favourite(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale) {
-    int32_t favourite = 0;
-    float least = INFINITY;
-    for (int32_t g = 0; g < n; g++) {
-        float bound = lzs_group_bound(scale, maxima[g], words[g]);
-        if (bound < least) {
-            least = bound;
-            favourite = g;
-        }
+static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
+                        lzs_runners *runners) {
+    for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP && id < row->n; id++) {
+        float x = row->x[id];
+        if (!lzs_inside(cut, lzs_key(x), id) || !lzs_allowed(row->mask, id)) continue;
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false where the maximum is infinite */
+        runners->ids[runners->n] = id;
+        runners->x[runners->n++] = x;
     }
-    return favourite;
 }
 
-static void scalar_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race) {
-    float minimum = lzs_group_minimum(word);
-    int32_t first = group * LZS_GROUP, holder = first + (int32_t)lzs_group_holder(word), known = -1;
-    uint32_t words[4] = {0, 0, 0, 0};
-    for (int32_t id = first; id < first + LZS_GROUP && id < row->n; id++) {
-        if (!lzs_inside(cut, lzs_key(row->x[id]), id) || !lzs_allowed(row->mask, id)) continue;
-        float noise = minimum;
-        if (id != holder) {
-            if (known != id >> 2) lzs_noise_words(race->key, (uint32_t)id >> 2, LZS_DOMAIN_TOKEN, words);
-            known = id >> 2; /* four neighbours share a Philox call */
-            noise = lzs_member_noise(minimum, words[id & 3]);
-        }
-        lzs_run(race, row->x[id], id, noise);
+static void scalar_run(lzs_race *race, lzs_runners *runners) {
+    for (int32_t i = 0; i < runners->n; i++) {
+        float x = runners->x[i];
+        int32_t id = runners->ids[i];
+        uint32_t group = lzs_group_of(id), word = runners->words ? runners->words[group] : lzs_group_word(race->key, group);
+        if (lzs_group_bound(race->scale, x, word) > race->score) continue; /* false where the maximum is infinite */
+        lzs_run(race, x, id, lzs_token_noise_in(word, race->key, id));
     }
+    runners->n = 0;
 }
 
 static void scalar_extend(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap) {
@@ -137,7 +134,7 @@ static void scalar_price_nearest(const lzs_token_entry *entries, int32_t n, int3
 }
 
 const lzs_kernels lzs_kernels_scalar = {
-    "scalar",     scalar_scan, scalar_max,         scalar_max_of_group, scalar_gather,    scalar_count,
-    scalar_weigh, scalar_sum,  scalar_group_words, scalar_contenders,   scalar_favourite, scalar_open,
+    "scalar",     scalar_scan,   scalar_max,        scalar_max_of_group, scalar_gather, scalar_count,
+    scalar_weigh, scalar_sum,    scalar_bounds,     scalar_contenders,   scalar_open,   scalar_run,
     scalar_extend, scalar_find_long, scalar_price_nearest,
 };

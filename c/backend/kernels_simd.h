@@ -13,6 +13,10 @@ LZS_FN LZS_INLINE vf loaded_if(const lzs_row *row, int32_t i, bool masked) {
     return masked ? v_load_if(row->x + i, row->mask[i >> 5] >> (i & 31)) : v_load(row->x + i);
 }
 
+LZS_FN LZS_INLINE vf loaded(const lzs_row *row, int32_t i) {
+    return loaded_if(row, i, row->mask != NULL);
+}
+
 LZS_FN static inline float loaded_one(const lzs_row *row, int32_t i) {
     return lzs_allowed(row->mask, i) ? row->x[i] : -INFINITY;
 }
@@ -324,105 +328,126 @@ LZS_FN static inline void round_keys(lzs_noise_key key, uint64_t keys[20]) {
     }
 }
 
-LZS_FN static void simd_group_words(lzs_noise_key key, int32_t n, uint32_t *words) {
-    uint64_t keys[20];
-    round_keys(key, keys);
-    int32_t g = 0;
-    for (; n - g >= 4 * V_LANES; g += 4 * V_LANES) {
-        vi c[4];
-        v_philox(keys, key.position, LZS_DOMAIN_GROUP, (uint32_t)g >> 2, c);
-        for (int j = 0; j < 4; j++) v_store_int((int32_t *)words + g + j * V_LANES, c[j]);
-    }
-    for (; g < n; g += 4) lzs_noise_words(key, (uint32_t)g >> 2, LZS_DOMAIN_GROUP, words + g);
-}
-
 /* lzs_log2_below of each lane */
 LZS_FN static inline vf log2_below(vi k, float below) {
     return v_sub(v_mul(v_float(v_bits_of(v_float(k))), v_set(0x1p-23f)), v_set(below));
 }
 
-LZS_FN static inline vf bounds_of(const float *maxima, const uint32_t *words, lzs_softmax_scale scale) {
-    vi k = v_shift_right_6(v_load_int((const int32_t *)words));
-    return v_add(gaps_of(v_load(maxima), scale), log2_below(k, LZS_BELOW_LOG2(LZS_GROUP_BITS)));
+/* The bounds of the groups of one vector, which take the place of the maxima; the least so far is kept as the greatest of the
+ * negatives, since there is a maximum of lanes, and no minimum. */
+LZS_FN static inline vf bounds_of(vi words, float *maxima, lzs_softmax_scale scale, float low, vf greatest) {
+    vf below = log2_below(v_shift_right_6(words), LZS_BELOW_LOG2(LZS_GROUP_BITS));
+    vf max = v_load(maxima), bound = v_select(v_ge(max, v_set(low)), v_add(gaps_of(max, scale), below), v_set(INFINITY));
+    v_store(maxima, bound);
+    return v_max(v_sub(v_set(0.0f), bound), greatest);
 }
 
-LZS_FN static int32_t simd_contenders(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale, float low,
-                                      float above, float score, int32_t *groups) {
+LZS_FN static float simd_bounds(lzs_noise_key key, int32_t n, lzs_softmax_scale scale, float low, uint32_t *words,
+                                float *maxima) {
+    uint64_t keys[20];
+    round_keys(key, keys);
+    vf greatest = v_set(-INFINITY);
+    for (int32_t g = 0; g < n; g += 4 * V_LANES) {
+        vi c[4];
+        v_philox(keys, key.position, LZS_DOMAIN_GROUP, (uint32_t)g >> 2, c);
+        for (int32_t j = 0; j < 4 && g + j * V_LANES < n; j++) {
+            v_store_int((int32_t *)words + g + j * V_LANES, c[j]);
+            greatest = bounds_of(c[j], maxima + g + j * V_LANES, scale, low, greatest);
+        }
+    }
+    return -v_greatest(greatest);
+}
+
+LZS_FN static int32_t simd_contenders(const float *bounds, int32_t n, float above, float score, int32_t *groups) {
     int32_t found = 0;
     for (int32_t g = 0; g < n; g += V_LANES) {
-        vf bound = bounds_of(maxima + g, words + g, scale);
-        vm between = v_and(v_gt(bound, v_set(above)), v_ge(v_set(score), bound));
-        uint32_t bits = v_bits(v_and(between, v_ge(v_load(maxima + g), v_set(low))));
-        for (; bits; bits &= bits - 1) groups[found++] = g + lzs_lowest_bit(bits);
+        vf bound = v_load(bounds + g);
+        uint32_t bits = v_bits(v_and(v_gt(bound, v_set(above)), v_ge(v_set(score), bound)));
+        if (!V_COMPRESSES && !bits) continue;
+        v_compress((uint32_t *)groups + found, v_ids(g), bits);
+        found += lzs_bit_count(bits);
     }
     return found;
 }
 
-LZS_FN static int32_t simd_favourite(const float *maxima, const uint32_t *words, int32_t n, lzs_softmax_scale scale) {
-    vf greatest = v_set(-INFINITY); /* of the bounds' negatives: there is a maximum of lanes, and no minimum */
-    for (int32_t g = 0; g < n; g += V_LANES) {
-        greatest = v_max(v_sub(v_set(0.0f), bounds_of(maxima + g, words + g, scale)), greatest);
-    }
-    vf least = v_set(-v_greatest(greatest));
-    for (int32_t g = 0; g < n; g += V_LANES) {
-        uint32_t bits = v_bits(v_ge(least, bounds_of(maxima + g, words + g, scale)));
-        if (bits) return g + lzs_lowest_bit(bits);
-    }
-    return 0;
-}
-
-/* Most groups are opened for the sake of one or two tokens, whose words cost less one by one. */
-LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, lzs_race *race) {
-    enum { FEW = 6 };
-    int32_t first = group * LZS_GROUP, holder = first + (int32_t)lzs_group_holder(word);
+LZS_FN static void simd_open(const lzs_row *row, int32_t group, uint32_t word, lzs_cut cut, const lzs_race *race,
+                             lzs_runners *runners) {
+    int32_t first = group * LZS_GROUP, last = cut.id - first; /* the last member that stays where it equals the cut */
     if (!(race->scale.max < INFINITY) || row->n - first < LZS_GROUP) {
-        lzs_kernels_scalar.open(row, group, word, cut, race);
+        lzs_kernels_scalar.open(row, group, word, cut, race, runners);
         return;
     }
-    /* No score is below its gap plus the log2 of the minimum, or of its own word's part of the noise. Of both there are bounds
-     * that cost little. */
-    const float *x = row->x + first;
-    vf least = v_set(lzs_key_float(cut.key));
+    uint64_t stay = last >= 63 ? ~(uint64_t)0 : last < 0 ? 0 : ((uint64_t)2 << last) - 1;
+    vf low = v_set(lzs_key_float(cut.key)), score = v_set(race->score);
     vf bound_of_minimum = v_set(lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS)));
     uint64_t possible = 0;
     for (int v = 0; v < V_GROUP; v++) {
-        vf logits = v_load(x + v * V_LANES), bound = v_add(gaps_of(logits, race->scale), bound_of_minimum);
-        uint32_t bits = v_bits(v_and(v_ge(v_set(race->score), bound), v_ge(logits, least)));
-        possible |= (uint64_t)bits << (v * V_LANES);
+        vf x = loaded(row, first + v * V_LANES), bound = v_add(gaps_of(x, race->scale), bound_of_minimum);
+        uint32_t inside = v_bits(v_gt(x, low)) | (v_bits(v_ge(x, low)) & (uint32_t)(stay >> (v * V_LANES)));
+        possible |= (uint64_t)(v_bits(v_ge(score, bound)) & inside) << (v * V_LANES);
     }
-    if (row->mask) possible &= row->mask[first >> 5] | (uint64_t)row->mask[(first >> 5) + 1] << 32;
-    if (!possible) return;
-    uint32_t words[LZS_GROUP];
-    bool few = lzs_bit_count_64(possible) <= FEW;
-    if (!few) {
-        uint64_t keys[20], by_word = (uint64_t)1 << (holder - first); /* the holder's own word does not count */
-        round_keys(race->key, keys);
-        for (int v = 0; v < V_GROUP; v += 4) {
-            vi c[4];
-            v_philox(keys, race->key.position, LZS_DOMAIN_TOKEN, (uint32_t)(first + v * V_LANES) >> 2, c);
-            for (int k = 0; k < 4; k++) {
-                int at = (v + k) * V_LANES;
-                v_store_int((int32_t *)words + at, c[k]);
-                vf own = log2_below(v_shift_right_1(c[k]), LZS_BELOW_LOG2(LZS_TOKEN_BITS));
-                vf bound = v_add(gaps_of(v_load(x + at), race->scale), own);
-                by_word |= (uint64_t)v_bits(v_ge(v_set(race->score), bound)) << at;
-            }
-        }
-        possible &= by_word;
-    }
+    int32_t n = runners->n; /* a local, since what is appended might change a member */
     for (; possible; possible &= possible - 1) {
-        int32_t member = lzs_lowest_bit_64(possible), id = first + member;
-        float noise = 0.0f;
-        if (id != holder) {
-            uint32_t own = few ? lzs_token_word(race->key, id) : words[member];
-            float bound = lzs_gap_bits(race->scale, x[member]) + lzs_log2_below(own >> 1, LZS_BELOW_LOG2(LZS_TOKEN_BITS));
-            if (bound > race->score) continue;
-            noise = lzs_member_noise(lzs_group_minimum(word), own);
-        } else {
-            noise = lzs_group_minimum(word);
-        }
-        if (lzs_inside(cut, lzs_key(x[member]), id)) lzs_run(race, x[member], id, noise);
+        runners->ids[n] = first + lzs_lowest_bit_64(possible);
+        runners->x[n] = row->x[runners->ids[n]];
+        n++;
     }
+    runners->n = n;
+}
+
+/* lzs_log2_1p of each lane */
+LZS_FN LZS_INLINE vf log2_1p_of(vf x) {
+    vf q = v_set(lzs_log2_factors[0]);
+    for (int i = 1; i < LZS_LOG2_FACTORS; i++) q = v_add(v_mul(q, x), v_set(lzs_log2_factors[i]));
+    return v_mul(q, x);
+}
+
+/* lzs_log2 of each lane */
+LZS_FN LZS_INLINE vf log2_of(vf v) {
+    vi e = v_log2_exponent(v);
+    return v_add(v_float(e), log2_1p_of(v_sub(v_without_exponent(v, e), v_set(1.0f))));
+}
+
+/* lzs_exponential of (k + 1/2) * unit in each lane. Both of its branches are one polynomial, the first without an exponent. */
+LZS_FN LZS_INLINE vf exponential_of(vi k, float unit) {
+    vf v = v_min(v_mul(v_add(v_float(k), v_set(0.5f)), v_set(unit)), v_set(1.0f - 0x1p-24f)), rest = v_sub(v_set(1.0f), v);
+    vi e = v_log2_exponent(rest);
+    vm small = v_gt(v_set(0x1.555554p-2f), v);
+    vf x = v_select(small, v_sub(v_set(0.0f), v), v_sub(v_without_exponent(rest, e), v_set(1.0f)));
+    return v_sub(v_set(0.0f), v_add(v_select(small, v_set(0.0f), v_float(e)), log2_1p_of(x)));
+}
+
+LZS_FN static void simd_run(lzs_race *race, lzs_runners *runners) {
+    if (!(race->scale.max < INFINITY)) {
+        lzs_kernels_scalar.run(race, runners);
+        return;
+    }
+    uint64_t keys[20];
+    float scores[V_LANES];
+    round_keys(race->key, keys);
+    for (int32_t i = 0; i < runners->n; i += V_LANES) {
+        for (int32_t k = runners->n; k < i + V_LANES; k++) { /* a token that runs twice changes nothing */
+            runners->ids[k] = runners->ids[i];
+            runners->x[k] = runners->x[i];
+        }
+        vi ids = v_load_int(runners->ids + i);
+        vi groups = v_shift_right_6(ids), own = v_words(keys, race->key.position, LZS_DOMAIN_TOKEN, ids);
+        vi words = runners->words ? v_look_up(runners->words, groups)
+                                  : v_words(keys, race->key.position, LZS_DOMAIN_GROUP, groups);
+        vf gaps = gaps_of(v_load(runners->x + i), race->scale);
+        vm holders = v_same_member(ids, words);
+        vf bound = v_add(gaps, log2_below(v_shift_right_1(own), LZS_BELOW_LOG2(LZS_TOKEN_BITS)));
+        if (!v_bits(v_or(v_ge(v_set(race->score), bound), holders))) continue;
+        vf minimum = v_mul(exponential_of(v_shift_right_6(words), 0x1p-26f), v_set(0x1p-6f));
+        vf noise = v_select(holders, minimum, v_add(minimum, exponential_of(v_shift_right_1(own), 0x1p-31f)));
+        vf score = v_add(gaps, log2_of(noise));
+        v_store(scores, score);
+        for (uint32_t bits = v_bits(v_ge(v_set(race->score), score)); bits; bits &= bits - 1) {
+            int l = lzs_lowest_bit(bits);
+            lzs_finish(race, scores[l], runners->ids[i + l]);
+        }
+    }
+    runners->n = 0;
 }
 
 LZS_FN static void simd_extend(uint16_t *len, const int32_t *tokens, int32_t n, int32_t newest, uint16_t cap) {
@@ -444,16 +469,6 @@ LZS_FN static int32_t simd_find_long(const uint16_t *len, int32_t n, uint16_t le
     return found;
 }
 
-#ifdef V_TRIPLES
-/* lzs_log2 of each lane */
-LZS_FN LZS_INLINE vf v_log2(vf v) {
-    vi e = v_log2_exponent(v);
-    vf x = v_sub(v_without_exponent(v, e), v_set(1.0f)), q = v_set(lzs_log2_factors[0]);
-    for (int i = 1; i < LZS_LOG2_FACTORS; i++) q = v_add(v_mul(q, x), v_set(lzs_log2_factors[i]));
-    return v_add(v_float(e), v_mul(q, x));
-}
-#endif
-
 LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n, int32_t length, const lzs_nearest_price *price,
                                       lzs_edit *edits) {
     int32_t i = 0;
@@ -462,7 +477,7 @@ LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n,
     for (; n - i >= V_LANES; i += V_LANES) {
         vi token, last;
         v_load_entries(entries + i, &token, &last);
-        vf cost = v_log2(v_float(v_sub_int(v_set_int(length + price->plus), last)));
+        vf cost = log2_of(v_float(v_sub_int(v_set_int(length + price->plus), last)));
         vf bias = v_mul(minus_penalty, v_sub(log2_vocab, v_min(cost, log2_vocab)));
         v_store_edits(edits + i, token, v_max(bias, v_set(-FLT_MAX)));
     }
@@ -471,7 +486,7 @@ LZS_FN static void simd_price_nearest(const lzs_token_entry *entries, int32_t n,
 }
 
 const lzs_kernels LZS_TABLE = {
-    LZS_NAME, simd_scan,        simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,
-    simd_sum, simd_group_words, simd_contenders, simd_favourite,    simd_open,   simd_extend, simd_find_long,
+    LZS_NAME, simd_scan,   simd_max,        simd_max_of_group, simd_gather, simd_count,  simd_weigh,
+    simd_sum, simd_bounds, simd_contenders, simd_open,         simd_run,    simd_extend, simd_find_long,
     simd_price_nearest,
 };

@@ -76,12 +76,16 @@ static inline float lzs_member_noise(float minimum, uint32_t word) {
     return minimum + lzs_exponential(((float)(int32_t)(word >> 1) + 0.5f) * 0x1p-31f);
 }
 
+/* The noise of one token, given the word of its group. */
+static inline float lzs_token_noise_in(uint32_t group_word, lzs_noise_key key, int32_t id) {
+    float minimum = lzs_group_minimum(group_word);
+    if (lzs_member_of(id) == lzs_group_holder(group_word)) return minimum;
+    return lzs_member_noise(minimum, lzs_token_word(key, id));
+}
+
 /* The noise of one token, from scratch. */
 static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
-    uint32_t word = lzs_group_word(key, lzs_group_of(id));
-    float minimum = lzs_group_minimum(word);
-    if (lzs_member_of(id) == lzs_group_holder(word)) return minimum;
-    return lzs_member_noise(minimum, lzs_token_word(key, id));
+    return lzs_token_noise_in(lzs_group_word(key, lzs_group_of(id)), key, id);
 }
 
 /* A number in [0, 1) of a position, from a domain that has one for each: 53 bits. */

@@ -2,85 +2,80 @@
  *
  * score(t) = y(t) + log2 E(t), and the smallest wins, which it does with probability proportional to 2^-y(t). The noise E
  * is made by groups of tokens (noise.h): a group whose best logit cannot win even with the group's smallest noise is
- * never opened, so a draw needs one word for each of V / 64 groups, and the words of a few groups more. Tokens more
- * than 37.1 bits below the best never win, since random words are finite (docs/determinism.md has the error before that).
+ * never opened, so a draw needs one word for each of V / 64 groups, and those of the few tokens that could win with the
+ * smallest noise of their group. These wait until there are many, because vectors run them for little more than the price of
+ * one. Tokens more than 37.1 bits below the best never win, since random words are finite (docs/determinism.md has the error
+ * before that).
  */
 #include "backend.h"
 
 enum {
-    FEW = 48,    /* tokens that are cheaper to run one by one */
-    CHUNK = 128, /* groups that are judged by the same score */
-    ROUNDS = 4,
+    FEW = 256,   /* tokens that are cheaper to run than groups are to open */
+    CHUNK = 256, /* groups that are judged by the same score */
+    ROUNDS = 3,
 };
 
-static const float STEP = 3.0f; /* bits of a round */
-
-/* Runs one token, given the word of its group. */
-static void run_token(lzs_race *race, float x, int32_t id, uint32_t word) {
-    float noise = lzs_group_minimum(word);
-    if (lzs_member_of(id) != lzs_group_holder(word)) {
-        /* The group's minimum is a bound that often spares the token's own word. The polynomial of log2 may fall by its
-         * last bits where its argument grows, so the bound has to give way a little. */
-        if (lzs_gap_bits(race->scale, x) + (lzs_log2(noise) - 0.01f) > race->score) return;
-        noise = lzs_member_noise(noise, lzs_token_word(race->key, id));
-    }
-    lzs_run(race, x, id, noise);
+/* Lets a token wait, and all that wait run when they are many. */
+static void add(const lzs_backend *b, lzs_race *race, lzs_runners *waiting, float x, int32_t id) {
+    waiting->ids[waiting->n] = id;
+    waiting->x[waiting->n++] = x;
+    if (waiting->n == LZS_WAITING) b->kernels->run(race, waiting);
 }
 
 /* Opens the groups whose bounds are above `above` and at most `score`. */
-static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, float score, lzs_race *race) {
-    int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS, groups[CHUNK];
-    const uint32_t *words = b->scratch.words;
-    float low = lzs_key_float(c->cut.key);
+static void open_groups(lzs_backend *b, const lzs_candidates *c, float above, float score, lzs_race *race,
+                        lzs_runners *waiting) {
+    int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS, groups[CHUNK + 16];
     for (int32_t from = 0; from < n; from += CHUNK) {
         int32_t size = n - from < CHUNK ? n - from : CHUNK, found = 0;
         if (c->scale.max < INFINITY) {
             float most = race->score < score ? race->score : score;
-            found = b->kernels->contenders(b->maxima + from, words + from, size, c->scale, low, above, most, groups);
+            found = b->kernels->contenders(b->maxima + from, size, above, most, groups);
         } else { /* gaps are 0 or infinite: bounds tell nothing */
             for (int32_t g = 0; g < size; g++) groups[found++] = g;
         }
         for (int32_t i = 0; i < found; i++) {
             int32_t group = from + groups[i];
-            b->kernels->open(&c->row, group, words[group], c->cut, race);
+            if (b->maxima[group] > race->score) continue; /* tokens that ran since have lowered the score */
+            b->kernels->open(&c->row, group, b->scratch.words[group], c->cut, race, waiting);
+            if (waiting->n >= LZS_WAITING) b->kernels->run(race, waiting);
         }
     }
+    b->kernels->run(race, waiting);
 }
 
-/* Runs the unedited tokens, group by group, in a few rounds from the lowest bounds up: an early good score spares most groups
+/* Runs the unedited tokens, group by group, those with the lowest bounds first: an early good score spares most of the others
  * being opened. */
-static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race) {
+static void run_groups(lzs_backend *b, const lzs_candidates *c, lzs_race *race, lzs_runners *waiting) {
     int32_t n = lzs_stretches(c->row.n) * LZS_STRETCH_GROUPS;
-    b->kernels->group_words(race->key, n, b->scratch.words);
-    if (!(c->scale.max < INFINITY)) {
-        open_groups(b, c, -INFINITY, INFINITY, race);
-        return;
-    }
-    int32_t favourite = b->kernels->favourite(b->maxima, b->scratch.words, n, c->scale);
-    float above = -INFINITY, upto = lzs_group_bound(c->scale, b->maxima[favourite], b->scratch.words[favourite]) + STEP;
-    for (int round = 1; above < race->score; round++, above = upto, upto += STEP) {
-        if (round == ROUNDS || !(upto < INFINITY)) upto = INFINITY;
-        open_groups(b, c, above, upto, race);
-        if (upto == INFINITY) return;
-    }
+    float low = lzs_key_float(c->cut.key);
+    float least = b->kernels->bounds(race->key, n, c->scale, low, b->scratch.words, b->maxima), above = -INFINITY;
+    const float rounds[ROUNDS] = {least + 4.0f, least + 6.0f, INFINITY}; /* the bounds that each goes up to */
+    add(b, race, waiting, c->top.max, c->top.argmax);
+    b->kernels->run(race, waiting);
+    for (int i = 0; i < ROUNDS && above < race->score; above = rounds[i++]) open_groups(b, c, above, rounds[i], race, waiting);
 }
 
 int32_t lzs_race_pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan) {
     lzs_race race = {lzs_noise_key_of(plan->seed, plan->position), c->scale, INFINITY, -1};
+    lzs_runners waiting;
+    waiting.words = NULL;
+    waiting.n = 0;
     if (c->listed && b->list.n <= FEW) {
         for (int32_t i = 0; i < b->list.n; i++) {
-            int32_t id = lzs_packed_id(b->list.packed[i]);
-            run_token(&race, lzs_packed_x(b->list.packed[i]), id, lzs_group_word(race.key, lzs_group_of(id)));
+            uint64_t packed = b->list.packed[i];
+            add(b, &race, &waiting, lzs_packed_x(packed), lzs_packed_id(packed));
         }
-        return race.token;
+    } else {
+        waiting.words = b->scratch.words;
+        run_groups(b, c, &race, &waiting);
+        for (int32_t i = 0; i < c->n_edits; i++) {
+            int32_t id = c->edits[i].token;
+            if (!lzs_inside(c->cut, lzs_key(c->values[i]), id)) continue;
+            if (lzs_group_bound(c->scale, c->values[i], b->scratch.words[lzs_group_of(id)]) > race.score) continue;
+            add(b, &race, &waiting, c->values[i], id);
+        }
     }
-    run_groups(b, c, &race);
-    for (int32_t i = 0; i < c->n_edits; i++) {
-        int32_t id = c->edits[i].token;
-        uint32_t word = b->scratch.words[lzs_group_of(id)];
-        if (!lzs_inside(c->cut, lzs_key(c->values[i]), id)) continue;
-        if (lzs_group_bound(c->scale, c->values[i], word) > race.score) continue; /* false where the maximum is infinite */
-        run_token(&race, c->values[i], id, word);
-    }
+    b->kernels->run(&race, &waiting);
     return race.token;
 }

@@ -207,14 +207,14 @@ static bool take_top_k(const search *s, const lzs_plan *plan) {
         low = lzs_key_float(s->keep_ties ? last : last + 1); /* an equal one further on loses its tie */
     }
     uint64_t worst = keep_best(&list, k, s->keep_ties);
+    float least = worst ? lzs_packed_x(worst) : -FLT_MAX;
     for (int32_t i = 0; i < s->c->n_edits; i++) { /* edited tokens come in any order, so each tie is looked at */
-        uint64_t packed = lzs_pack(s->c->values[i], s->c->edits[i].token);
-        if (!(s->c->values[i] >= -FLT_MAX) || lzs_packed_key(packed) < lzs_packed_key(worst)) continue;
+        if (!(s->c->values[i] >= least)) continue;
         if (list.n == list.capacity) {
             keep_best(&list, k, s->keep_ties);
             if (list.n == list.capacity) return false;
         }
-        list.packed[list.n++] = packed;
+        list.packed[list.n++] = lzs_pack(s->c->values[i], s->c->edits[i].token);
     }
     if (list.n > k) keep_best(&list, k, s->keep_ties);
     s->b->list.n = list.n;

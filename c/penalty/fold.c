@@ -64,7 +64,21 @@ size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params) {
            lzs_token_table_memory(&e->found);
 }
 
-/* One edit for each entry of the token table. */
+enum { OFTEN = 8 }; /* most tokens were counted a few times only */
+
+/* The edit of an entry as the counts have it, with a bias on top. */
+static inline lzs_edit counted(const lzs_edit by_count[OFTEN], const lzs_params *params, const lzs_token_entry *entry,
+                               float bias) {
+    int32_t count = entry->count;
+    if (count >= OFTEN) {
+        lzs_edit edit = lzs_counted_edit(params, 0, count);
+        return (lzs_edit){entry->token, edit.repeat, lzs_finite(edit.bias + bias)};
+    }
+    return (lzs_edit){entry->token, by_count[count].repeat, lzs_finite(by_count[count].bias + bias)};
+}
+
+/* One edit for each entry of the token table: where LZ goes by nearest occurrences a look-up each, then the few that have longer
+ * matches. */
 static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_params *params) {
     const lzs_token_entry *entries = h->table.entries;
     lzs_edit *edits = e->edits; /* locals, since a write to an edit might change a member */
@@ -72,16 +86,17 @@ static void fold_windows(lzs_edit_list *e, const lzs_history *h, const lzs_param
     e->n = n;
     if (n == 0) return; /* and a table that is never used is NULL */
     if (h->count_window) {
-        enum { OFTEN = 8 };
-        lzs_edit by_count[OFTEN]; /* most tokens were counted a few times only */
+        lzs_edit by_count[OFTEN];
         for (int32_t count = 0; count < OFTEN; count++) by_count[count] = lzs_counted_edit(params, 0, count);
         for (size_t i = 0; i < n; i++) {
-            int32_t count = entries[i].count;
-            edits[i] = count < OFTEN ? by_count[count] : lzs_counted_edit(params, 0, count);
-            edits[i].token = entries[i].token;
-            if (entries[i].last >= 0) edits[i].bias = lzs_finite(edits[i].bias + lzs_lz_bias_of(&e->lz, h, i));
+            float bias = entries[i].last >= 0 ? lzs_lz_bias_of(&e->lz, h, &entries[i]) : 0.0f;
+            edits[i] = counted(by_count, params, &entries[i], bias);
         }
-    } else if (n) { /* LZ alone, so every entry is in reach: a look-up each, then the few that have longer matches */
+        for (uint32_t i = 0; h->by_nearest && i < e->lz.n_matched; i++) {
+            int32_t at = e->lz.matched[i];
+            edits[at] = counted(by_count, params, &entries[at], e->lz.matches[at].value);
+        }
+    } else { /* LZ alone, so every entry is in reach */
         h->kernels->price_nearest(entries, (int32_t)n, (int32_t)h->n, &e->lz.nearest, edits);
         for (uint32_t i = 0; i < e->lz.n_matched; i++) {
             edits[e->lz.matched[i]].bias = e->lz.matches[e->lz.matched[i]].value;

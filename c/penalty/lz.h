@@ -56,10 +56,9 @@ typedef struct lzs_lz_reason {
 
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *params, float log2_vocab, int32_t token);
 
-/* The bias of the token of entry number i, which is in reach. */
-static inline float lzs_lz_bias_of(const lzs_lz *lz, const lzs_history *h, size_t i) {
-    if (lz->matches[i].stamp == lz->stamp) return lz->matches[i].value;
-    return lz->bias_at[(uint32_t)((int32_t)h->n - h->table.entries[i].last)];
+/* The bias of a token whose best match has length 1; its entry is in reach. */
+static inline float lzs_lz_bias_of(const lzs_lz *lz, const lzs_history *h, const lzs_token_entry *entry) {
+    return lz->bias_at[(uint32_t)((int32_t)h->n - entry->last)];
 }
 
 #endif

@@ -154,38 +154,40 @@ static void test_sum(int32_t n, bool masked) {
     }
 }
 
-/* The words of all groups, and that no group is left out of the race which holds a token with such a score. */
+/* The words and bounds of all groups, and that no group is left out of the race which holds a token with such a score. */
 static void test_bounds(int32_t n, bool masked, int try) {
     static uint32_t words[MAX_GROUPS + 1], expected_words[MAX_GROUPS];
-    static float maxima[MAX_GROUPS], best[MAX_GROUPS];
-    static int32_t groups[MAX_GROUPS + 1], expected_groups[MAX_GROUPS];
+    static float bounds[MAX_GROUPS + 1], expected_bounds[MAX_GROUPS], best[MAX_GROUPS];
+    static int32_t groups[MAX_GROUPS + 17], expected_groups[MAX_GROUPS];
     static bool listed[MAX_GROUPS];
     lzs_noise_key key = lzs_noise_key_of(random_bits(&random_state), random_bits(&random_state));
     lzs_row row = row_of(n, masked);
     int32_t n_groups = lzs_stretches(n) * LZS_STRETCH_GROUPS;
-    words[n_groups] = 42;
-    table->group_words(key, n_groups, words);
-    lzs_kernels_scalar.group_words(key, n_groups, expected_words);
-    CHECK(memcmp(words, expected_words, (size_t)n_groups * sizeof *words) == 0 && words[n_groups] == 42);
-    CHECK(words[n_groups - 1] == lzs_group_word(key, (uint32_t)n_groups - 1));
-
-    lzs_kernels_scalar.max(&row, maxima, best);
+    float low = (float[]){-FLT_MAX, 0.0f, 2.0f}[random_below(&random_state, 3)];
+    lzs_kernels_scalar.max(&row, expected_bounds, best);
     float max = -INFINITY;
     for (int32_t s = 0; s < lzs_stretches(n); s++) max = best[s] > max ? best[s] : max;
-    if (!(fabsf(max) <= FLT_MAX)) return;
     lzs_softmax_scale scale = {max, lzs_temperature_scale((float[]){1.0f, 0.5f, 1e-6f}[try % 3])};
-    int32_t favourite = table->favourite(maxima, words, n_groups, scale);
-    CHECK(favourite == lzs_kernels_scalar.favourite(maxima, words, n_groups, scale));
+    bool finite = fabsf(max) <= FLT_MAX;
+    memcpy(bounds, expected_bounds, (size_t)n_groups * sizeof *bounds);
+    words[n_groups] = 42;
+    bounds[n_groups] = 42.0f;
+    float least = table->bounds(key, n_groups, scale, low, words, bounds);
+    float expected_least = lzs_kernels_scalar.bounds(key, n_groups, scale, low, expected_words, expected_bounds);
+    CHECK(memcmp(words, expected_words, (size_t)n_groups * sizeof *words) == 0 && words[n_groups] == 42);
+    CHECK(words[n_groups - 1] == lzs_group_word(key, (uint32_t)n_groups - 1));
+    CHECK(least == expected_least && bounds[n_groups] == 42.0f);
+    if (!finite) return;
+    CHECK(memcmp(bounds, expected_bounds, (size_t)n_groups * sizeof *bounds) == 0);
     for (int s = 0; s < 4; s++) {
-        float score = (float[]){INFINITY, 0.0f, -4.0f, -9.0f}[s], low = (float[]){-FLT_MAX, 0.0f, -FLT_MAX, 2.0f}[s];
-        groups[n_groups] = 42;
-        float above = s == 2 ? -6.0f : -INFINITY;
-        int32_t found = table->contenders(maxima, words, n_groups, scale, low, above, score, groups);
-        CHECK(found == lzs_kernels_scalar.contenders(maxima, words, n_groups, scale, low, above, score, expected_groups));
-        CHECK(memcmp(groups, expected_groups, (size_t)found * sizeof *groups) == 0 && groups[n_groups] == 42);
+        float score = (float[]){FLT_MAX, 0.0f, -4.0f, -9.0f}[s], above = s == 2 ? -6.0f : -INFINITY;
+        groups[n_groups + 16] = 42;
+        int32_t found = table->contenders(bounds, n_groups, above, score, groups);
+        CHECK(found == lzs_kernels_scalar.contenders(bounds, n_groups, above, score, expected_groups));
+        CHECK(memcmp(groups, expected_groups, (size_t)found * sizeof *groups) == 0 && groups[n_groups + 16] == 42);
         memset(listed, 0, sizeof listed);
         for (int32_t i = 0; i < found; i++) listed[groups[i]] = true;
-        found = table->contenders(maxima, words, n_groups, scale, low, -INFINITY, above, groups);
+        found = table->contenders(bounds, n_groups, -INFINITY, above, groups);
         for (int32_t i = 0; i < found; i++) { /* the bounds up to one number and those above it are all bounds */
             CHECK(!listed[groups[i]]);
             listed[groups[i]] = true;
@@ -198,18 +200,39 @@ static void test_bounds(int32_t n, bool masked, int try) {
     }
 }
 
-static void test_open(int32_t n, bool masked) {
+/* The race goes on from group to group: the same tokens wait, and the same one leads. Without waiting all tokens of the groups
+ * run, also those of which a bound says that they cannot lead. */
+static void test_open_and_run(int32_t n, bool masked) {
+    static uint32_t words[MAX_GROUPS];
     lzs_row row = row_of(n, masked);
     for (int try = 0; try < 6; try++) {
         lzs_softmax_scale scale = {top_of(n), lzs_temperature_scale(try % 2 ? 0.5f : 1.0f)};
         lzs_cut cut = {lzs_key((float[]){-FLT_MAX, -FLT_MAX, 0.0f, 1.0f, 5.0f, scale.max}[try]), try < 3 ? INT32_MAX : n / 2};
         lzs_race race = {lzs_noise_key_of(7, (uint64_t)try), scale, INFINITY, -1}, expected = race, direct = race;
-        for (int i = 0; i < 4; i++) { /* the race goes on from group to group */
+        for (int i = 0; i < 4; i++) {
             int32_t n_groups = lzs_stretches(n) * LZS_STRETCH_GROUPS;
+            for (int32_t g = 0; g < n_groups; g++) words[g] = lzs_group_word(race.key, (uint32_t)g);
+            const uint32_t *known = i % 2 ? words : NULL;
+            lzs_runners waiting = {.words = known}, expected_waiting = {.words = known};
             int32_t group = i == 0 ? n_groups - 1 : random_below(&random_state, n_groups);
             uint32_t word = lzs_group_word(race.key, (uint32_t)group);
-            table->open(&row, group, word, cut, &race);
-            lzs_kernels_scalar.open(&row, group, word, cut, &expected);
+            if (i == 3) { /* behind some that wait, as many as may */
+                int32_t id = random_below(&random_state, n);
+                waiting.n = expected_waiting.n = logits[id] > -INFINITY ? LZS_WAITING - 1 : 0;
+                for (int32_t k = 0; k < waiting.n; k++) {
+                    waiting.ids[k] = expected_waiting.ids[k] = id;
+                    waiting.x[k] = expected_waiting.x[k] = logits[id];
+                }
+                if (waiting.n) lzs_run(&direct, logits[id], id, lzs_token_noise(race.key, id));
+            }
+            table->open(&row, group, word, cut, &race, &waiting);
+            lzs_kernels_scalar.open(&row, group, word, cut, &expected, &expected_waiting);
+            CHECK(waiting.n == expected_waiting.n);
+            CHECK(memcmp(waiting.ids, expected_waiting.ids, (size_t)waiting.n * sizeof *waiting.ids) == 0);
+            CHECK(memcmp(waiting.x, expected_waiting.x, (size_t)waiting.n * sizeof *waiting.x) == 0);
+            table->run(&race, &waiting);
+            lzs_kernels_scalar.run(&expected, &expected_waiting);
+            CHECK(waiting.n == 0 && expected_waiting.n == 0);
             CHECK(race.token == expected.token && equal_bits(race.score, expected.score));
             for (int32_t id = group * LZS_GROUP; id < (group + 1) * LZS_GROUP; id++) {
                 if (id >= n || !lzs_allowed(row.mask, id) || !lzs_inside(cut, lzs_key(logits[id]), id)) continue;
@@ -217,6 +240,24 @@ static void test_open(int32_t n, bool masked) {
             }
             CHECK(race.token == direct.token && (race.token < 0 || equal_bits(race.score, direct.score)));
         }
+    }
+}
+
+/* The score of a token that runs alone has the bits of the definition, for noise of all sizes. */
+static void test_scores(void) {
+    lzs_softmax_scale scale = {3.0f, lzs_temperature_scale(0.7f)};
+    for (int i = 0; i < 20000; i++) {
+        lzs_race race = {lzs_noise_key_of(3, (uint64_t)i / 1000), scale, INFINITY, -1}, expected = race;
+        int32_t id = i % 2 ? random_below(&random_state, 1 << 30) : i;
+        if (i % 4 == 0) { /* the holder of a group */
+            uint32_t group = (uint32_t)random_below(&random_state, 1 << 24);
+            id = (int32_t)(group * LZS_GROUP + lzs_group_holder(lzs_group_word(race.key, group)));
+        }
+        float x = 3.0f - (float)(10.0 * random_unit(&random_state));
+        lzs_runners waiting = {.n = 1, .ids = {id}, .x = {x}};
+        table->run(&race, &waiting);
+        lzs_run(&expected, x, id, lzs_token_noise(expected.key, id));
+        CHECK(race.token == id && equal_bits(race.score, expected.score));
     }
 }
 
@@ -268,6 +309,7 @@ static void test_price_nearest(int32_t n) {
 int main(void) {
     int n_tables = 0;
     for (; (table = lzs_kernels_at(n_tables)); n_tables++) {
+        test_scores();
         for (int32_t l = 0; l < N_LENGTHS; l++) {
             int32_t n = lengths[l];
             test_lengths(n);
@@ -281,7 +323,7 @@ int main(void) {
                     test_weigh(n, masked);
                     test_sum(n, masked);
                     test_bounds(n, masked, kind);
-                    test_open(n, masked);
+                    test_open_and_run(n, masked);
                 }
                 test_nan(n);
             }
