@@ -70,10 +70,8 @@ def long_matches(
     """Return the matches of ``min_match`` tokens or more, the furthest first.
 
     The tokens before the match are the last ones of the history, at most ``buffer`` of them, which may lie before the
-    window. They end behind the last breaker, unless they cover the distance of the match. From 3 on, matches that are
-    one token shorter count as well for a token that has 32 matches with them at distances up to 512.
+    window. They end behind the last breaker, unless they cover the distance of the match.
     """
-    short = max(min_match - 1, 2)
     matches: dict[int, list[Match]] = {}
     for i in range(max(0, len(h) - window), len(h)):
         distance = len(h) - i
@@ -83,12 +81,9 @@ def long_matches(
         if same < distance:
             broken = [k for k in range(same) if h[-1 - k] in breakers]
             same = min([same, *broken])
-        if same + 1 >= short:
+        if same + 1 >= min_match:
             matches.setdefault(h[i], []).append(Match(same + 1, distance))
-    for token, ms in list(matches.items()):
-        if sum(m.distance <= 512 for m in ms) < 32:
-            matches[token] = [m for m in ms if m.length >= min_match]
-    return {token: ms for token, ms in matches.items() if ms}
+    return matches
 
 
 def lz_costs(
@@ -152,7 +147,7 @@ def lz_prices(
     prices = {}
     for token, ms in lz_matches(history, window, buffer, min_match, breakers).items():
         often = sum(m.distance <= 512 for m in ms) / 12
-        loop = max((m.length / m.distance for m in ms if m.length >= max(min_match, m.distance + 1)), default=0.0) / 4
+        loop = max((m.length / m.distance for m in ms if m.length > m.distance), default=0.0) / 4
         prices[token] = bits[token] * min(max(1.0, often, loop), 8.0)
     return prices
 

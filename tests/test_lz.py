@@ -202,55 +202,6 @@ def test_a_frame_that_came_often_is_dearer() -> None:
     assert sampler_bits(far)[3] == pytest.approx(one, rel=1e-5)
 
 
-def test_a_frame_one_token_too_short_is_priced_once_it_came_often() -> None:
-    """Matches of 3 tokens, where 4 are asked for: 31 of them within 512 tokens cost nothing, from 32 on all count."""
-    one = math.log2(4096) - (math.log2(4 + 1) + math.log2(3)) / 3
-    for copies, times in ((31, None), (32, 32 / 12), (48, 4.0), (200, 8.0)):
-        sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=4, lz_buffer=8))
-        for token in [*(token for n in range(copies) for token in (1, 2, 3, 100 + n)), 1, 2]:
-            sampler.accept(token)
-        assert sampler_bits(sampler) == ({} if times is None else {3: pytest.approx(one * times, rel=1e-5)})
-    far = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=4, lz_buffer=8))  # 31 are near, 9 are not
-    text = [*(token for n in range(9) for token in (1, 2, 3, 100 + n)), *range(1000, 1385)]
-    for token in [*text, *(token for n in range(31) for token in (1, 2, 3, 200 + n)), 1, 2]:
-        far.accept(token)
-    assert sampler_bits(far) == {}
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
-@pytest.mark.parametrize("min_match", [2, 3, 4, 5, 10])
-def test_frames_against_the_reference(formula: Formula, min_match: int) -> None:
-    """Lines that begin alike, with loops and long matches among them, and a breaker at their end."""
-    rng = np.random.default_rng(min_match)
-    lines = [[1, 2, 3], [1, 2, 3, 4], [1, 2, 3, 4, 5, 6, 7, 8, 9], [2, 3], [3] * 12]
-    history: list[int] = []
-    while len(history) < 900:
-        history += [*lines[rng.choice(5, p=[0.5, 0.3, 0.1, 0.07, 0.03])], *rng.integers(10, 14, rng.integers(0, 3)), 0]
-    sampler = Sampler(
-        64,
-        Params(
-            lz_penalty=1.0,
-            lz_window=800,
-            lz_buffer=64,
-            lz_formula=formula,
-            lz_min_match=min_match,
-            lz_breakers=(0,),
-        ),
-    )
-    logits = np.zeros(64, np.float32)
-    framed = 0
-    for n, token in enumerate(history, 1):
-        sampler.accept(int(token))
-        if n % 7 == 0:
-            expected = lz_prices(history[:n], 64, 800, 64, formula, min_match, {0})
-            assert_bits(sampler_bits(sampler), expected)
-            for each in (1, 2, 3, 4, 10):
-                reason = sampler.explain(logits, each, k=0).token
-                assert reason.lz_change == pytest.approx(-expected.get(each, 0.0), abs=1e-3)
-                framed += reason.lz_length == min_match - 1
-    assert (framed > 0) == (min_match in (3, 4, 5))  # 2 has no frames, and here none comes often enough for 10
-
-
 def test_a_loop_is_the_dearer_the_longer_it_is() -> None:
     for copies in (1, 2, 4, 10, 16, 40):
         sampler = Sampler(4096, Params(lz_penalty=1.0, lz_min_match=3))

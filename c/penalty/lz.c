@@ -117,48 +117,18 @@ static void new_stamp(lzs_lz *lz) {
 }
 
 /* What a token's matches are compared with before the first of them is found. */
-static lzs_lz_match no_match(const lzs_lz *lz, const lzs_history *h, int32_t at, bool rate, bool found) {
-    if (found) return (lzs_lz_match){.stamp = lz->stamp, .nearest = INT32_MAX, .value = FLT_MAX};
+static lzs_lz_match no_match(const lzs_lz *lz, const lzs_history *h, int32_t distance, int32_t at, bool rate, bool found) {
+    if (found) return (lzs_lz_match){.stamp = lz->stamp, .nearest = distance, .value = FLT_MAX};
     int32_t nearest = (int32_t)h->n - h->table.entries[at].last;
     float value = rate ? lzs_log2((float)(nearest + 1)) : 0.0f;
     return (lzs_lz_match){.stamp = lz->stamp, .length = 1, .distance = nearest, .nearest = nearest, .value = value};
-}
-
-static float rate_of(int32_t distance, int32_t length) {
-    return (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
-}
-
-/* The least length of a match that may count. */
-static int32_t least_length(const lzs_params *p) {
-    return p->lz_min_match > 2 ? p->lz_min_match - 1 : p->lz_min_match;
-}
-
-/* Lets the matches that are one token too short count where a token has many, as in lines that begin alike; drops the tokens
- * that have no other. */
-static void settle_shorts(lzs_lz *lz, const lzs_params *p) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < lz->n_matched; i++) {
-        lzs_lz_match *m = &lz->matches[lz->matched[i]];
-        if (m->short_at && m->count + m->shorts >= LZS_LZ_FRAME) {
-            m->count += m->shorts;
-            if (!m->length) {
-                m->length = p->lz_min_match - 1;
-                m->distance = m->short_at;
-            }
-            if (m->short_at < m->nearest) m->nearest = m->short_at;
-            float cost = rate_of(m->short_at, p->lz_min_match - 1);
-            if (cost < m->value) m->value = cost;
-        }
-        if (m->length) lz->matched[kept++] = lz->matched[i];
-    }
-    lz->n_matched = kept;
 }
 
 /* The best match of each token. The walk goes from near to far, so a token whose match has the greatest length there is will
  * not find a better one; when that holds for all tokens in reach, as in a text of one repeated pattern, it ends. */
 static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, lzs_token_table *found) {
     bool rate = p->lz_formula == LZS_LZ_RATE;
-    int32_t least = found ? least_length(p) : 2;
+    int32_t least = found ? p->lz_min_match : 2;
     lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = (uint16_t)(least - 1)};
     size_t n_final = 0;
     int32_t final_token = -1; /* the last one that no other match changes: runs of it need no look at the table */
@@ -173,15 +143,9 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
             int32_t at = found ? lzs_token_table_take(found, token) : lzs_token_table_find(&h->table, token);
             lzs_lz_match *m = &lz->matches[at];
             if (m->stamp != lz->stamp) {
-                *m = no_match(lz, h, at, rate, found);
+                *m = no_match(lz, h, distance, at, rate, found);
                 lz->matched[lz->n_matched++] = at;
             }
-            if (found && length < p->lz_min_match) {
-                m->shorts += distance <= LZS_LZ_NEAR;
-                if (!m->short_at) m->short_at = distance;
-                continue;
-            }
-            if (distance < m->nearest) m->nearest = distance;
             bool countable = found && distance <= LZS_LZ_NEAR && m->count < LZS_LZ_OFTEN * LZS_LZ_TIMES;
             m->count += countable;
             if (found && length > distance) {
@@ -192,7 +156,7 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 m->length = length;
                 m->distance = distance;
                 if (rate) {
-                    float cost = rate_of(distance, length);
+                    float cost = (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
                     if (cost < m->value) m->value = cost;
                 }
                 if (length > h->lz.cap) n_final++;
@@ -200,7 +164,6 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
             if (m->length > h->lz.cap && !countable) final_token = token;
         }
     }
-    if (found) settle_shorts(lz, p);
 }
 
 static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab) {
@@ -241,16 +204,6 @@ static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *param
     }
 }
 
-/* The least length of the matches of a token that count. */
-static int32_t least_length_of(const lzs_history *h, const lzs_params *p, int32_t token) {
-    int32_t least = least_length(p), n = 0;
-    for (int32_t d = 1; d <= lzs_history_reach(h) && d <= LZS_LZ_NEAR; d++) {
-        if (h->tokens[h->n - (size_t)d] != token) continue;
-        n += lzs_history_lz_suffix(h, lzs_match_length(&h->lz, d), d) + 1 >= least;
-    }
-    return n < LZS_LZ_FRAME ? p->lz_min_match : least;
-}
-
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
     lzs_lz_reason reason = {0}, nearest = {0};
     int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
@@ -259,8 +212,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     float cheapest = 0.0f;
     for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
         int32_t suffix = lzs_history_lz_suffix(h, lzs_match_length(&h->lz, d), d), length = suffix + 1;
-        if (length < least_length(p)) continue;
-        if (length < p->lz_min_match && length < least_length_of(h, p, h->tokens[h->n - (size_t)d])) continue;
+        if (length < p->lz_min_match) continue;
         if (suffix > longest) {
             longest = suffix;
             at = d;
@@ -268,10 +220,9 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
         if (h->tokens[h->n - (size_t)d] != token) continue;
         if (p->lz_min_match > 1) {
             count += d <= LZS_LZ_NEAR;
-            bool loop = length > d && length >= p->lz_min_match;
-            if (loop && (float)length / (float)d > copies) copies = (float)length / (float)d;
+            if (length > d && (float)length / (float)d > copies) copies = (float)length / (float)d;
         }
-        float cost = rate_of(d, length);
+        float cost = (lzs_log2((float)(d + 1)) + lzs_log2((float)length)) / (float)length;
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
         if (!nearest.length) nearest = (lzs_lz_reason){.length = p->lz_min_match == 1 ? 1 : length, .distance = d};
         if (reason.length && !better) continue;

@@ -4,11 +4,10 @@
 
 #include "../state/history.h"
 
-/* Where lz_min_match is above 2, matches that are one token shorter count as well for a token that has LZS_LZ_FRAME matches with
- * them at distances up to LZS_LZ_NEAR. Where it is above 1, the price of a token is multiplied by its matches at distances up to LZS_LZ_NEAR divided by
+/* Where lz_min_match is above 1, the price of a token is multiplied by its matches at distances up to LZS_LZ_NEAR divided by
  * LZS_LZ_OFTEN, or by the copies in a row of its best loop divided by LZS_LZ_COPIES, by the larger of them, though by 1 at
  * least and by LZS_LZ_TIMES at most: docs/penalties.md. */
-enum { LZS_LZ_NEAR = 512, LZS_LZ_FRAME = 32, LZS_LZ_OFTEN = 12, LZS_LZ_COPIES = 4, LZS_LZ_TIMES = 8 };
+enum { LZS_LZ_NEAR = 512, LZS_LZ_OFTEN = 12, LZS_LZ_COPIES = 4, LZS_LZ_TIMES = 8 };
 
 /* The best match of a token. */
 typedef struct lzs_lz_match {
@@ -17,8 +16,6 @@ typedef struct lzs_lz_match {
     int32_t distance; /* of the nearest of the longest */
     int32_t nearest;  /* the least distance of a match that is priced */
     int32_t count;    /* its matches at distances up to LZS_LZ_NEAR; LZS_LZ_OFTEN * LZS_LZ_TIMES at most */
-    int32_t shorts;   /* its matches that are one token too short, at distances up to LZS_LZ_NEAR */
-    int32_t short_at; /* the distance of the nearest of them; 0 where there is none */
     float copies;     /* in a row: the most that a match of it has which covers its own distance, L / D; 0 where none does */
     float value;      /* the least cost in bits (`rate`), then the bias */
 } lzs_lz_match;
