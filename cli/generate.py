@@ -143,7 +143,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
         draft = open_draft(model, flags, on_proposed=shown) if drafts(flags) else None
         if draft is not None and draft.model is not None:
             stack.callback(draft.model.close)
-        also: dict[str, Any] = {"grammar": _grammar(model, flags), "draft": draft}
+        grammar = _grammar(model, flags)
+        also: dict[str, Any] = {"grammar": grammar, "draft": draft}
         generation = run(model, asked, params, on_text=output.write, **hooks, **also, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(
@@ -153,6 +154,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
         if file is not None:
             file.append(transcript)
     _say_what_happened(model, generation, flags)
+    if grammar is not None and grammar.match(generation.text) != "yes":
+        console.note("the text ends before it matches what was asked for: -n N lets it be longer")
     if flags["explain"] and explainer.silent:
         console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")
     if flags["spec_show"] and not console.colored(sys.stdout):

@@ -454,6 +454,23 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"const": {1, 2}}, "#/const", "is not a value of JSON"),
     ({"properties": {"\ud800": {}}}, "#/properties", "lone surrogate at 0"),
     ({"const": "a\udc00"}, "#/const", "lone surrogate at 1"),
+    ({"properties": {"a/b~": {"default": float("inf")}}}, "#/properties/a~1b~0/default", "is not a number of JSON"),
+    ({"const": 10**400}, "#/const", "most readers of JSON cannot hold"),
+    (
+        {"$ref": "#a", "$defs": {"x": {"const": {"$anchor": "a", "type": "integer"}}}},
+        "#/$ref",
+        "an anchor that is not there",
+    ),
+    (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "$ref": "#/definitions/s",
+            "type": "integer",
+            "definitions": {"s": {"type": ["string", "integer"]}},
+        },
+        "#/$ref",
+        "what stands beside $ref does not hold",
+    ),
     (False, "#", "nothing can meet the schema: false allows nothing"),
     ({"enum": []}, "#/enum", "nothing can meet the schema: no value is left"),
     (
@@ -500,6 +517,11 @@ def test_annotations_are_passed_over() -> None:
         "uniqueItems": False,
     }
     assert grammar_of(schema).match("1") == "yes"
+
+
+def test_large_values_of_an_enum_are_multiples() -> None:
+    assert grammar_of({"enum": [1e30, 15, 10**40], "multipleOf": 10}).match(str(10**40)) == "yes"
+    assert grammar_of({"enum": [10**40 + 1, 15, 20], "multipleOf": 10}).match(str(10**40 + 1)) == "no"
 
 
 def test_hostile_schemas_are_refused_or_cheap() -> None:

@@ -7,6 +7,7 @@ allows meets the schema. Where a schema that refers to itself is unrolled, deepe
 
 import json
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -149,7 +150,8 @@ class _Translator:
             low, high = way.low, way.high
             above = low is None or number > low[0] or (number == low[0] and not low[1])
             below = high is None or number < high[0] or (number == high[0] and not high[1])
-            return above and below and ((way.step == 1 and "multipleOf" not in way.at) or number % way.step == 0)
+            stepped = (way.step == 1 and "multipleOf" not in way.at) or Fraction(number) % way.step == 0
+            return above and below and stepped
         return True
 
     # ---- numbers and strings ----

@@ -5,6 +5,7 @@ the keyword and where it stands. Draft 2020-12; earlier drafts mean the same by 
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -19,7 +20,9 @@ TYPES = {name: frozenset((name,)) for name in ALL_TYPES - {"fraction"}} | {"numb
 MAX_NESTING = 200
 MAX_VALUES = 1_000_000
 MAX_WAYS = 2_000
+MAX_NUMBER = int(sys.float_info.max)
 _BOUND_DIGITS = 100
+_PLAIN = frozenset(("const", "enum", "default", "examples"))  # their values are no schemas
 _ANNOTATIONS = frozenset(
     (
         *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema"),
@@ -120,6 +123,8 @@ class Document:
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}
+        draft = schema.get("$schema") if isinstance(schema, dict) else None
+        self._lone_ref = isinstance(draft, str) and re.search("/draft-0[3-7]/", draft) is not None
         self._ways: dict[str, list[Facts]] = {}
         self._open: set[str] = set()  # schemas whose ways are being found
         self._targets: dict[str, str] = {}
@@ -132,7 +137,7 @@ class Document:
         value = self._values[pointer]
         for key in keys:
             value = value[key]
-            pointer = f"{pointer}/{key if isinstance(key, int) else key.replace('~', '~0').replace('/', '~1')}"
+            pointer = f"{pointer}/{key if isinstance(key, int) else _escaped(key)}"
         self._values[pointer] = value
         return pointer
 
@@ -176,6 +181,9 @@ class Document:
     def _own(self, pointer: str, schema: dict[str, Any]) -> Facts:
         """Return what the keywords of a schema say that are not about other schemas in its place."""
         facts = Facts()
+        if self._lone_ref and "$ref" in schema and schema.keys() - _ANNOTATIONS - {"$ref", "$id"}:
+            reason = "what stands beside $ref does not hold in the draft that $schema names: use allOf"
+            raise refusal(self.at(pointer, "$ref"), reason)
         for keyword, value in schema.items():
             read = _READERS.get(keyword)
             if read is not None:
@@ -396,7 +404,7 @@ def _check_values(schema: Any) -> None:
                 if not isinstance(name, str):
                     raise refusal(pointer, f"the names of an object must be strings, got {name!r:.50}")
                 _check_text(name, pointer)
-                stack.append((inner, f"{pointer}/{name}", depth + 1))
+                stack.append((inner, f"{pointer}/{_escaped(name)}", depth + 1))
         elif isinstance(value, list):
             stack += ((inner, f"{pointer}/{i}", depth + 1) for i, inner in enumerate(value))
         elif isinstance(value, float):
@@ -404,6 +412,13 @@ def _check_values(schema: Any) -> None:
                 raise refusal(pointer, f"{value} is not a number of JSON")
         elif value is not None and not isinstance(value, bool | int):
             raise refusal(pointer, f"{value!r:.50} is not a value of JSON")
+        elif isinstance(value, int) and abs(value) > MAX_NUMBER:
+            raise refusal(pointer, "a number above 1.8e308, which most readers of JSON cannot hold")
+
+
+def _escaped(name: str) -> str:
+    """Return a name as a JSON pointer has it (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _check_text(text: str, pointer: str) -> None:
@@ -424,8 +439,8 @@ def _anchors(schema: Any) -> dict[str, str]:
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(value.get(keyword), str):
                     found.setdefault(value[keyword], []).append(fragment)
-            inner = [(name.replace("~", "~0").replace("/", "~1"), part) for name, part in value.items()]
-            stack += ((part, f"{fragment}/{name}") for name, part in inner)
+            inner = ((name, part) for name, part in value.items() if name not in _PLAIN)
+            stack += ((part, f"{fragment}/{_escaped(name)}") for name, part in inner)
         elif isinstance(value, list):
             stack += ((part, f"{fragment}/{i}") for i, part in enumerate(value))
     return {name: fragments[0] for name, fragments in found.items() if len(set(fragments)) == 1}
