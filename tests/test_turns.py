@@ -1,15 +1,17 @@
 """Loops over the turns of a conversation: what is found, where, in all outputs, and what is left alone."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from cli.main import lzs
 from lzsampler import audit_files
 from lzsampler.auditing.run import Audit
+
+lzs = import_module("lzsampler.cli.main").lzs
 
 DATA = Path(__file__).parent / "data" / "formats"
 THOUGHT = "Let me look at the test once more before I change anything in the parser of the settings."
