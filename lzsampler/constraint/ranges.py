@@ -95,7 +95,7 @@ def _same_length(low: str, high: str) -> str:
     if same == n:
         return low
     a, b = int(low[same]), int(high[same])
-    parts = [f"{a}{_at_least(low[same + 1 :])}", f"{b}{_at_most(high[same + 1 :])}"]
+    parts = [f"{a}{_beyond(low[same + 1 :], up=True)}", f"{b}{_beyond(high[same + 1 :], up=False)}"]
     if b - a > 1:
         parts.append(_range(a + 1, b - 1) + _free(n - same - 1, n - same - 1))
     if not low[same + 1 :].strip("0") and not high[same + 1 :].strip("9"):
@@ -103,30 +103,18 @@ def _same_length(low: str, high: str) -> str:
     return f"{low[:same]}(?:{'|'.join(parts)})"
 
 
-def _at_least(low: str) -> str:
-    """Return the digit strings as long as ``low`` that are not smaller."""
+def _beyond(bound: str, up: bool) -> str:
+    """Return the digit strings as long as ``bound`` that are not smaller, or with ``up`` false not larger."""
     rest = ""
-    for i in range(len(low) - 1, -1, -1):
-        digit, behind = int(low[i]), len(low) - i - 1
-        if not low[i:].strip("0"):
+    for i in range(len(bound) - 1, -1, -1):
+        digit, behind = int(bound[i]), len(bound) - i - 1
+        if not bound[i:].strip("0" if up else "9"):
             rest = _free(behind + 1, behind + 1)
-        elif digit == 9:
-            rest = f"9{rest}"
+        elif digit == (9 if up else 0):
+            rest = f"{digit}{rest}"
         else:
-            rest = f"(?:{digit}{rest}|{_range(digit + 1, 9)}{_free(behind, behind)})"
-    return rest
-
-
-def _at_most(high: str) -> str:
-    rest = ""
-    for i in range(len(high) - 1, -1, -1):
-        digit, behind = int(high[i]), len(high) - i - 1
-        if not high[i:].strip("9"):
-            rest = _free(behind + 1, behind + 1)
-        elif digit == 0:
-            rest = f"0{rest}"
-        else:
-            rest = f"(?:{digit}{rest}|{_range(0, digit - 1)}{_free(behind, behind)})"
+            others = _range(digit + 1, 9) if up else _range(0, digit - 1)
+            rest = f"(?:{digit}{rest}|{others}{_free(behind, behind)})"
     return rest
 
 
