@@ -30,6 +30,7 @@ _OUTCOMES = 1000  # records a line
 _T = TypeVar("_T")
 _FINDING = [field.name for field in fields(Finding)]
 _finding = attrgetter(*_FINDING)
+_AUDITED = tuple(field.name for field in fields(Audited))
 _LISTS = ("starts", "periods", "clusters")
 _GROUP = [field.name for field in fields(Group)]
 
@@ -235,57 +236,18 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 
 def _pack(audited: Audited) -> list[Any]:
-    return [
-        audited.file,
-        audited.number,
-        audited.id,
-        dict(audited.groups),
-        audited.looping,
-        audited.literal,
-        audited.characters,
-        [_finding(finding) for finding in audited.findings],
-        dict(audited.metrics),
-        audited.texts,
-        audited.line,
-        audited.named,
-        audited.conversation,
-        audited.onset,
-    ]
+    """Return the fields of a record in their order, as JSON takes them."""
+    values = {name: getattr(audited, name) for name in _AUDITED}
+    values["groups"], values["metrics"] = dict(audited.groups), dict(audited.metrics)
+    values["findings"] = [_finding(finding) for finding in audited.findings]
+    return list(values.values())
 
 
 def _unpack(row: list[Any]) -> Audited:
-    (
-        file,
-        number,
-        name,
-        groups,
-        looping,
-        literal,
-        characters,
-        findings,
-        metrics,
-        texts,
-        line,
-        named,
-        conversation,
-        onset,
-    ) = row
-    return Audited(
-        file,
-        number,
-        name,
-        groups,
-        looping,
-        literal,
-        characters,
-        tuple(Finding(*values) for values in findings),
-        metrics,
-        tuple((field, text) for field, text in texts),
-        line,
-        named,
-        conversation,
-        onset,
-    )
+    values = dict(zip(_AUDITED, row, strict=True))
+    values["findings"] = tuple(Finding(*finding) for finding in values["findings"])
+    values["texts"] = tuple((field, text) for field, text in values["texts"])
+    return Audited(**values)
 
 
 def _pack_summary(summary: Summary) -> dict[str, Any]:
