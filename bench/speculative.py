@@ -206,6 +206,7 @@ def two(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
                             params = penalised(target, temperature, lz)
                             ways = {"none": Way(target, params)}
                             ways |= {f"{k}": Way(target, params, Draft(draft, n_max=k)) for k in arguments.k}
+                            ways["auto"] = Way(target, params, Draft(draft, n_max="auto"))
                             made = compare(ways, prompts, pairs=texts.pairs, n_predict=texts.n_predict)
                             for k, timed in made.items():
                                 about = {"type": kind, "T": temperature, "texts": name, "LZ": "on" if lz else "off"}
@@ -248,6 +249,9 @@ def one(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
             for temperature in arguments.temperatures:
                 params = bf16.params(temperature=temperature)
                 ways = {"BF16": Way(bf16, params), "MXFP4": Way(mxfp4, params)}
+                for n_max in (4, 8, "auto"):
+                    ways[f"BF16, lookup {n_max}"] = Way(bf16, params, Draft(lookup=3, n_max=n_max))
+                ways["MXFP4, lookup auto"] = Way(mxfp4, params, Draft(lookup=3, n_max="auto"))
                 for name, given in prompts.items():
                     made = compare(ways, given, pairs=texts.pairs, n_predict=texts.n_predict, ignore_eos=True)
                     for way, timed in made.items():
