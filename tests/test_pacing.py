@@ -77,6 +77,35 @@ def test_where_no_draft_pays_next_to_nothing_is_lost(
     assert run.pace.promised < 1
 
 
+def test_the_next_text_begins_with_what_the_last_one_found_out() -> None:
+    slow = Run(Q8_0, 0.3, 0.05)
+    slow.until(64)
+    worst = []
+    for seed in range(20):  # texts of 64 tokens: a new try in every other one, and nothing is measured anew
+        again = Run(Q8_0, 0.3, 0.05, seed=seed)
+        again.pace = slow.pace.renewed()
+        worst.append(again.until(64))
+        slow = again
+    assert sorted(worst)[5] > 0.97
+    assert slow.pace.speed is not None and slow.pace.promised is not None and slow.pace.promised < 1
+    fast = Run(BF16, 0.95, 0.05)
+    fast.until(400)
+    again = Run(BF16, 0.95, 0.05)
+    again.pace = fast.pace.renewed()
+    again.call()
+    assert again.lengths[0] == 0 and max(again.lengths) > 3
+
+
+def test_a_renewed_pace_leaves_the_old_one_alone() -> None:
+    old = Run(BF16, 0.8, 0.05)
+    old.until(100)
+    speed, promised = old.pace.speed, old.pace.promised
+    new = Run(BF16, 0.1, 0.05)
+    new.pace = old.pace.renewed()
+    new.until(200)
+    assert (old.pace.speed, old.pace.promised) == (speed, promised)
+
+
 def test_long_blocks_are_tried_where_short_ones_stand_and_do_not_pay() -> None:
     steep = {1: 1.0, 2: 2.4, 4: 4.4, 7: 4.9, 9: 5.2, 17: 7.0}
     run = Run(steep, 0.99, 0.0)

@@ -22,6 +22,7 @@ _CREDIT = 4  # calls without a draft that drafts which came to nothing may take,
 _MARGIN = 1.05  # a gain below this may be the noise of a few measurements
 _TINY = 1e-12  # seconds, which are divided by
 _PAUSE, _LONGEST_PAUSE = 32, 512  # calls until a draft that does not pay is tried again: twice as many each time
+_PAUSE_OF_OTHERS = 128  # calls until then that other texts can demand, since another text may be easier to draft
 
 
 @dataclass
@@ -49,6 +50,13 @@ class _Kind:
                 self.stood[i] *= _AGED / judged
                 self.judged[i] = _AGED
 
+    def renewed(self) -> "_Kind":
+        """Return what is known of it at the beginning of another text."""
+        known = _Kind(self.stood[:], self.judged[:], deque(self.times, _TIMES), self.seconds, longest=self.longest)
+        known.waited, known.pause = self.waited, min(self.pause, _PAUSE_OF_OTHERS)
+        known.age()
+        return known
+
 
 class Pace:
     """Chooses the length of blocks that adds most tokens a second, none included.
@@ -72,6 +80,14 @@ class Pace:
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
         self._kinds: dict[int, _Kind] = {}
+
+    def renewed(self) -> "Pace":
+        """Return one for another text, which knows the times and the shares of this one and has counted nothing."""
+        pace = Pace(self.most, self.fixed)
+        pace._calls = {n: deque(times, _TIMES) for n, times in self._calls.items()}
+        pace._typical = dict(self._typical)
+        pace._kinds = {kind: of.renewed() for kind, of in self._kinds.items()}
+        return pace
 
     # -- what happened --
 
@@ -160,7 +176,7 @@ class Pace:
     @property
     def _compares(self) -> bool:
         """Whether calls without a draft were timed, so that others can be compared with them."""
-        return self._n_calls[1] >= _PLAIN_FIRST
+        return len(self._calls.get(1, ())) >= _PLAIN_FIRST
 
     def _best(self, of: _Kind, room: int) -> tuple[int, float]:
         """Return (the length of blocks that promises most tokens a second, 1 to ``room``, how many)."""
@@ -208,9 +224,9 @@ class Pace:
     def speed(self) -> float | None:
         """How many times as fast the text came as without a draft, by the usual time of each kind of call.
 
-        None where fewer than two calls without a draft, or no block, were timed.
+        None where fewer than two calls without a draft were timed or no block was, here and in the texts before.
         """
-        if not self._compares or not self._blocks:
+        if not self._compares or not self._judged:
             return None
         seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())
         seconds += sum(of.drafted * of.seconds + of.wasted for of in self._kinds.values())
@@ -219,10 +235,14 @@ class Pace:
     @property
     def promised(self) -> float | None:
         """How many times as fast the best block would be now; above 1 it pays. None where `speed` is."""
-        if not self._compares or not self._blocks:
+        if not self._compares or not self._judged:
             return None
-        judged = [of for of in self._kinds.values() if of.judged]
-        return max(self._best(of, of.longest)[1] for of in judged) * self._typical[1]
+        return max(self._best(of, of.longest)[1] for of in self._judged) * self._typical[1]
+
+    @property
+    def _judged(self) -> list[_Kind]:
+        """The kinds of which a block was judged, here or in the texts before."""
+        return [of for of in self._kinds.values() if of.judged]
 
 
 def _typical(times: Collection[float]) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 from .._check import integer
 from ..errors import ArgumentTypeError, LzsError
@@ -43,6 +44,8 @@ class Draft:
     where the text of a seed depends on the length of blocks, "auto" is 3, and ``n_min`` must be 0, since what was drawn
     has to be judged.
 
+    What "auto" found out in one text serves the next one of the same draft and target.
+
     ``on_proposed`` is called before text is handed out, where it goes over from the tokens of the target to proposed
     ones that stand (True) and back (False). ``clock``: returns seconds, which "auto" compares; no text depends on it.
 
@@ -58,6 +61,9 @@ class Draft:
     lookup: int = 0
     on_proposed: Callable[[bool], object] | None = field(default=None, repr=False)
     clock: Callable[[], float] = field(default=perf_counter, repr=False)
+    _paces: WeakKeyDictionary[Model, Pace] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if self.model is not None and not isinstance(self.model, Model):
@@ -76,6 +82,12 @@ class Draft:
             raise ValueError(f"n_min must be 0 in mode mrs, which has to judge what was drawn, got {self.n_min}")
         if not isinstance(self.p_min, int | float) or not 0 <= self.p_min <= 1:
             raise ValueError(f"p_min must be from 0 to 1, got {self.p_min!r}")
+
+    def pace(self, target: Model) -> Pace:
+        """Return the pace of another text of a target, which begins with what the last one found out."""
+        last = self._paces.get(target)
+        pace = self._paces[target] = Pace(self.most, self.fixed) if last is None else last.renewed()
+        return pace
 
     @property
     def fixed(self) -> int | None:
@@ -178,7 +190,7 @@ class Speculator:
         if text.own is None:
             raise ValueError("a draft needs the sampler of the text's own settings")
         self._text, self._draft, self._target, self._clock = text, draft, text.model, draft.clock
-        self._pace = Pace(draft.most, draft.fixed)
+        self._pace = draft.pace(text.model)
         self._figures = Speculated()
         self._found = _Found(text, draft.lookup) if draft.lookup else None
         self._proposed = False
