@@ -121,10 +121,9 @@ def test_penalties_and_parts_of_them_are_followed(llm: Any, small: Model) -> Non
 
 def test_the_same_numbers_are_drawn(llm: Any, small: Model) -> None:
     """The copy of the chain has the random numbers that come: another seed would have the draft guess far less."""
-    with (
-        Model(default_model(), n_ctx=512, n_threads=1, flash_attn=True) as twin,
-        attach(llm, draft=Draft(twin, n_max=4)),
-    ):
+    with Model(default_model(), n_ctx=512, n_threads=1, flash_attn=True) as twin:
+        with pytest.warns(UserWarning, match="is as large as"):
+            attach(llm, draft=Draft(twin, n_max=4))
         completion(llm, temperature=1.2, seed=3, top_k=0, top_p=1.0, min_p=0.0)
         assert figures(llm).acceptance == 1
         assert figures(llm).tokens_per_call > 4
@@ -202,9 +201,9 @@ def test_the_context_after_a_text_is_what_it_says(llm: Any, small: Model) -> Non
     again.
     """
     ids = llm.tokenize(COPY.encode())
-    with attach(llm):
+    with attach(llm, Params()):
         without = list(itertools.islice(llm.generate(ids, temp=0.0), 40))
-    with attach(llm, draft=Draft(small, n_max=6)):
+    with attach(llm, Params(), draft=Draft(small, n_max=6)):
         for n in range(1, 16):
             made = llm.generate(ids, temp=0.0)
             assert list(itertools.islice(made, n)) == without[:n]
