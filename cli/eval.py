@@ -107,7 +107,11 @@ def _so_far(folder: Path) -> "Results":
 
 
 # What errors of `evaluate` say of its arguments, and what this command says.
-_FLAGS = {"give resume=True to": "give --resume to", "another folder as out=": "another folder as -o"}
+_FLAGS = {
+    "give resume=True to": "give --resume to",
+    "another folder as out=": "another folder as -o",
+    "attention (flash_attn)": "attention (-fa)",
+}
 
 
 def _run(flags: dict[str, Any]) -> "Results":

@@ -222,6 +222,7 @@ def test_a_draft_changes_no_transcript(folder: Path) -> None:
     assert json.loads((folder / "alone" / "run.json").read_text())["flash_attn"] is True
     other = lzs(*asked[:-2], "-o", "alone", "--resume", cwd=folder)
     assert other.returncode == 2
+    assert "alone was started with another attention (-fa): give another folder as -o" in other.stderr
     for flags, message in (
         (("--lookup-min", 2), "--lookup-min has no effect without a draft"),
         (("-md", "none.gguf"), "none.gguf"),
