@@ -337,6 +337,8 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
         pytest.raises(ValueError, match="the draft is the target itself"),
     ):
         attach(target.llm, draft=Draft(target))
+    with pytest.raises(ValueError, match="mode must be gumbel"):
+        LZLlama("none.gguf", draft=Draft(lookup=2, mode="mrs"))  # before the file is looked for
     lookup = llama_cpp.llama_speculative.LlamaPromptLookupDecoding()
     own = new(flash_attn=True, n_ctx=64, draft_model=lookup)
     with pytest.raises(ValueError, match="this Llama has a draft_model already: leave out one of the two"):

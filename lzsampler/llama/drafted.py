@@ -64,7 +64,7 @@ def open_draft(llm: Any, path: str | Path) -> Draft:
 
 
 def _has_flash_attention(llm: Any) -> bool:
-    """Return whether it was asked for; llama-cpp-python before 0.3.17 has another field."""
+    """Return whether it was asked for; older versions of llama-cpp-python have a field of another name."""
     params = llm.context_params
     kind = getattr(params, "flash_attn_type", None)
     return bool(params.flash_attn) if kind is None else kind == llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED

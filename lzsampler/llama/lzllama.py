@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from .._check import unknown_keyword
@@ -42,7 +43,8 @@ class LZLlama(Hooks, llama_cpp.Llama):
         late = taken(ours, ("exempt", "lz_breakers", "dry_breakers"))
         draft = ours.pop("draft", None)  # the file of one is opened as this model was
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
-        before = Settings(penalties_from("LZLlama", params, ours, ()), **flags)
+        now = None if isinstance(draft, str | Path) else draft
+        before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
         super().__init__(str(find_model(model_path)), **keywords)
         if keywords.get("seed") == 0:
             self.set_seed(0)
