@@ -1,21 +1,24 @@
 """Speculative decoding and microscaling: what a draft and fewer bits gain, and what penalties cost the acceptance.
 
-    python bench/speculative.py [--parts acceptance cost two one llama] [--types bf16 q8_0 mxfp4] [--k 0 1 2 ...]
-        [--pairs 20] [-n 64] [--threads N] [--folder FOLDER] [--llama FILE] [--quick] [--json]
+    python bench/speculative.py [--parts acceptance cost two one llama] [--types bf16 q8_0 mxfp4] [--k 0 1 2 ... auto]
+        [--texts stories tasks copies] [--temperatures 0 0.8] [--lz off on] [--pairs 20] [-n 64] [--threads N]
+        [--folder FOLDER] [--llama FILE] [--headline] [--quick] [--json]
 
 - `acceptance`: how often the draft's token is the target's, behind the same text, by penalty: with the penalty on both,
   and on the target alone. Also the most that any rule could accept (mrs), 1 - the total variation distance.
 - `cost`: v(n), the time of a decode of n tokens as a multiple of that of one; the draft's decode as a share of it; and
   the share of it that is the matrix products of the wide layers (`stretched.py`).
 - `two`: two models, the embedded draft and the stretched target: blocks of K tokens against no draft, on stories and
-  on tasks.
-- `one`: one model, SmolLM2, in BF16 and in MXFP4, on stories and on copies.
+  on tasks; "auto" chooses K.
+- `one`: one model, SmolLM2, in BF16 and in MXFP4, each without a draft and with lookup (matches of 3 tokens or more),
+  on stories and on copies.
 - `llama`: llama.cpp's own speculative-simple on the same files, prompts and K, which `llama_speculative/build.sh`
   builds.
 
 Times are medians with quartiles over pairs of texts, in which what is compared takes turns. Flash attention is on: with
 it the text does not depend on the draft (docs/speculative.md). "same" is the share of texts equal to that without one.
---quick takes small files and few tokens, to see whether it runs.
+--quick takes small files and few tokens, to see whether it runs. --headline takes about 10 minutes for the cells that
+matter most: `two` in BF16 and Q8_0 on tasks, with K = 3, 7 and auto, and `one` on copies, at temperature 0 with LZ.
 """
 
 import argparse
@@ -35,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from lzsampler import LzsError, Params, Sampler, generate, quantize, sequence_seed
-from lzsampler.decoding.speculative import Draft
+from lzsampler.decoding.speculative import Draft, Length
 from lzsampler.decoding.speedup import ClockedModel, Quartiles, Timed, Way, compare, decode_cost
 from lzsampler.evaluation.tasks import read_tasks
 from lzsampler.llama.model import Messages, Model
@@ -58,6 +61,7 @@ TEMPERATURES = (0.0, 0.8)
 SIZES = (2, 4, 8)
 LLAMA = Path(__file__).parents[1] / "build" / "llama" / "build" / "llama-speculative-simple"
 N_CTX = 1024
+TEXTS = ("stories", "tasks", "copies")
 
 
 @dataclass(frozen=True)
@@ -202,14 +206,13 @@ def two(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
             with opened(stretched(kind, arguments.stretch, arguments.folder), arguments.threads) as target:
                 for temperature in arguments.temperatures:
                     for name, prompts in texts.prompts.items():
-                        for lz in (False, True):
-                            params = penalised(target, temperature, lz)
+                        for lz in arguments.lz:
+                            params = penalised(target, temperature, lz == "on")
                             ways = {"none": Way(target, params)}
                             ways |= {f"{k}": Way(target, params, Draft(draft, n_max=k)) for k in arguments.k}
-                            ways["auto"] = Way(target, params, Draft(draft, n_max="auto"))
                             made = compare(ways, prompts, pairs=texts.pairs, n_predict=texts.n_predict)
                             for k, timed in made.items():
-                                about = {"type": kind, "T": temperature, "texts": name, "LZ": "on" if lz else "off"}
+                                about = {"type": kind, "T": temperature, "texts": name, "LZ": lz}
                                 yield {**about, "K": k, **figures(timed)}
 
 
@@ -241,6 +244,7 @@ def one(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
         "stories": prompts_of(everyday_prompts(), texts.pairs),
         "copies": prompts_of(everyday_tasks(), texts.pairs, "copy"),
     }
+    prompts = {name: given for name, given in prompts.items() if name in arguments.texts}
     with tempfile.TemporaryDirectory() as folder:
         base, scaled = Path(folder) / "base.gguf", Path(folder) / "mx.gguf"
         quantize(source, base, "bf16", requantize=True)
@@ -270,7 +274,7 @@ def llama(arguments: argparse.Namespace, texts: Texts) -> Iterator[Row]:
     if not arguments.llama.is_file():
         print(f"llama: left out, there is no {arguments.llama}: bench/llama_speculative/build.sh", file=sys.stderr)
         return
-    lengths = [k for k in arguments.k if k]
+    lengths = [k for k in arguments.k if isinstance(k, int) and k]
     with clocked(default_draft(), arguments.threads) as draft:
         for kind in arguments.types:
             path = stretched(kind, arguments.stretch, arguments.folder)
@@ -339,6 +343,11 @@ def clocked(path: Path, threads: int | None) -> Model:
     return ClockedModel(path, n_ctx=N_CTX, n_threads=threads, flash_attn=True)
 
 
+def length(given: str) -> Length:
+    """Return a length of blocks."""
+    return "auto" if given == "auto" else int(given)
+
+
 PARTS = {"acceptance": acceptance, "cost": cost, "two": two, "one": one, "llama": llama}
 
 
@@ -346,24 +355,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--types", nargs="+", choices=("bf16", "q8_0", "mxfp4"), default=["bf16", "q8_0", "mxfp4"])
-    parser.add_argument("--k", nargs="+", type=int, default=list(range(9)), help="lengths of blocks, 0 to 32")
+    parser.add_argument("--k", nargs="+", type=length, default=[*range(9), "auto"], help="0 to 32, and auto")
+    parser.add_argument("--texts", nargs="+", choices=TEXTS, default=list(TEXTS))
+    parser.add_argument("--lz", nargs="+", choices=("off", "on"), default=["off", "on"])
     parser.add_argument("--temperatures", nargs="+", type=float, default=list(TEMPERATURES))
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("-n", type=int, default=64, help="tokens of a text")
     parser.add_argument("--threads", type=int, help="of all models; by default as in lzs generate")
     parser.add_argument("--folder", type=Path, help="where the stretched files are kept")
     parser.add_argument("--llama", type=Path, default=LLAMA, help="llama-speculative-simple")
+    parser.add_argument("--headline", action="store_true", help="the cells of the promises alone")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     arguments.stretch = Stretch()
+    if arguments.headline:
+        arguments.parts, arguments.types, arguments.k = ["two", "one"], ["bf16", "q8_0"], [3, 7, "auto"]
+        arguments.texts, arguments.temperatures, arguments.lz = ["tasks", "copies"], [0.0], ["on"]
     if arguments.quick:
         arguments.stretch = Stretch(blocks=2, width=768)
-        arguments.types, arguments.k, arguments.pairs, arguments.n = ["q8_0"], [0, 2], 2, 8
+        arguments.types, arguments.k, arguments.pairs, arguments.n = ["q8_0"], [0, 2, "auto"], 2, 8
     prompts = {
         "stories": prompts_of(default_prompts(), arguments.pairs),
         "tasks": prompts_of(default_tasks(), arguments.pairs),
     }
+    prompts = {name: given for name, given in prompts.items() if name in arguments.texts}
     texts = Texts(prompts, arguments.pairs, arguments.n)
     about = {"machine": machine(), "command": shlex.join(["python", *sys.argv])}
     if not arguments.json:

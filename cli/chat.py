@@ -3,12 +3,13 @@
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .console import console
+from .drafts import drafts, open_draft
 from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 
@@ -31,9 +32,19 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
     from lzsampler.decoding.transcript import TranscriptFile
 
     limits = limits_from(flags)
-    with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
+    output = Output(live=False)  # of the answer that is being written
+    with ExitStack() as stack:
+        file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
+        model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
         used = breakers(params, flags)
+        draft = None
+        if drafts(flags):
+            shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
+            draft = open_draft(model, flags, mode=flags["spec_mode"], on_proposed=shown)
+            if draft.model is not None:
+                stack.callback(draft.model.close)
+        limits["draft"] = draft
         chat = _chat(model, params, system=flags["system"], **limits, **loops)
         if flags["model"] is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
@@ -72,6 +83,8 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 console.note(action_line(action))
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
+            if generation.speculated is not None:
+                console.detail(f"speculation: {generation.speculated}")
             console.detail(summary(generation, turn.params, figures))
 
 

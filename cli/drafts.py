@@ -21,18 +21,14 @@ def drafts(flags: Mapping[str, Any]) -> bool:
 
 
 def check_draft(flags: Mapping[str, Any]) -> None:
-    """Raise a usage error for flags of `draft_options` that have no effect, or contradict others of lzs generate."""
+    """Raise a usage error for flags of `draft_options` and `speculation_options` that have no effect."""
     if not drafts(flags):
         _refuse_given(_OF_A_DRAFT, "without a draft: add -md FILE or --draft lookup")
         return
     if flags["draft_source"] is None:
         _refuse_given(("lookup",), "without --draft lookup: add it")
-    name = "--draft" if flags["model_draft"] is None else "-md"
     if flags["model_draft"] is None:
         _refuse_given(("p_min",), "without a draft model: add -md FILE, or leave it out")
-    if flags["conversation"] or flags["prompts"] is not None:
-        other = "-cnv" if flags["conversation"] else "--prompts"
-        raise click.UsageError(f"{name} drafts for one text, not for {other}: leave one of them out")
 
 
 def _refuse_given(names: tuple[str, ...], why: str) -> None:
@@ -48,15 +44,20 @@ def open_draft(model: "Model", flags: Mapping[str, Any], **more: Any) -> "Draft"
 
     ``more``: other arguments of `Draft`. Close its model.
     """
+    opened = None if flags["model_draft"] is None else open_draft_model(model, flags)
+    return draft_of(opened, flags, model.flash_attn, **more)
+
+
+def draft_of(opened: "Model | None", flags: Mapping[str, Any], flash_attn: bool, **more: Any) -> "Draft":
+    """Return the draft that the flags of `draft_options` describe, with its model; closes that where it raises."""
     from lzsampler.decoding.speculative import Draft
 
-    opened = None if flags["model_draft"] is None else open_draft_model(model, flags)
-    if not model.flash_attn:
+    if not flash_attn:
         console.note("without -fa the text may differ from that without a draft, by llama.cpp's rounding")
     given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
     lookup = 0 if flags["draft_source"] is None else flags["lookup"]
     try:
-        return Draft(opened, mode=flags["spec_mode"], lookup=lookup, **given, **more)
+        return Draft(opened, lookup=lookup, **given, **more)
     except ValueError:
         if opened is not None:
             opened.close()
@@ -65,6 +66,7 @@ def open_draft(model: "Model", flags: Mapping[str, Any], **more: Any) -> "Draft"
 
 def open_draft_model(model: "Model", flags: Mapping[str, Any]) -> "Model":
     """Return the draft model of -md, opened as its target is."""
+    from lzsampler.decoding.speculative import too_large
     from lzsampler.llama.model import Model
 
     opened = Model(
@@ -75,11 +77,7 @@ def open_draft_model(model: "Model", flags: Mapping[str, Any]) -> "Model":
         n_gpu_layers=model.n_gpu_layers,
         flash_attn=model.flash_attn,
     )
-    size, of = opened.header.file_bytes, model.header.file_bytes
-    if size > of:
-        # Two tokens for a call of the target and one of the draft, whose times are as their weights.
-        console.note(
-            f"the draft {opened.path.name} is larger than {model.path.name}: by their sizes at most "
-            f"{2 / (1 + size / of):.2f}x, were every token accepted"
-        )
+    large = too_large(model.header, opened.header)
+    if large is not None:
+        console.note(large)
     return opened

@@ -1,6 +1,7 @@
 """`lzs eval`: loop rate and accuracy of a model over a grid of settings."""
 
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console, general_options
+from .drafts import check_draft, draft_of, drafts
 from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
-from .options import refused_download, whole
+from .options import draft_options, refused_download, whole
 from .progress import progress
 from .tax import RATES, holds
 
 if TYPE_CHECKING:
     from lzsampler import Results
+    from lzsampler.llama.model import Model
 
 _WHAT, _HOW, _OUTPUT = "What to run", "How to run it", "Output"
 _FILE = click.Path(path_type=Path)
@@ -46,6 +49,8 @@ _options = options(
     option(_HOW, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts decoded at a time"),
     option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None,
            help="CPU threads (default: physical cores, fewer for a small model)"),
+    option(_HOW, "-fa", "--flash-attn", "flash_attn", type=click.Choice(["on", "off"]), default="off",
+           help="flash attention; with it a draft changes no text"),
     option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, metavar="LIMIT",
            callback=limits(("loop_rate", "accuracy", *RATES)),
            help='exit with status 1 if it holds: loop_rate=1%, "lz.loop_rate > 0.01" (settings of kind lz only), '
@@ -61,6 +66,7 @@ Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error;
 
 @click.command("eval", cls=GroupedCommand, epilog=_EPILOG)
 @_options
+@draft_options
 @general_options(
     quiet="print the table and errors only",
     verbose="also print a table in the terms of other work, settings, times and the traceback of an error",
@@ -72,6 +78,7 @@ def evaluate_command(**flags: Any) -> None:
     Every text is saved in FOLDER when it
     ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
     """
+    check_draft(flags)
     results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
     click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
     if console.verbose and not flags["as_json"]:
@@ -100,7 +107,11 @@ def _so_far(folder: Path) -> "Results":
 
 
 # What errors of `evaluate` say of its arguments, and what this command says.
-_FLAGS = {"give resume=True to": "give --resume to", "another folder as out=": "another folder as -o"}
+_FLAGS = {
+    "give resume=True to": "give --resume to",
+    "another folder as out=": "another folder as -o",
+    "attention (flash_attn)": "attention (-fa)",
+}
 
 
 def _run(flags: dict[str, Any]) -> "Results":
@@ -126,8 +137,15 @@ def _run(flags: dict[str, Any]) -> "Results":
         if limit.rate == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
+    flash_attn = flags["flash_attn"] == "on"
     console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings, seeds {grid.seeds}, to {flags['out']}")
-    with progress("texts") as bar:
+    with ExitStack() as stack:
+        draft = None
+        if drafts(flags):
+            draft = draft_of(_draft_model(model, flags, flash_attn), flags, flash_attn)
+            if draft.model is not None:
+                stack.callback(draft.model.close)
+        bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
         try:
             return evaluate(
@@ -137,6 +155,8 @@ def _run(flags: dict[str, Any]) -> "Results":
                 prompts=prompts,
                 grid=grid,
                 texts=flags["texts"] or None,
+                flash_attn=flash_attn,
+                draft=draft,
                 on_text=bar.update,
                 on_taxed=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} characters scored"),
                 on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
@@ -147,6 +167,22 @@ def _run(flags: dict[str, Any]) -> "Results":
             for argument, flag in _FLAGS.items():
                 said = said.replace(argument, flag)
             raise ValueError(said) from error
+
+
+def _draft_model(model: Path, flags: dict[str, Any], flash_attn: bool) -> "Model | None":
+    """Return the model of -md, opened."""
+    from lzsampler.decoding.speculative import too_large
+    from lzsampler.llama import gguf
+    from lzsampler.llama.model import Model
+
+    if flags["model_draft"] is None:
+        return None
+    given = {name: flags[name] for name in ("n_ctx", "n_threads")}
+    opened = Model(flags["model_draft"], **given, flash_attn=flash_attn)
+    large = too_large(gguf.read(model), opened.header)
+    if large is not None:
+        console.note(large)
+    return opened
 
 
 def _rows_for(model: Path) -> tuple[Path, Path]:

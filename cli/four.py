@@ -66,6 +66,7 @@ def measure(params: "Params", flags: dict[str, Any]) -> None:
             n_predict=flags["n_predict"],
             pairs=flags["rounds"],
             on_progress=show,
+            on_note=console.note,
             **{name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers", "flash_attn")},
         )
     if flags["as_json"]:

@@ -25,6 +25,7 @@ from .options import (
     open_model,
     params_from,
     sampling_options,
+    speculation_options,
     unescaped,
     unsupported_options,
     whole,
@@ -99,6 +100,7 @@ _options = options(
 @sampling_options
 @loop_options
 @draft_options
+@speculation_options
 @unsupported_options
 @general_options(quiet="print the text only, and errors")
 def generate(prompt: str | None, **flags: Any) -> None:
@@ -140,7 +142,9 @@ def generate(prompt: str | None, **flags: Any) -> None:
         params = with_tokens(params, model.llm, flags)
         console.detail(f"{params}")
         shown = output.show if flags["spec_show"] else None
-        draft = open_draft(model, flags, on_proposed=shown) if drafts(flags) else None
+        draft = None
+        if drafts(flags):
+            draft = open_draft(model, flags, mode=flags["spec_mode"], on_proposed=shown)
         if draft is not None and draft.model is not None:
             stack.callback(draft.model.close)
         grammar = _grammar(model, flags)
@@ -251,7 +255,7 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
 
 def _check_live(flags: dict[str, Any]) -> None:
     """Raise a usage error where a text is not printed as it comes, so that its tokens cannot be shown."""
-    other = {"as_json": "--json", "no_stream": "--no-stream", "explain": "--explain"}
+    other = {"prompts": "--prompts", "as_json": "--json", "no_stream": "--no-stream", "explain": "--explain"}
     for name, flag in other.items():
         if flags[name]:
             raise click.UsageError(

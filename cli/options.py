@@ -204,6 +204,9 @@ draft_options = options(
         _DRAFT, "--spec-draft-p-min", "p_min", **number("P"), default=0.0,
         help="stop proposing where the draft is less sure of its best token, 0 to 1",
     ),
+)  # fmt: skip
+
+speculation_options = options(
     option(
         _DRAFT, "--spec-mode", type=click.Choice(["gumbel", "mrs", "match"]), default="gumbel",
         help="how a proposal is judged; only in mrs, rejection sampling, does the text of a seed depend on the draft",

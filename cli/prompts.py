@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
+from .drafts import drafts, open_draft
 from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
@@ -40,6 +41,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
     that are complete are kept.
     """
     from lzsampler.decoding.many import Request, generate_many
+    from lzsampler.decoding.speculative import Speculated
     from lzsampler.decoding.transcript import TranscriptFile, to_line
     from lzsampler.sampler import sequence_seed
     from lzsampler.util.rescue import LoopPolicy
@@ -62,6 +64,11 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
         used = breakers(params, flags)
+        draft = None
+        if drafts(flags):
+            draft = open_draft(model, flags, mode=flags["spec_mode"])
+            if draft.model is not None:
+                stack.callback(draft.model.close)
         _check_lengths(model, rows, flags["prompts"])
         requests = (
             Request(
@@ -70,14 +77,18 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
             for row in rows
         )
         written = tokens = acted = 0
+        speculated = Speculated()
         try:
-            for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"]):
+            for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"], draft=draft):
                 row, settings = request.id, request.params
                 figures = figures_of(generation)
-                transcript = transcript_of(model, row.prompt, settings, generation, figures, limits, loops, used)
+                transcript = transcript_of(
+                    model, row.prompt, settings, generation, figures, {**limits, "draft": draft}, loops, used
+                )
                 waiting[row.number] = {**transcript, "id": row.id}
                 tokens += generation.completion_tokens
                 acted += bool(generation.actions)
+                speculated.add(generation.speculated)
                 while written in waiting:
                     write(written)
                     written += 1
@@ -89,6 +100,8 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         console.note(f"seed {params.seed}")
     if acted:
         console.note(f"{acted:,} of {len(rows):,} texts looped (--on-loop {flags['on_loop']})")
+    if draft is not None:
+        console.note(f"speculation: {speculated}")
     where = "" if flags["save"] is None else f" to {flags['save']}"
     console.note(f"wrote {len(rows):,} texts, {tokens:,} tokens{where}")
 

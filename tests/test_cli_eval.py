@@ -206,3 +206,30 @@ def test_a_model_gets_the_rows_that_suit_it(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         lines = (tmp_path / f"{model}-run" / "transcripts.jsonl").read_text().splitlines()
         assert [json.loads(line)["eval"]["prompt"] for line in lines] == ids
+
+
+def test_a_draft_changes_no_transcript(folder: Path) -> None:
+    asked = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-fa", "on")
+    alone = lzs(*asked, "-o", "alone", cwd=folder)
+    for name, flags in {"model": ("-md", "tale-1m", "--spec-draft-n-max", 3), "lookup": ("--draft", "lookup")}.items():
+        drafted = lzs(*asked, "-o", name, *flags, cwd=folder)
+        assert drafted.returncode == 0, drafted.stderr
+        assert drafted.stdout == alone.stdout
+        texts = [(folder / out / "transcripts.jsonl").read_bytes() for out in ("alone", name)]
+        assert texts[0] == texts[1]
+        times = [json.loads(line) for line in (folder / name / "timings.jsonl").read_text().splitlines()]
+        assert all(row["draft"]["calls_without"] + row["draft"]["calls"] > 0 for row in times)
+    assert json.loads((folder / "alone" / "run.json").read_text())["flash_attn"] is True
+    other = lzs(*asked[:-2], "-o", "alone", "--resume", cwd=folder)
+    assert other.returncode == 2
+    assert "alone was started with another attention (-fa): give another folder as -o" in other.stderr
+    for flags, message in (
+        (("--lookup-min", 2), "--lookup-min has no effect without a draft"),
+        (("-md", "none.gguf"), "none.gguf"),
+        (("--draft", "lookup", "--spec-draft-n-max", 33), "--spec-draft-n-max must be from 0 to 32, got 33"),
+    ):
+        refused = lzs(*asked, "-o", "other", *flags, cwd=folder)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert message in refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert not (folder / "other").exists()

@@ -90,8 +90,10 @@ def test_escapes_are_replaced_on_request() -> None:
             ("--grammar", "root ::= x", "x"),
             "lzs has no GBNF: use --regex, --choice or -j, or llama-cpp-python with lzsampler",
         ),
-        (("-md", "tale-1m", "-cnv"), "-md drafts for one text, not for -cnv: leave one of them out"),
-        (("-md", "tale-1m", "--prompts", "x", "--json"), "-md drafts for one text, not for --prompts"),
+        (
+            ("--draft", "lookup", "--spec-show", "--prompts", "x", "--save", "y"),
+            "--spec-show colours a text as it comes, which --prompts does not print: leave one out",
+        ),
         (
             ("--spec-draft-n-max", "4", "x"),
             "--spec-draft-n-max has no effect without a draft: add -md FILE or --draft lookup",
@@ -104,7 +106,6 @@ def test_escapes_are_replaced_on_request() -> None:
             ("--draft", "lookup", "--spec-draft-p-min", "0.5", "x"),
             "--spec-draft-p-min has no effect without a draft model: add -md FILE, or leave it out",
         ),
-        (("--draft", "lookup", "-cnv"), "--draft drafts for one text, not for -cnv: leave one of them out"),
         (("--draft", "8", "x"), "'8' is not 'lookup'"),
         (
             ("--draft", "lookup", "--spec-show", "--json", "x"),
@@ -506,6 +507,32 @@ def test_a_draft_changes_no_text() -> None:
     note = "without -fa the text may differ from that without a draft"
     assert note in larger.stderr
     assert note not in together.stderr
+
+
+def test_a_draft_changes_no_text_of_a_batch_or_a_chat(tmp_path: Path) -> None:
+    rows = [{"prompt": PROMPT}, {"prompt": "The king said that"}, {"messages": [{"role": "user", "content": "Hi"}]}]
+    file = tmp_path / "prompts.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ("-fa", "on", "-t", "1", "-n", "30", "--temp", "0.8", "-s", "5")
+    alone = generate(*asked, "--prompts", file, "--json")
+    for flags in (("-md", "tale-1m", "--spec-draft-n-max", "3"), ("--draft", "lookup", "--lookup-min", "1")):
+        together = generate(*asked, *flags, "--prompts", file, "--json")
+        assert together.returncode == 0, together.stderr
+        first, second = ([json.loads(line) for line in done.stdout.splitlines()] for done in (alone, together))
+        assert [one["tokens"] for one in second] == [one["tokens"] for one in first]
+        assert all(one["draft"]["mode"] == "gumbel" for one in second)
+        assert re.search(r"^lzs: speculation: ", together.stderr, re.MULTILINE)
+    assert "speculation" not in alone.stderr
+    talk = "What is 12 + 30?\nAnd what is 5 + 6?\n"
+    plain = generate(*asked, "-cnv", stdin=talk)
+    drafted = generate(*asked, "-cnv", "-md", "tale-1m", "-v", stdin=talk)
+    assert drafted.stdout == plain.stdout
+    assert len(re.findall(r"^lzs: speculation: ", drafted.stderr, re.MULTILINE)) == 2
+    refused = generate("-fa", "on", "-md", "tale-1m", "--spec-mode", "mrs", "--prompts", file, "--json")
+    assert refused.returncode == 2
+    assert "mrs is for one text" in refused.stderr
+    same = generate("-m", "tale-1m", "-md", "tale-1m", "-fa", "on", "-n", "4", PROMPT)
+    assert "the draft tale-1m-q8_0.gguf is as large as tale-1m-q8_0.gguf: by their sizes at most 1.00x" in same.stderr
 
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"

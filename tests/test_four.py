@@ -160,6 +160,20 @@ def test_refused_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.
         four(default_model(), default_draft(), PROMPTS)
 
 
+def test_a_draft_that_is_larger_is_warned_of_before_the_measurement() -> None:
+    said: list[str] = []
+    four(
+        default_draft(), default_model(), PROMPTS, n_predict=2, pairs=2, n_ctx=128, n_threads=1,
+        on_progress=lambda stage, *_: said.append(stage), on_note=said.append,
+    )  # fmt: skip
+    notes = [line for line in said if "were every token accepted" in line]
+    assert len(notes) == 1
+    assert notes[0].startswith(
+        f"the draft {default_model().name} is larger than {default_draft().name} in BF16: by their"
+    )
+    assert said.index(notes[0]) < said.index("texts")
+
+
 def test_the_picture(made: Four) -> None:
     root = ET.fromstring(picture(made))
     said = " ".join(text for text in root.itertext())

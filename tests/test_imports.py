@@ -225,6 +225,7 @@ LAYERS = {
 }
 # module, room: why it may know that one all the same
 EXCEPTIONS = {
+    ("llama/drafted", "decoding"): "the drafts of an application are those of generate; loaded with the first one",
     ("auditing/tokens", "llama"): "the vocabulary of --tokenizer, which is loaded in each worker",
 }
 

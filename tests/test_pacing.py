@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from lzsampler.decoding.lookup import Lookup
-from lzsampler.decoding.pacing import AUTO_MOST, Pace
+from lzsampler.decoding.pacing import AUTO_MOST, Pace, SharedPace
 
 # Seconds of a call with n tokens against one with 1, as measured on a CPU (docs/speculative.md has where).
 BF16 = {1: 1.0, 2: 1.32, 3: 1.6, 4: 1.84, 5: 1.86, 8: 1.96, 17: 2.7}
@@ -87,13 +87,16 @@ def test_the_next_text_begins_with_what_the_last_one_found_out() -> None:
         worst.append(again.until(64))
         slow = again
     assert sorted(worst)[5] > 0.97
-    assert slow.pace.speed is not None and slow.pace.promised is not None and slow.pace.promised < 1
+    assert slow.pace.speed is not None
+    assert slow.pace.promised is not None
+    assert slow.pace.promised < 1
     fast = Run(BF16, 0.95, 0.05)
     fast.until(400)
     again = Run(BF16, 0.95, 0.05)
     again.pace = fast.pace.renewed()
     again.call()
-    assert again.lengths[0] == 0 and max(again.lengths) > 3
+    assert again.lengths[0] == 0
+    assert max(again.lengths) > 3
 
 
 def test_a_renewed_pace_leaves_the_old_one_alone() -> None:
@@ -215,3 +218,73 @@ def test_what_a_lookup_refuses() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             refused()
+
+
+# ---- several texts in one call ----
+
+
+class SharedRun:
+    """Texts that are decoded in one call, which takes a fixed time and one for each of its tokens."""
+
+    def __init__(self, n_texts: int, each: float, share: float, draft_s: float = 0.0, seed: int = 1) -> None:
+        self.n_texts, self.each, self.share, self.draft_s = n_texts, each, share, draft_s
+        self.pace = SharedPace(AUTO_MOST, None, n_texts * (1 + AUTO_MOST))
+        self.random = random.Random(seed)
+        self.seconds, self.tokens, self.lengths = 0.0, 0, Counter[int]()
+
+    def call(self) -> None:
+        k = self.pace.shared_length([(0, AUTO_MOST)] * self.n_texts, self.n_texts)
+        self.lengths[k] += 1
+        rows = self.n_texts * (k + 1)
+        took = self.random.uniform(0.95, 1.05) * (1 + self.each * (rows - 1))
+        self.seconds += took + self.n_texts * k * self.draft_s
+        if k == 0:
+            self.tokens += self.n_texts
+            self.pace.went(self.n_texts, took)
+            return
+        stood = [next((i for i in range(k) if self.random.random() >= self.share), k) for _ in range(self.n_texts)]
+        added = sum(stood) + self.n_texts
+        self.tokens += added
+        blocks = [(0, k, n) for n in stood]
+        self.pace.judged_together(self.n_texts, rows, blocks, {0: self.n_texts * k * self.draft_s}, added, took)
+
+    def speed(self, calls: int = 300) -> float:
+        """Return how many times as fast as one token a call for each text."""
+        while sum(self.lengths.values()) < calls:
+            self.call()
+        return self.tokens / self.n_texts * (1 + self.each * (self.n_texts - 1)) / self.seconds
+
+
+def test_blocks_shrink_with_the_number_of_texts() -> None:
+    """Where a call takes longer with every token of it, as on a processor."""
+    usual = []
+    for n_texts in (1, 4, 16, 64):
+        run = SharedRun(n_texts, each=0.15, share=0.7, draft_s=0.005)
+        assert run.speed() > 0.97
+        usual.append(run.lengths.most_common(1)[0][0])
+    assert usual == sorted(usual, reverse=True)
+    assert usual[0] >= 3
+    assert usual[-1] == 0
+
+
+@pytest.mark.parametrize("n_texts", [1, 3, 16])
+def test_where_tokens_of_a_call_are_free_blocks_are_long(n_texts: int) -> None:
+    run = SharedRun(n_texts, each=0.0, share=0.8)
+    assert run.speed() > 3
+    assert run.pace.speed == pytest.approx(run.speed(), rel=0.1)
+    assert run.pace.promised is not None
+    assert run.pace.promised > 3
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_draft_that_does_not_pay_costs_next_to_nothing(share: float, seed: int) -> None:
+    assert SharedRun(8, each=0.3, share=share, draft_s=0.01, seed=seed).speed() > 0.97
+
+
+def test_a_call_has_no_more_rows_than_there_are() -> None:
+    pace = SharedPace(8, 8, 24)
+    assert pace.shared_length([(0, 8)] * 5, 5) == 3
+    assert pace.shared_length([(0, 2)] * 5, 5) == 2
+    assert pace.shared_length([], 5) == 0
+    assert pace.shared_length([(0, 8)] * 24, 24) == 0

@@ -120,6 +120,9 @@ def test_the_command() -> None:
     assert verdict.startswith("exact: 48 texts")
     quiet = lzs("-fa", "on", "-q", "--json")
     assert json.loads(quiet.stdout)["exact"] is True
+    larger = lzs("-fa", "on", "-m", "tale-1m", "-md", "tale-7m")
+    assert larger.returncode == 0
+    assert larger.stderr.count("is larger than tale-1m-q8_0.gguf: by their sizes at most 0.") == 1
 
 
 @pytest.mark.parametrize(

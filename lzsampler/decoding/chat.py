@@ -12,6 +12,7 @@ from ..sampler import sequence_seed
 from ..util.parts import Part
 from ..util.rescue import LoopPolicy, LoopRule, OnLoop
 from .generate import Generation, generate
+from .speculative import Draft, refuse_draft
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,18 @@ class Chat:
         max_rescues: int = 3,
         loop_scope: Sequence[Part] | None = None,
         penalty_scope: Sequence[Part] | None = None,
+        draft: Draft | None = None,
     ) -> None:
         refuse_other_model("Chat", model)
+        if draft is not None:
+            refuse_draft(model, draft)
         if model.header.chat_template is None:
             raise LzsError(f"{model.path.name} has no chat template, so it cannot hold a conversation")
         self.model, self.params, self.system = model, params, system
         self.n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         self.stop, self.ignore_eos = tuple(stop), ignore_eos
         self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
+        self.draft = draft
         self._messages: list[dict[str, str]] = []
         self._turns = 0
         self._turn: Turn | None = None
@@ -121,6 +126,7 @@ class Chat:
             reuse_context=True,
             on_text=on_text,
             on_explanation=on_explanation,
+            draft=self.draft,
         )
         self._turn = Turn(tuple(dict(message) for message in asked), params)
         if made.finish_reason == "interrupted" and not made.text:

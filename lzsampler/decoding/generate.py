@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from ..constraint.grammar import Grammar
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
 from ..params import Params
@@ -30,7 +30,7 @@ from ..util.rescue import (
     unpriced,
     whole_character,
 )
-from .speculative import Draft, Speculated, Speculator, refuse_draft
+from .speculative import Begun, Draft, Figured, Speculated, Speculator, common_length, refuse_draft
 from .stream import TextStream
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
@@ -157,11 +157,9 @@ def generate(
     )
     follow = written.follow
     if draft is not None:
-        if not isinstance(draft, Draft):
-            raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
         refuse_draft(model, draft)
-        written.speculator = Speculator(written, draft)
-        follow = written.speculator.follow
+        written.speculator = speculator = Speculator(written, draft)
+        follow = speculator.follow
     begins = False
     start = perf_counter()
     try:
@@ -191,11 +189,6 @@ def _keep(model: Model, n: int) -> int:
     return n
 
 
-def common_length(a: Sequence[int], b: Sequence[int]) -> int:
-    """Return how many tokens two sequences have in common at their beginning."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-
-
 class TextSampler(Protocol):
     """What a text needs of a sampler other than `Sampler`."""
 
@@ -209,7 +202,7 @@ class TextSampler(Protocol):
         """Take a token into the text."""
 
 
-class Text:
+class Text(Begun):
     """A text that is being written: its prompt, its sampler, and what there is so far, which no interrupt loses.
 
     Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
@@ -276,7 +269,7 @@ class Text:
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
         self.found: Loop | Stuck | None = None
-        self.speculator: Speculator | None = None
+        self.speculator: Figured | None = None
         self.behind: int | None = None
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
@@ -373,7 +366,7 @@ class Text:
 
     @property
     def n_actions(self) -> int:
-        """Number of times that something was done about a loop, which may have cut the text."""
+        """How often something was done about a loop, which may have cut the text."""
         return 0 if self._rescue is None else len(self._rescue.actions)
 
     @property
@@ -385,15 +378,10 @@ class Text:
         steered = acts or found or self._masked or self._parts is not None or self.on_explanation is not None
         return not steered and self.behind is None
 
-    def known(self, past: Sequence[int]) -> int:
-        """Return how many tokens of a context the prompt and the text begin with; never all, for the last's logits."""
-        tokens = [*self.prompt, *self.tokens[:-1]]
-        n = min(len(past), len(tokens))
-        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # the usual case, at the speed of C
-
-    def after(self, n: int) -> list[int]:
-        """Return the tokens of prompt and text after the first ``n``."""
-        return self.tokens[n - len(self.prompt) :] if n >= len(self.prompt) else [*self.prompt[n:], *self.tokens]
+    def draft_room(self, n_past: int) -> int:
+        """Return how many tokens can be drafted behind ``n_past``: the text, the context and a batch have an end."""
+        model = self.model
+        return min(self.n_predict - len(self.tokens) - 1, model.n_ctx - n_past - 1, model.n_batch - 1)
 
     def failure(self, error: ValueError) -> LzsError:
         """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""

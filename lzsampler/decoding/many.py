@@ -11,9 +11,11 @@ settings of a grid often write the same text, so that this saves half of the wor
 token for 1.9 that it writes, and one for seven in answers to tasks (embedded model).
 
 Where llama.cpp has fewer threads than there are cores, as for a small model, contexts are decoded side by side.
+
+A draft (together.py) proposes tokens for the texts that have a cache of their own; the rows of all are computed in one
+call, which is worth the less the more texts there are.
 """
 
-import ctypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -26,18 +28,19 @@ import numpy as np
 
 from .._check import integer
 from .._ffi import ffi
-from ..errors import LzsError
 from ..llama import llama_cpp
-from ..llama.model import MAX_THREADS, MAX_UBATCH, Model, Prompt, refuse_other_model
+from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..params import Params
 from ..util.cores import physical_cores
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
-from .generate import Generation, Text, TextSampler, common_length
+from .generate import Generation, Text, TextSampler
+from .sequences import Sequences
+from .speculative import Draft, common_length, refuse_draft
+from .together import Place, Shared, Together
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
 _WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
-_FLASH_OFF, _FLASH_ON = 0, 1  # llama_flash_attn_type; as in the model's own context, or texts would differ
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def generate_many(
     n_parallel: int = 16,
     n_threads: int | None = None,
     n_contexts: int | None = None,
+    draft: Draft | None = None,
 ) -> Iterator[tuple[Request, Generation]]:
     """Yield each request with its text, in the order in which they end, which depends on their lengths only.
 
@@ -79,6 +83,9 @@ def generate_many(
     the same prompt together, and the one after them. The timings of a text are those of its prompt and its share of the
     steps that it took part in, where copies of a text count as one.
 
+    ``draft``: what proposes tokens, which changes no text; in mode "gumbel" or "match", since in "mrs" a text would
+    depend on those that are decoded with it. Nothing is drafted for texts of one prompt while they are the same.
+
     Raises what `generate` raises, when the request is taken; what ended before was yielded. Closing the iterator frees
     the contexts.
     """
@@ -88,13 +95,24 @@ def generate_many(
     if n_contexts is None:
         n_contexts = side_by_side(model, threads)
     n_contexts = min(integer("n_contexts", n_contexts, 1, MAX_PARALLEL), n_parallel)
+    if draft is not None:
+        refuse_shared(model, draft)
     with ExitStack() as stack:
         contexts = []
         for i in range(n_contexts):
-            contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads))
+            contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads, draft=draft))
             stack.callback(contexts[-1].close)
         pool = stack.enter_context(ThreadPoolExecutor(n_contexts))  # left before the contexts are freed
         yield from _run(model, contexts, pool, iter(requests))
+
+
+def refuse_shared(model: Model, draft: Draft) -> None:
+    """Raise as `refuse_draft`, and ValueError for a draft that is for one text only."""
+    refuse_draft(model, draft)
+    if draft.mode == "mrs":
+        raise ValueError("mode mrs is for one text: among several a text would depend on the others; use gumbel")
+    if draft.on_proposed is not None:
+        raise ValueError("on_proposed is for one text: leave it out")
 
 
 def side_by_side(model: Model, n_threads: int | None = None) -> int:
@@ -146,6 +164,7 @@ def _text(model: Model, request: Request) -> Text:
 
 
 _Writing = tuple[Request, Text]
+_Working = Sequence[tuple["_Cache", "_Branch"]]
 
 
 @dataclass
@@ -177,47 +196,32 @@ class _Cache:
         self.waiting: list[_Branch] = []
 
 
-class _Context:
-    """A llama.cpp context over the model's weights with some caches; for one thread at a time.
+class _Context(Sequences):
+    """Texts that are decoded together, each different one in a cache, maybe with a draft."""
 
-    ``n_ctx``: tokens of a cache, None for as many as the model's own context has.
-    """
-
-    def __init__(self, model: Model, n_caches: int, n_threads: int, n_ctx: int | None = None) -> None:
-        if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
-            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} cannot keep sequences apart: install a newer one")
-        self._model = model
-        capacity = max(model.n_batch, n_caches)
-        params = llama_cpp.llama_context_default_params()
-        n_ctx = model.n_ctx if n_ctx is None else n_ctx
-        params.n_ctx = n_caches * -(-n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
-        params.n_seq_max = n_caches
-        params.n_batch = capacity
-        params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_caches)
-        params.n_threads = params.n_threads_batch = n_threads
-        params.kv_unified = False
-        params.flash_attn_type = _FLASH_ON if model.flash_attn else _FLASH_OFF
-        self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
-        if not self._context:
-            raise LzsError(
-                f"llama.cpp has no memory for {n_caches} caches of {n_ctx} tokens: "
-                "decode fewer texts at a time, or use a smaller context"
-            )
-        self._memory = llama_cpp.llama_get_memory(self._context)
-        self._batch = llama_cpp.llama_batch_init(capacity, 0, 1)
-        self._tokens = np.ctypeslib.as_array(self._batch.token, (capacity,))
-        self._places = np.ctypeslib.as_array(self._batch.pos, (capacity,))
-        self._wanted = np.ctypeslib.as_array(self._batch.logits, (capacity,))
-        np.ctypeslib.as_array(self._batch.n_seq_id, (capacity,))[:] = 1
-        self._sequences = [self._batch.seq_id[i] for i in range(capacity)]
+    def __init__(
+        self, model: Model, n_caches: int, n_threads: int, n_ctx: int | None = None, draft: Draft | None = None
+    ) -> None:
+        super().__init__(model, n_caches, n_threads, n_ctx)
+        self._together: Together | None = None
+        if draft is not None:
+            rows = min(self.capacity, n_caches * (1 + draft.most))
+            try:
+                self._together = Together(draft, n_caches, rows, n_threads)
+            except BaseException:
+                self.close()
+                raise
+        self._draft, self._clock = draft, perf_counter if draft is None else draft.clock
         self._caches = [_Cache(i) for i in range(n_caches)]
         self._free = list(self._caches)
         self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
 
     def close(self) -> None:
-        """Free the context."""
-        llama_cpp.llama_batch_free(self._batch)
-        llama_cpp.llama_free(self._context)
+        """Free the context, and that of the draft."""
+        if self._together is not None:
+            self._together.close()
+            self._together = None
+        super().close()
 
     @property
     def room(self) -> int:
@@ -231,13 +235,18 @@ class _Context:
 
     def add(self, texts: list[_Writing]) -> None:
         """Begin texts of one prompt in the free cache that already holds most of it."""
+        if self._draft is not None and self._together is not None:
+            for _, text in texts:
+                text.speculator = None if text.own is None else Shared(text, self._draft, self._together.pace)
         prompt = texts[0][1].prompt
         cache = max(self._free, key=lambda cache: self._reusable(cache, prompt))
         self._free.remove(cache)
         self._begun.append((cache, texts))
 
     def step(self) -> list[_Writing]:
-        """Write one token of each text that does not wait (two after its prompt), and return the texts that end."""
+        """Write one token of each text that does not wait (two after its prompt), or more where some were drafted, and
+        return the texts that end.
+        """
         ended: list[_Writing] = []
         for cache, texts in self._begun:
             start = perf_counter()
@@ -250,24 +259,84 @@ class _Context:
         self._close_up()
         working = [(cache, cache.branch) for cache in self._caches if cache.branch is not None]
         if working:
-            start = perf_counter()
-            batch = [(branch.token, cache.n_past, cache.number) for cache, branch in working]
-            rows = self._decode(batch, wanted=len(batch))
-            share = (perf_counter() - start) / len(batch)
-            for (cache, branch), row in zip(working, rows, strict=True):
-                cache.n_past += 1
-                for _, text in branch.texts:
-                    text.decode_s += share
-                ended += self._pick(cache, branch.texts, row)
+            ended += self._write(working) if self._together is None else self._write_drafted(working, self._together)
             self._go_on([cache for cache, _ in working])
         self._spread()
         return ended
 
+    def _write(self, working: _Working) -> list[_Writing]:
+        """Decode the next token of each text, and return the texts that end with the one after it."""
+        start = perf_counter()
+        batch = [(branch.token, cache.n_past, cache.number) for cache, branch in working]
+        rows = self._decode(batch, wanted=len(batch))
+        share = (perf_counter() - start) / len(batch)
+        ended: list[_Writing] = []
+        for (cache, branch), row in zip(working, rows, strict=True):
+            cache.n_past += 1
+            for _, text in branch.texts:
+                text.decode_s += share
+            ended += self._pick(cache, branch.texts, row)
+        return ended
+
+    def _write_drafted(self, working: _Working, together: Together) -> list[_Writing]:
+        """Decode the next token of each text and what is drafted behind it, and return the texts that end."""
+        start, clock = perf_counter(), self._clock
+        places = [self._place(cache, branch) for cache, branch in working]
+        drafted = together.propose(places)
+        longest = max(len(tokens) for _, tokens in drafted)
+        for (_, branch), (_, tokens) in zip(working, drafted, strict=True):
+            for _, text in branch.texts:
+                if isinstance(text.speculator, Shared) and not tokens:
+                    text.speculator.counted.plain += 1
+        before = clock()
+        if not longest:
+            ended = self._write(working)
+            together.pace.went(len(working), clock() - before)
+            return ended
+        batch: list[tuple[int, int, int]] = []
+        firsts = []
+        for (cache, branch), (_, tokens) in zip(working, drafted, strict=True):
+            firsts.append(len(batch))
+            # Sequences of one length are computed together; what fills them up is purged with what falls.
+            more = min(longest, self._model.n_ctx - cache.n_past - 1) - len(tokens)
+            block = [branch.token, *tokens, *[branch.token] * more]
+            batch += [(token, cache.n_past + i, cache.number) for i, token in enumerate(block)]
+        rows = self._decode(batch, wanted=len(batch))
+        share = (perf_counter() - start) / len(working)
+        ended, blocks, added = [], [], 0
+        for (cache, branch), (kind, tokens), first, place in zip(working, drafted, firsts, places, strict=True):
+            for _, text in branch.texts:
+                text.decode_s += share
+            if tokens and place.shared is not None:
+                made, last = place.shared.judge(rows[first])
+                blocks.append((kind, len(tokens), made.n_accepted))
+                added += len(made.tokens)
+                cache.n_past += len(made.tokens)
+                request, text = branch.texts[0]
+                ended += self._going_on(cache, [(request, text, last)])
+            else:
+                added += 1
+                cache.n_past += 1
+                ended += self._pick(cache, branch.texts, rows[first])
+            self._keep(cache.number, cache.n_past)
+        together.pace.judged_together(len(working), len(batch), blocks, together.seconds, added, clock() - before)
+        return ended
+
+    def _place(self, cache: _Cache, branch: _Branch) -> Place:
+        """Return what tokens are drafted for: nothing where texts share a cache, or something steers the sampler."""
+        text = branch.texts[0][1]
+        shared = text.speculator if len(branch.texts) == 1 and text.steady else None
+        return Place(cache.number, cache.n_past, shared if isinstance(shared, Shared) else None)
+
     def _pick(self, cache: _Cache, texts: list[_Writing], row: Any) -> list[_Writing]:
         """Have texts that are the same so far take their next tokens, and return those that end."""
+        room = cache.n_past < self._model.n_ctx
+        return self._going_on(cache, [(request, text, text.take(row, room)) for request, text in texts])
+
+    def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> list[_Writing]:
+        """Have texts that were the same so far go on with a token each, and return those that end, which have none."""
         ended, branches, cut = [], dict[int, _Branch](), list[_Branch]()
-        for request, text in texts:
-            token = text.take(row, cache.n_past < self._model.n_ctx)
+        for request, text, token in texts:
             if token is None:
                 ended.append((request, text))
             elif text.behind is not None:
@@ -294,7 +363,7 @@ class _Context:
         cache.branch = branch
         if branch.n_past == cache.n_past:
             more: Sequence[int] = branch.ahead
-        elif llama_cpp.llama_memory_seq_rm(self._memory, cache.number, branch.n_past, -1):
+        elif self._keep(cache.number, branch.n_past):
             cache.n_past = branch.n_past
             more = branch.ahead
         else:
@@ -313,7 +382,7 @@ class _Context:
             keep = keep if keep >= _WORTH_COPYING else 0
             if keep:
                 self._copy(source, cache)
-        if not keep or not llama_cpp.llama_memory_seq_rm(self._memory, cache.number, keep, -1):
+        if not keep or not self._keep(cache.number, keep):
             keep = 0  # a recurrent model cannot go back part of the way
             llama_cpp.llama_memory_seq_rm(self._memory, cache.number, -1, -1)
         cache.n_past = keep
@@ -363,27 +432,7 @@ class _Context:
             self._free[self._free.index(gap)] = cache
 
     def _copy(self, source: _Cache, target: _Cache) -> None:
-        llama_cpp.llama_memory_seq_rm(self._memory, target.number, -1, -1)
-        llama_cpp.llama_memory_seq_cp(self._memory, source.number, target.number, -1, -1)
+        self._copy_sequence(source.number, target.number)
+        if self._together is not None:
+            self._together.copied(source.number, target.number)
         target.prompt, target.row, target.n_past = source.prompt, source.row, source.n_past
-
-    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> list[Any]:
-        """Decode (token, place, number of the cache) each, and return the logits of the last ones.
-
-        They are a ``float *`` to n_vocab numbers each, valid until the next decode.
-        """
-        n = len(batch)
-        self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)
-        for i, number in enumerate(numbers):
-            self._sequences[i][0] = number
-        self._wanted[: n - wanted] = 0
-        self._wanted[n - wanted : n] = 1
-        self._batch.n_tokens = n
-        status = llama_cpp.llama_decode(self._context, self._batch)
-        if status != 0:
-            raise LzsError(
-                f"llama_decode returned {status} for {n} tokens: decode fewer at a time, or use a smaller context"
-            )
-        address = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.c_void_p).value
-        first, n_vocab = ffi.cast("float *", address), self._model.n_vocab
-        return [first + i * n_vocab for i in range(wanted)]

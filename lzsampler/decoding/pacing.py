@@ -1,9 +1,9 @@
 """`Pace`: how many tokens to draft, by what drafting and judging them took and how many stood. It reads no clock."""
 
 from collections import Counter, deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 
 AUTO_MOST = 16
@@ -43,6 +43,34 @@ class _Kind:
     waited: int = 0
     pause: int = _PAUSE
 
+    def took(self, drafted: int, seconds: float) -> None:
+        """Take the time of tokens that were drafted and will be judged."""
+        self.drafted += drafted
+        self.times.append((seconds + self.owed) / drafted)
+        self.wasted -= self.owed  # which is in the times now
+        self.owed = self.lost = 0.0
+        self.seconds = _typical(self.times)
+
+    def saw(self, drafted: int, accepted: int) -> None:
+        """Take how many tokens of a block stood."""
+        self.longest = max(self.longest, drafted)
+        while len(self.judged) < drafted:
+            self.stood.append(_HOPE[0])
+            self.judged.append(_HOPE[1])
+        for i in range(min(accepted + 1, drafted)):
+            self.stood[i] = _MEMORY * self.stood[i] + (i < accepted)
+            self.judged[i] = _MEMORY * self.judged[i] + 1
+        self.all_stood = accepted == drafted
+
+    def chances(self, n: int) -> Iterator[float]:
+        """Yield the probability that the tokens up to each of n places of a block all stand."""
+        chance, share = 1.0, _HOPE[0] / _HOPE[1]
+        for i in range(n):
+            if i < len(self.judged):  # a place that was never judged is as the one before it
+                share = self.stood[i] / self.judged[i]
+            chance *= share
+            yield chance
+
     def age(self) -> None:
         """Have what comes now count more than what was before."""
         for i, judged in enumerate(self.judged):
@@ -67,15 +95,16 @@ class Pace:
     ones and a share for each place). Where no draft pays one is tried now and then, and where one does a call without.
 
     ``most``: the longest block. ``fixed``: a length to keep to; what is measured then serves `speed` alone. Drafts have
-    a kind each, any int: the times of a call belong to all, the rest to the kind.
+    a kind each, any int: the times of a call belong to all, the rest to the kind. ``rows``: most tokens of a call; None
+    is a block of the longest and the token before it.
     """
 
-    def __init__(self, most: int, fixed: int | None = None) -> None:
-        self.most, self.fixed = most, fixed
+    def __init__(self, most: int, fixed: int | None = None, rows: int | None = None) -> None:
+        self.most, self.fixed, self._rows = most, fixed, most + 1 if rows is None else rows
         self._calls: dict[int, deque[float]] = {}  # by the number of tokens: seconds
         self._typical: dict[int, float] = {}  # the same, as one number
         self._n_calls: Counter[int] = Counter()
-        self._costs: list[float] = []  # of calls with 0 to most + 1 tokens; empty where they are to be computed anew
+        self._costs: list[float] = []  # of calls with 0 tokens to the most; empty where they are to be computed anew
         self._tokens = 0
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
@@ -83,7 +112,7 @@ class Pace:
 
     def renewed(self) -> "Pace":
         """Return one for another text, which knows the times and the shares of this one and has counted nothing."""
-        pace = Pace(self.most, self.fixed)
+        pace = Pace(self.most, self.fixed, self._rows)
         pace._calls = {n: deque(times, _TIMES) for n, times in self._calls.items()}
         pace._typical = dict(self._typical)
         pace._kinds = {kind: of.renewed() for kind, of in self._kinds.items()}
@@ -106,19 +135,8 @@ class Pace:
         self._tokens += tokens
         self._blocks += 1
         of.blocks += 1
-        of.drafted += drafted
-        of.longest = max(of.longest, drafted)
-        of.times.append((draft_s + of.owed) / drafted)
-        of.wasted -= of.owed  # which is in the times now
-        of.owed = of.lost = 0.0
-        of.seconds = _typical(of.times)
-        while len(of.judged) < drafted:
-            of.stood.append(_HOPE[0])
-            of.judged.append(_HOPE[1])
-        for i in range(min(accepted + 1, drafted)):
-            of.stood[i] = _MEMORY * of.stood[i] + (i < accepted)
-            of.judged[i] = _MEMORY * of.judged[i] + 1
-        of.all_stood = accepted == drafted
+        of.took(drafted, draft_s)
+        of.saw(drafted, accepted)
         if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
             of.waited = of.pause  # blocks did not pay, and this one did: the next is tried at once
 
@@ -181,13 +199,8 @@ class Pace:
     def _best(self, of: _Kind, room: int) -> tuple[int, float]:
         """Return (the length of blocks that promises most tokens a second, 1 to ``room``, how many)."""
         costs = self._costs = self._costs or self._line()
-        chance = expected = 1.0
-        share = _HOPE[0] / _HOPE[1]
-        best, most = 1, 0.0
-        for k in range(1, room + 1):
-            if k <= len(of.judged):  # a place that was never judged is as the one before it
-                share = of.stood[k - 1] / of.judged[k - 1]
-            chance *= share
+        expected, best, most = 1.0, 1, 0.0
+        for k, chance in enumerate(of.chances(room), 1):
             expected += chance
             rate = expected / max(costs[k + 1] + k * of.seconds, _TINY)
             if rate > most:
@@ -204,17 +217,17 @@ class Pace:
         return max(range(1, room + 1), key=lambda k: (k + 1) / max(self._costs[k + 1] + k * of.seconds, _TINY))
 
     def _line(self) -> list[float]:
-        """Return the seconds of calls with 0 to most + 1 tokens: measured, or on a line through those that were.
+        """Return the seconds of calls with 0 tokens to the most: measured, or on a line through those that were.
 
         Beyond them it goes on as between the last two; where there is one, all cost the same until another is known.
         """
         known = sorted(self._typical)
-        costs = [self._typical[known[0]]] * (self.most + 2)
+        costs = [self._typical[known[0]]] * (self._rows + 1)
         for low, high in pairwise(known):
             slope = (self._typical[high] - self._typical[low]) / (high - low)
             for n in range(low, high):
                 costs[n] = self._typical[low] + slope * (n - low)
-            for n in range(high, self.most + 2):
+            for n in range(high, self._rows + 1):
                 costs[n] = self._typical[high] + max(slope, 0.0) * (n - high)
         return costs
 
@@ -243,6 +256,111 @@ class Pace:
     def _judged(self) -> list[_Kind]:
         """The kinds of which a block was judged, here or in the texts before."""
         return [of for of in self._kinds.values() if of.judged]
+
+
+class SharedPace(Pace):
+    """Chooses one length for the blocks of several texts that are decoded in one call, none included.
+
+    All sequences of a call get as many tokens, since llama.cpp computes sequences of different lengths one after the
+    other: with n texts, blocks of k tokens take v(n (k + 1)) seconds, whatever is drafted for how many of them. So the
+    more texts there are, the shorter blocks are, and with enough of them nothing is drafted. ``rows``: most tokens of a
+    call.
+    """
+
+    def __init__(self, most: int, fixed: int | None, rows: int) -> None:
+        super().__init__(most, fixed, rows)
+        self._baseline = 0.0  # seconds that the tokens so far would have taken without a draft
+        self._waited, self._pause = 0, _PAUSE
+        self._promise: float | None = None  # how many times as fast the best block would be
+
+    def went(self, n_texts: int, seconds: float) -> None:
+        """Take the time of a call without drafted tokens, which added a token to each text."""
+        self._called(n_texts, seconds)
+        self._plain_at = self._blocks
+        self._added(n_texts, n_texts)
+
+    def judged_together(
+        self, n_texts: int, rows: int, blocks: Sequence[tuple[int, int, int]], draft_s: Mapping[int, float],
+        tokens: int, seconds: float,
+    ) -> None:  # fmt: skip
+        """Take what became of a call with drafted tokens, and its time.
+
+        ``rows``: tokens of the call. ``blocks``: (kind, drafted, accepted) of each text that had some. ``draft_s``:
+        seconds that drafting them took, by kind. ``tokens``: what the call added to all texts.
+        """
+        self._called(rows, seconds)
+        self._blocks += 1
+        for kind in {kind for kind, _, _ in blocks}:
+            drafted = sum(n for of, n, _ in blocks if of == kind)
+            self._kinds.setdefault(kind, _Kind()).took(drafted, draft_s.get(kind, 0.0))
+        for kind, drafted, accepted in blocks:
+            self._kinds[kind].saw(drafted, accepted)
+        self._added(tokens, n_texts)
+
+    def _added(self, tokens: int, n_texts: int) -> None:
+        self._costs = self._costs or self._line()
+        self._tokens += tokens
+        self._baseline += tokens * self._costs[n_texts] / n_texts
+
+    def shared_length(self, asked: Sequence[tuple[int, int]], n_texts: int) -> int:
+        """Return how many tokens to draft now for each text that can have some; no call has more than ``rows`` then.
+
+        ``asked``: (kind of draft, most tokens) for each of those, among ``n_texts`` (1 or more) that are decoded.
+        """
+        room = min(max((room for _, room in asked), default=0), self.most, self._rows // n_texts - 1)
+        if room < 1:
+            return 0
+        if self.fixed is not None:
+            return min(self.fixed, room)
+        if self._n_calls[n_texts] < _PLAIN_FIRST or self._blocks - self._plain_at >= _PLAIN_AGAIN:
+            return 0
+        kinds = [self._kinds.setdefault(kind, _Kind()) for kind, _ in asked]
+        room = min(room, max(max(2 * of.longest, _FIRST) for of in kinds))
+        rates = self._rates([(of, most) for of, (_, most) in zip(kinds, asked, strict=True)], n_texts, room)
+        best = max(range(1, room + 1), key=lambda k: rates[k])
+        self._promise = rates[best] / rates[0]
+        owed = max(of.lost for of in kinds)
+        if self._promise <= _MARGIN or owed > _CREDIT * self._typical[n_texts]:
+            self._waited += 1
+            if self._waited <= self._pause:
+                return 0
+            self._waited, self._pause = 0, min(2 * self._pause, _LONGEST_PAUSE)
+            for of in kinds:
+                of.age()
+                of.owed = of.lost = 0.0
+            return min(best, _FIRST)
+        self._waited, self._pause = 0, _PAUSE
+        if self._blocks % _NEIGHBOUR == _NEIGHBOUR - 1:
+            beside = [k for k in (best - 1, best + 1) if 1 <= k <= room]
+            return min(beside, key=lambda k: self._n_calls[n_texts * (k + 1)], default=best)
+        return best
+
+    def _rates(self, asked: Sequence[tuple[_Kind, int]], n_texts: int, room: int) -> list[float]:
+        """Return the tokens a second of all texts with blocks of 0 to ``room`` tokens."""
+        costs = self._costs = self._costs or self._line()
+        gains, draft_s = [0.0] * (room + 1), [0.0] * (room + 1)
+        for of, most in asked:
+            for k, chance in enumerate(of.chances(min(most, room)), 1):
+                gains[k] += chance
+                draft_s[k] += of.seconds
+        added = zip(accumulate(gains), accumulate(draft_s), strict=True)
+        return [
+            (n_texts + more) / max(costs[n_texts * (k + 1)] + seconds, _TINY) for k, (more, seconds) in enumerate(added)
+        ]
+
+    @property
+    def speed(self) -> float | None:
+        """How many times as fast the texts came as without a draft; None where no call of either kind was timed."""
+        if not self._blocks or sum(self._n_calls.values()) == self._blocks:
+            return None
+        seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())
+        seconds += sum(of.drafted * of.seconds + of.wasted for of in self._kinds.values())
+        return self._baseline / max(seconds, _TINY)
+
+    @property
+    def promised(self) -> float | None:
+        """How many times as fast the best block would have been when a length was last chosen; None before."""
+        return self._promise
 
 
 def _typical(times: Collection[float]) -> float:

@@ -12,8 +12,8 @@ from .._check import integer
 from ..llama.model import Messages, Model
 from ..params import Params
 from ..sampler import Sampler, sequence_seed
-from .generate import Generation, common_length, generate
-from .speculative import Draft, DraftKind, Speculated, refuse_draft
+from .generate import Generation, generate
+from .speculative import Draft, DraftKind, Speculated, common_length, refuse_draft
 from .verification import SpecMode
 
 LENGTHS = tuple(range(1, 9))  # of blocks

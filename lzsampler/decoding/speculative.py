@@ -3,11 +3,11 @@
 Two contexts of llama.cpp stay at the tokens that stand: what falls is purged from both, and none is decoded twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from weakref import WeakKeyDictionary
 
 from .._check import integer
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Length = int | Literal["auto"]
 N_MAX = 3  # llama.cpp's --spec-draft-n-max
-_BY_MODEL = 0  # the kind of a block that the model drafted; what a match gave has the kinds above
-_USUAL = 2  # tokens that a draft model has to decode before it drafts: after a block that stood, its last and one more
+BY_MODEL = 0  # the kind of a block that the model drafted; what a match gave has the kinds above
+USUAL = 2  # tokens that a draft model has to decode before it drafts: after a block that stood, its last and one more
 _LONG = 5  # the kind of matches of 16 tokens and more; of 1 it is 1, of 2 and 3 it is 2, of 4 to 7 it is 3
 DraftKind = Literal["model", "lookup", "model+lookup"]
 
@@ -156,6 +156,27 @@ class Speculated:
         """Tokens that a call of the target adds to the text, on average; 0 when there was no call."""
         return (self.tokens + self.plain) / max(self.blocks + self.plain, 1)
 
+    def judged(self, drafted: int, accepted: int, tokens: int) -> None:
+        """Count a block, of which some tokens stood, and the tokens that it added to the text."""
+        self.blocks += 1
+        self.drafted += drafted
+        self.accepted += accepted
+        self.tokens += tokens
+
+    def add(self, other: "Speculated | None") -> None:
+        """Add the figures of another text, if it has some; how fast it was is what the last one says."""
+        if other is not None:
+            for name in ("drafted", "accepted", "blocks", "tokens", "plain", "draft_s"):
+                setattr(self, name, getattr(self, name) + getattr(other, name))
+            self.speed, self.off = other.speed, other.off
+
+    def rated(self, pace: Pace) -> None:
+        """Set ``speed`` and ``off`` by what was measured."""
+        self.speed, promised, self.off = pace.speed, pace.promised, False
+        if pace.fixed is None and self.speed is not None and promised is not None:
+            self.off = promised <= 1 and self.speed <= 1
+            self.speed = promised if self.off else self.speed
+
     def __str__(self) -> str:
         if not self.blocks:
             return "nothing was drafted"
@@ -179,6 +200,154 @@ class Speculated:
         }
 
 
+class Taker(Protocol):
+    """What takes drafted tokens one after the other: a `Speculation`, or what stands for one."""
+
+    def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
+        """Draft the next token by a draft model's logits; None where it is not sure enough."""
+
+    def draft_token(self, token: int) -> None:
+        """Draft a token that was found elsewhere; LzsError where nothing can come after those before it."""
+
+    def discard(self) -> None:
+        """Take the drafted tokens back."""
+
+
+class Figured(Protocol):
+    """What has figures of a draft."""
+
+    @property
+    def figures(self) -> Speculated:
+        """The figures of a text so far."""
+
+
+class Begun:
+    """A text so far: its ``prompt`` and its ``tokens``."""
+
+    prompt: list[int]
+    tokens: list[int]
+
+    @property
+    def n_actions(self) -> int:
+        """How often something was done to the text that may have cut it."""
+        return 0
+
+    def known(self, past: Sequence[int]) -> int:
+        """Return how many tokens of a context the prompt and the text begin with; never all, for the last's logits."""
+        tokens = [*self.prompt, *self.tokens[:-1]]
+        n = min(len(past), len(tokens))
+        return n if past[:n] == tokens[:n] else common_length(past, tokens)  # the usual case, at the speed of C
+
+    def after(self, n: int) -> list[int]:
+        """Return the tokens of prompt and text after the first ``n``."""
+        return self.tokens[n - len(self.prompt) :] if n >= len(self.prompt) else [*self.prompt[n:], *self.tokens]
+
+
+def common_length(a: Sequence[int], b: Sequence[int]) -> int:
+    """Return how many tokens two sequences have in common at their beginning."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A block that was drafted, and with what. ``seconds``: what drafting took that the next block takes as well."""
+
+    tokens: list[int]
+    kind: int
+    seconds: float
+
+
+class Proposer:
+    """Drafts blocks for a text, by the draft model, by matches, or by the one that promises more."""
+
+    def __init__(
+        self, text: Begun, draft: Draft, taker: Taker, pace: Pace, figures: Speculated, is_eog: Callable[[int], bool]
+    ) -> None:
+        self._text, self._draft, self._taker, self._pace, self._figures = text, draft, taker, pace, figures
+        self._is_eog = is_eog
+        self._found = Found(text, draft.lookup) if draft.lookup else None
+        self._aside_s = 0.0  # seconds of the last proposal that say nothing of the next
+
+    def propose(self, room: int, n_past: int) -> Proposal | None:
+        """Draft up to ``room`` tokens behind ``n_past`` of the target's; None where there are none, or too few."""
+        clock, least = self._draft.clock, max(self._draft.n_min, 1)
+        for kind, propose in self._sources(room, n_past):
+            before, self._aside_s = clock(), 0.0
+            drafted = propose()
+            seconds = clock() - before
+            self._figures.draft_s += seconds
+            if len(drafted) >= least:
+                return Proposal(drafted, kind, seconds - self._aside_s)
+            self._taker.discard()
+            self._pace.wasted(kind, seconds - self._aside_s)
+        return None
+
+    def stands(self, n: int) -> None:
+        """Have the draft model forget all but the first ``n`` tokens."""
+        if self._draft.model is not None:
+            purge(self._draft.model, n)
+
+    def _sources(self, room: int, n_past: int) -> list[tuple[int, Callable[[], list[int]]]]:
+        """Return the kinds of draft that are worth a try for up to ``room`` tokens, and what drafts them, in order."""
+        draft, pace, least = self._draft, self._pace, max(self._draft.n_min, 1)
+        sources: list[tuple[int, int, Callable[[], list[int]]]] = []
+        if draft.model is not None:
+            own = min(room, draft.model.n_ctx - n_past)  # it does not decode the last token of a block
+            n = pace.length(BY_MODEL, own)
+            sources.append((BY_MODEL, n, partial(self._by_model, draft.model, n)))
+        if self._found is not None and room > 0:
+            kind, tokens = self._found.find(min(room, draft.most)) if draft.most else (0, [])
+            if kind:
+                n = pace.length(kind, room)
+                sources.append((kind, n, partial(self._by_match, tokens[:n])))
+        if len(sources) > 1 and pace.fixed is None:
+            sources.sort(key=lambda source: -pace.rate(source[0], room))
+        return [(kind, propose) for kind, n, propose in sources if n >= least]
+
+    def _by_match(self, tokens: list[int]) -> list[int]:
+        return taken(self._taker, tokens, self._is_eog)
+
+    def _by_model(self, model: Model, n: int) -> list[int]:
+        """Draft a block with the draft model, none to ``n`` tokens."""
+        text = self._text
+        purge(model, text.known(model.past))
+        missing = text.after(model.n_past)
+        if len(missing) > USUAL:  # the prompt, or what came while nothing was drafted: no block after it takes so long
+            before = self._draft.clock()
+            model.decode(missing[:-1])
+            self._aside_s = self._draft.clock() - before
+            missing = missing[-1:]
+        model.decode(missing)
+        drafted: list[int] = []
+        while len(drafted) < n:
+            token = self._taker.draft_at(model.logits_pointer(), self._draft.p_min)
+            if token is None:
+                break
+            drafted.append(token)
+            if self._is_eog(token) or len(drafted) == n:
+                break
+            model.decode(drafted[-1:])
+        return drafted
+
+
+def taken(taker: Taker, tokens: list[int], is_eog: Callable[[int], bool]) -> list[int]:
+    """Draft tokens that followed a match, as far as the grammar goes along, and return them."""
+    for n, token in enumerate(tokens):
+        try:
+            taker.draft_token(token)
+        except LzsError:  # after a token that is not allowed, nothing is
+            return tokens[:n]
+        if is_eog(token):
+            return tokens[: n + 1]
+    return tokens
+
+
+def purge(model: Model, n: int) -> None:
+    """Have a model keep the first ``n`` tokens of its context, if it has more."""
+    if n < model.n_past:
+        model.keep(n)
+
+
 class Speculator:
     """Writes a text whose tokens a draft proposes. The prompt is in the target's context.
 
@@ -187,31 +356,18 @@ class Speculator:
     """
 
     def __init__(self, text: "Text", draft: Draft) -> None:
-        if text.own is None:
-            raise ValueError("a draft needs the sampler of the text's own settings")
         self._text, self._draft, self._target, self._clock = text, draft, text.model, draft.clock
         self._pace = draft.pace(text.model)
         self._figures = Speculated()
-        self._found = _Found(text, draft.lookup) if draft.lookup else None
         self._proposed = False
-        self._aside_s = 0.0  # seconds of the last proposal that say nothing of the next
-        self._speculation = Speculation(
-            text.own,
-            mode=draft.mode,
-            max_draft=draft.most,
-            n_draft_vocab=None if draft.model is None else draft.model.n_vocab,
-            ends=self._target.eog_tokens,
-        )
+        self._speculation = speculation_of(text, draft)
+        self._proposer = Proposer(text, draft, self._speculation, self._pace, self._figures, self._target.is_eog)
 
     @property
     def figures(self) -> Speculated:
         """The figures of the text so far."""
-        figures, pace = self._figures, self._pace
-        figures.speed, promised = pace.speed, pace.promised
-        if pace.fixed is None and figures.speed is not None and promised is not None:
-            figures.off = promised <= 1 and figures.speed <= 1
-            figures.speed = promised if figures.off else figures.speed
-        return figures
+        self._figures.rated(self._pace)
+        return self._figures
 
     def follow(self, token: int) -> int | None:
         """Decode a token that was taken, and take those after it, as `Text.follow` does with one."""
@@ -245,146 +401,122 @@ class Speculator:
 
     def _block(self, token: int) -> Verified | None:
         """Decode a token and a block of drafted ones; None where nothing was drafted, or too little."""
-        text, least = self._text, max(self._draft.n_min, 1)
+        text, figures = self._text, self._figures
+        before = figures.draft_s
         try:
-            for kind, propose in self._sources(self._room()):
-                before, self._aside_s = self._clock(), 0.0
-                drafted = propose()
-                seconds = self._clock() - before
-                self._figures.draft_s += seconds
-                text.decode_s += seconds
-                if len(drafted) >= least:
-                    return self._verified(token, drafted, kind, seconds - self._aside_s)
-                self._speculation.discard()
-                self._pace.wasted(kind, seconds - self._aside_s)
+            made = self._proposer.propose(text.draft_room(self._target.n_past), self._target.n_past)
+            return None if made is None else self._verified(token, made)
         except ValueError as error:
             raise text.failure(error) from error
         finally:
+            text.decode_s += figures.draft_s - before
             self._speculation.discard()  # what an error or an interrupt left
-        return None
 
-    def _sources(self, room: int) -> list[tuple[int, Callable[[], list[int]]]]:
-        """Return the kinds of draft that are worth a try for up to ``room`` tokens, and what drafts them, in order."""
-        draft, pace, least = self._draft, self._pace, max(self._draft.n_min, 1)
-        sources: list[tuple[int, int, Callable[[], list[int]]]] = []
-        if draft.model is not None:
-            own = min(room, draft.model.n_ctx - self._target.n_past)  # it does not decode the last token of a block
-            n = pace.length(_BY_MODEL, own)
-            sources.append((_BY_MODEL, n, partial(self._by_model, draft.model, n)))
-        if self._found is not None and room > 0:
-            length, tokens = self._found.find(min(room, draft.most)) if draft.most else (0, [])
-            if length:
-                kind = min(length.bit_length(), _LONG)  # the longer the match, the surer what follows
-                n = pace.length(kind, room)
-                sources.append((kind, n, partial(self._by_match, tokens[:n])))
-        if len(sources) > 1 and pace.fixed is None:
-            sources.sort(key=lambda source: -pace.rate(source[0], room))
-        return [(kind, propose) for kind, n, propose in sources if n >= least]
-
-    def _room(self) -> int:
-        """The most tokens that can be drafted now: the target's context, its batch and the text have an end."""
-        text, target = self._text, self._target
-        return min(text.n_predict - len(text.tokens) - 1, target.n_ctx - target.n_past - 1, target.n_batch - 1)
-
-    def _by_match(self, tokens: list[int]) -> list[int]:
-        """Draft tokens that followed a match, as far as the grammar goes along."""
-        for n, token in enumerate(tokens):
-            try:
-                self._speculation.draft_token(token)
-            except LzsError:  # after a token that is not allowed, nothing is
-                return tokens[:n]
-            if self._target.is_eog(token):
-                return tokens[: n + 1]
-        return tokens
-
-    def _by_model(self, model: Model, n: int) -> list[int]:
-        """Draft a block with the draft model, none to ``n`` tokens."""
-        text, speculation = self._text, self._speculation
-        self._purge(model, text.known(model.past))
-        missing = text.after(model.n_past)
-        if len(missing) > _USUAL:  # the prompt, or what came while nothing was drafted: no block after it takes so long
-            before = self._clock()
-            model.decode(missing[:-1])
-            self._aside_s = self._clock() - before
-            missing = missing[-1:]
-        model.decode(missing)
-        drafted: list[int] = []
-        while len(drafted) < n:
-            token = speculation.draft_at(model.logits_pointer(), self._draft.p_min)
-            if token is None:
-                break
-            drafted.append(token)
-            if self._target.is_eog(token) or len(drafted) == n:
-                break
-            model.decode(drafted[-1:])
-        return drafted
-
-    def _verified(self, token: int, drafted: list[int], kind: int, draft_s: float) -> Verified:
-        text, target, figures, clock = self._text, self._target, self._figures, self._clock
+    def _verified(self, token: int, drafted: Proposal) -> Verified:
+        text, target, clock = self._text, self._target, self._clock
         before = clock()
-        rows = target.decode_for_rows([token, *drafted])
+        rows = target.decode_for_rows([token, *drafted.tokens])
         decoded = clock()
         made = self._speculation.verify_at(rows)
         judged = clock()
         text.sampling_s += judged - decoded
         text.decode_s += decoded - before
         # The last token is to be decoded next, also where it was drafted: where a loop ended the block.
-        stand = target.n_past - len(drafted) - 1 + len(made.tokens)
-        self._purge(target, stand)
-        if self._draft.model is not None:
-            self._purge(self._draft.model, stand)
-        self._pace.judged(kind, len(drafted), made.n_accepted, len(made.tokens), draft_s, clock() - before)
-        figures.blocks += 1
-        figures.drafted += len(drafted)
-        figures.accepted += made.n_accepted
-        figures.tokens += len(made.tokens)
+        n = len(drafted.tokens)
+        stand = target.n_past - n - 1 + len(made.tokens)
+        purge(target, stand)
+        self._proposer.stands(stand)
+        self._pace.judged(drafted.kind, n, made.n_accepted, len(made.tokens), drafted.seconds, clock() - before)
+        self._figures.judged(n, made.n_accepted, len(made.tokens))
         return made
 
-    def _purge(self, model: Model, n: int) -> None:
-        if n < model.n_past:
-            model.keep(n)
+
+def speculation_of(text: "Text", draft: Draft) -> Speculation:
+    """Return what drafts and judges tokens of a text; ValueError for one without a sampler of its own."""
+    if text.own is None:
+        raise ValueError("a draft needs the sampler of the text's own settings")
+    return Speculation(
+        text.own,
+        mode=draft.mode,
+        max_draft=draft.most,
+        n_draft_vocab=None if draft.model is None else draft.model.n_vocab,
+        ends=text.model.eog_tokens,
+    )
 
 
-class _Found:
-    """The matches of a text's end in its prompt and in itself."""
+class Found:
+    """The matches of a text's end in its prompt and in itself, of ``least`` tokens or more."""
 
-    def __init__(self, text: "Text", least: int) -> None:
+    def __init__(self, text: Begun, least: int) -> None:
         self._text, self._least = text, least
         self._lookup = Lookup()
         self._n_actions = 0
 
     def find(self, n: int) -> tuple[int, list[int]]:
-        """Return (length of the longest match, ``n`` tokens that followed it); (0, []) where there is none."""
+        """Return (the kind of draft, ``n`` tokens that followed the longest match); (0, []) where there is none.
+
+        The longer a match is, the surer is what follows: it is a kind of its own.
+        """
         text, lookup = self._text, self._lookup
         if text.n_actions != self._n_actions:  # which may have cut the text
             self._n_actions = text.n_actions
             lookup.rewind(lookup.n)
         lookup.append(text.after(lookup.n))
-        return lookup.find(self._least, n)
+        length, tokens = lookup.find(self._least, n)
+        return min(length.bit_length(), _LONG), tokens
 
 
-def refuse_draft(target: Model, draft: Draft) -> None:
+@dataclass(frozen=True)
+class Opened:
+    """What `refuse_draft` needs of a target that is not a `Model`: its file, a `llama_cpp.Llama` and its numbers."""
+
+    header: Header
+    llm: Any
+    n_ctx: int
+    n_batch: int
+
+
+def refuse_draft(target: Model | Opened, draft: Draft) -> None:
     """Raise LzsError for a draft model that cannot draft for a target, ValueError for one that is the target itself.
 
     Their vocabularies must have the same kind, special tokens and texts; one may be longer. Recurrent and hybrid
-    models cannot take back tokens that fall. ValueError where no block fits in the context or a batch of the target.
+    models cannot take back tokens that fall. ValueError where no block fits in the context or a batch of the target,
+    TypeError for what is not a `Draft`.
     """
+    if not isinstance(draft, Draft):
+        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
     if target.n_batch < 2:
         raise ValueError(f"n_batch must be at least 2 with a draft, which is judged in one batch, got {target.n_batch}")
     if not isinstance(draft.n_max, str) and draft.n_max > target.n_ctx - 2:
         raise ValueError(f"n_max must be at most {target.n_ctx - 2} in a context of {target.n_ctx}, got {draft.n_max}")
-    if draft.model is target:
+    if draft.model is not None and draft.model.llm is target.llm:
         raise ValueError("the draft is the target itself: open the file again for a context of its own")
     for model in [target] if draft.model is None else [target, draft.model]:
         for kind in ("recurrent", "hybrid"):
             asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)  # llama-cpp-python 0.3.17 has one of them
             if asked is not None and asked(model.llm.model):
                 raise LzsError(
-                    f"{model.path.name} is a {kind} model ({model.header.architecture}), "
+                    f"{model.header.path.name} is a {kind} model ({model.header.architecture}), "
                     "which cannot take tokens back: leave out the draft"
                 )
     if draft.model is not None:
         _refuse_vocabulary(target.header, draft.model.header)
+
+
+def too_large(target: Header, draft: Header, name: str | None = None) -> str | None:
+    """Return what to say of a draft model that is as large as its target, or larger; None of one that is smaller.
+
+    ``name``: of the target, None for that of its file. Two tokens for a call of the target and one of the draft are the
+    most that such a draft can bring, and calls take times as weights take bytes.
+    """
+    ratio = draft.file_bytes / target.file_bytes
+    if ratio < 1:
+        return None
+    size = "as large as" if ratio == 1 else "larger than"
+    return (
+        f"the draft {draft.path.name} is {size} {name or target.path.name}: by their sizes at most "
+        f"{2 / (1 + ratio):.2f}x, were every token accepted"
+    )
 
 
 def _refuse_vocabulary(a: Header, b: Header) -> None:

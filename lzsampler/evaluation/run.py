@@ -15,7 +15,8 @@ from typing import Any
 
 from ..auditing.repetition import repetition
 from ..decoding.generate import Generation, without_end
-from ..decoding.many import Request, generate_many
+from ..decoding.many import Request, generate_many, refuse_shared
+from ..decoding.speculative import Draft
 from ..decoding.transcript import TranscriptFile, record
 from ..llama import gguf
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
@@ -54,6 +55,8 @@ def evaluate(
     resume: bool = False,
     judge: str | Path | None = None,
     texts: str | Path | Sequence[str | Path] | None = None,
+    flash_attn: bool = False,
+    draft: Draft | None = None,
     on_text: Callable[[int, int], object] | None = None,
     on_judged: Callable[[int, int], object] | None = None,
     on_taxed: Callable[[int, int], object] | None = None,
@@ -75,7 +78,8 @@ def evaluate(
     degenerate (`Judge`); ``on_judged`` is called like ``on_text``. At the end results.json and report.html are written
     to the folder. ``texts``: files and folders of texts that are right, on which the tax of the penalties is measured,
     as `tax` does it; ``on_taxed`` is called with (characters done, all characters). It is kept and resumed like the
-    texts.
+    texts. ``flash_attn``: see `Model`. ``draft``: what proposes tokens (`generate_many`), which is not in the
+    transcripts, since with ``flash_attn`` it changes none of them; timings.jsonl has its figures.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.
@@ -91,7 +95,9 @@ def evaluate(
         with Judge(judge, n_threads=n_threads) as judging:  # what is wrong with it shows before all the work
             refuse_another(judging, folder)
     with ExitStack() as lock:
-        with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx) as opened:
+        with Model(model, n_ctx=_context(model, chosen) if n_ctx is None else n_ctx, flash_attn=flash_attn) as opened:
+            if draft is not None:
+                refuse_shared(opened, draft)  # before a folder is made
             params = {
                 setting.name: params_for(opened, setting.name, setting.params, setting.breakers)
                 for setting in chosen.settings
@@ -117,7 +123,9 @@ def evaluate(
                 TranscriptFile(folder.path / TRANSCRIPTS) as transcripts,
                 TranscriptFile(folder.path / TIMINGS) as timings,
             ):
-                for request, generation in generate_many(opened, requests, n_parallel=n_parallel, n_threads=n_threads):
+                for request, generation in generate_many(
+                    opened, requests, n_parallel=n_parallel, n_threads=n_threads, draft=draft
+                ):
                     setting, task = settings[request.id[0]], rows[request.id[1]]
                     transcripts.append(_transcript(opened, request, setting, task, generation))
                     timings.append(_timing(request.id, generation))
@@ -237,6 +245,7 @@ def _timing(key: Key, generation: Generation) -> dict[str, Any]:
         "prompt_seconds": round(timings.prompt, 6),
         "decode_seconds": round(timings.decode, 6),
         "sampling_seconds": round(timings.sampling, 6),
+        **({} if generation.speculated is None else {"draft": generation.speculated.to_json()}),
     }
 
 
@@ -249,5 +258,6 @@ def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task], limit: int | N
         "n_ctx": model.n_ctx,
         "grid": json.loads(json.dumps(grid.to_json())),
         "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
+        **({"flash_attn": True} if model.flash_attn else {}),
         **({} if limit is None else {"limit": limit, "used": list(rows)}),
     }

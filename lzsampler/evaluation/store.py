@@ -19,7 +19,14 @@ from ..util.files import LOCKS, UNFINISHED, replacing
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
 TAX = "tax.jsonl"
-_CHANGED = {"model": "model", "n_ctx": "context", "grid": "grid", "rows": "tasks or prompts", "version": "format"}
+_CHANGED = {
+    "model": "model",
+    "n_ctx": "context",
+    "grid": "grid",
+    "rows": "tasks or prompts",
+    "version": "format",
+    "flash_attn": "attention (flash_attn)",
+}
 
 Key = tuple[str, str, int]
 """What identifies a text of a run: the name of the setting, the id of the prompt or task, and the seed."""
@@ -47,7 +54,7 @@ class RunFolder:
             self.write(RUN, manifest)
             return
         there = self.manifest()
-        changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest[name]]
+        changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest.get(name)]
         if changed:
             what = " and ".join(changed)
             raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")

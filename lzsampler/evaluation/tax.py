@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, integer
-from ..decoding.generate import common_length
+from ..decoding.speculative import common_length
 from ..errors import LzsError
 from ..llama.model import Model
 from ..params import Params

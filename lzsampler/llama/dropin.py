@@ -14,27 +14,29 @@ import random
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._check import boolean, unknown_keyword
+from .._check import unknown_keyword
 from ..errors import ArgumentTypeError
-from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from, sampling_fields
-from ..sampler import Loop, refuse_tokens_outside, sequence_seed
-from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
+from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from
+from ..sampler import refuse_tokens_outside, sequence_seed
+from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
+from .settings import LoopFinishReason, Settings, Stats
 from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-LoopFinishReason = Literal["stop", "length", "repetition"]
+    from .drafted import Draft, Drafter
+    from .model import Model
 
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
 FLAGS = {
@@ -43,6 +45,7 @@ FLAGS = {
     "loop_rule": LoopRule | None,
     "max_rescues": int,
     "loop_finish_reason": LoopFinishReason,
+    "draft": "Draft | None",
 }
 OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
@@ -60,57 +63,6 @@ class AttachSettings(PenaltySettings, total=False):
     dry_breakers: Iterable[int | str]
 
 
-@dataclass
-class Stats:
-    """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
-
-    ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without one.
-    ``rescues``: how often rewind, close-think or kick acted; ``actions``: the records of what was done in the last text
-    that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-    loops: int = 0
-    last_loop: Loop | None = None
-    rescues: int = 0
-    actions: tuple[Action, ...] = ()
-    refused: int = 0
-    seed: int | None = None
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a call."""
-
-    params: Params
-    fast_grammar: bool = False
-    on_loop: OnLoop | None = None
-    loop_rule: LoopRule | None = None
-    max_rescues: int = 3
-    loop_finish_reason: LoopFinishReason = "stop"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.params, Params):
-            raise ArgumentTypeError(f"params must be a Params, got {self.params!r}")
-        for field in sampling_fields(self.params):
-            value = getattr(self.params, field)
-            how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
-            raise ValueError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
-        boolean("fast_grammar", self.fast_grammar)
-        LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues)  # which checks them
-        if self.loop_finish_reason not in get_args(LoopFinishReason):
-            names = ", ".join(get_args(LoopFinishReason))
-            raise ValueError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
-
-    def settled(self) -> tuple[LoopPolicy, Params]:
-        """Return what is done about loops, and the params with the detectors that it needs."""
-        return LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues).settled(self.params)
-
-
-_THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
-
-
 class Attachment:
     """The penalties of one `llama_cpp.Llama`: what `attach` returns, and `LZLlama.lz`. A context manager that detaches.
 
@@ -125,6 +77,8 @@ class Attachment:
         self._call: Settings | None = None  # of the call that is going on, where it has arguments of its own
         self.text: SampledText | None = None  # the one whose chain is being built
         self._unseeded = llm._seed == UNSEEDED
+        self._drafter: Drafter | None = None
+        self._draft_model: Model | None = None  # that was opened for this
         self.stats = Stats()
 
     @property
@@ -183,6 +137,15 @@ class Attachment:
     def loop_finish_reason(self, reason: LoopFinishReason) -> None:
         self._settings = dataclasses.replace(self._settings, loop_finish_reason=reason)
 
+    @property
+    def draft(self) -> "Draft | None":
+        """What proposes tokens; see `attach`."""
+        return self._settings.draft
+
+    @draft.setter
+    def draft(self, draft: "Draft | None") -> None:
+        self._settings = dataclasses.replace(self._settings, draft=draft)
+
     def __repr__(self) -> str:
         made = {**vars(self.params), **{name: getattr(self, name) for name in FLAGS}}
         usual = {**vars(Params()), **vars(Settings(self.params))}
@@ -199,6 +162,7 @@ class Attachment:
         if llm is not None and llm.__dict__.get("lz") is self:
             llm.__class__ = self._restore
             del llm.lz
+        self.close_draft()
 
     def __enter__(self) -> "Attachment":
         return self
@@ -207,6 +171,35 @@ class Attachment:
         self.detach()
 
     # -- for the hooks --
+
+    def use_draft(self, llm: Any, draft: "Draft | str | Path | None") -> None:
+        """Take a draft, or open the file of a draft model; nothing stays open where it cannot be used."""
+        if isinstance(draft, str | Path):
+            from .drafted import open_draft
+
+            draft = open_draft(llm, draft)
+            self._draft_model = draft.model
+        try:
+            self.draft = draft
+            self.drafter(llm)
+        except BaseException:
+            self.close_draft()
+            raise
+
+    def close_draft(self) -> None:
+        """Close the draft model that was opened for this, if there is one."""
+        if self._draft_model is not None:
+            self._draft_model.close()
+            self._draft_model = None
+
+    def drafter(self, llm: Any) -> "Drafter | None":
+        """Return what drafts for the call that is going on; raises as `attach` for a draft that cannot be used."""
+        draft = self.current().draft
+        if draft is not None and (self._drafter is None or self._drafter.draft is not draft):
+            from .drafted import Drafter
+
+            self._drafter = Drafter(llm, draft)
+        return None if draft is None else self._drafter
 
     def current(self) -> Settings:
         """Return the settings of the call that is going on."""
@@ -395,7 +388,8 @@ class Hooks:
         bound = inspect.signature(make).bind(*arguments, **keywords)
         bound.apply_defaults()
         criteria = bound.arguments.get("stopping_criteria") or ()
-        end = next((criterion for criterion in criteria if isinstance(criterion, LoopEnd)), None)
+        of_completion = next((criterion for criterion in criteria if isinstance(criterion, LoopEnd)), None)
+        end = of_completion or LoopEnd()
         rest = [criterion for criterion in criteria if criterion is not end]
         if criteria:
             bound.arguments["stopping_criteria"] = llama_cpp.StoppingCriteriaList(rest) if rest else None
@@ -404,8 +398,9 @@ class Hooks:
         if not bound.arguments.get("reset", True):  # it goes on with what is in the context
             prompt = [*self._input_ids.tolist(), *prompt]  # type: ignore[attr-defined]
         settings = self.lz.current()
+        drafter = self.lz.drafter(self)
         action = settings.settled()[0].on_loop
-        if end is None and action in ("rewind", "close-think"):
+        if of_completion is None and action in ("rewind", "close-think"):
             raise ValueError(
                 f"on_loop={action!r} cannot take back tokens that generate() has given: use create_completion, or kick"
             )
@@ -415,16 +410,20 @@ class Hooks:
         def begin(text: SampledText) -> Generator[int, Sequence[int] | None, None]:
             """Let llama-cpp-python go on after the tokens that a text has."""
             whole = {"tokens": [*prompt, *text.tokens], "reset": True} if text.tokens else {}
-            return make(**{**bound.arguments, **whole, **text.changes()})  # type: ignore[no-any-return]
+            plain = make(**{**bound.arguments, **whole, **text.changes()})
+            if drafter is None:
+                return plain  # type: ignore[no-any-return]
+            return drafter.tokens(self, plain, text, bound.arguments.get("stopping_criteria"), end.most)
 
         text = SampledText(settings, prompt, temperature=max(bound.arguments["temp"], 0.0))
-        return self._tokens(begin, text, end or LoopEnd())
+        return self._tokens(begin, text, end, drafter)
 
     def _tokens(
         self,
         begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]],
         text: SampledText,
         end: LoopEnd,
+        drafter: "Drafter | None",
     ) -> Generator[int, Sequence[int] | None, None]:
         stats = self.lz.stats
         stats.calls += not end.script
@@ -440,7 +439,7 @@ class Hooks:
                 text.tokens.append(token)
                 stats.tokens += 1
                 sent = yield token
-                if sent and not self._logits_all:  # type: ignore[attr-defined]
+                if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]
                     raise ValueError(  # llama.cpp would end the process
                         "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"
                     )
@@ -464,6 +463,8 @@ class Hooks:
             if tokens is not None:
                 tokens.close()
             text.close(self, stats)
+            if drafter is not None:
+                stats.speculated = drafter.figures
 
     def _begun(
         self, begin: Callable[[SampledText], Generator[int, Sequence[int] | None, None]], text: SampledText
@@ -490,7 +491,7 @@ class Hooks:
         if keywords.get("logit_bias") is not None and keywords.get("logits_processor") is not None:
             bias = _bias(keywords.pop("logit_bias"))
             keywords["logits_processor"] = llama_cpp.LogitsProcessorList([*keywords["logits_processor"], bias])
-        end = LoopEnd()
+        end = LoopEnd(keywords.get("max_tokens"))
         keywords["stopping_criteria"] = llama_cpp.StoppingCriteriaList(
             [*(keywords.get("stopping_criteria") or ()), end]
         )
@@ -551,6 +552,7 @@ def attach(
     loop_rule: LoopRule | None = None,
     max_rescues: int = 3,
     loop_finish_reason: LoopFinishReason = "stop",
+    draft: "Draft | str | Path | None" = None,
     **penalties: "Unpack[AttachSettings]",
 ) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, with them.
@@ -580,9 +582,13 @@ def attach(
     and "close-think" take text back: ValueError for a stream, and the last two for `generate` as well. "close-think"
     cannot be used with a grammar.
 
+    ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which is opened here and closed by `detach`:
+    proposes tokens, which changes the speed and no text of a seed (docs/speculative.md). It warns where llama.cpp's
+    rounding may depend on the block, without ``flash_attn=True``, and of a draft model that is not the smaller one.
+
     Raises TypeError for what is not a `Llama`, for an unknown keyword and for a value of the wrong type, ValueError for
-    a model that is attached already and for `Params` that cannot be used here. Warns when ``params`` switch no penalty
-    on although they set something for penalties.
+    a model that is attached already and for `Params` that cannot be used here, and as `generate` for a draft. Warns
+    when ``params`` switch no penalty on although they set something for penalties.
     """
     if not isinstance(llm, llama_cpp.Llama):
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
@@ -591,7 +597,8 @@ def attach(
     fields = with_token_ids(llm, penalties, params if isinstance(params, Params) else None)
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
-    return _attached(llm, Settings(made, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason))
+    chosen = Settings(made, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason)
+    return _attached(llm, chosen, draft)
 
 
 attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True))  # type: ignore[attr-defined]
@@ -599,12 +606,13 @@ attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True
 _classes: dict[type, type] = {}  # class of a model: the same with our hooks
 
 
-def _attached(llm: Any, settings: Settings) -> Attachment:
+def _attached(llm: Any, settings: Settings, draft: "Draft | str | Path | None") -> Attachment:
     plain = type(llm)
     if plain not in _classes:
         named = {name: getattr(plain, name) for name in ("__doc__", "__module__", "__qualname__")}
         _classes[plain] = type(plain.__name__, (Hooks, plain), {**named, "__reduce_ex__": _reduced})
     handle = Attachment(llm, settings, restore=plain)
+    handle.use_draft(llm, draft)
     llm.__class__ = _classes[plain]
     vars(llm)["lz"] = handle
     return handle
@@ -619,7 +627,7 @@ def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
 def _attached_again(plain: Any, state: Mapping[str, Any], settings: Settings) -> Any:
     llm = plain.__new__(plain)
     llm.__setstate__(state)
-    _attached(llm, settings)
+    _attached(llm, settings, settings.draft)
     return llm
 
 

@@ -46,11 +46,11 @@ class PickFirst:
 
     ``n_head``: how many samplers at the beginning of the chain only change logits. ``penalties``: ours among these, if
     the others change nothing, else None. ``n_best``: how many candidates the sampler after them keeps, 0 if unknown.
-    The chain is freed by `close`. LzsError when llama.cpp does not accept the grammar.
+    ``chain`` is freed by `close`. LzsError when llama.cpp does not accept the grammar.
     """
 
     def __init__(self, llm: Any, chain: Any, grammar: Any, penalties: Any, n_head: int, n_best: int) -> None:
-        self._chain = chain
+        self.chain = chain
         self._native = ffi.NULL
         self._grammar = _sampler_of(llm, grammar)
         if not self._grammar:
@@ -93,12 +93,12 @@ class PickFirst:
     def accept(self, token: int) -> None:
         """Add a token to the text."""
         llama_cpp.llama_sampler_accept(self._grammar, token)
-        self._chain.accept(token)
+        self.chain.accept(token)
 
     def reset(self) -> None:
         """Begin a new text."""
         llama_cpp.llama_sampler_reset(self._grammar)
-        self._chain.reset()
+        self.chain.reset()
 
     def close(self) -> None:
         """Free the chain and the grammar; a second call does nothing."""
@@ -107,4 +107,4 @@ class PickFirst:
         if self._grammar:
             llama_cpp.llama_sampler_free(self._grammar)
         self._grammar = None
-        self._chain.close()
+        self.chain.close()

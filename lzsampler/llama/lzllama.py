@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from .._check import unknown_keyword
@@ -10,7 +11,8 @@ from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties
 from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
-from .dropin import FLAGS, OURS, Attachment, Hooks, Settings, taken, unseeded, with_token_ids
+from .dropin import FLAGS, OURS, Attachment, Hooks, taken, unseeded, with_token_ids
+from .settings import Settings
 
 _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
 
@@ -23,10 +25,10 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
     (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold
-    strings beside token ids) and ``params``, ``fast_grammar``, ``on_loop``, ``loop_rule``, ``max_rescues`` and
-    ``loop_finish_reason``. So do `__call__`, `create_completion`, `create_chat_completion` and `generate`, for one
-    call, but for names that they have themselves: there ``frequency_penalty``, ``presence_penalty`` and ``logit_bias``
-    are llama-cpp-python's own, added to these.
+    strings beside token ids) and ``params``, ``fast_grammar``, ``on_loop``, ``loop_rule``, ``max_rescues``,
+    ``loop_finish_reason`` and ``draft``. So do `__call__`, `create_completion`, `create_chat_completion` and
+    `generate`, for one call, but for names that they have themselves: there ``frequency_penalty``,
+    ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
     ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.
 
     Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it.
@@ -39,8 +41,10 @@ class LZLlama(Hooks, llama_cpp.Llama):
                 raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
         # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
         late = taken(ours, ("exempt", "lz_breakers", "dry_breakers"))
+        draft = ours.pop("draft", None)  # the file of one is opened as this model was
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
-        before = Settings(penalties_from("LZLlama", params, ours, ()), **flags)
+        now = None if isinstance(draft, str | Path) else draft
+        before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
         super().__init__(str(find_model(model_path)), **keywords)
         if keywords.get("seed") == 0:
             self.set_seed(0)
@@ -48,9 +52,12 @@ class LZLlama(Hooks, llama_cpp.Llama):
         made = replace(before, params=changed(before.params, fields))
         refuse_tokens_outside(made.params, self.n_vocab())
         self.lz = Attachment(self, made, restore=None)
+        self.lz.use_draft(self, draft)
 
     def close(self) -> None:
         """Free the model; also when the constructor did not get to the end."""
+        if "lz" in self.__dict__:
+            self.lz.close_draft()
         if "_stack" in self.__dict__:
             super().close()
 

@@ -1,5 +1,6 @@
 # The signatures of LZLlama for editors and type checkers: those of llama-cpp-python 0.3.36, and our keywords.
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from llama_cpp import Llama, llama_chat_format
 from llama_cpp.llama import LogitsProcessorList, StoppingCriteriaList
@@ -20,9 +21,11 @@ from llama_cpp.llama_types import (
 )
 from typing_extensions import Unpack
 
+from ..decoding.speculative import Draft
 from ..params import CallSettings, Params
 from ..util.rescue import LoopRule, OnLoop
-from .dropin import Attachment, AttachSettings, LoopFinishReason
+from .dropin import Attachment, AttachSettings
+from .settings import LoopFinishReason
 
 class _LlamaSettings(AttachSettings, total=False):
     params: Params
@@ -31,6 +34,7 @@ class _LlamaSettings(AttachSettings, total=False):
     loop_rule: LoopRule | None
     max_rescues: int
     loop_finish_reason: LoopFinishReason
+    draft: Draft | str | Path | None
 
 class _CallSettings(CallSettings, total=False):
     exempt: Iterable[int | str]
@@ -42,6 +46,7 @@ class _CallSettings(CallSettings, total=False):
     loop_rule: LoopRule | None
     max_rescues: int
     loop_finish_reason: LoopFinishReason
+    draft: Draft | None
 
 class _GenerateSettings(_CallSettings, total=False):
     logit_bias: Mapping[int, float] | Iterable[tuple[int, float]]

@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +130,11 @@ class Model:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what copy and pickle open the file again with, for a context of its own."""
+        names = ("n_ctx", "n_batch", "n_threads", "n_gpu_layers", "flash_attn", "use_mlock")
+        return partial(type(self), **{name: getattr(self, name) for name in names}), (self.path,)
 
     # -- text and tokens --
 

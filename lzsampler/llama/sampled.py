@@ -20,7 +20,7 @@ from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst, allows_other
 
 if TYPE_CHECKING:
-    from .dropin import Settings, Stats
+    from .settings import Settings, Stats
 
 _PENALTIES_OFF = dict(penalty.llama_cpp for penalty in PENALTIES if penalty.llama_cpp)
 
@@ -34,9 +34,11 @@ class LoopEnd:
     """The stopping criterion that tells `_create_completion` that the text ended, in a loop.
 
     ``script`` and ``rescue``: the tokens with which the text begins anew after a cut, and what was done before it.
+    ``most``: tokens that it is to have at most, None where nobody said.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_tokens: int | None = None) -> None:
+        self.most = max_tokens if max_tokens is not None and max_tokens > 0 else None
         self.text: SampledText | None = None
         self.script: list[int] = []
         self.rescue: Rescue | None = None
@@ -102,6 +104,21 @@ class SampledText:
         for token in self.tokens:  # it is not the first chain of this text
             self._chain.accept(token)
         return self._chain
+
+    def copied(self) -> Any:
+        """Return a copy of the chain as it is now, without the grammar and without Python's samplers.
+
+        A `llama_sampler *`, which the caller frees. llama.cpp ends the process where Python's are to be copied, and
+        where a grammar gets a token that it refuses.
+        """
+        chain = self._chain.chain if isinstance(self._chain, PickFirst) else self._chain
+        left_out = {index for index, _ in chain.custom_samplers}
+        copy = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        for at in range(llama_cpp.llama_sampler_chain_n(chain.sampler)):
+            if at not in left_out and _name(chain.sampler, at) != b"grammar":
+                one = llama_cpp.llama_sampler_chain_get(chain.sampler, at)
+                llama_cpp.llama_sampler_chain_add(copy, llama_cpp.llama_sampler_clone(one))
+        return copy
 
     # -- loops --
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._check import integer
-from ..decoding.speculative import N_MAX, Draft, refuse_draft
+from ..decoding.speculative import N_MAX, Draft, refuse_draft, too_large
 from ..decoding.speedup import ClockedModel, Timed, Way, check_counts, compare
 from ..decoding.verification import MAX_DRAFT
 from ..errors import LzsError
@@ -82,6 +82,7 @@ def four(
     n_gpu_layers: int = -1,
     flash_attn: bool = False,
     on_progress: OnProgress | None = None,
+    on_note: Callable[[str], object] | None = None,
 ) -> Four:
     """Write texts with a model as it is, in MXFP4, with a draft, and with both, and compare the times.
 
@@ -90,6 +91,7 @@ def four(
     tokens of a block, 1..32. ``prompts`` and ``pairs``: see `compare`. ``n_predict``: the tokens of every text, past
     its end if that comes sooner, since those of the base and of MXFP4 differ. ``n_ctx`` to ``flash_attn``: see `Model`;
     all ways have the same. ``on_progress`` is called with what is being done, and how much of it is done and in all.
+    ``on_note`` is called before the measurement with what to know of the draft: that it is as large as a target.
     The files it needs are made in the system's folder for temporary files, and are gone at the end.
 
     Raises as `quantize`, `Model` and `generate`, before anything is measured; LzsError for a target of which no matrix
@@ -113,6 +115,10 @@ def four(
         scaled = folder / "mx.gguf"
         quantize(source, scaled, MICROSCALED, on_progress=_staged(say, "writing MXFP4"))
         mx = stack.enter_context(Model(scaled, n_ctx=base.n_ctx, n_threads=base.n_threads, **opened))
+        large = too_large(base.header, small.header, f"{header.path.name} in {base.header.quantization}")
+        large = large or too_large(mx.header, small.header, f"{header.path.name} in MXFP4")
+        if on_note is not None and large is not None:
+            on_note(large)
         for path in {source, scaled} - {header.path}:  # llama.cpp has them in memory; nothing is left on the disk
             with suppress(OSError):  # a system that does not remove open files: at the end, with their folder
                 path.unlink()

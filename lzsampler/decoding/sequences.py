@@ -1,0 +1,83 @@
+"""`Sequences`: a llama.cpp context with several sequences, each with a cache of its own."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from .._ffi import ffi
+from ..errors import LzsError
+from ..llama import llama_cpp
+from ..llama.model import MAX_UBATCH, Model
+
+_FLASH_OFF, _FLASH_ON = 0, 1  # llama_flash_attn_type; as in the model's own context, or texts would differ
+
+
+class Sequences:
+    """A llama.cpp context over a model's weights with ``n_sequences`` caches; for one thread at a time.
+
+    ``n_ctx``: tokens of a cache, None for as many as the model's own context has. ``capacity``: tokens of a decode.
+    """
+
+    def __init__(self, model: Model, n_sequences: int, n_threads: int, n_ctx: int | None = None) -> None:
+        if not hasattr(llama_cpp.llama_context_params, "kv_unified"):
+            raise LzsError(f"llama-cpp-python {llama_cpp.__version__} cannot keep sequences apart: install a newer one")
+        self._model = model
+        self.capacity = max(model.n_batch, n_sequences)
+        params = llama_cpp.llama_context_default_params()
+        n_ctx = model.n_ctx if n_ctx is None else n_ctx
+        params.n_ctx = n_sequences * -(-n_ctx // 256) * 256  # llama.cpp pads each to that, and says so otherwise
+        params.n_seq_max = n_sequences
+        params.n_batch = self.capacity
+        params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_sequences)
+        params.n_threads = params.n_threads_batch = n_threads
+        params.kv_unified = False
+        params.flash_attn_type = _FLASH_ON if model.flash_attn else _FLASH_OFF
+        self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
+        if not self._context:
+            raise LzsError(
+                f"llama.cpp has no memory for {n_sequences} caches of {n_ctx} tokens: "
+                "decode fewer texts at a time, or use a smaller context"
+            )
+        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._batch = llama_cpp.llama_batch_init(self.capacity, 0, 1)
+        self._tokens = np.ctypeslib.as_array(self._batch.token, (self.capacity,))
+        self._places = np.ctypeslib.as_array(self._batch.pos, (self.capacity,))
+        self._wanted = np.ctypeslib.as_array(self._batch.logits, (self.capacity,))
+        np.ctypeslib.as_array(self._batch.n_seq_id, (self.capacity,))[:] = 1
+        self._sequences = [self._batch.seq_id[i] for i in range(self.capacity)]
+
+    def close(self) -> None:
+        """Free the context."""
+        llama_cpp.llama_batch_free(self._batch)
+        llama_cpp.llama_free(self._context)
+
+    def _keep(self, number: int, n: int) -> bool:
+        """Forget all but the first ``n`` tokens of a sequence; return False where the model cannot."""
+        return bool(llama_cpp.llama_memory_seq_rm(self._memory, number, n, -1))
+
+    def _copy_sequence(self, source: int, target: int) -> None:
+        """Have a sequence hold what another one has."""
+        llama_cpp.llama_memory_seq_rm(self._memory, target, -1, -1)
+        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
+    def _decode(self, batch: list[tuple[int, int, int]], *, wanted: int) -> list[Any]:
+        """Decode (token, place, number of the sequence) each, and return the logits of the last ones.
+
+        They are a ``float *`` to n_vocab numbers each, one behind the other, valid until the next decode.
+        """
+        n = len(batch)
+        self._tokens[:n], self._places[:n], numbers = zip(*batch, strict=True)
+        for i, number in enumerate(numbers):
+            self._sequences[i][0] = number
+        self._wanted[: n - wanted] = 0
+        self._wanted[n - wanted : n] = 1
+        self._batch.n_tokens = n
+        status = llama_cpp.llama_decode(self._context, self._batch)
+        if status != 0:
+            raise LzsError(
+                f"llama_decode returned {status} for {n} tokens: decode fewer at a time, or use a smaller context"
+            )
+        address = ctypes.cast(llama_cpp.llama_get_logits(self._context), ctypes.c_void_p).value
+        first, n_vocab = ffi.cast("float *", address), self._model.n_vocab
+        return [first + i * n_vocab for i in range(wanted)]

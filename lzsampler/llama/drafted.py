@@ -1,0 +1,252 @@
+"""`Drafter`: drafted tokens for the texts of a `llama_cpp.Llama`, judged by its own sampler chain.
+
+`Llama.generate` takes a ``draft_model``, and its check is exact, but it has a price (llama-cpp-python 0.3.36): the
+logits of every token of the prompt are computed and copied, and those of a whole context are kept (`Llama.scores`, 4
+bytes times context times vocabulary); a text that passes ``n_batch`` fails; logits processors are shown tokens that may
+fall; and what drafts does not know the sampler. So the prompt and the first token are left to it, and the loop over the
+others is here.
+
+The chain picks from the target's rows one after the other and takes what it picks, as it does without a draft. A
+drafted token stands where it is the picked one. The chain sees none that falls, so that nothing is taken back but
+tokens in llama.cpp's cache. The draft model's tokens are picked by a copy of the chain, with the same penalties and the
+same random numbers to come, so that both often pick the same.
+"""
+
+import ctypes
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import row_of
+from ..decoding.pacing import Pace
+from ..decoding.speculative import Begun, Draft, Opened, Proposal, Proposer, Speculated, refuse_draft, too_large
+from ..errors import ArgumentTypeError
+from . import gguf
+from .binding import llama_cpp
+from .model import Model
+
+if TYPE_CHECKING:
+    from .sampled import SampledText
+
+__all__ = ["Draft", "Drafter", "Speculated", "check_draft", "open_draft"]
+
+_AMONG = 10  # best tokens among which p_min counts, as in llama.cpp
+_Tokens = Generator[int, Sequence[int] | None, None]
+
+
+def check_draft(draft: object) -> None:
+    """Raise TypeError for what is not a `Draft`, ValueError for one that is not for a `llama_cpp.Llama`."""
+    if not isinstance(draft, Draft):
+        raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
+    if draft.mode != "gumbel":
+        raise ValueError(
+            f"mode must be gumbel with a llama_cpp.Llama, whose chain draws for draft and target, got {draft.mode!r}"
+        )
+    if draft.on_proposed is not None:
+        raise ValueError("on_proposed is for lzsampler.generate: leave it out")
+
+
+def open_draft(llm: Any, path: str | Path) -> Draft:
+    """Return a draft with the model of a file, which is opened as its target was; close its model."""
+    model = Model(
+        path,
+        n_ctx=llm.n_ctx(),
+        n_batch=llm.n_batch,
+        n_gpu_layers=llm.model_params.n_gpu_layers,
+        flash_attn=_has_flash_attention(llm),
+    )
+    return Draft(model)
+
+
+def _has_flash_attention(llm: Any) -> bool:
+    """Return whether it was asked for; older versions of llama-cpp-python have a field of another name."""
+    params = llm.context_params
+    kind = getattr(params, "flash_attn_type", None)
+    return bool(params.flash_attn) if kind is None else kind == llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
+
+
+class Drafter:
+    """Drafts for the texts of a model, whose lengths of blocks are chosen by what was measured in all of them.
+
+    Raises as `refuse_draft`, and ValueError for a model with a ``draft_model``. Warns where a text may not be the one
+    without a draft, and of a draft that is as large as the model.
+    """
+
+    def __init__(self, llm: Any, draft: Draft) -> None:
+        if llm.draft_model is not None:
+            raise ValueError("this Llama has a draft_model already: leave out one of the two")
+        header = gguf.read(Path(llm.model_path))
+        refuse_draft(Opened(header, llm, llm.n_ctx(), llm.n_batch), draft)
+        self.draft = draft
+        self._pace = Pace(draft.most, draft.fixed)
+        self._figures = Speculated()
+        if not _has_flash_attention(llm):
+            warnings.warn(
+                "without flash_attn=True a text may differ from that without a draft, by llama.cpp's rounding",
+                stacklevel=2,
+            )
+        large = None if draft.model is None else too_large(header, draft.model.header)
+        if large is not None:
+            warnings.warn(large, stacklevel=2)
+
+    @property
+    def figures(self) -> Speculated:
+        """The figures of all texts so far."""
+        self._figures.rated(self._pace)
+        return self._figures
+
+    def tokens(
+        self, llm: Any, plain: _Tokens, text: "SampledText", criteria: Callable[..., bool] | None, most: int | None
+    ) -> _Tokens:
+        """Yield the tokens of `Llama.generate`, ``plain``, of which the first alone is taken from it.
+
+        ``text``: has each token when the next one is asked for. ``most``: how many tokens will be, where that is known.
+        """
+        n_vocab = llm.n_vocab() if self.draft.model is None else min(llm.n_vocab(), self.draft.model.n_vocab)
+        copy = _ChainCopy(text, n_vocab)
+        proposer = Proposer(
+            _Begun(text),
+            self.draft,
+            copy,
+            self._pace,
+            self._figures,
+            lambda token: bool(llama_cpp.llama_vocab_is_eog(llm._model.vocab, token)),
+        )
+        with closing(plain):
+            token = next(plain, None)
+            while token is not None:
+                _refuse_sent((yield token))
+                room = min(len(llm.input_ids) - llm.n_tokens, llm.n_batch) - 1
+                if most is not None:
+                    room = min(room, most - len(text.tokens) - 1)
+                try:
+                    made = proposer.propose(room, llm.n_tokens)
+                finally:
+                    copy.discard()
+                if made is None:
+                    token = self._step(llm, token, criteria)
+                else:
+                    token = yield from self._block(llm, token, made, criteria)
+
+    def _step(self, llm: Any, token: int, criteria: Callable[..., bool] | None) -> int | None:
+        """Decode a token, and return the one after it; None where a criterion ends the text."""
+        clock = self.draft.clock
+        before = clock()
+        llm.eval([token])
+        picked = int(llm._sampler.sample(llm._ctx, -1))
+        self._pace.stepped(clock() - before)
+        self._figures.plain += 1
+        return None if _ended(llm, criteria) else picked
+
+    def _block(
+        self, llm: Any, token: int, made: Proposal, criteria: Callable[..., bool] | None
+    ) -> Generator[int, Sequence[int] | None, int | None]:
+        """Decode a token and a block behind it, yield what stands of it, and return the token after that.
+
+        None where a criterion ends the text. Between two tokens the model says that it has those before them, and only
+        those, as `Llama.generate` has it.
+        """
+        clock, drafted, n_past = self.draft.clock, made.tokens, llm.n_tokens
+        before = clock()
+        _decode(llm, [token, *drafted])
+        seconds = clock() - before
+        stood, done = 0, False
+        try:
+            while not done:
+                before = clock()
+                llm.n_tokens = n_past + stood + 1
+                picked = int(llm._sampler.sample(llm._ctx, stood))
+                seconds += clock() - before
+                done = stood == len(drafted) or picked != drafted[stood]
+                if done:
+                    self._pace.judged(made.kind, len(drafted), stood, stood + 1, made.seconds, seconds)
+                if _ended(llm, criteria):
+                    return None
+                if not done:
+                    stood += 1
+                    _refuse_sent((yield picked))
+            return picked
+        finally:
+            self._figures.judged(len(drafted), stood, stood + done)
+            if llm.n_tokens < n_past + 1 + len(drafted):
+                llm._ctx.kv_cache_seq_rm(-1, llm.n_tokens, -1)
+                llm._requires_eval = True  # the last logits are those after a token that fell
+
+
+def _decode(llm: Any, tokens: list[int]) -> None:
+    """Decode tokens as `Llama.eval` does, with the logits after each of them; ``n_tokens`` stays."""
+    n = llm.n_tokens
+    llm._ctx.kv_cache_seq_rm(-1, n, -1)
+    llm._batch.set_batch(batch=tokens, n_past=n, logits_all=True)
+    llm._ctx.decode(llm._batch)
+    llm.input_ids[n : n + len(tokens)] = tokens
+    if llm._logits_all:  # for logprobs
+        rows = np.ctypeslib.as_array(llm._ctx.get_logits(), shape=(len(tokens) * llm.n_vocab(),))
+        llm.scores[n : n + len(tokens), :].reshape(-1)[:] = rows
+    llm._requires_eval = False
+
+
+def _ended(llm: Any, criteria: Callable[..., bool] | None) -> bool:
+    """Ask the stopping criteria as `Llama.generate` does: the last token is not among those that they see."""
+    return criteria is not None and bool(criteria(llm._input_ids, llm._scores[0, :]))
+
+
+def _refuse_sent(sent: Sequence[int] | None) -> None:
+    if sent:
+        raise ValueError("tokens sent to generate() are drafts, and this model has a draft: leave out one of the two")
+
+
+class _Begun(Begun):
+    """The text of a chain."""
+
+    def __init__(self, text: "SampledText") -> None:
+        self.prompt, self.tokens = list(text.prompt), text.tokens
+
+
+class _ChainCopy:
+    """What drafts with a copy of a text's chain, over ``n`` candidates."""
+
+    def __init__(self, text: "SampledText", n: int) -> None:
+        self._text, self._n = text, n
+        self._copy: Any = None
+        self._candidates = np.zeros(0, [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+    def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
+        """Draw the next token by a draft model's logits; None where it is not sure enough."""
+        row = row_of(logits, self._n)
+        if p_min > 0 and _surest(row) < p_min:
+            return None
+        if self._copy is None:
+            self._copy = self._text.copied()
+        if not self._candidates.size:
+            self._candidates = np.zeros(self._n, self._candidates.dtype)
+        candidates = self._candidates
+        candidates["id"], candidates["logit"], candidates["p"] = np.arange(self._n), row, 0
+        data = candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
+        array = llama_cpp.llama_token_data_array(data, self._n, -1, False)
+        llama_cpp.llama_sampler_apply(self._copy, ctypes.byref(array))
+        if not 0 <= array.selected < array.size:
+            return None
+        token = int(array.data[array.selected].id)
+        llama_cpp.llama_sampler_accept(self._copy, token)
+        return token
+
+    def draft_token(self, token: int) -> None:
+        """Take a token that was found: nothing is drawn after it."""
+
+    def discard(self) -> None:
+        """Forget the drafted tokens: the next ones begin with the chain as it is then."""
+        if self._copy is not None:
+            llama_cpp.llama_sampler_free(self._copy)
+            self._copy = None
+
+
+def _surest(row: npt.NDArray[np.float32]) -> float:
+    """Return the probability of the best token among the ten best, at temperature 1."""
+    best = np.partition(row, -min(_AMONG, row.size))[-_AMONG:].astype(np.float64)
+    return float(1 / np.exp(best - best.max()).sum())
