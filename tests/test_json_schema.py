@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lzsampler import Grammar
 from lzsampler.constraint.parts import MAX_WEIGHT
 from lzsampler.constraint.ranges import integers, numbers
+from lzsampler.constraint.schema import Document
 from schemas import TOKENS, accepts, forms, grammar_of, walk
 
 VECTORS = Path(__file__).with_name("vectors")
@@ -260,6 +261,29 @@ def test_numbers_have_bounded_digits() -> None:
     assert [far.match(str(10**20 + i)) for i in (-1, 0, 5, 6)] == ["no", "yes", "yes", "no"]
 
 
+def test_bounds_of_many_digits_are_exact_and_no_reader_rounds_to_an_excluded_one() -> None:
+    """A schema's text has numbers of any length, which doubles would round."""
+    long = grammar_of('{"type": "number", "minimum": 0.12345678901234567891, "maximum": 0.12345678901234567893}')
+    texts = [f"0.123456789012345678{i}" for i in (90, 91, 92, 93, 94)]
+    assert [long.match(text) for text in texts] == ["no", "yes", "yes", "yes", "no"]
+    sum_of_doubles = grammar_of({"type": "number", "minimum": 0.1 + 0.2, "maximum": 0.1 + 0.2})
+    assert [sum_of_doubles.match(text) for text in ("0.30000000000000004", "0.3")] == ["yes", "no"]
+    for bound in ("0.12345678901234567891", "9007199254740993.5", "100000000000000000000", "0.1", "-7.25", "0"):
+        for keyword, beyond in (("exclusiveMinimum", 1), ("exclusiveMaximum", -1)):
+            grammar = grammar_of(f'{{"type": "number", "{keyword}": {bound}}}')
+            places = len(bound.partition(".")[2])
+            near = [Decimal(bound) + beyond * Decimal(k).scaleb(-places) for k in (0, 1, 2, 5, 500, 10_000, 100_000)]
+            for value in near:
+                found = grammar.match(format(value, "f")) == "yes"
+                assert found == (beyond * float(value) > beyond * float(bound)), (keyword, bound, value)
+    tenths = grammar_of('{"enum": [0.1, 0.10000000000000000001], "exclusiveMinimum": 0.1}')
+    assert [tenths.match(text) for text in ("0.1", "0.10000000000000000001")] == ["beginning", "yes"]
+    assert json.dumps(dict(tenths.source)) == '{"json_schema": {"enum": [0.1, 0.1], "exclusiveMinimum": 0.1}}'
+    assert grammar_of('{"const": 1.00000000000000000001, "type": "number"}').match("1.00000000000000000001") == "yes"
+    with pytest.raises(ValueError, match="no value meets|nothing can meet"):
+        grammar_of('{"const": 1.00000000000000000001, "type": "integer"}')
+
+
 # ---- formats ----
 
 FORMATS = [
@@ -364,6 +388,45 @@ def test_a_schema_that_refers_to_itself_is_unrolled_to_a_depth() -> None:
     assert grammar_of(kinds).match('{"in": {"in": null, "k": "b"}, "k": "a"}') == "yes"
 
 
+def test_a_circle_of_references_may_be_entered_in_its_middle() -> None:
+    """No reference of the circle leads to the middle, which the search for circles comes to first."""
+    def schema(required: list[str]) -> dict[str, Any]:
+        inner = {"type": "object", "properties": {"y": {"$ref": "#/$defs/a"}}, "required": required}
+        outer = {"type": "object", "properties": {"x": inner}, "required": ["x"]}
+        return {"$ref": "#/$defs/a/properties/x", "$defs": {"a": outer}}
+
+    grammar = grammar_of(schema([]), depth=2)
+    nested = ['{"y": {"x": ' * n + "{}" + "}}" * n for n in range(4)]
+    assert [grammar.match(text) for text in nested] == ["yes", "yes", "yes", "no"]
+    with pytest.raises(ValueError, match="nothing can meet the schema: it goes on within itself without end"):
+        grammar_of(schema(["y"]))
+    both = {"anyOf": [{"$ref": "#/$defs/b/items"}, {"$ref": "#/$defs/b"}], "$defs": {"b": {"type": "array"}}}
+    both["$defs"]["b"]["items"] = {"type": "object", "properties": {"z": {"$ref": "#/$defs/b"}}}  # type: ignore[index]
+    assert [grammar_of(both, depth=2).match(text) for text in ('{"z": [{"z": []}]}', '[{"z": [{"z": [{}]}]}]')] == [
+        "yes",
+        "no",
+    ]
+
+
+def test_telling_the_schemas_of_one_of_apart_has_a_limit() -> None:
+    """What tells them apart at the top is found first, whatever else there is, and the work has an end."""
+
+    def wide(level: int) -> dict[str, Any]:
+        names = [f"p{i}" for i in range(40)]
+        of = {"$ref": f"#/$defs/{level - 1}"}
+        return {"type": "object", "properties": dict.fromkeys(names, of), "required": names}
+
+    defs = {"0": {"type": "string"}, **{str(level): wide(level) for level in range(1, 5)}}
+    like = {"oneOf": [{"$ref": "#/$defs/4"}, {"$ref": "#/$defs/4"}], "$defs": defs}
+    with pytest.raises(ValueError, match="at #/oneOf: to tell the schemas of oneOf apart takes more than 200,000 comp"):
+        grammar_of(like)
+    kinds = [wide(4) for _ in range(3)]
+    for k, kind in enumerate(kinds):
+        kind["properties"] = {**kind["properties"], "kind": {"const": k}}
+        kind["required"] = [*kind["required"], "kind"]
+    assert len(Document({"oneOf": kinds, "$defs": defs}).ways(("#",))) == 3
+
+
 def test_references() -> None:
     schema = {
         "$id": "https://example.org/s",
@@ -423,6 +486,8 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"maxItems": "3"}, "#/maxItems", "integer from 0"),
     ({"minimum": "3"}, "#/minimum", "must be a number"),
     ({"minimum": 1e300}, "#/minimum", "more than 100 digits"),
+    ('{"minimum": 1.%s1}' % ("0" * 100), "#/minimum", "more than 100 digits"),
+    ('{"const": [1e400]}', "#/const/0", "most readers of JSON cannot hold"),
     ({"exclusiveMinimum": True}, "#/exclusiveMinimum", "must be a number"),
     ({"multipleOf": 3}, "#/multipleOf", "1, 10, 100"),
     ({"multipleOf": 0.01}, "#/multipleOf", "1, 10, 100"),
@@ -430,6 +495,9 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"items": {"pattern": "a(?=b)"}}, "#/items/pattern", "look-around is not supported (at byte 1 of the pattern)"),
     ({"pattern": "a\\b"}, "#/pattern", "a word boundary, is not supported (at byte 1 of the pattern)"),
     ({"pattern": "\\Aa"}, "#/pattern", "is not an escape that is supported"),
+    ({"pattern": "a\\x{41}"}, "#/pattern", "\\x{ is not ECMAScript: write \\xHH, \\uHHHH or \\u{H...} (at byte 1"),
+    ({"pattern": "[\\x{41}]"}, "#/pattern", "\\x{ is not ECMAScript"),
+    ({"pattern": "\\U00000041"}, "#/pattern", "\\U is not ECMAScript"),
     ({"pattern": "a+b+", "maxLength": 3}, "#/pattern", "does not go with these lengths"),
     ({"type": "string", "pattern": "^a$", "minLength": 2}, "#/pattern", "does not go with these lengths"),
     ({"format": "regex"}, "#/format", "is not one of date, time"),
@@ -562,6 +630,12 @@ def test_hostile_schemas_are_refused_or_cheap() -> None:
         counts = {"type": "array", "items": counts, "maxItems": 1000}
     with pytest.raises(ValueError, match="repetitions that are counted are nested too deep"):
         grammar_of(counts)
+
+
+def test_a_key_that_is_there_twice_is_refused() -> None:
+    text = '{"properties": {"a": {"type": "string", "maxLength": 3, "type": "null"}}, "type": "object"}'
+    with pytest.raises(ValueError, match="^schema must have each key of an object once, but one has 'type' twice$"):
+        grammar_of(text)
 
 
 def test_wrong_arguments() -> None:

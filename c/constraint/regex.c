@@ -178,6 +178,9 @@ static int hex_digit(uint8_t byte) {
 static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t *code) {
     size_t digits = letter == 'x' ? 2 : letter == 'u' ? 4 : 8;
     bool braces = more(p) && p->pattern[p->at] == '{';
+    if (p->json && (letter == 'U' || (letter == 'x' && braces))) {
+        return REFUSE(p, offset, "\\%c%s is not ECMAScript: write \\xHH, \\uHHHH or \\u{H...}", letter, braces ? "{" : "");
+    }
     p->at += braces;
     uint64_t value = 0;
     size_t n = 0;

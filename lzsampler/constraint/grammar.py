@@ -1,6 +1,5 @@
 """`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal
@@ -96,8 +95,9 @@ class Grammar:
         JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever ignored.
         """
         from .json_schema import MAX_DEPTH, parts_of
+        from .json_values import parsed
 
-        read = schema if isinstance(schema, dict | bool) else _parsed(schema)
+        read = schema if isinstance(schema, dict | bool) else parsed(schema)
         parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed))
         rows, children, text = parts.arrays()
 
@@ -181,19 +181,3 @@ def _utf8(name: str, text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(f"{name} must be valid Unicode: there is a lone surrogate at {error.start}") from error
-
-
-def _parsed(text: str | bytes) -> Any:
-    """Return the schema that a text of JSON is."""
-    if not isinstance(text, str | bytes):
-        raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
-    try:
-        return json.loads(text, parse_constant=_no_number)
-    except RecursionError:
-        raise ValueError("schema must not be nested so deep") from None
-    except ValueError as error:
-        raise ValueError(f"schema must be JSON: {error}") from error
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")

@@ -13,8 +13,9 @@ from typing import Any
 
 from . import ranges
 from .formats import FORMATS
+from .json_values import refusal, same, type_of, written
 from .parts import MAX_WEIGHT, Parts, TooLargeError
-from .schema import ANYTHING, Conjunction, Document, Facts, refusal, same, type_of
+from .schema import ANYTHING, Conjunction, Document, Facts
 
 MAX_DEPTH = 32
 _MAX_LEVELS = 100  # values within values
@@ -131,7 +132,7 @@ class _Translator:
             pairs = [parts.sequence(parts.text(quoted(k)), self._colon, self._literal(v)) for k, v in value.items()]
             inside = [parts.list(self._comma, pairs, 0)] if pairs else []
             return parts.sequence(parts.text("{"), *inside, parts.text("}"))
-        return parts.text(quoted(value) if isinstance(value, str) else json.dumps(value))
+        return parts.text(quoted(value) if isinstance(value, str) else written(value))
 
     def _admits(self, way: Facts, value: Any) -> bool:
         """Return whether a value that the schema spells out meets the rest of it."""
