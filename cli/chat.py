@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
+from .grammars import grammar_from
 from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 
@@ -34,7 +35,9 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
     with TranscriptFile(flags["save"]) if flags["save"] else nullcontext() as file, open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
         used = breakers(params, flags)
-        chat = _chat(model, params, system=flags["system"], **limits, **loops)
+        limits["grammar"] = grammar = grammar_from(model, flags)
+        forward = not flags["no_fast_forward"]
+        chat = _chat(model, params, system=flags["system"], fast_forward=forward, **limits, **loops)
         if flags["model"] is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():
@@ -70,6 +73,8 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used))
             for action in generation.actions:
                 console.note(action_line(action))
+            if grammar is not None and grammar.match(generation.text) != "yes":
+                console.note("the answer ends before it matches what was asked for: -n N lets it be longer")
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
             console.detail(summary(generation, turn.params, figures))

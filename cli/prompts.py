@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
+from .grammars import grammar_from
 from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
@@ -62,6 +63,8 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
         used = breakers(params, flags)
+        grammar = grammar_from(model, flags)
+        limits["grammar"] = grammar
         _check_lengths(model, rows, flags["prompts"])
         requests = (
             Request(
@@ -69,7 +72,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
             )
             for row in rows
         )
-        written = tokens = acted = 0
+        written = tokens = acted = unfinished = 0
         try:
             for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"]):
                 row, settings = request.id, request.params
@@ -78,6 +81,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
                 waiting[row.number] = {**transcript, "id": row.id}
                 tokens += generation.completion_tokens
                 acted += bool(generation.actions)
+                unfinished += grammar is not None and grammar.match(generation.text) != "yes"
                 while written in waiting:
                     write(written)
                     written += 1
@@ -89,6 +93,8 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         console.note(f"seed {params.seed}")
     if acted:
         console.note(f"{acted:,} of {len(rows):,} texts looped (--on-loop {flags['on_loop']})")
+    if unfinished:
+        console.note(f"{unfinished:,} texts end before they match what was asked for: -n N lets them be longer")
     where = "" if flags["save"] is None else f" to {flags['save']}"
     console.note(f"wrote {len(rows):,} texts, {tokens:,} tokens{where}")
 

@@ -1,5 +1,6 @@
 """`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal
@@ -20,13 +21,16 @@ class Grammar:
     """A constraint on texts, for the vocabulary that it was made for: `regex`, `choices` or `json_schema` make one.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
-    samplers should share one: from one thread at a time. ``source``: {"regex": the pattern}, {"choices": the texts} or
-    {"json_schema": the schema}.
+    samplers should share one: from one thread at a time, and each other thread has a `copy`. ``source``: {"regex": the
+    pattern}, {"choices": the texts} or {"json_schema": the schema}. It cannot be pickled.
     """
 
-    def __init__(self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any) -> None:
+    def __init__(
+        self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any, again: Callable[[], "Grammar"]
+    ) -> None:
         self.source = source
         self.vocabulary = vocabulary
+        self._again = again
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
 
     @classmethod
@@ -143,7 +147,14 @@ class Grammar:
         if status == lib.LZS_EINVAL and reason:
             raise ValueError(refusal(error.offset, reason))
         check(status)
-        return cls(source, tokens, out[0])
+        return cls(source, tokens, out[0], lambda: cls._made(source, refusal, make, tokens, max_bytes))
+
+    def copy(self) -> "Grammar":
+        """Return a grammar of the same texts with states and masks of its own, for another thread."""
+        return self._again()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise pickle.PicklingError("a Grammar cannot be pickled: make it anew of its source")
 
     def match(self, text: str | bytes) -> Match:
         """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""

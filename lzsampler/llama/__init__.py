@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from ..params import LZ_BREAKERS
     from .binding import llama_cpp
     from .chain import check_chain_sampler, penalties_sampler, pipeline_sampler
-    from .dropin import Attachment, Stats, attach
+    from .dropin import Attachment, attach
     from .lzllama import LZLlama
     from .model import Model
+    from .settings import Stats
     from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids, token_bytes
 
 __all__ = [
@@ -38,9 +39,10 @@ __all__ = [
 _MODULES = {
     "binding": ["llama_cpp"],
     "chain": ["check_chain_sampler", "penalties_sampler", "pipeline_sampler"],
-    "dropin": ["Attachment", "Stats", "attach"],
+    "dropin": ["Attachment", "attach"],
     "lzllama": ["LZLlama"],
     "model": ["Model"],
+    "settings": ["Stats"],
     "vocabulary": ["DRY_BREAKERS", "LZ_BREAKERS", "dry_breaker_ids", "exempt_ids", "lz_breaker_ids", "token_bytes"],
 }
 _LATE = {name: module for module, names in _MODULES.items() for name in names}

@@ -14,37 +14,30 @@ import random
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._check import boolean, unknown_keyword
+from .._check import unknown_keyword
+from ..constraint.grammar import Grammar
+from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError
-from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from, sampling_fields
-from ..sampler import Loop, refuse_tokens_outside, sequence_seed
-from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
+from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from
+from ..sampler import refuse_tokens_outside, sequence_seed
+from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
+from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
-from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
+from .settings import FLAGS, OURS, LoopFinishReason, Settings, Stats
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids, token_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-LoopFinishReason = Literal["stop", "length", "repetition"]
-
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
-FLAGS = {
-    "fast_grammar": bool,
-    "on_loop": OnLoop | None,
-    "loop_rule": LoopRule | None,
-    "max_rescues": int,
-    "loop_finish_reason": LoopFinishReason,
-}
-OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
     "lz_breakers": lz_breaker_ids,
@@ -58,57 +51,6 @@ class AttachSettings(PenaltySettings, total=False):
     exempt: Iterable[int | str]
     lz_breakers: Iterable[int | str]
     dry_breakers: Iterable[int | str]
-
-
-@dataclass
-class Stats:
-    """What an attachment has counted: ``calls`` (texts begun), ``tokens`` accepted, ``loops`` that ended a text.
-
-    ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without one.
-    ``rescues``: how often rewind, close-think or kick acted; ``actions``: the records of what was done in the last text
-    that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-    loops: int = 0
-    last_loop: Loop | None = None
-    rescues: int = 0
-    actions: tuple[Action, ...] = ()
-    refused: int = 0
-    seed: int | None = None
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a call."""
-
-    params: Params
-    fast_grammar: bool = False
-    on_loop: OnLoop | None = None
-    loop_rule: LoopRule | None = None
-    max_rescues: int = 3
-    loop_finish_reason: LoopFinishReason = "stop"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.params, Params):
-            raise ArgumentTypeError(f"params must be a Params, got {self.params!r}")
-        for field in sampling_fields(self.params):
-            value = getattr(self.params, field)
-            how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
-            raise ValueError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
-        boolean("fast_grammar", self.fast_grammar)
-        LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues)  # which checks them
-        if self.loop_finish_reason not in get_args(LoopFinishReason):
-            names = ", ".join(get_args(LoopFinishReason))
-            raise ValueError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
-
-    def settled(self) -> tuple[LoopPolicy, Params]:
-        """Return what is done about loops, and the params with the detectors that it needs."""
-        return LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues).settled(self.params)
-
-
-_THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
 
 
 class Attachment:
@@ -125,6 +67,7 @@ class Attachment:
         self._call: Settings | None = None  # of the call that is going on, where it has arguments of its own
         self.text: SampledText | None = None  # the one whose chain is being built
         self._unseeded = llm._seed == UNSEEDED
+        self._schemas = Schemas()
         self.stats = Stats()
 
     @property
@@ -137,6 +80,21 @@ class Attachment:
         if params is not None:  # which would mean the default: the setting below refuses it
             penalties_from("attach", params, {}, ())  # warns of params that do nothing
         self._settings = dataclasses.replace(self._settings, params=params)
+
+    @property
+    def grammar(self) -> Grammar | None:
+        """What the texts of calls without a grammar of their own have to match; see `attach`."""
+        return self._settings.grammar
+
+    @grammar.setter
+    def grammar(self, grammar: Grammar | None) -> None:
+        refuse_other_vocabulary(self._llm(), grammar)
+        self._settings = dataclasses.replace(self._settings, grammar=grammar)
+
+    @cached_property
+    def token_bytes(self) -> TokenBytes:
+        """The bytes of the model's tokens, so that this can be given where a `Grammar` is made; read once."""
+        return token_bytes(self._llm())
 
     @property
     def fast_grammar(self) -> bool:
@@ -228,6 +186,10 @@ class Attachment:
         """
         ours = taken(keywords, ours_beside(name))
         refuse_unknown(name, method, keywords)
+        if name == "create_chat_completion":
+            ours |= self._schemas.taken(self, keywords)
+        if isinstance(keywords.get("grammar"), Grammar):
+            ours["grammar"] = keywords.pop("grammar")
         if not ours:
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
@@ -319,6 +281,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
 def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
     """Return settings with some of `OURS` in place of theirs, for one call."""
     flags = {name: ours[name] for name in FLAGS if name in ours}
+    refuse_other_vocabulary(llm, flags.get("grammar"))
     params = ours.get("params", before.params)
     fields = {name: ours[name] for name in PENALTY_FIELDS if name in ours}
     if isinstance(params, Params):
@@ -363,6 +326,8 @@ class Hooks:
         """`Llama.generate`, with the keywords of `attach` for this text alone."""
         ours = taken(keywords, ours_beside("generate"))
         refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
+        if isinstance(keywords.get("grammar"), Grammar):
+            ours["grammar"] = keywords.pop("grammar")
         with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
             return self._generate(*arguments, **keywords)
 
@@ -371,6 +336,8 @@ class Hooks:
         if self._sampler is not None:  # type: ignore[attr-defined]
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
+        if settings.grammar is not None:
+            raise ValueError("sample() does not know where the text begins that the grammar is about: use generate()")
         whole = dataclasses.replace(settings, params=dataclasses.replace(settings.params, history="all"))
         text = SampledText(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
         try:
@@ -437,6 +404,7 @@ class Hooks:
                 yield kept
             tokens, token = self._begun(begin, text)
             while token is not None:
+                text.check()  # before a token that the grammar does not allow is given to anyone
                 text.tokens.append(token)
                 stats.tokens += 1
                 sent = yield token
@@ -546,6 +514,7 @@ def attach(
     llm: Any,
     params: Params | None = None,
     *,
+    grammar: Grammar | None = None,
     fast_grammar: bool = False,
     on_loop: OnLoop | None = None,
     loop_rule: LoopRule | None = None,
@@ -569,7 +538,12 @@ def attach(
     With ``lz_min_match=1`` the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
-    ``fast_grammar``: a grammar is asked about the picked token only, and masks the others only where that one is
+    ``grammar``: texts must match it, from their first new token on, unless the call has a ``grammar`` of its own, which
+    may be a `Grammar` or a `LlamaGrammar`. Its masks are those of lzsampler, which take microseconds. It is made for
+    ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat completion becomes
+    such a grammar too; ValueError, with the keyword and its place, for what is not supported.
+
+    ``fast_grammar``: a `LlamaGrammar` is asked about the picked token only, and masks the others only where that one is
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
     grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
 
@@ -591,7 +565,8 @@ def attach(
     fields = with_token_ids(llm, penalties, params if isinstance(params, Params) else None)
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
-    return _attached(llm, Settings(made, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason))
+    refuse_other_vocabulary(llm, grammar)
+    return _attached(llm, Settings(made, grammar, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason))
 
 
 attach.__signature__ = with_keywords(attach, settings(PENALTY_FIELDS, given=True))  # type: ignore[attr-defined]

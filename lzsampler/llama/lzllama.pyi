@@ -20,12 +20,15 @@ from llama_cpp.llama_types import (
 )
 from typing_extensions import Unpack
 
+from ..constraint.grammar import Grammar
 from ..params import CallSettings, Params
 from ..util.rescue import LoopRule, OnLoop
-from .dropin import Attachment, AttachSettings, LoopFinishReason
+from .dropin import Attachment, AttachSettings
+from .settings import LoopFinishReason
 
 class _LlamaSettings(AttachSettings, total=False):
     params: Params
+    grammar: Grammar | None
     fast_grammar: bool
     on_loop: OnLoop | None
     loop_rule: LoopRule | None
@@ -124,7 +127,7 @@ class LZLlama(Llama):
         model: str | None = None,
         stopping_criteria: StoppingCriteriaList | None = None,
         logits_processor: LogitsProcessorList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         logit_bias: dict[int, float] | None = None,
         **penalties: Unpack[_CallSettings],
     ) -> CreateCompletionResponse | Iterator[CreateCompletionStreamResponse]: ...
@@ -153,7 +156,7 @@ class LZLlama(Llama):
         model: str | None = None,
         stopping_criteria: StoppingCriteriaList | None = None,
         logits_processor: LogitsProcessorList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         logit_bias: dict[int, float] | None = None,
         **penalties: Unpack[_CallSettings],
     ) -> CreateCompletionResponse | Iterator[CreateCompletionStreamResponse]: ...
@@ -172,7 +175,7 @@ class LZLlama(Llama):
         stream: bool = False,
         stop: str | list[str] | None = ...,
         seed: int | None = None,
-        response_format: ChatCompletionRequestResponseFormat | None = None,
+        response_format: ChatCompletionRequestResponseFormat | Mapping[str, object] | None = None,
         max_tokens: int | None = None,
         presence_penalty: float = 0.0,
         frequency_penalty: float = 0.0,
@@ -183,7 +186,7 @@ class LZLlama(Llama):
         mirostat_eta: float = 0.1,
         model: str | None = None,
         logits_processor: LogitsProcessorList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         logit_bias: dict[int, float] | None = None,
         logprobs: bool | None = None,
         top_logprobs: int | None = None,
@@ -208,6 +211,6 @@ class LZLlama(Llama):
         penalize_nl: bool = True,
         logits_processor: LogitsProcessorList | None = None,
         stopping_criteria: StoppingCriteriaList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         **penalties: Unpack[_GenerateSettings],
     ) -> Generator[int, Sequence[int] | None]: ...
