@@ -241,6 +241,7 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "--regex": [flags["pattern"]],
         "--choice": flags["texts"],
         "-j": [flags["schema"]],
+        "--yaml-schema": [flags["yaml"]],
         "--exempt": flags["exempt"],
         "--lz-breaker": flags["lz_breakers"],
         "--dry-sequence-breaker": flags["dry_breakers"],

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lzsampler.constraint.token_bytes import HasTokenBytes
 
 GRAMMAR = "Grammar (docs/grammar.md)"
-_FIELDS = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file"}
+_FIELDS = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
 
 grammar_options = options(
     option(
@@ -28,6 +28,10 @@ grammar_options = options(
     option(
         GRAMMAR, "-jf", "--json-schema-file", "schema_file", type=click.Path(path_type=Path), metavar="FILE",
         help="write JSON that meets the JSON Schema in a file",
+    ),
+    option(
+        GRAMMAR, "--yaml-schema", "yaml", metavar="SCHEMA",
+        help="write YAML whose values meet this JSON Schema, or the one in a file of this name",
     ),
 )  # fmt: skip
 
@@ -61,10 +65,11 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
 
     if flags["pattern"] is not None:
         return Grammar.regex(flags["pattern"], vocabulary)
-    if flags["schema"] is not None or flags["schema_file"] is not None:
+    if any(flags[name] is not None for name in ("schema", "schema_file", "yaml")):
         text, path = _schema(flags)
+        make = Grammar.json_schema if flags["yaml"] is None else Grammar.yaml_schema
         try:
-            return Grammar.json_schema(text, vocabulary)
+            return make(text, vocabulary)
         except ValueError as error:
             if path is None:
                 raise  # it names the flag
@@ -73,11 +78,11 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
 
 
 def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
-    """Return the text of the JSON Schema and its file: what -j gives or the file of this name, or the file of -jf."""
-    given = flags["schema"]
+    """Return the text of the schema and its file: what -j or --yaml-schema gives, or the file of this name, or of -jf."""
+    name, given = ("-j", flags["schema"]) if flags["yaml"] is None else ("--yaml-schema", flags["yaml"])
     if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
         return str(given), None
     path: Path = Path(given) if given is not None else flags["schema_file"]
     if given is not None and not path.exists():
-        raise click.UsageError(f"-j {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
+        raise click.UsageError(f"{name} {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
     return path.read_bytes().removeprefix(b"\xef\xbb\xbf"), path

@@ -388,8 +388,9 @@ typedef enum lzs_part_kind {
     LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
     LZS_PART_CHOICE = 4,   /* one of them; n > 0 */
     LZS_PART_REPEAT = 5,   /* children[first], min to max times; with children[first + 1] between them if n is 2 */
-    LZS_PART_LIST = 6      /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
+    LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
                             * are a REPEAT of 0 to 1 may be left out, but min of all, 0 or 1, must be there */
+    LZS_PART_YAML = 7      /* as a PATTERN, of a string of YAML: without characters that it cannot hold as they are */
 } lzs_part_kind;
 
 #define LZS_PART_UNBOUNDED 4294967295u /* max of a part that has no most */

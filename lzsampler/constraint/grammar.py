@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,17 +12,21 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError, LzsError
 from .token_bytes import HasTokenBytes, TokenBytes
 
+if TYPE_CHECKING:
+    from .parts import Parts
+
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
 _SHOWN = 60  # characters of a repr
 
 
 class Grammar:
-    """A constraint on texts, for the vocabulary that it was made for: `regex`, `choices` or `json_schema` make one.
+    """A constraint on texts, for the vocabulary that it was made for: `regex`, `choices`, `json_schema` or `yaml_schema`
+    make one.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
     samplers should share one: from one thread at a time, and each other thread has a `copy`. ``source``: {"regex": the
-    pattern}, {"choices": the texts} or {"json_schema": the schema}. It cannot be pickled.
+    pattern}, {"choices": the texts}, {"json_schema": the schema} or {"yaml_schema": the schema}. It cannot be pickled.
     """
 
     def __init__(
@@ -98,7 +102,40 @@ class Grammar:
         ``vocabulary`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the keyword and the
         JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever ignored.
         """
-        from .json_schema import MAX_DEPTH, parts_of
+        from .json_schema import parts_of
+
+        return cls._schema("json_schema", parts_of, schema, vocabulary, depth, closed, max_bytes)
+
+    @classmethod
+    def yaml_schema(
+        cls,
+        schema: dict[str, Any] | bool | str | bytes,
+        vocabulary: HasTokenBytes,
+        *,
+        depth: int = 5,
+        closed: bool = True,
+        max_bytes: int = 0,
+    ) -> "Grammar":
+        """Return a grammar of texts of YAML whose values meet a JSON Schema: block mappings and sequences.
+
+        The form is that of docs/grammar.md. Everything else is as in `json_schema`.
+        """
+        from .yaml_schema import yaml_parts_of
+
+        return cls._schema("yaml_schema", yaml_parts_of, schema, vocabulary, depth, closed, max_bytes)
+
+    @classmethod
+    def _schema(
+        cls,
+        name: str,
+        parts_of: Callable[[Any, int, bool], "Parts"],
+        schema: dict[str, Any] | bool | str | bytes,
+        vocabulary: HasTokenBytes,
+        depth: int,
+        closed: bool,
+        max_bytes: int,
+    ) -> "Grammar":
+        from .json_schema import MAX_DEPTH
         from .json_values import parsed
 
         read = schema if isinstance(schema, dict | bool) else parsed(schema)
@@ -127,7 +164,7 @@ class Grammar:
                 "" if byte is None else f" (at byte {byte} of the pattern)"
             )
 
-        return cls._made({"json_schema": read}, refusal, make, vocabulary, max_bytes)
+        return cls._made({name: read}, refusal, make, vocabulary, max_bytes)
 
     @classmethod
     def _made(
