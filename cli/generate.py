@@ -137,7 +137,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
             stack.callback(draft.model.close)
         grammar = grammar_from(model, flags)
         also: dict[str, Any] = {"grammar": grammar, "draft": draft}
-        forward = {"fast_forward": not flags["no_fast_forward"]}
+        forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"]}
         generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(

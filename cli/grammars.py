@@ -52,7 +52,9 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
             raise click.UsageError("--no-fast-forward has no effect without a grammar: add --regex, --choice or -j")
         return
     if flags["no_fast_forward"] and flags["prompts"] is not None:
-        raise click.UsageError("--no-fast-forward has no effect with --prompts, which samples every token: leave it out")
+        raise click.UsageError(
+            "--no-fast-forward has no effect with --prompts, which samples every token: leave it out"
+        )
     if flags["ignore_eos"]:
         raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
     if flags["on_loop"] == "close-think":
@@ -78,7 +80,7 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
 
 
 def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
-    """Return the text of the schema and its file: what -j or --yaml-schema gives, or the file of this name, or of -jf."""
+    """Return the text of the schema, and its file if it is from one."""
     name, given = ("-j", flags["schema"]) if flags["yaml"] is None else ("--yaml-schema", flags["yaml"])
     if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
         return str(given), None

@@ -122,8 +122,14 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         (("show", "-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not"),
         (("show", "--yaml-schema", '{"not": {}}'), "at #/not: 'not' is not supported"),
         (("show", "--yaml-schema", "nothing.json"), "--yaml-schema 'nothing.json' is neither a JSON Schema"),
-        (("check", "-j", '{"a": 1, "a": 2}'), "--json-schema must have each key of an object once, but one has 'a' twice"),
-        (("show", "--regex", "[ab]{300}", "-o", "no.svg"), "a picture has at most 60 states, but this automaton has 301"),
+        (
+            ("check", "-j", '{"a": 1, "a": 2}'),
+            "--json-schema must have each key of an object once, but one has 'a' twice",
+        ),
+        (
+            ("show", "--regex", "[ab]{300}", "-o", "no.svg"),
+            "a picture has at most 60 states, but this automaton has 301",
+        ),
         (("check", "--regex", "a", "-f", "missing.txt"), "missing.txt: No such file or directory"),
         (("check", "--regex", "a", "-f", str(SPM)), "is not UTF-8 text"),
         (("look", "--regex", "a"), "'look' is not one of 'check', 'show'"),
@@ -194,7 +200,10 @@ def test_yaml_is_written() -> None:
     ("arguments", "message"),
     [
         (("--no-fast-forward", "x"), "--no-fast-forward has no effect without a grammar"),
-        (("--regex", "a", "--prompts", "a", "--json", "--no-fast-forward"), "--no-fast-forward has no effect with --prompts"),
+        (
+            ("--regex", "a", "--prompts", "a", "--json", "--no-fast-forward"),
+            "--no-fast-forward has no effect with --prompts",
+        ),
         (("--yaml-schema", "{}", "-j", "{}", "x"), "-j and --yaml-schema exclude each other"),
         (("--regex", "(", "-cnv"), "--regex must be as in docs/grammar.md"),
         (("--regex", "a", "-cnv", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text"),

@@ -13,14 +13,19 @@ from lzsampler.models import default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from applications import CHAT, LZ, PROMPT, streamed, text_of  # noqa: E402 (needs llama_cpp)
+from applications import CHAT as MESSAGES  # noqa: E402
+from applications import LZ, PROMPT, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama import LZLlama, attach, check_chain_sampler, penalties_sampler, token_bytes  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
+CHAT: Any = MESSAGES
 SCHEMA = {
     "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 120}},
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+    },
     "required": ["name", "age"],
 }
 OPENAI = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": SCHEMA}}
@@ -43,7 +48,11 @@ def test_texts_of_every_method_match(llm: Any) -> None:
     grammar = Grammar.regex(r"(yes|no), [a-z ]{3,20}\.", token_bytes(llm))
     with attach(llm, grammar=grammar) as handle:
         assert handle.grammar is grammar
-        for settings in ({"temperature": 0.0}, {"temperature": 1.5, "seed": 4}, {"temperature": 1.0, "mirostat_mode": 2}):
+        for settings in (
+            {"temperature": 0.0},
+            {"temperature": 1.5, "seed": 4},
+            {"temperature": 1.0, "mirostat_mode": 2},
+        ):
             made = llm(PROMPT, max_tokens=60, **settings)
             assert grammar.match(text_of(made)) == "yes"
             assert made["choices"][0]["finish_reason"] == "stop"
@@ -136,10 +145,19 @@ def test_other_formats_are_llama_cpp_pythons(llm: Any) -> None:
 
 
 REFUSED = [
-    ({"type": "json_object", "schema": {"not": {}}}, "response_format: schema must be as in docs/grammar.md, but at #/not"),
-    ({"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"multipleOf": 3}}}}}, "but at #/properties/a/mu"),
+    (
+        {"type": "json_object", "schema": {"not": {}}},
+        "response_format: schema must be as in docs/grammar.md, but at #/not",
+    ),
+    (
+        {"type": "json_schema", "json_schema": {"schema": {"properties": {"a": {"multipleOf": 3}}}}},
+        "but at #/properties/a/mu",
+    ),
     ({"type": "json_schema", "json_schema": {"schema": False}}, "nothing can meet the schema"),
-    ({"type": "json_schema", "schema": SCHEMA}, 'response_format must be {"type": "json_schema", "json_schema": {"schema"'),
+    (
+        {"type": "json_schema", "schema": SCHEMA},
+        'response_format must be {"type": "json_schema", "json_schema": {"schema"',
+    ),
     ({"type": "json_schema", "json_schema": {"name": "x"}}, "response_format must be"),
 ]
 
@@ -154,7 +172,9 @@ def test_what_is_not_supported_is_refused_in_one_line(llm: Any, asked: dict[str,
 def test_wrong_arguments(llm: Any) -> None:
     grammar = Grammar.choices(["red"], token_bytes(llm))
     small = Grammar.regex("a", TokenBytes([b"", b"a"], end=[0]))
-    with pytest.raises(TypeError, match="grammar must be a Grammar of lzsampler, got .*; a LlamaGrammar goes into the calls"):
+    with pytest.raises(
+        TypeError, match=r"grammar must be a Grammar of lzsampler, got .*; a LlamaGrammar goes into the calls"
+    ):
         attach(llm, grammar=gbnf('root ::= "a"'))
     with pytest.raises(ValueError, match=r"grammar must be for the \d+ tokens of this model, got one for 2"):
         attach(llm, grammar=small)
@@ -187,7 +207,7 @@ def test_wrong_arguments(llm: Any) -> None:
 
 
 def test_nothing_that_is_not_allowed_is_handed_out(llm: Any) -> None:
-    """A bias forbids all that the grammar allows: llama.cpp picks some token, and the call fails instead of giving it."""
+    """A bias forbids all that the grammar allows: llama.cpp picks some token, and the call fails."""
     grammar = Grammar.regex("[0-9]{4}", token_bytes(llm))
     digits = {token: -float("inf") for token, piece in enumerate(grammar.vocabulary.pieces) if piece[:1].isdigit()}
     with attach(llm, grammar=grammar, logit_bias=digits):

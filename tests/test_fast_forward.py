@@ -118,7 +118,12 @@ def test_forced_tokens_are_decoded_together(model: Model, monkeypatch: pytest.Mo
     """A choice costs one call of the model where its choices part, and none for what follows."""
     batches: list[int] = []
     decode = model.decode
-    monkeypatch.setattr(model, "decode", lambda tokens: (batches.append(len(tokens)), decode(tokens))[1])
+
+    def counting(tokens: Any) -> None:
+        batches.append(len(tokens))
+        decode(tokens)
+
+    monkeypatch.setattr(model, "decode", counting)
     stories = ["x" + "a" * 40, "y" + "b" * 40]
     tokens = TokenBytes([piece if len(piece) == 1 else b"" for piece in model.token_bytes.pieces], end=model.eog_tokens)
     made = generate(model, PROMPT, Params(temperature=0.0), grammar=Grammar.choices(stories, tokens))
@@ -137,7 +142,7 @@ def test_limits_and_stop_strings_hold_among_forced_tokens(model: Model) -> None:
     grammar = Grammar.choices(["the end of the story of the old king and his daughter", "no"], model)
     for settings in ({"n_predict": 5}, {"n_predict": 1}, {"n_predict": 0}, {"stop": ["king"]}, {"stop": ["he e"]}):
         texts = [
-            generate(model, PROMPT, Params(temperature=0.0), grammar=grammar, fast_forward=fast, **settings)  # type: ignore[arg-type]
+            generate(model, PROMPT, Params(temperature=0.0), grammar=grammar, fast_forward=fast, **settings)
             for fast in (True, False)
         ]
         assert same(*texts), settings
@@ -159,7 +164,15 @@ def test_loops_are_found_among_forced_tokens(model: Model, action: Any) -> None:
     detection = RepetitionDetection(max_pattern_size=16, min_pattern_size=1, min_count=4)
     params = Params(temperature=0.0, repetition_detection=detection, lz_penalty=0.05)
     texts = [
-        generate(model, "the old king the old king", params, n_predict=120, grammar=grammar, fast_forward=fast, on_loop=action)
+        generate(
+            model,
+            "the old king the old king",
+            params,
+            n_predict=120,
+            grammar=grammar,
+            fast_forward=fast,
+            on_loop=action,
+        )
         for fast in (True, False)
     ]
     assert texts[0].actions
@@ -170,10 +183,10 @@ def test_a_loop_that_forced_tokens_complete_is_cut(model: Model) -> None:
     """The model has not decoded them when the text is taken back."""
     grammar = Grammar.regex("(x|(abc ){12}(x|y))[a-z ]{0,20}", model)
     tokens = {"max_pattern_size": 8, "min_pattern_size": 1, "min_count": 6}
-    params = Params(temperature=0.0, repetition_detection=tokens, logit_bias={model.tokenize("x")[-1]: -50.0})  # type: ignore[arg-type]
+    params = Params(temperature=0.0, repetition_detection=tokens, logit_bias={model.tokenize("x")[-1]: -50.0})
     for action in ("rewind", "kick", "trim", "stop"):
         texts = [
-            generate(model, PROMPT, params, n_predict=60, grammar=grammar, fast_forward=fast, on_loop=action)  # type: ignore[arg-type]
+            generate(model, PROMPT, params, n_predict=60, grammar=grammar, fast_forward=fast, on_loop=action)
             for fast in (True, False)
         ]
         assert same(*texts), action
@@ -186,7 +199,11 @@ def test_it_works_with_a_draft(model: Model, small: Model, mode: Any) -> None:
     grammar = Grammar.json_schema(KEYS, model)
     params = Params(temperature=0.7, seed=5, lz_penalty=0.1)
     plain = generate(model, PROMPT, params, n_predict=120, grammar=grammar, fast_forward=False)
-    for draft in (Draft(small, n_max=4, mode=mode), Draft(lookup=2, n_max=5, mode=mode), Draft(small, mode=mode, lookup=2)):
+    for draft in (
+        Draft(small, n_max=4, mode=mode),
+        Draft(lookup=2, n_max=5, mode=mode),
+        Draft(small, mode=mode, lookup=2),
+    ):
         made = generate(model, PROMPT, params, n_predict=120, grammar=grammar, draft=draft)
         assert same(made, plain)
         assert made.forced > 0
@@ -202,7 +219,9 @@ def test_an_explanation_is_of_every_token(model: Model) -> None:
 
 
 def test_answers_of_a_chat_match_each_by_itself(model: Model) -> None:
-    grammar = Grammar.json_schema({"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}, model)
+    grammar = Grammar.json_schema(
+        {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}, model
+    )
     texts = []
     for fast in (True, False):
         chat = Chat(model, Params(temperature=0.0), grammar=grammar, fast_forward=fast, n_predict=40)
@@ -210,7 +229,9 @@ def test_answers_of_a_chat_match_each_by_itself(model: Model) -> None:
         assert all(grammar.match(answer.text) == "yes" for answer in answers)
         assert (answers[0].forced > 0) == fast
         texts.append([answer.text for answer in answers])
-        alone = generate(model, [{"role": "user", "content": "What is 70 + 479?"}], Params(temperature=0.0), grammar=grammar)
+        alone = generate(
+            model, [{"role": "user", "content": "What is 70 + 479?"}], Params(temperature=0.0), grammar=grammar
+        )
         assert alone.text == answers[0].text
         assert json.loads(alone.text)["answer"] is not None
     assert texts[0] == texts[1]

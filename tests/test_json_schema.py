@@ -267,8 +267,8 @@ def test_bounds_of_many_digits_are_exact_and_no_reader_rounds_to_an_excluded_one
     texts = [f"0.123456789012345678{i}" for i in (90, 91, 92, 93, 94)]
     assert [long.match(text) for text in texts] == ["no", "yes", "yes", "yes", "no"]
     sum_of_doubles = grammar_of({"type": "number", "minimum": 0.1 + 0.2, "maximum": 0.1 + 0.2})
-    assert [sum_of_doubles.match(text) for text in ("0.30000000000000004", "0.3")] == ["yes", "no"]
-    for bound in ("0.12345678901234567891", "9007199254740993.5", "100000000000000000000", "0.1", "-7.25", "0"):
+    assert [sum_of_doubles.match(text) for text in ("0.30000000000000004", "0.3", "0.31")] == ["yes", "beginning", "no"]
+    for bound in ("0.12345678901234567891", "9007199254740995.5", "100000000000000000000", "0.1", "-7.25", "0"):
         for keyword, beyond in (("exclusiveMinimum", 1), ("exclusiveMaximum", -1)):
             grammar = grammar_of(f'{{"type": "number", "{keyword}": {bound}}}')
             places = len(bound.partition(".")[2])
@@ -280,7 +280,7 @@ def test_bounds_of_many_digits_are_exact_and_no_reader_rounds_to_an_excluded_one
     assert [tenths.match(text) for text in ("0.1", "0.10000000000000000001")] == ["beginning", "yes"]
     assert json.dumps(dict(tenths.source)) == '{"json_schema": {"enum": [0.1, 0.1], "exclusiveMinimum": 0.1}}'
     assert grammar_of('{"const": 1.00000000000000000001, "type": "number"}').match("1.00000000000000000001") == "yes"
-    with pytest.raises(ValueError, match="no value meets|nothing can meet"):
+    with pytest.raises(ValueError, match="at #: nothing can meet the schema"):
         grammar_of('{"const": 1.00000000000000000001, "type": "integer"}')
 
 
@@ -390,6 +390,7 @@ def test_a_schema_that_refers_to_itself_is_unrolled_to_a_depth() -> None:
 
 def test_a_circle_of_references_may_be_entered_in_its_middle() -> None:
     """No reference of the circle leads to the middle, which the search for circles comes to first."""
+
     def schema(required: list[str]) -> dict[str, Any]:
         inner = {"type": "object", "properties": {"y": {"$ref": "#/$defs/a"}}, "required": required}
         outer = {"type": "object", "properties": {"x": inner}, "required": ["x"]}
@@ -634,7 +635,7 @@ def test_hostile_schemas_are_refused_or_cheap() -> None:
 
 def test_a_key_that_is_there_twice_is_refused() -> None:
     text = '{"properties": {"a": {"type": "string", "maxLength": 3, "type": "null"}}, "type": "object"}'
-    with pytest.raises(ValueError, match="^schema must have each key of an object once, but one has 'type' twice$"):
+    with pytest.raises(ValueError, match=r"^schema must have each key of an object once, but one has 'type' twice$"):
         grammar_of(text)
 
 

@@ -35,7 +35,11 @@ PERSON = {
         "home": {"type": "object", "properties": {"city": {"type": "string"}, "no": {"type": "integer"}}},
         "rows": {
             "type": "array",
-            "items": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "null"}}, "required": ["x"]},
+            "items": {
+                "type": "object",
+                "properties": {"x": {"type": "number"}, "y": {"type": "null"}},
+                "required": ["x"],
+            },
         },
         "grid": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
     },
@@ -81,7 +85,7 @@ def test_the_form_is_that_of_blocks() -> None:
         TEXT.replace('"on"', "on"),
         TEXT.replace("1.5e+3", "1.5e3"),
         TEXT.replace("1.5e+3", "15e+2"),
-        'name: Anna',
+        "name: Anna",
         'name:  ""',
         '{"name": ""}',
         'name: ""\nname: ""',
@@ -96,7 +100,7 @@ def test_the_form_is_that_of_blocks() -> None:
 
 
 def test_scalars_and_empty_containers_are_in_the_line() -> None:
-    for schema, text in (
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"type": "integer"}, "-5"),
         ({"type": "null"}, "null"),
         ({"enum": ["yes", "a: b", None, 1e30, 1e-7, [1, {"a b": 2}]]}, '"yes"'),
@@ -105,14 +109,21 @@ def test_scalars_and_empty_containers_are_in_the_line() -> None:
         ({"const": [1, {"a b": "\u0085"}]}, '[1, {"a b": "\\u0085"}]'),
         ({"type": "object", "maxProperties": 0}, "{}"),
         ({"type": "array", "maxItems": 0}, "[]"),
-    ):
+    ]
+    for schema, text in rows:
         assert grammar_of(schema).match(text) == "yes", text
         expected = [schema["const"]] if "const" in schema else schema.get("enum")
         assert expected is None or read(text) in expected
 
 
 def test_arrays_have_their_lengths() -> None:
-    pairs = {"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": {"const": 3}, "minItems": 1, "maxItems": 4}
+    pairs = {
+        "type": "array",
+        "prefixItems": [{"const": 1}, {"const": 2}],
+        "items": {"const": 3},
+        "minItems": 1,
+        "maxItems": 4,
+    }
     grammar = grammar_of(pairs)
     texts = ["\n".join(f"- {item}" for item in (1, 2, 3, 3, 3)[:n]) for n in range(6)]
     assert [grammar.match(text) for text in ("[]", *texts[1:])] == ["no", "yes", "yes", "yes", "yes", "no"]
@@ -122,11 +133,20 @@ def test_arrays_have_their_lengths() -> None:
 
 def test_patterns_leave_out_what_yaml_cannot_hold() -> None:
     dot = grammar_of({"type": "string", "pattern": "^.$"})
-    for text, match in (("a", "yes"), ("é", "yes"), ("\U0001f642", "yes"), ("\x7f", "no"), ("\x80", "no"), ("\ufeff", "no")):
+    for text, match in (
+        ("a", "yes"),
+        ("é", "yes"),
+        ("\U0001f642", "yes"),
+        ("\x7f", "no"),
+        ("\x80", "no"),
+        ("\ufeff", "no"),
+    ):
         assert dot.match(f'"{text}"') == match, text
     assert grammar_of({"type": "string", "pattern": "^\\s$"}).match('"\u2028"') == "no"
     for pattern in ("a\u0085", "[\u0080-\u009f]", "\\ufeff"):
-        with pytest.raises(ValueError, match="at #/pattern: a control character, or one that ends a line, is not supported"):
+        with pytest.raises(
+            ValueError, match="at #/pattern: a control character, or one that ends a line, is not supported"
+        ):
             grammar_of({"pattern": pattern})
     assert grammar_of({"format": "date", "type": "string"}).match('"2024-02-29"') == "yes"
 
@@ -162,14 +182,20 @@ _LEAVES: st.SearchStrategy[Any] = st.one_of(
     st.builds(lambda some: {"enum": some}, st.lists(_SCALARS, min_size=1, max_size=3)),
     st.sampled_from([{"type": name} for name in ("null", "boolean", "integer", "number")]),
     st.builds(lambda n: {"type": "string", "maxLength": n}, st.integers(0, 3)),
-    st.sampled_from([{"type": "string", "pattern": "^[a:# -]{0,3}$"}, {"type": "number", "minimum": 0.5, "maximum": 7}]),
+    st.sampled_from(
+        [{"type": "string", "pattern": "^[a:# -]{0,3}$"}, {"type": "number", "minimum": 0.5, "maximum": 7}]
+    ),
 )
 
 
 def _larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     named = st.dictionaries(st.sampled_from(["a", "no", "x y", "ä", "~", "-", "a\tb", "1"]), inner, max_size=3)
     objects = st.builds(
-        lambda of, open_: {"type": "object", "properties": of, **({"additionalProperties": {"const": 1}} if open_ else {})},
+        lambda of, open_: {
+            "type": "object",
+            "properties": of,
+            **({"additionalProperties": {"const": 1}} if open_ else {}),
+        },
         named,
         st.booleans(),
     )
@@ -183,14 +209,18 @@ def test_walks_through_random_schemas_are_valid(schema: Any, rng: random.Random)
     try:
         grammar = grammar_of(schema)
     except ValueError as error:
-        assert "nothing can meet" in str(error)
+        if "nothing can meet" not in str(error):
+            raise
         return
     check_walks(schema, grammar, rng, 3, 120)
 
 
 def test_what_is_refused() -> None:
     for schema, message in (
-        ({"type": "object", "propertyNames": {"maxLength": 3}}, "at #/propertyNames: propertyNames is not supported for YAML"),
+        (
+            {"type": "object", "propertyNames": {"maxLength": 3}},
+            "at #/propertyNames: propertyNames is not supported for YAML",
+        ),
         ({"properties": {"a" * 2000: {}}}, "schema must have names of at most 1,000 characters for YAML"),
         ({"not": {}}, "but at #/not: 'not' is not supported"),
         ("{", "schema must be JSON"),

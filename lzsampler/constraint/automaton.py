@@ -79,7 +79,7 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES) -> Automaton:
 
 
 def forced_of(grammar: Grammar, text: str) -> tuple[int, int] | None:
-    """Return (tokens that the grammar forces, tokens) of a text that it allows, written with the longest tokens that fit.
+    """Return (tokens that the grammar forces, tokens) of a text that it allows, in the longest tokens that fit.
 
     None where it does not allow the text, or where the text cannot be written so. The end is not counted.
     """

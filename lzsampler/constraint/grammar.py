@@ -21,8 +21,7 @@ _SHOWN = 60  # characters of a repr
 
 
 class Grammar:
-    """A constraint on texts, for the vocabulary that it was made for: `regex`, `choices`, `json_schema` or `yaml_schema`
-    make one.
+    """A constraint on texts, for one vocabulary: `regex`, `choices`, `json_schema` or `yaml_schema` make one.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
     samplers should share one: from one thread at a time, and each other thread has a `copy`. ``source``: {"regex": the

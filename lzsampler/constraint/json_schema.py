@@ -325,7 +325,7 @@ class Translator:
         return found
 
     def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int, bool] | None:
-        """Return the items of an object's list, how many must be there, as its counts ask, and if all may be left out."""
+        """Return the items of an object's list, how many must be there by its counts, and if all may be left out."""
         parts = self.parts
         low, high = way.min_properties, way.max_properties
         required, total = sum(found.required), len(found.pairs)

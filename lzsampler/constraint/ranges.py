@@ -38,8 +38,8 @@ def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None
 def numbers(low: Bound | None, high: Bound | None) -> str | None:
     """Return the pattern of the decimal numbers between two bounds, without exponents; None if there are none.
 
-    They have so few digits behind the point that all of them together are at most `EXACT_DIGITS`, so that different ones
-    are different doubles, or as many behind the point as the bounds have. No reader rounds one to an excluded bound.
+    They have so few digits behind the point that all of them together are at most `EXACT_DIGITS`, so that different
+    ones are different doubles, or as many behind it as the bounds have. No reader rounds one to an excluded bound.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
     widest = max(len(str(int(bound))) for bound in bounds)
@@ -59,7 +59,7 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
 
 
 def _apart(bound: Bound | None, towards: float) -> Bound | None:
-    """Return a bound that leaves out, where the given one is excluded, all that is read as the same double as that one."""
+    """Return a bound that leaves out, where the given one is excluded, all that is read as the same double."""
     if bound is None or not bound[1]:
         return bound
     read = float(bound[0])

@@ -1,8 +1,9 @@
 """A JSON Schema as parts of a grammar of YAML: block mappings and sequences, two blanks deeper at each level.
 
-The text is YAML 1.2 that readers of YAML 1.1, such as PyYAML, read as the same values: strings are in double quotes, names
-of properties are plain where that cannot mean anything else, and floats have a point. Values that the schema spells out
-(`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in json_schema.py.
+The text is YAML 1.2 that readers of YAML 1.1, such as PyYAML, read as the same values: strings are in double quotes,
+names of properties are plain where that cannot mean anything else, and floats have a point. Values that the schema
+spells out (`enum`, `const`), and empty objects and arrays, are written as in JSON. Everything else is as in
+json_schema.py.
 """
 
 import re
@@ -38,7 +39,9 @@ class YamlTranslator(Translator):
     def __init__(self, document: Document, closed: bool) -> None:
         super().__init__(document, closed)
         self.comma, self.colon = self.parts.text(", "), self.parts.text(": ")
-        self._forms: dict[int, tuple[list[int], list[int]]] = {}  # of a value: parts in the line, and lines of their own
+        self._forms: dict[
+            int, tuple[list[int], list[int]]
+        ] = {}  # of a value: parts in the line, and lines of their own
 
     def quoted(self, text: str) -> str:
         """Return a text as a string of YAML."""
@@ -49,7 +52,9 @@ class YamlTranslator(Translator):
         plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _WORDS
         text = name if plain else self.quoted(name)
         if len(text) > _LONGEST_GIVEN:
-            raise ValueError(f"schema must have names of at most {_LONGEST_GIVEN:,} characters for YAML: {name!r:.40}...")
+            raise ValueError(
+                f"schema must have names of at most {_LONGEST_GIVEN:,} characters for YAML: {name!r:.40}..."
+            )
         return self.parts.text(text)
 
     def constant(self, value: Any) -> str:

@@ -31,10 +31,11 @@ class Chat:
     """A conversation through the model's own chat template.
 
     ``system``: the system message, None for none. The other arguments are those of `generate` and hold for every
-    answer; a ``grammar`` is about each answer by itself. The first answer is that of `generate` to the same messages. Later ones are drawn with `sequence_seed` of
-    ``params.seed`` and the number of the turn, and the model's context keeps what came before: only the new message is
-    decoded, and whatever the template writes otherwise than before (many leave out earlier reasoning). Between turns
-    the model's context belongs to the conversation; where something else has used it, all of it is decoded again.
+    answer; a ``grammar`` is about each answer by itself. The first answer is that of `generate` to the same messages.
+    Later ones are drawn with `sequence_seed` of ``params.seed`` and the number of the turn, and the model's context
+    keeps what came before: only the new message is decoded, and whatever the template writes otherwise than before
+    (many leave out earlier reasoning). Between turns the model's context belongs to the conversation; where something
+    else has used it, all of it is decoded again.
 
     Raises as `generate`, and LzsError when the model has no chat template.
     """

@@ -1,4 +1,4 @@
-"""The picture of a small automaton as an SVG of its own: states from left to right, by their distance from the start."""
+"""The picture of a small automaton as an SVG: states from left to right, by their distance from the beginning."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class _Edge:
 
 
 def write_automaton(path: str | Path, automaton: Automaton) -> None:
-    """Write the picture of an automaton; ValueError for one that is too large, LzsError if the file cannot be written."""
+    """Write the picture; ValueError for an automaton that is too large, LzsError if the file cannot be written."""
     drawn = automaton_svg(automaton)
     with replacing(path) as file:
         file.write(drawn.encode("utf-8"))
@@ -55,7 +55,9 @@ def automaton_svg(automaton: Automaton) -> str:
     width = max(x for x, _ in places.values()) + _STEP_X
     height = max(y for _, y in places.values()) + _STEP_Y
     tip = tag("path", d="M0,0 L8,4 L0,8 z", class_="tip")
-    marker = tag("marker", tip, id="tip", viewBox="0 0 8 8", refX=8, refY=4, markerWidth=8, markerHeight=8, orient="auto")
+    marker = tag(
+        "marker", tip, id="tip", viewBox="0 0 8 8", refX=8, refY=4, markerWidth=8, markerHeight=8, orient="auto"
+    )
     page = tag("rect", width=width, height=height, class_="page")
     return tag(
         "svg", tag("style", _STYLE), tag("defs", marker), page, *drawn, xmlns="http://www.w3.org/2000/svg", width=width,
