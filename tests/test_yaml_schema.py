@@ -37,7 +37,7 @@ PERSON = {
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": {"x": {"type": "number"}, "y": {"type": "null"}},
+                "properties": {"x": {"type": "number"}, "z": {"type": "null"}},
                 "required": ["x"],
             },
         },
@@ -56,7 +56,7 @@ home:
   "no": 3
 rows:
   - x: 1.5e+3
-    y: null
+    z: null
   - x: -2
 grid:
   - - 1
@@ -68,7 +68,7 @@ VALUE = {
     "on": True,
     "tags": ["a", "b c"],
     "home": {"city": "Oslo", "no": 3},
-    "rows": [{"x": 1500.0, "y": None}, {"x": -2}],
+    "rows": [{"x": 1500.0, "z": None}, {"x": -2}],
     "grid": [[1, 2], [], [3]],
 }
 
