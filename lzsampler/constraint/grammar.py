@@ -13,7 +13,7 @@ from ..errors import ArgumentTypeError, LzsError
 from .token_bytes import HasTokenBytes, TokenBytes
 
 if TYPE_CHECKING:
-    from .parts import Parts
+    from .json_schema import Translator
 
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
@@ -101,9 +101,9 @@ class Grammar:
         ``vocabulary`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the keyword and the
         JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever ignored.
         """
-        from .json_schema import parts_of
+        from .json_schema import Translator
 
-        return cls._schema("json_schema", parts_of, schema, vocabulary, depth, closed, max_bytes)
+        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, max_bytes)
 
     @classmethod
     def yaml_schema(
@@ -119,26 +119,26 @@ class Grammar:
 
         The form is that of docs/grammar.md. Everything else is as in `json_schema`.
         """
-        from .yaml_schema import yaml_parts_of
+        from .yaml_schema import YamlTranslator
 
-        return cls._schema("yaml_schema", yaml_parts_of, schema, vocabulary, depth, closed, max_bytes)
+        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, max_bytes)
 
     @classmethod
     def _schema(
         cls,
         name: str,
-        parts_of: Callable[[Any, int, bool], "Parts"],
+        kind: "type[Translator]",
         schema: dict[str, Any] | bool | str | bytes,
         vocabulary: HasTokenBytes,
         depth: int,
         closed: bool,
         max_bytes: int,
     ) -> "Grammar":
-        from .json_schema import MAX_DEPTH
+        from .json_schema import MAX_DEPTH, parts_of
         from .json_values import parsed
 
         read = schema if isinstance(schema, dict | bool) else parsed(schema)
-        parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed))
+        parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed), kind)
         rows, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:

@@ -39,14 +39,14 @@ class _Object:
     others: int | None  # the part of one more property
 
 
-def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
+def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator]") -> Parts:
     """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer.
 
-    ``kind``: the translator; None is that of JSON.
+    ``kind``: the translator, which knows the form of the texts.
     """
     try:
         document = Document(schema)
-        translator = (kind or Translator)(document, closed)
+        translator = kind(document, closed)
         whole = translator.value(("#",), depth)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
@@ -72,12 +72,14 @@ class Translator:
     """What makes parts of a document; a subclass writes the same values in another form.
 
     ``unit``: the pattern of a character of a string. ``raw``: what a class of characters leaves out that must be
-    escaped. ``longest_name``: characters of a name that the schema does not give.
+    escaped. ``longest_name``: characters of a name that the schema does not give. ``indent``: columns by which values
+    within an array or an object begin further in, where they have lines of their own.
     """
 
     unit = _UNIT
     raw = r"\"\\\x00-\x1f"
     longest_name: int | None = None
+    indent = 0
 
     def __init__(self, document: Document, closed: bool) -> None:
         self.document = document
@@ -87,7 +89,7 @@ class Translator:
         self._levels = 0
         self._known: dict[tuple[Conjunction, int, int], int | None] = {}
         blank = parts.repeat(parts.text(" "), 0, 1)
-        self.column = 0  # where a value begins that has lines of its own
+        self.column = 0  # where a value with lines of its own begins
         self.comma = parts.sequence(parts.text(","), blank)
         self.colon = parts.sequence(parts.text(":"), blank)
         self._quote = parts.text('"')
@@ -177,10 +179,10 @@ class Translator:
         if "string" in way.types:
             found.append(self._string(way))
         if left >= 0:
-            self.column += 2
+            self.column += self.indent
             found += [self._array(way, left)] if "array" in way.types else []
             found += [self._object(way, left)] if "object" in way.types else []
-            self.column -= 2
+            self.column -= self.indent
         return [part for part in found if part is not None]
 
     def _literal(self, value: Any) -> int:

@@ -11,7 +11,6 @@ from typing import Any
 
 from .json_schema import Translator, quoted
 from .json_values import refusal, written
-from .parts import Parts
 from .ranges import FRACTION_DIGITS, INTEGER_DIGITS
 from .schema import Conjunction, Document, Facts
 
@@ -35,6 +34,7 @@ class YamlTranslator(Translator):
     unit = _UNIT
     raw = _RAW
     longest_name = _LONGEST_NAME
+    indent = 2
 
     def __init__(self, document: Document, closed: bool) -> None:
         super().__init__(document, closed)
@@ -92,12 +92,12 @@ class YamlTranslator(Translator):
 
     def separator(self) -> int:
         """Return the part between two properties of the object that is being made."""
-        return self.parts.text("\n" + " " * (self.column - 2))
+        return self.parts.text("\n" + " " * (self.column - self.indent))
 
     def array(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
         """Return the part of an array."""
         parts = self.parts
-        comma = parts.text("\n" + " " * (self.column - 2) + "- ")
+        comma = parts.text("\n" + " " * (self.column - self.indent) + "- ")
         inside = self.listed(first, rest, max(1, low), high, comma)
         block = [parts.sequence(parts.text("- "), *inside)] if inside else []
         return self._container([] if low else [parts.text("[]")], block)
@@ -116,10 +116,3 @@ class YamlTranslator(Translator):
         if way.names is not None:
             raise refusal(way.at["propertyNames"], "propertyNames is not supported for YAML")
         return super()._key(way, named, left)
-
-
-def yaml_parts_of(schema: Any, depth: int, closed: bool) -> Parts:
-    """Return the parts of the grammar of a schema as YAML, as `json_schema.parts_of` does for JSON."""
-    from .json_schema import parts_of
-
-    return parts_of(schema, depth, closed, YamlTranslator)
