@@ -39,14 +39,14 @@ class _Object:
     others: int | None  # the part of one more property
 
 
-def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator]") -> Parts:
+def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
     """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer.
 
-    ``kind``: the translator, which knows the form of the texts.
+    ``kind``: the translator, which knows the form of the texts; None is that of JSON.
     """
     try:
         document = Document(schema)
-        translator = kind(document, closed)
+        translator = (kind or Translator)(document, closed)
         whole = translator.value(("#",), depth)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
