@@ -15,11 +15,12 @@ _LABEL = 18  # characters of a label; all of it is the title, which a browser sh
 _SHOWN = {0x20: "␣", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
 # An SVG in an <img> follows the reader's setting of light or dark.
 _STYLE = """
-text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: #1f2328; text-anchor: middle }
+text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: #1f2328; text-anchor: middle; stroke: #ffffff }
+text { stroke-width: 3px; paint-order: stroke }
 .page { fill: #ffffff } .state { fill: #f6f8fa; stroke: #1f2328 } .end { fill: none; stroke: #1f2328 }
 .edge { fill: none; stroke: #59636e } .tip { fill: #59636e } .one { fill: #dafbe1 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 } .page { fill: #0d1117 } .state { fill: #161b22; stroke: #e6edf3 } .end { stroke: #e6edf3 }
+  text { fill: #e6edf3; stroke: #0d1117 } .page { fill: #0d1117 } .state { fill: #161b22; stroke: #e6edf3 } .end { stroke: #e6edf3 }
   .edge { stroke: #9198a1 } .tip { fill: #9198a1 } .one { fill: #033a16 }
 }
 """
@@ -79,7 +80,7 @@ def _edges(automaton: Automaton) -> list[_Edge]:
         single = only is not None and rest == [None] and len(only[1]) == 1
         return bool(number and not state.matches and arriving[number] == 1 and single)
 
-    made = []
+    made: dict[tuple[int, int], list[str]] = {}  # the texts from one state to another are on one edge
     for number, state in enumerate(states):
         if passes(number):
             continue
@@ -88,8 +89,8 @@ def _edges(automaton: Automaton) -> list[_Edge]:
             while text and passes(at):
                 at, (byte,) = next(iter(states[at].edges.items()))
                 text += bytes([byte])
-            made.append(_Edge(number, at, _text(text) if text else _set(some)))
-    return made
+            made.setdefault((number, at), []).append(_text(text) if text else _set(some))
+    return [_Edge(begin, end, " | ".join(labels)) for (begin, end), labels in made.items()]
 
 
 def _places(kept: list[int], edges: list[_Edge]) -> dict[int, tuple[int, int]]:
