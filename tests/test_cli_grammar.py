@@ -44,6 +44,8 @@ def test_an_automaton_that_is_too_large_is_not_complete() -> None:
     automaton = automaton_of(Grammar.regex("[a-z]{50}", TOKENS), 20)
     assert (len(automaton.states), automaton.complete) == (20, False)
     assert automaton_of(Grammar.regex("[a-z]{50}", TOKENS), 51).complete
+    with pytest.raises(TypeError, match="grammar must be a Grammar, got 'a'"):
+        automaton_of("a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="limit must be"):
         automaton_of(Grammar.regex("a", TOKENS), 0)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
-from ..errors import LzsError
+from ..errors import ArgumentTypeError, LzsError
 from ..sampler import Sampler
 from .grammar import Grammar
 
@@ -45,8 +45,10 @@ class Automaton:
 def automaton_of(grammar: Grammar, limit: int = MAX_STATES) -> Automaton:
     """Return the states of a grammar, the nearest to the beginning first, at most ``limit`` (1..2**31 - 1) of them.
 
-    LzsError when a state reaches a limit of the grammar.
+    TypeError for anything but a `Grammar`; LzsError when a state reaches a limit of the grammar.
     """
+    if not isinstance(grammar, Grammar):
+        raise ArgumentTypeError(f"grammar must be a Grammar, got {grammar!r:.50}")
     limit = integer("limit", limit, 1, INT32_MAX)
     own = grammar.copy()  # numbers of states hold until someone else uses the grammar
     n_vocab = own.vocabulary.n_vocab

@@ -20,7 +20,8 @@ text { stroke-width: 3px; paint-order: stroke }
 .page { fill: #ffffff } .state { fill: #f6f8fa; stroke: #1f2328 } .end { fill: none; stroke: #1f2328 }
 .edge { fill: none; stroke: #59636e } .tip { fill: #59636e } .one { fill: #dafbe1 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3; stroke: #0d1117 } .page { fill: #0d1117 } .state { fill: #161b22; stroke: #e6edf3 } .end { stroke: #e6edf3 }
+  text { fill: #e6edf3; stroke: #0d1117 } .page { fill: #0d1117 } .state { fill: #161b22; stroke: #e6edf3 }
+  .end { stroke: #e6edf3 }
   .edge { stroke: #9198a1 } .tip { fill: #9198a1 } .one { fill: #033a16 }
 }
 """
