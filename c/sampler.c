@@ -9,6 +9,7 @@
 #include "backend/arithmetic.h"
 #include "backend/kernels.h"
 #include "plan/params.h"
+#include "state/sorted_tokens.h"
 
 const char *lzs_version(void) {
     return "0.1.0";
@@ -343,6 +344,26 @@ lzs_status lzs_sampler_plan(lzs_sampler *s, lzs_plan *plan) {
     plan->position = s->state.position;
     if (s->state.rng) plan->uniform = lzs_llama_rng_uniform(s->state.rng, s->state.position);
     return lzs_state_allowed(&s->state, &plan->mask);
+}
+
+lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
+    const uint32_t *mask;
+    *token = -1;
+    lzs_status status = lzs_state_allowed(&s->state, &mask);
+    if (status != LZS_OK || !mask) return status;
+    int32_t only = -1;
+    for (size_t i = 0; i < s->state.masks.n_words; i++) {
+        uint32_t word = mask[i];
+        if (!word) continue;
+        if (only >= 0 || word & (word - 1)) return LZS_OK;
+        only = (int32_t)(32 * i);
+        while (word >>= 1) only++;
+    }
+    if (only < 0 || only >= s->n_vocab) return LZS_OK;
+    const lzs_logit_bias *biases = s->params.logit_bias; /* only these forbid tokens: penalties are finite */
+    size_t n = s->params.n_logit_bias, at = lzs_find_token(biases, n, sizeof *biases, only);
+    if (at == n || biases[at].bias > -INFINITY) *token = only;
+    return LZS_OK;
 }
 
 lzs_status lzs_sample(lzs_sampler *s, const float *logits, int32_t *token) {

@@ -10,6 +10,7 @@ import click
 
 from .console import console
 from .drafts import drafts, open_draft
+from .grammars import grammar_from
 from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 
@@ -45,7 +46,9 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
             if draft.model is not None:
                 stack.callback(draft.model.close)
         limits["draft"] = draft
-        chat = _chat(model, params, system=flags["system"], **limits, **loops)
+        limits["grammar"] = grammar = grammar_from(model, flags)
+        forward = not flags["no_fast_forward"]
+        chat = _chat(model, params, system=flags["system"], fast_forward=forward, **limits, **loops)
         if flags["model"] is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():
@@ -81,6 +84,8 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used))
             for action in generation.actions:
                 console.note(action_line(action))
+            if grammar is not None and grammar.match(generation.text) != "yes":
+                console.note("the answer ends before it matches what was asked for: -n N lets it be longer")
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
             if generation.speculated is not None:

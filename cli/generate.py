@@ -11,6 +11,7 @@ import click
 
 from .console import console, general_options
 from .drafts import check_draft, drafts, open_draft
+from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options
 from .help import GroupedCommand, option, options
 from .options import (
     asked_with,
@@ -34,12 +35,11 @@ from .options import (
 from .output import Output, action_line, figures_of, summary, transcript_of
 
 if TYPE_CHECKING:
-    from lzsampler.constraint.grammar import Grammar
     from lzsampler.decoding.generate import Generation
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
-_PROMPT, _OUTPUT, _GRAMMAR = "Prompt", "Output", "Grammar"
+_PROMPT, _OUTPUT = "Prompt", "Output"
 _FILE = click.Path(path_type=Path)
 
 _options = options(
@@ -72,17 +72,8 @@ _options = options(
         help="end the text before TEXT; repeatable",
     ),
     option(
-        _GRAMMAR, "--regex", "pattern", metavar="R",
-        help="write only what the regular expression R matches from beginning to end (docs/grammar.md)",
-    ),
-    option(_GRAMMAR, "--choice", "texts", multiple=True, metavar="TEXT", help="write one of these texts; repeatable"),
-    option(
-        _GRAMMAR, "-j", "--json-schema", "schema", metavar="SCHEMA",
-        help="write JSON that meets this JSON Schema, or the one in a file of this name (docs/grammar.md)",
-    ),
-    option(
-        _GRAMMAR, "-jf", "--json-schema-file", "schema_file", type=_FILE, metavar="FILE",
-        help="write JSON that meets the JSON Schema in a file",
+        GRAMMAR, "--no-fast-forward", is_flag=True,
+        help="sample also where the grammar allows one token only, which is otherwise taken and decoded with others",
     ),
     option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
     option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
@@ -97,6 +88,7 @@ _options = options(
 @click.argument("prompt", required=False)
 @model_options
 @_options
+@grammar_options
 @sampling_options
 @loop_options
 @draft_options
@@ -147,9 +139,10 @@ def generate(prompt: str | None, **flags: Any) -> None:
             draft = open_draft(model, flags, mode=flags["spec_mode"], on_proposed=shown)
         if draft is not None and draft.model is not None:
             stack.callback(draft.model.close)
-        grammar = _grammar(model, flags)
+        grammar = grammar_from(model, flags)
         also: dict[str, Any] = {"grammar": grammar, "draft": draft}
-        generation = run(model, asked, params, on_text=output.write, **hooks, **also, **limits, **loops)
+        forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"]}
+        generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(
             model, asked, params, generation, figures, {**limits, **also}, loops, breakers(params, flags)
@@ -166,38 +159,14 @@ def generate(prompt: str | None, **flags: Any) -> None:
         console.note("stdout takes no colours, which --spec-show needs: --color always writes them all the same")
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
+    if grammar is not None and not flags["no_fast_forward"]:
+        of = f"{generation.forced} of {generation.completion_tokens} tokens"
+        console.note(f"{of} were not sampled: the grammar allowed nothing else")
     console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
     if generation.finish_reason == "interrupted":
         raise KeyboardInterrupt
-
-
-def _grammar(model: "Model", flags: dict[str, Any]) -> "Grammar | None":
-    from lzsampler.constraint.grammar import Grammar
-
-    if flags["pattern"] is not None:
-        return Grammar.regex(flags["pattern"], model)
-    if flags["schema"] is not None or flags["schema_file"] is not None:
-        text, path = _schema(flags)
-        try:
-            return Grammar.json_schema(text, model)
-        except ValueError as error:
-            if path is None:
-                raise  # it names the flag
-            raise click.UsageError(f"{path}: {error}") from error
-    return Grammar.choices(flags["texts"], model) if flags["texts"] else None
-
-
-def _schema(flags: dict[str, Any]) -> tuple[str | bytes, Path | None]:
-    """Return the text of the JSON Schema and its file: what -j gives or the file of this name, or the file of -jf."""
-    given = flags["schema"]
-    if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
-        return str(given), None
-    path: Path = Path(given) if given is not None else flags["schema_file"]
-    if given is not None and not path.exists():
-        raise click.UsageError(f"-j {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
-    return path.read_bytes().removeprefix(b"\xef\xbb\xbf"), path
 
 
 class _Explainer:
@@ -224,7 +193,7 @@ def _unpenalised(params: "Params") -> str:
 def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
     """Raise a usage error for a text that is not UTF-8, a file that is both read and written, or conflicting flags."""
     _check_texts(prompt, flags)
-    _check_grammar(flags)
+    check_grammar(flags)
     for name, path in (("-f", flags["prompt_file"]), ("--prompts", flags["prompts"])):
         if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):
             raise click.UsageError(f"--save {flags['save']} would append to the file of {name}: name another file")
@@ -267,22 +236,6 @@ def _check_live(flags: dict[str, Any]) -> None:
         )
 
 
-def _check_grammar(flags: dict[str, Any]) -> None:
-    fields = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file"}
-    given = [name for name, field in fields.items() if flags[field] not in (None, ())]
-    if not given:
-        return
-    name = given[0]
-    if len(given) > 1:
-        raise click.UsageError(f"{name} and {given[1]} exclude each other: give one of them")
-    if flags["prompts"] is not None or flags["conversation"]:
-        raise click.UsageError(f"{name} is for one text, not for --prompts or -cnv: leave one of them out")
-    if flags["ignore_eos"]:
-        raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
-    if flags["on_loop"] == "close-think":
-        raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
-
-
 def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
     texts = {
         "PROMPT": [prompt],
@@ -292,6 +245,7 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "--regex": [flags["pattern"]],
         "--choice": flags["texts"],
         "-j": [flags["schema"]],
+        "--yaml-schema": [flags["yaml"]],
         "--exempt": flags["exempt"],
         "--lz-breaker": flags["lz_breakers"],
         "--dry-sequence-breaker": flags["dry_breakers"],

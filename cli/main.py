@@ -26,6 +26,7 @@ COMMANDS = {
     "tax": ("tax", "tax", "Measure what penalties cost on texts that are right."),
     "spec-check": ("spec_check", "spec_check_command", "Check that a draft leaves a model's texts as they are."),
     "quantize": ("quantize", "quantize_command", "Write a model with fewer bits a weight, such as MXFP4."),
+    "grammar": ("grammar", "grammar", "Check what a grammar allows, or show its automaton."),
     "info": ("info", "info", "Show what a GGUF file says about itself."),
     "bench": ("bench", "bench", "Measure the time that sampling and the LZ penalty take."),
     "demo": ("demo", "demo", "Show three texts without and with the LZ penalty, side by side."),
@@ -78,7 +79,8 @@ Start with:
 \b
 Exit status: 0 success; 1 something was found (a limit of --fail-over or
 --fail-if is exceeded, B loops more than A, a server does not do as
-asked, or a draft changes texts); 2 an error; 130 Ctrl-C."""
+asked, a draft changes texts, or a text does not match); 2 an error;
+130 Ctrl-C."""
 
 
 @click.group(

@@ -272,6 +272,17 @@ class Sampler:
             return None
         return np.frombuffer(ffi.buffer(plan.mask, (self.n_vocab + 31) // 32 * 4), np.uint32).copy()
 
+    def forced(self) -> int | None:
+        """Return the only token that grammar and masks allow next: it is picked whatever the logits are; else None.
+
+        Raises as `allowed`.
+        """
+        status = lib.lzs_forced(self.handle, self._token)
+        if status:
+            self.refuse(status, ())
+        token = int(self._token[0])
+        return None if token < 0 else token
+
     # -- logits --
 
     def edits(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:

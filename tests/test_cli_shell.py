@@ -21,6 +21,7 @@ COMMANDS = (
     "probe",
     "spec-check",
     "quantize",
+    "grammar",
     "info",
     "bench",
     "demo",

@@ -26,6 +26,7 @@ from lzsampler import llama  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama import LZLlama, attach, dropin  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
+from lzsampler.llama.settings import OURS  # noqa: E402
 
 # ---- applications, as the README of llama-cpp-python has them ----
 
@@ -276,7 +277,7 @@ def test_the_stub_has_the_signatures() -> None:
             assert ast.unparse(node) in ("...", repr(theirs[name].default))
         assert method.args.kwarg is not None
         settings = ast.unparse(method.args.kwarg.annotation).removeprefix("Unpack[").removesuffix("]")  # type: ignore[arg-type]
-        assert keywords(settings) == set(dropin.OURS) - set(theirs)
+        assert keywords(settings) == set(OURS) - set(theirs)
 
 
 if TYPE_CHECKING:  # for mypy, which complains of an ignore that is not needed

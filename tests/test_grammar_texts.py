@@ -154,12 +154,11 @@ def test_lzs_writes_json_of_a_schema_or_a_file_with_one(tmp_path: Path) -> None:
         (("-j", "{}", "--regex", "a"), "--regex and -j exclude each other"),
         (("-j", "{}", "-jf", "a"), "-j and -jf exclude each other"),
         (("-jf", "a", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text, which -jf needs"),
-        (("--regex", "b", "-cnv"), "--regex is for one text, not for --prompts or -cnv"),
         (("--regex", "b", "--on-loop", "close-think"), "--on-loop close-think writes a mark that --regex may forbid"),
     ],
 )
 def test_lzs_refuses_in_one_line(arguments: tuple[str, ...], message: str) -> None:
-    done = lzs(*arguments, *(() if "-cnv" in arguments else (PROMPT,)))
+    done = lzs(*arguments, PROMPT)
     assert done.returncode == 2
     assert message in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr

@@ -219,7 +219,7 @@ LAYERS = {
     "decoding": {"util", "llama", "constraint"},
     "auditing": {"util", "models"},
     "evaluation": {"util", "llama", "decoding", "auditing"},
-    "reports": {"util", "auditing", "evaluation", "quantizing"},
+    "reports": {"util", "constraint", "auditing", "evaluation", "quantizing"},
     "probing": {"util"},
     "quantizing": {"util", "llama", "decoding"},
 }

@@ -4,7 +4,6 @@ import json
 import random
 import re
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from lzsampler import Grammar
 from lzsampler.constraint.parts import MAX_WEIGHT
-from lzsampler.constraint.ranges import integers, numbers
+from lzsampler.constraint.schema import Document
 from schemas import TOKENS, accepts, forms, grammar_of, walk
 
 VECTORS = Path(__file__).with_name("vectors")
@@ -215,51 +214,6 @@ def test_a_pattern_with_lengths(pattern: str, low: int, high: int | None, yes: l
     assert not any(accepts(grammar, text) for text in no)
 
 
-# ---- numbers ----
-
-_BOUNDS = st.none() | st.tuples(st.decimals(-2000, 2000, places=2), st.booleans())
-
-
-@settings(deadline=None, max_examples=300)
-@given(_BOUNDS, _BOUNDS, st.sampled_from([1, 1, 10, 100]), st.lists(st.decimals(-3000, 3000, places=3), max_size=20))
-def test_numbers_between_bounds(low: Any, high: Any, step: int, others: list[Decimal]) -> None:
-    def within(value: Decimal) -> bool:
-        above = low is None or value > low[0] or (value == low[0] and not low[1])
-        return above and (high is None or value < high[0] or (value == high[0] and not high[1]))
-
-    if low is None and high is None:
-        return
-    near = [
-        bound[0] + change
-        for bound in (low, high)
-        if bound
-        for change in (-1, 0, 1, Decimal("0.001"), Decimal("-0.001"))
-    ]
-    whole, any_number = integers(low, high, step), numbers(low, high)
-    for value in (*others, *near):
-        integer = value.to_integral_value()
-        found = whole is not None and re.fullmatch(whole, str(int(integer))) is not None
-        assert found == (within(integer) and integer % step == 0), (integer, whole)
-        text = format(value, "f")
-        for form in {text, text + "0", text.rstrip("0").rstrip(".")}:
-            if Decimal(form) or not form.startswith("-"):
-                found = any_number is not None and re.fullmatch(any_number, form) is not None
-                assert found == within(value), (form, any_number)
-
-
-def test_numbers_have_bounded_digits() -> None:
-    """So that no model writes digits for ever, and every reader reads the same number."""
-    number, whole = grammar_of({"type": "number"}), grammar_of({"type": "integer"})
-    assert [whole.match(text) for text in ("9" * 18, "9" * 19, "-0", "01", "1.0", "1e5")] == ["yes"] + ["no"] * 5
-    texts = ("0.1e-07", "1" * 18 + "." + "1" * 17 + "E+99", "1." + "1" * 18, "1e100", "-0.5", ".5", "1.")
-    assert [number.match(text) for text in texts] == ["yes", "yes", "no", "no", "yes", "no", "beginning"]
-    strict = grammar_of({"type": "number", "exclusiveMinimum": 100})
-    assert strict.match("100.000001") == "yes"
-    assert strict.match("100.00000000000000001") == "no"  # a double would be 100
-    far = grammar_of({"type": "integer", "minimum": 10**20, "maximum": 10**20 + 5})
-    assert [far.match(str(10**20 + i)) for i in (-1, 0, 5, 6)] == ["no", "yes", "yes", "no"]
-
-
 # ---- formats ----
 
 FORMATS = [
@@ -364,6 +318,46 @@ def test_a_schema_that_refers_to_itself_is_unrolled_to_a_depth() -> None:
     assert grammar_of(kinds).match('{"in": {"in": null, "k": "b"}, "k": "a"}') == "yes"
 
 
+def test_a_circle_of_references_may_be_entered_in_its_middle() -> None:
+    """No reference of the circle leads to the middle, which the search for circles comes to first."""
+
+    def schema(required: list[str]) -> dict[str, Any]:
+        inner = {"type": "object", "properties": {"y": {"$ref": "#/$defs/a"}}, "required": required}
+        outer = {"type": "object", "properties": {"x": inner}, "required": ["x"]}
+        return {"$ref": "#/$defs/a/properties/x", "$defs": {"a": outer}}
+
+    grammar = grammar_of(schema([]), depth=2)
+    nested = ['{"y": {"x": ' * n + "{}" + "}}" * n for n in range(4)]
+    assert [grammar.match(text) for text in nested] == ["yes", "yes", "yes", "no"]
+    with pytest.raises(ValueError, match="nothing can meet the schema: it goes on within itself without end"):
+        grammar_of(schema(["y"]))
+    both = {"anyOf": [{"$ref": "#/$defs/b/items"}, {"$ref": "#/$defs/b"}], "$defs": {"b": {"type": "array"}}}
+    both["$defs"]["b"]["items"] = {"type": "object", "properties": {"z": {"$ref": "#/$defs/b"}}}  # type: ignore[index]
+    assert [grammar_of(both, depth=2).match(text) for text in ('{"z": [{"z": []}]}', '[{"z": [{"z": [{}]}]}]')] == [
+        "yes",
+        "no",
+    ]
+
+
+def test_telling_the_schemas_of_one_of_apart_has_a_limit() -> None:
+    """What tells them apart at the top is found first, whatever else there is, and the work has an end."""
+
+    def wide(level: int) -> dict[str, Any]:
+        names = [f"p{i}" for i in range(40)]
+        of = {"$ref": f"#/$defs/{level - 1}"}
+        return {"type": "object", "properties": dict.fromkeys(names, of), "required": names}
+
+    defs = {"0": {"type": "string"}, **{str(level): wide(level) for level in range(1, 5)}}
+    like = {"oneOf": [{"$ref": "#/$defs/4"}, {"$ref": "#/$defs/4"}], "$defs": defs}
+    with pytest.raises(ValueError, match="at #/oneOf: to tell the schemas of oneOf apart takes more than 200,000 comp"):
+        grammar_of(like)
+    kinds = [wide(4) for _ in range(3)]
+    for k, kind in enumerate(kinds):
+        kind["properties"] = {**kind["properties"], "kind": {"const": k}}
+        kind["required"] = [*kind["required"], "kind"]
+    assert len(Document({"oneOf": kinds, "$defs": defs}).ways(("#",))) == 3
+
+
 def test_references() -> None:
     schema = {
         "$id": "https://example.org/s",
@@ -423,6 +417,8 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"maxItems": "3"}, "#/maxItems", "integer from 0"),
     ({"minimum": "3"}, "#/minimum", "must be a number"),
     ({"minimum": 1e300}, "#/minimum", "more than 100 digits"),
+    ('{"minimum": 1.%s1}' % ("0" * 100), "#/minimum", "more than 100 digits"),
+    ('{"const": [1e400]}', "#/const/0", "most readers of JSON cannot hold"),
     ({"exclusiveMinimum": True}, "#/exclusiveMinimum", "must be a number"),
     ({"multipleOf": 3}, "#/multipleOf", "1, 10, 100"),
     ({"multipleOf": 0.01}, "#/multipleOf", "1, 10, 100"),
@@ -430,6 +426,9 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"items": {"pattern": "a(?=b)"}}, "#/items/pattern", "look-around is not supported (at byte 1 of the pattern)"),
     ({"pattern": "a\\b"}, "#/pattern", "a word boundary, is not supported (at byte 1 of the pattern)"),
     ({"pattern": "\\Aa"}, "#/pattern", "is not an escape that is supported"),
+    ({"pattern": "a\\x{41}"}, "#/pattern", "\\x{ is not ECMAScript: write \\xHH, \\uHHHH or \\u{H...} (at byte 1"),
+    ({"pattern": "[\\x{41}]"}, "#/pattern", "\\x{ is not ECMAScript"),
+    ({"pattern": "\\U00000041"}, "#/pattern", "\\U is not ECMAScript"),
     ({"pattern": "a+b+", "maxLength": 3}, "#/pattern", "does not go with these lengths"),
     ({"type": "string", "pattern": "^a$", "minLength": 2}, "#/pattern", "does not go with these lengths"),
     ({"format": "regex"}, "#/format", "is not one of date, time"),
@@ -562,6 +561,12 @@ def test_hostile_schemas_are_refused_or_cheap() -> None:
         counts = {"type": "array", "items": counts, "maxItems": 1000}
     with pytest.raises(ValueError, match="repetitions that are counted are nested too deep"):
         grammar_of(counts)
+
+
+def test_a_key_that_is_there_twice_is_refused() -> None:
+    text = '{"properties": {"a": {"type": "string", "maxLength": 3, "type": "null"}}, "type": "object"}'
+    with pytest.raises(ValueError, match=r"^schema must have each key of an object once, but one has 'type' twice$"):
+        grammar_of(text)
 
 
 def test_wrong_arguments() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
-from lzsampler import LzsError, Params, Sampler  # noqa: E402 (needs llama_cpp)
+from lzsampler import Grammar, LzsError, Params, Sampler  # noqa: E402 (needs llama_cpp)
 from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
@@ -354,3 +354,24 @@ def test_no_memory_is_one_sentence(model: Model, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(llama_cpp, "llama_init_from_model", lambda *_: None)
     with pytest.raises(LzsError, match="no memory for 4 caches of 192 tokens"):
         next(generate_many(model, REQUESTS, n_parallel=4, n_contexts=1))
+
+
+@pytest.mark.parametrize("n_contexts", [1, 2])
+def test_texts_under_grammars_are_those_of_generate(model: Model, n_contexts: int) -> None:
+    """Contexts that decode at the same time use the grammar at the same time: each has a copy."""
+    grammars = [Grammar.regex(pattern, model) for pattern in (r"[a-z ]{10,30}\.", r"(\d{2}:){1,8}", "(ab|ba)*")]
+    requests = [
+        Request((i, k), prompt, params, n_predict=40, grammar=grammar)
+        for i, prompt in enumerate(PROMPTS)
+        for k, (grammar, params) in enumerate(itertools.product(grammars, SETTINGS[1:4]))
+    ]
+    made = {r.id: text for r, text in generate_many(model, requests, n_parallel=6, n_contexts=n_contexts)}
+    for r in requests:
+        assert r.grammar is not None
+        alone = generate(model, r.prompt, r.params, n_predict=40, grammar=r.grammar, fast_forward=False)
+        assert (made[r.id].text, made[r.id].tokens) == (alone.text, alone.tokens), r.id
+        assert r.grammar.match(made[r.id].text) != "no"
+    with pytest.raises(ValueError, match="ignore_eos forbids the tokens that end a text"):
+        next(generate_many(model, [Request(0, "a", Params(), grammar=grammars[0], ignore_eos=True)]))
+    with pytest.raises(TypeError, match="grammar must be a Grammar or None"):
+        next(generate_many(model, [Request(0, "a", Params(), grammar="[a-z]")]))  # type: ignore[arg-type]

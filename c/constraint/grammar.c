@@ -324,3 +324,26 @@ lzs_status lzs_grammar_match(lzs_grammar *g, const char *text, size_t n, int32_t
     *match = g->automaton.states[state].accepts ? LZS_MATCH : LZS_BEGINNING;
     return LZS_OK;
 }
+
+/* ---- looking at it ---- */
+
+static bool is_state(const lzs_grammar *g, int32_t state) {
+    return state >= LZS_START && state < g->automaton.n_states;
+}
+
+lzs_status lzs_grammar_step(lzs_grammar *g, int32_t state, uint8_t byte, int32_t *next) {
+    *next = -1;
+    if (!is_state(g, state)) return LZS_EINVAL;
+    lzs_automaton_begin(&g->automaton);
+    int32_t to;
+    lzs_status status = lzs_automaton_step(&g->automaton, state, byte, &to);
+    if (status == LZS_OK && to != LZS_DEAD) *next = to;
+    return status;
+}
+
+lzs_status lzs_grammar_state(lzs_grammar *g, int32_t state, int32_t *matches, uint32_t *words, size_t n_words) {
+    if (!is_state(g, state) || n_words != g->vocabulary->n_words) return LZS_EINVAL;
+    lzs_automaton_begin(&g->automaton);
+    *matches = g->automaton.states[state].accepts;
+    return lzs_grammar_mask(g, state, words);
+}

@@ -27,11 +27,16 @@ static bool has_count(const lzs_part *part) {
     return part->min <= LZS_GRAMMAR_MAX_COUNT && (unbounded || (part->max <= LZS_GRAMMAR_MAX_COUNT && part->min <= part->max));
 }
 
+/* Whether a part is made of text, and not of other parts. */
+static bool is_leaf(const lzs_part *part) {
+    return part->kind <= LZS_PART_PATTERN || part->kind == LZS_PART_YAML;
+}
+
 /* Whether part number i is well formed, made of parts before it. */
 static bool is_valid(const parts *p, size_t i) {
     const lzs_part *part = &p->all[i];
-    if (part->kind < LZS_PART_TEXT || part->kind > LZS_PART_LIST) return false;
-    if (part->kind <= LZS_PART_PATTERN) return within(part->first, part->n, p->n_text);
+    if (part->kind < LZS_PART_TEXT || part->kind > LZS_PART_YAML) return false;
+    if (is_leaf(part)) return within(part->first, part->n, p->n_text);
     if (!within(part->first, part->n, p->n_children)) return false;
     for (uint32_t k = 0; k < part->n; k++) {
         if (p->children[part->first + k] >= i) return false;
@@ -106,8 +111,8 @@ static lzs_status with_length(parts *p, const lzs_part *part, uint32_t *root) {
 /* ---- parts ---- */
 
 static lzs_status parse(parts *p, const lzs_part *part, uint32_t *node) {
-    bool json = part->kind == LZS_PART_PATTERN;
-    lzs_dialect dialect = json ? LZS_JSON_STRING : LZS_WHOLE_TEXT;
+    bool json = part->kind != LZS_PART_REGEX;
+    lzs_dialect dialect = !json ? LZS_WHOLE_TEXT : part->kind == LZS_PART_YAML ? LZS_YAML_STRING : LZS_JSON_STRING;
     lzs_status status = lzs_regex_parse(p->text + part->first, part->n, dialect, &p->tree, node, p->error);
     if (status == LZS_EINVAL && p->error && p->error->offset != LZS_WHOLE) p->error->offset += part->first;
     return status == LZS_OK && json ? with_length(p, part, node) : status;
@@ -127,12 +132,13 @@ static lzs_status make(parts *p, size_t i) {
     uint32_t *node = &p->nodes[i], *nodes = p->scratch;
     lzs_status status = LZS_OK;
     *node = LZS_NO_NODE;
-    if (part->kind > LZS_PART_PATTERN) {
+    if (!is_leaf(part)) {
         for (uint32_t k = 0; k < part->n; k++) nodes[k] = p->nodes[p->children[part->first + k]];
     }
     switch ((lzs_part_kind)part->kind) {
     case LZS_PART_TEXT: *node = lzs_tree_literal(&p->tree, part->n ? p->text + part->first : NULL, part->n); break;
     case LZS_PART_REGEX:
+    case LZS_PART_YAML:
     case LZS_PART_PATTERN: status = parse(p, part, node); break;
     case LZS_PART_SEQUENCE: *node = lzs_tree_concat(&p->tree, nodes, part->n); break;
     case LZS_PART_CHOICE: *node = lzs_tree_alt(&p->tree, nodes, part->n); break;

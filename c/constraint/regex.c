@@ -38,7 +38,8 @@ typedef struct parser {
     before before;
     bool fold;    /* (?i) */
     bool dot_all; /* (?s) */
-    bool json;    /* LZS_JSON_STRING */
+    bool json;    /* LZS_JSON_STRING, or LZS_YAML_STRING */
+    bool yaml;    /* LZS_YAML_STRING */
     bool begins, ends; /* anchors of the alternative that is being read */
     lzs_charset set;
 } parser;
@@ -55,6 +56,7 @@ lzs_status lzs_refuse(lzs_grammar_error *error, size_t offset, const char *forma
 
 #define REFUSE(p, at, ...) lzs_refuse((p)->error, (at), __VA_ARGS__)
 
+#define NOT_IN_YAML "a control character, or one that ends a line, is not supported for YAML"
 #define NO_CASE "(?i) is for ASCII letters only: characters beyond them have no case here"
 
 static bool more(const parser *p) {
@@ -105,21 +107,38 @@ static bool in_set(const lzs_charset *set, uint32_t code) {
     return i < set->n && set->ranges[i].first <= code;
 }
 
+/* What YAML holds as it is beyond ASCII: no controls, and nothing that a reader of YAML 1.1 takes for the end of a line. */
+static const lzs_range yaml_plain[] = {{0xA0, 0x2027}, {0x202A, 0xFEFE}, {0xFF00, 0xFFFD}, {0x10000, LZS_MAX_CODE_POINT}};
+
+/* Whether YAML holds a character of a range beyond ASCII as it is. */
+static bool in_yaml(lzs_range range) {
+    for (size_t i = 0; i < sizeof yaml_plain / sizeof *yaml_plain; i++) {
+        if (range.first <= yaml_plain[i].last && range.last >= yaml_plain[i].first) return true;
+    }
+    return false;
+}
+
 /* The characters of the set that need no escape, or the escapes of the others. */
 static uint32_t json_set(parser *p) {
-    static const lzs_range plain[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, LZS_MAX_CODE_POINT}};
+    static const lzs_range ascii[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, 0x7E}};
+    static const lzs_range json[] = {{0x7F, LZS_MAX_CODE_POINT}};
+    lzs_range plain[7];
+    size_t n_beyond = p->yaml ? 4 : 1;
+    memcpy(plain, ascii, sizeof ascii);
+    memcpy(plain + 3, p->yaml ? yaml_plain : json, n_beyond * sizeof *plain);
     uint32_t nodes[40];
     size_t n = 0;
     lzs_charset others = {0};
     bool ok = true;
     for (size_t i = 0; i < p->set.n; i++) {
-        for (size_t k = 0; k < 3 && ok; k++) {
+        for (size_t k = 0; k < 3 + n_beyond && ok; k++) {
             lzs_range r = p->set.ranges[i];
             if (r.first < plain[k].first) r.first = plain[k].first;
             if (r.last > plain[k].last) r.last = plain[k].last;
             if (r.first <= r.last) ok = lzs_charset_add(&others, r.first, r.last);
         }
     }
+    ok = ok && lzs_charset_normalize(&others);
     if (ok && others.n) ok = (nodes[n++] = lzs_tree_set(p->tree, &others)) != LZS_NO_NODE;
     for (uint32_t code = 0; code <= '\\' && ok; code++) {
         uint8_t bytes[6];
@@ -132,8 +151,11 @@ static uint32_t json_set(parser *p) {
 
 static lzs_status push_set(parser *p) {
     lzs_status status = end_run(p, p->n_run);
+    bool some = !p->yaml;
     p->before = ATOM;
     if (status != LZS_OK) return status;
+    for (size_t i = 0; i < p->set.n; i++) some |= p->set.ranges[i].first < 0x7F || in_yaml(p->set.ranges[i]);
+    if (!some) return REFUSE(p, p->at, NOT_IN_YAML);
     return push(p, p->json ? json_set(p) : lzs_tree_set(p->tree, &p->set));
 }
 
@@ -154,6 +176,7 @@ static lzs_status literal(parser *p, size_t offset, uint32_t code) {
     }
     if (!lzs_grow(&p->run, &p->run_room, p->n_run + 6, 1)) return LZS_ENOMEM;
     p->last = p->n_run;
+    if (p->yaml && code >= 0x7F && !in_yaml((lzs_range){code, code})) return REFUSE(p, offset, NOT_IN_YAML);
     size_t escaped = p->json ? lzs_json_escape(code, p->run + p->n_run) : 0;
     p->n_run += escaped ? escaped : lzs_utf8_encode(code, p->run + p->n_run);
     p->before = ATOM;
@@ -178,6 +201,9 @@ static int hex_digit(uint8_t byte) {
 static lzs_status hexadecimal(parser *p, size_t offset, uint8_t letter, uint32_t *code) {
     size_t digits = letter == 'x' ? 2 : letter == 'u' ? 4 : 8;
     bool braces = more(p) && p->pattern[p->at] == '{';
+    if (p->json && (letter == 'U' || (letter == 'x' && braces))) {
+        return REFUSE(p, offset, "\\%c%s is not ECMAScript: write \\xHH, \\uHHHH or \\u{H...}", letter, braces ? "{" : "");
+    }
     p->at += braces;
     uint64_t value = 0;
     size_t n = 0;
@@ -569,7 +595,8 @@ lzs_status lzs_regex_parse(const uint8_t *pattern, size_t n, lzs_dialect dialect
     p->n = n;
     p->tree = tree;
     p->error = error;
-    p->json = dialect == LZS_JSON_STRING;
+    p->json = dialect != LZS_WHOLE_TEXT;
+    p->yaml = dialect == LZS_YAML_STRING;
     lzs_status status = parse(p);
     if (status == LZS_OK) *root = p->stack[0];
     free(p->stack);

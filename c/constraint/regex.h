@@ -7,8 +7,9 @@
 
 typedef enum lzs_dialect {
     LZS_WHOLE_TEXT, /* the pattern matches the whole text */
-    LZS_JSON_STRING /* as in ECMAScript, it matches somewhere in the value of a string of JSON; the tree is of the inside of
-                     * the string, as lzs_json_escape writes it */
+    LZS_JSON_STRING, /* as in ECMAScript, it matches somewhere in the value of a string of JSON; the tree is of the inside of
+                      * the string, as lzs_json_escape writes it */
+    LZS_YAML_STRING  /* the same in double quotes of YAML, without the characters that YAML cannot hold as they are */
 } lzs_dialect;
 
 /* Adds the tree of a pattern to `tree`, which the caller frees in any case, and its number to *root. LZS_EINVAL, with the

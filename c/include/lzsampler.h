@@ -388,8 +388,9 @@ typedef enum lzs_part_kind {
     LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
     LZS_PART_CHOICE = 4,   /* one of them; n > 0 */
     LZS_PART_REPEAT = 5,   /* children[first], min to max times; with children[first + 1] between them if n is 2 */
-    LZS_PART_LIST = 6      /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
+    LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
                             * are a REPEAT of 0 to 1 may be left out, but min of all, 0 or 1, must be there */
+    LZS_PART_YAML = 7      /* as a PATTERN, of a string of YAML: without characters that it cannot hold as they are */
 } lzs_part_kind;
 
 #define LZS_PART_UNBOUNDED 4294967295u /* max of a part that has no most */
@@ -424,6 +425,14 @@ typedef enum lzs_match {
 /* What a grammar says of n bytes of text. */
 LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, size_t n, int32_t *match);
 
+/* For looking at a grammar, which is an automaton over bytes: where a byte leads from a state; -1 where nothing that matches
+ * goes on so. LZS_ELIMIT as in sampling. States are numbers that hold until a sampler or lzs_grammar_match uses the grammar. */
+#define LZS_GRAMMAR_START 2 /* the state before the first byte */
+LZS_API lzs_status lzs_grammar_step(lzs_grammar *grammar, int32_t state, uint8_t byte, int32_t *next);
+
+/* Whether the text matches in a state, and the tokens that it allows, in one bit each as in lzs_set_mask. */
+LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_t *matches, uint32_t *words, size_t n_words);
+
 /* Allows only what the grammar allows, from the next token on: the text that it is about begins here. It applies together with
  * the masks, and NULL removes it. LZS_EINVAL when the vocabularies differ in size. The grammar is borrowed, and must outlive
  * the samplers that use it, clones included.
@@ -436,6 +445,10 @@ LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, siz
  * replaced another: then sampling answers LZS_EMASKED until one is set. After lzs_sampler_reset the grammar begins anew.
  * A step with a grammar may allocate memory, and answers LZS_ENOMEM, or LZS_ELIMIT, where that fails. */
 LZS_API lzs_status lzs_sampler_set_grammar(lzs_sampler *sampler, lzs_grammar *grammar);
+
+/* The token that is the only one which grammar and masks allow next, so that it is picked whatever the logits are; -1 where there
+ * are several, or none, or its edit forbids it. Fails as lzs_sampler_plan does. */
+LZS_API lzs_status lzs_forced(lzs_sampler *sampler, int32_t *token);
 
 /* The edits of the current history, each token at most once, in no particular order; some may change nothing (repeat 1,
  * bias 0). Valid until the sampler changes; may be NULL when *n is 0. */

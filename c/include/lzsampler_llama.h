@@ -15,7 +15,8 @@ extern "C" {
 
 /* What a sampler of llama.cpp's chain does. */
 typedef enum lzs_chain_kind {
-    LZS_CHAIN_PENALTIES = 0, /* changes logits as the penalties say, anywhere in a chain */
+    LZS_CHAIN_PENALTIES = 0, /* changes logits as the penalties say, and forbids what a grammar does not allow (with the masks,
+                              * where there is one), anywhere in a chain */
     LZS_CHAIN_SAMPLER = 1    /* runs the whole pipeline and selects a token, so it ends a chain */
 } lzs_chain_kind;
 

@@ -55,15 +55,35 @@ static void remember(chain_context *c, lzs_status status) {
     if (c->status == LZS_OK) c->status = status;
 }
 
-/* ---- penalties: edits only ---- */
+/* ---- penalties: edits, and what a grammar forbids ---- */
 
 static const char *penalties_name(const lzs_llama_sampler *sampler) {
     (void)sampler;
     return "lz-penalties";
 }
 
-static void penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
-    chain_context *c = sampler->ctx;
+/* Takes the tokens out that the grammar forbids. Where it allows none of the candidates the status says so: libllama picks some
+ * token nevertheless. */
+static void apply_grammar(chain_context *c, lzs_llama_token_data_array *candidates) {
+    const uint32_t *allowed;
+    lzs_status status = lzs_state_allowed(&c->sampler->state, &allowed);
+    if (status != LZS_OK) {
+        remember(c, status);
+        return;
+    }
+    bool any = false;
+    for (size_t i = 0; i < candidates->size; i++) {
+        lzs_llama_token_data *candidate = &candidates->data[i];
+        uint32_t token = (uint32_t)candidate->id;
+        bool is_known = candidate->id >= 0 && candidate->id < c->sampler->n_vocab;
+        if (!is_known || !(allowed[token / 32] >> (token % 32) & 1)) candidate->logit = -INFINITY;
+        any |= candidate->logit > -INFINITY;
+    }
+    if (!any) remember(c, LZS_EMASKED);
+    candidates->sorted = false;
+}
+
+static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates) {
     bool sign_aware = c->sampler->params.sign_aware;
     size_t n, done = 0;
     const lzs_edit *edits = lzs_edits(c->sampler, &n);
@@ -80,6 +100,12 @@ static void penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_arr
         if (edit && edit >= edits + done) candidate->logit = lzs_apply_edit(edit, candidate->logit, sign_aware);
     }
     candidates->sorted = false;
+}
+
+static void penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+    chain_context *c = sampler->ctx;
+    apply_edits(c, candidates);
+    if (c->sampler->state.cursor.grammar) apply_grammar(c, candidates);
 }
 
 /* ---- sampler: the whole pipeline ---- */

@@ -1,9 +1,9 @@
 """`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
 
-import json
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,22 +12,28 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError, LzsError
 from .token_bytes import HasTokenBytes, TokenBytes
 
+if TYPE_CHECKING:
+    from .json_schema import Translator
+
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
 _SHOWN = 60  # characters of a repr
 
 
 class Grammar:
-    """A constraint on texts, for the vocabulary that it was made for: `regex`, `choices` or `json_schema` make one.
+    """A constraint on texts, for one vocabulary: `regex`, `choices`, `json_schema` or `yaml_schema` make one.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
-    samplers should share one: from one thread at a time. ``source``: {"regex": the pattern}, {"choices": the texts} or
-    {"json_schema": the schema}.
+    samplers should share one: from one thread at a time, and each other thread has a `copy`. ``source``: {"regex": the
+    pattern}, {"choices": the texts}, {"json_schema": the schema} or {"yaml_schema": the schema}. It cannot be pickled.
     """
 
-    def __init__(self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any) -> None:
+    def __init__(
+        self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any, again: Callable[[], "Grammar"]
+    ) -> None:
         self.source = source
         self.vocabulary = vocabulary
+        self._again = again
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
 
     @classmethod
@@ -95,10 +101,44 @@ class Grammar:
         ``vocabulary`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the keyword and the
         JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever ignored.
         """
-        from .json_schema import MAX_DEPTH, parts_of
+        from .json_schema import Translator
 
-        read = schema if isinstance(schema, dict | bool) else _parsed(schema)
-        parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed))
+        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, max_bytes)
+
+    @classmethod
+    def yaml_schema(
+        cls,
+        schema: dict[str, Any] | bool | str | bytes,
+        vocabulary: HasTokenBytes,
+        *,
+        depth: int = 5,
+        closed: bool = True,
+        max_bytes: int = 0,
+    ) -> "Grammar":
+        """Return a grammar of texts of YAML whose values meet a JSON Schema: block mappings and sequences.
+
+        The form is that of docs/grammar.md. Everything else is as in `json_schema`.
+        """
+        from .yaml_schema import YamlTranslator
+
+        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, max_bytes)
+
+    @classmethod
+    def _schema(
+        cls,
+        name: str,
+        kind: "type[Translator]",
+        schema: dict[str, Any] | bool | str | bytes,
+        vocabulary: HasTokenBytes,
+        depth: int,
+        closed: bool,
+        max_bytes: int,
+    ) -> "Grammar":
+        from .json_schema import MAX_DEPTH, parts_of
+        from .json_values import parsed
+
+        read = schema if isinstance(schema, dict | bool) else parsed(schema)
+        parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed), kind)
         rows, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
@@ -123,7 +163,7 @@ class Grammar:
                 "" if byte is None else f" (at byte {byte} of the pattern)"
             )
 
-        return cls._made({"json_schema": read}, refusal, make, vocabulary, max_bytes)
+        return cls._made({name: read}, refusal, make, vocabulary, max_bytes)
 
     @classmethod
     def _made(
@@ -143,7 +183,14 @@ class Grammar:
         if status == lib.LZS_EINVAL and reason:
             raise ValueError(refusal(error.offset, reason))
         check(status)
-        return cls(source, tokens, out[0])
+        return cls(source, tokens, out[0], lambda: cls._made(source, refusal, make, tokens, max_bytes))
+
+    def copy(self) -> "Grammar":
+        """Return a grammar of the same texts with states and masks of its own, for another thread."""
+        return self._again()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise pickle.PicklingError("a Grammar cannot be pickled: make it anew of its source")
 
     def match(self, text: str | bytes) -> Match:
         """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
@@ -181,19 +228,3 @@ def _utf8(name: str, text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(f"{name} must be valid Unicode: there is a lone surrogate at {error.start}") from error
-
-
-def _parsed(text: str | bytes) -> Any:
-    """Return the schema that a text of JSON is."""
-    if not isinstance(text, str | bytes):
-        raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
-    try:
-        return json.loads(text, parse_constant=_no_number)
-    except RecursionError:
-        raise ValueError("schema must not be nested so deep") from None
-    except ValueError as error:
-        raise ValueError(f"schema must be JSON: {error}") from error
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")

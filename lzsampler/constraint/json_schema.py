@@ -13,8 +13,9 @@ from typing import Any
 
 from . import ranges
 from .formats import FORMATS
+from .json_values import refusal, same, type_of, written
 from .parts import MAX_WEIGHT, Parts, TooLargeError
-from .schema import ANYTHING, Conjunction, Document, Facts, refusal, same, type_of
+from .schema import ANYTHING, Conjunction, Document, Facts
 
 MAX_DEPTH = 32
 _MAX_LEVELS = 100  # values within values
@@ -38,11 +39,14 @@ class _Object:
     others: int | None  # the part of one more property
 
 
-def parts_of(schema: Any, depth: int, closed: bool) -> Parts:
-    """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer."""
+def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
+    """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer.
+
+    ``kind``: the translator, which knows the form of the texts; None is that of JSON.
+    """
     try:
         document = Document(schema)
-        translator = _Translator(document, closed)
+        translator = (kind or Translator)(document, closed)
         whole = translator.value(("#",), depth)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
@@ -64,18 +68,77 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-class _Translator:
+class Translator:
+    """What makes parts of a document; a subclass writes the same values in another form.
+
+    ``unit``: the pattern of a character of a string. ``raw``: what a class of characters leaves out that must be
+    escaped. ``longest_name``: characters of a name that the schema does not give. ``indent``: columns by which values
+    within an array or an object begin further in, where they have lines of their own.
+    """
+
+    unit = _UNIT
+    raw = r"\"\\\x00-\x1f"
+    longest_name: int | None = None
+    indent = 0
+
     def __init__(self, document: Document, closed: bool) -> None:
         self.document = document
         self.parts = parts = Parts()
         self._closed = closed
         self.cut: str | None = None  # where a schema that refers to itself was first not followed
         self._levels = 0
-        self._known: dict[tuple[Conjunction, int], int | None] = {}
+        self._known: dict[tuple[Conjunction, int, int], int | None] = {}
         blank = parts.repeat(parts.text(" "), 0, 1)
-        self._comma = parts.sequence(parts.text(","), blank)
-        self._colon = parts.sequence(parts.text(":"), blank)
+        self.column = 0  # where a value with lines of its own begins
+        self.comma = parts.sequence(parts.text(","), blank)
+        self.colon = parts.sequence(parts.text(":"), blank)
         self._quote = parts.text('"')
+
+    # ---- the form ----
+
+    def quoted(self, text: str) -> str:
+        """Return a text as a string."""
+        return quoted(text)
+
+    def name(self, name: str) -> int:
+        """Return the part of the name of a property that the schema gives."""
+        return self.parts.text(self.quoted(name))
+
+    def constant(self, value: Any) -> str:
+        """Return a number, true, false or null."""
+        return written(value)
+
+    def number(self) -> str:
+        """Return the pattern of a number without bounds."""
+        return ranges.NUMBER
+
+    def pattern(self, pattern: str, low: int, high: int | None, where: str) -> int:
+        """Return the inside of a string in which a pattern is found."""
+        return self.parts.pattern(pattern, low, high, where)
+
+    def one_of(self, found: list[int]) -> int:
+        """Return the part that is one of some values."""
+        return self.parts.choice(found)
+
+    def pair(self, name: int, value: int) -> int:
+        """Return the part of a property."""
+        return self.parts.sequence(name, self.colon, value)
+
+    def separator(self) -> int:
+        """Return the part between two properties of the object that is being made."""
+        return self.comma
+
+    def array(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
+        """Return the part of an array of some first items and others, ``low`` to ``high`` in all."""
+        parts = self.parts
+        inside = self.listed(first, rest, low, high, self.comma)
+        return parts.sequence(parts.text("["), *inside, parts.text("]"))
+
+    def object(self, items: list[int], at_least: int, may_be_empty: bool) -> int:
+        """Return the part of an object of properties, of which those that are a `repeat` may be left out."""
+        parts = self.parts
+        inside = [parts.list(self.separator(), items, at_least)] if items else []
+        return parts.sequence(parts.text("{"), *inside, parts.text("}"))
 
     # ---- values ----
 
@@ -84,7 +147,7 @@ class _Translator:
 
         ``left``: how many more references within themselves, or values of any kind within each other, are followed.
         """
-        key = (conjunction, left)
+        key = (conjunction, left, self.column)
         if key not in self._known:
             self._levels += 1
             if self._levels > _MAX_LEVELS and conjunction:
@@ -98,7 +161,7 @@ class _Translator:
                 else:
                     self.cut = self.cut or conjunction[-1]
             found = list(dict.fromkeys(found))
-            self._known[key] = self.parts.choice(found) if found else None
+            self._known[key] = self.one_of(found) if found else None
             self._levels -= 1
         return self._known[key]
 
@@ -115,23 +178,25 @@ class _Translator:
             found.append(self._number(way))
         if "string" in way.types:
             found.append(self._string(way))
-        if "array" in way.types and left >= 0:
-            found.append(self._array(way, left))
-        if "object" in way.types and left >= 0:
-            found.append(self._object(way, left))
+        if left >= 0:
+            self.column += self.indent
+            found += [self._array(way, left)] if "array" in way.types else []
+            found += [self._object(way, left)] if "object" in way.types else []
+            self.column -= self.indent
         return [part for part in found if part is not None]
 
     def _literal(self, value: Any) -> int:
         parts = self.parts
         if isinstance(value, list):
             items = [self._literal(item) for item in value]
-            inside = [parts.list(self._comma, items, 0)] if items else []
+            inside = [parts.list(self.comma, items, 0)] if items else []
             return parts.sequence(parts.text("["), *inside, parts.text("]"))
         if isinstance(value, dict):
-            pairs = [parts.sequence(parts.text(quoted(k)), self._colon, self._literal(v)) for k, v in value.items()]
-            inside = [parts.list(self._comma, pairs, 0)] if pairs else []
+            names = {name: parts.text(self.quoted(name)) for name in value}
+            pairs = [parts.sequence(names[name], self.colon, self._literal(inner)) for name, inner in value.items()]
+            inside = [parts.list(self.comma, pairs, 0)] if pairs else []
             return parts.sequence(parts.text("{"), *inside, parts.text("}"))
-        return parts.text(quoted(value) if isinstance(value, str) else json.dumps(value))
+        return parts.text(self.quoted(value) if isinstance(value, str) else self.constant(value))
 
     def _admits(self, way: Facts, value: Any) -> bool:
         """Return whether a value that the schema spells out meets the rest of it."""
@@ -162,7 +227,7 @@ class _Translator:
         if whole:
             pattern = ranges.integers(way.low, way.high, way.step) if bounded or way.step > 1 else ranges.INTEGER
         else:
-            pattern = ranges.numbers(way.low, way.high) if bounded else ranges.NUMBER
+            pattern = ranges.numbers(way.low, way.high) if bounded else self.number()
         if pattern is None:
             names = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
             where = next(way.at[name] for name in names if name in way.at)
@@ -179,11 +244,11 @@ class _Translator:
         if way.pattern is not None and way.format is not None:
             raise refusal(way.at["format"], "format does not go with a pattern: leave one of them out")
         if way.pattern is not None:
-            inside = parts.pattern(way.pattern, low, high, way.at["pattern"])
+            inside = self.pattern(way.pattern, low, high, way.at["pattern"])
         elif way.format is not None:
-            inside = parts.pattern(f"^(?:{FORMATS[way.format]})$", low, high, way.at["format"])
+            inside = self.pattern(f"^(?:{FORMATS[way.format]})$", low, high, way.at["format"])
         else:
-            inside = parts.repeat(parts.regex(_UNIT, _UNIT_WEIGHT), low, high)
+            inside = parts.repeat(parts.regex(self.unit, _UNIT_WEIGHT), low, high)
         return parts.sequence(self._quote, inside, self._quote)
 
     # ---- arrays ----
@@ -206,7 +271,7 @@ class _Translator:
             return None
         if way.unique and (high is None or high > 1):
             raise refusal(way.at["uniqueItems"], "uniqueItems is not supported where there may be two items")
-        return self._items(first[:high], rest, low, high)
+        return self.array(first[:high], rest, low, high)
 
     def _rest(self, way: Facts, left: int) -> int | None:
         """Return the part of an item behind those of prefixItems, or None if there are none."""
@@ -214,23 +279,21 @@ class _Translator:
             return None
         return self.value(way.items or (), left)
 
-    def _items(self, first: list[int], rest: int | None, low: int, high: int | None) -> int:
+    def listed(self, first: list[int], rest: int | None, low: int, high: int | None, comma: int) -> list[int]:
+        """Return the parts, one or none, of items with something between them."""
         parts = self.parts
-        begin, end = parts.text("["), parts.text("]")
         n = len(first)
         if not first:
-            inside = [] if rest is None or high == 0 else [parts.repeat(rest, low, high, self._comma)]
-            return parts.sequence(begin, *inside, end)
+            return [] if rest is None or high == 0 else [parts.repeat(rest, low, high, comma)]
         inside = []
         if rest is not None and (high is None or high > n):
-            one = parts.sequence(self._comma, rest)
+            one = parts.sequence(comma, rest)
             inside = [parts.repeat(one, max(0, low - n), None if high is None else high - n)]
         for i in range(n - 1, -1, -1):
-            comma = [self._comma] if i else []
-            inside = [parts.sequence(*comma, first[i], *inside)]
+            inside = [parts.sequence(*([comma] if i else []), first[i], *inside)]
             if low <= i:
                 inside = [parts.repeat(inside[0], 0, 1)]
-        return parts.sequence(begin, *inside, end)
+        return inside
 
     # ---- objects ----
 
@@ -242,22 +305,16 @@ class _Translator:
         if found is None:
             return None
         counted = self._counted(way, found)
-        if counted is None:
-            return None
-        items, at_least = counted
-        parts = self.parts
-        inside = [parts.list(self._comma, items, at_least)] if items else []
-        return parts.sequence(parts.text("{"), *inside, parts.text("}"))
+        return None if counted is None else self.object(*counted)
 
     def _properties(self, way: Facts, properties: dict[str, Conjunction], left: int) -> _Object | None:
-        parts = self.parts
         if way.names is not None and properties:
             raise refusal(way.at["propertyNames"], "propertyNames is not supported where properties have names")
         found = _Object([], [], None)
         for name, conjunction in properties.items():
             value = self.value(conjunction, left)
             if value is not None:
-                found.pairs.append(parts.sequence(parts.text(quoted(name)), self._colon, value))
+                found.pairs.append(self.pair(self.name(name), value))
                 found.required.append(name in way.required)
             elif name in way.required:
                 self._without(way.at["required"], f"{name!r:.40} is required, but nothing can be its value")
@@ -266,11 +323,11 @@ class _Translator:
             value = self.value(way.additional or (), left)
             key = None if value is None else self._key(way, properties, left)
             if value is not None and key is not None:
-                found.others = parts.sequence(key, self._colon, value)
+                found.others = self.pair(key, value)
         return found
 
-    def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int] | None:
-        """Return the items of an object's list and how many must be there, as its counts ask."""
+    def _counted(self, way: Facts, found: _Object) -> tuple[list[int], int, bool] | None:
+        """Return the items of an object's list, how many must be there by its counts, and if all may be left out."""
         parts = self.parts
         low, high = way.min_properties, way.max_properties
         required, total = sum(found.required), len(found.pairs)
@@ -294,8 +351,10 @@ class _Translator:
                 most = high - required
         items = [pair if needed else parts.repeat(pair, 0, 1) for pair, needed in keep]
         if found.others is not None and most != 0:
-            items.append(parts.repeat(parts.repeat(found.others, 1, most, self._comma), 0, 1))
-        return items, int((low > required and not all(needed for _, needed in keep)) or low > len(keep))
+            items.append(parts.repeat(parts.repeat(found.others, 1, most, self.separator()), 0, 1))
+        needs = [needed for _, needed in keep]
+        at_least = int((low > required and not all(needs)) or low > len(keep))
+        return items, at_least, not at_least and not any(needs)
 
     def _without(self, where: str, reason: str) -> None:
         """Remember why nothing can meet a schema, unless something within it is why."""
@@ -313,8 +372,8 @@ class _Translator:
                 if names.hops <= left and "string" in names.types:
                     found += self._way(replace(names, types=_STRING), left)
             return parts.choice(found) if found else None
-        anything = parts.repeat(parts.regex(_UNIT, _UNIT_WEIGHT), 0, None)
-        inside = self._unlike([_units(name) for name in named]) if named else anything
+        anything = parts.repeat(parts.regex(self.unit, _UNIT_WEIGHT), 0, self.longest_name)
+        inside = self._unlike([self._units(name) for name in named]) if named else anything
         return parts.sequence(self._quote, inside, self._quote)
 
     def _unlike(self, names: list[list[str]]) -> int:
@@ -337,12 +396,16 @@ class _Translator:
             ends.add(text)
         leaves: dict[int, int] = {}  # to what leaves the names within a node
         for node in reversed(order):
-            found = [parts.regex(_others(tuple(sorted(node))), _UNIT_WEIGHT)]
+            found = [parts.regex(_others(tuple(sorted(node)), self.raw), _UNIT_WEIGHT)]
             found += [parts.sequence(parts.text(unit), leaves.pop(id(inner))) for unit, inner in node.items()]
             leaves[id(node)] = parts.choice(found)
-        plain = parts.repeat(parts.regex(_others(()), _UNIT_WEIGHT), 0, None)
+        plain = parts.repeat(parts.regex(_others((), self.raw), _UNIT_WEIGHT), 0, self.longest_name)
         other = [parts.sequence(leaves[id(root)], plain)]
         return parts.choice(other + [parts.text(text) for text in sorted(begins - ends)])
+
+    def _units(self, name: str) -> list[str]:
+        """Return the characters of a name as a string has them."""
+        return [self.quoted(character)[1:-1] for character in name]
 
 
 _STRING = frozenset(("string",))
@@ -354,14 +417,12 @@ _RESTS = {
 }
 
 
-def _units(name: str) -> list[str]:
-    """Return the characters of a name as a string of JSON has them."""
-    return [quoted(character)[1:-1] for character in name]
-
-
 @lru_cache(1024)
-def _others(units: tuple[str, ...]) -> str:
-    """Return the pattern of a character of a string, without a needless escape, that is none of some."""
+def _others(units: tuple[str, ...], raw: str) -> str:
+    """Return the pattern of a character of a string, without a needless escape, that is none of some.
+
+    ``raw``: the characters that must be escaped, in a class.
+    """
     plain = "".join(rf"\x{{{ord(unit):x}}}" for unit in units if len(unit) == 1)
     escapes = "|".join(escape.replace("\\", r"\\") for escape in _ESCAPES if escape not in units)
-    return rf"[^\"\\\x00-\x1f{plain}]|{escapes}"
+    return rf"[^{raw}{plain}]|{escapes}"

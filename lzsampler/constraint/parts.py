@@ -37,13 +37,14 @@ class Parts:
         """Return the part of a regular expression, whose automaton has about ``weight`` operations."""
         return self._leaf(lib.LZS_PART_REGEX, pattern, 0, 0, weight)
 
-    def pattern(self, pattern: str, low: int, high: int | None, where: str) -> int:
+    def pattern(self, pattern: str, low: int, high: int | None, where: str, *, yaml: bool = False) -> int:
         """Return the inside of a JSON string of ``low`` to ``high`` characters in which ECMAScript finds a pattern.
 
-        ``where``: what asked for it, for `place`.
+        ``where``: what asked for it, for `place`. ``yaml``: of a string in double quotes of YAML.
         """
         self._patterns.append((len(self._text), where))
-        return self._leaf(lib.LZS_PART_PATTERN, pattern, low, _most(high), 40 * len(pattern))
+        kind = lib.LZS_PART_YAML if yaml else lib.LZS_PART_PATTERN
+        return self._leaf(kind, pattern, low, _most(high), 40 * len(pattern))
 
     def place(self, offset: int) -> tuple[str, int] | None:
         """Return what asked for the pattern that an offset of an error is in, and the byte of it; None if none did."""

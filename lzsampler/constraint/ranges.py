@@ -1,6 +1,7 @@
 """Regular expressions of the decimal numbers between two bounds, digit by digit."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from math import inf, nextafter
 
 INTEGER_DIGITS = 18  # of a number without bounds: all of them fit into 64 bits
 FRACTION_DIGITS = 17
@@ -37,13 +38,15 @@ def integers(low: Bound | None, high: Bound | None, step: int = 1) -> str | None
 def numbers(low: Bound | None, high: Bound | None) -> str | None:
     """Return the pattern of the decimal numbers between two bounds, without exponents; None if there are none.
 
-    They have so few digits behind the point that all of them together are at most `EXACT_DIGITS`: different ones are
-    then different doubles, and no reader rounds one to an excluded bound.
+    They have so few digits behind the point that all of them together are at most `EXACT_DIGITS`, so that different
+    ones are different doubles, or as many behind it as the bounds have. No reader rounds one to an excluded bound.
     """
     bounds = [abs(bound[0]) for bound in (low, high) if bound is not None]
     widest = max(len(str(int(bound))) for bound in bounds)
     digits = widest if len(bounds) == 2 else max(widest, 9)
-    places = max(0, EXACT_DIGITS - digits)
+    behind = max(-int(bound.normalize(_WHOLE).as_tuple().exponent) for bound in bounds)
+    places = max(0, EXACT_DIGITS - digits, behind)
+    low, high = _apart(low, inf), _apart(high, -inf)
     first, last = _scaled(low, ROUND_CEILING, places), _scaled(high, ROUND_FLOOR, places)
     first = 1 - 10 ** (digits + places) if first is None else first
     last = 10 ** (digits + places) - 1 if last is None else last
@@ -53,6 +56,14 @@ def numbers(low: Bound | None, high: Bound | None) -> str | None:
     if last >= 0 and first <= last:
         parts.append(_decimals(max(0, first), last, places))
     return "|".join(parts) or None
+
+
+def _apart(bound: Bound | None, towards: float) -> Bound | None:
+    """Return a bound that leaves out, where the given one is excluded, all that is read as the same double."""
+    if bound is None or not bound[1]:
+        return bound
+    read = float(bound[0])
+    return _WHOLE.divide(_WHOLE.add(Decimal(read), Decimal(nextafter(read, towards))), Decimal(2)), True
 
 
 def _scaled(bound: Bound | None, rounding: str, places: int) -> int | None:

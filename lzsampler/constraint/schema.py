@@ -5,23 +5,21 @@ the keyword and where it stands. Draft 2020-12; earlier drafts mean the same by 
 """
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from math import isfinite
 from typing import Any
 from urllib.parse import unquote
 
+from .json_values import check_values, escaped, refusal, same, type_of
 from .ranges import Bound
 
 ALL_TYPES = frozenset(("null", "boolean", "integer", "fraction", "string", "array", "object"))
 TYPES = {name: frozenset((name,)) for name in ALL_TYPES - {"fraction"}} | {"number": frozenset(("integer", "fraction"))}
-MAX_NESTING = 200
-MAX_VALUES = 1_000_000
 MAX_WAYS = 2_000
-MAX_NUMBER = int(sys.float_info.max)
+MAX_COMPARED = 200_000
 _BOUND_DIGITS = 100
+_PARTS_DEEP = 4  # values within values that are looked at to tell the schemas of oneOf apart
 _PLAIN = frozenset(("const", "enum", "default", "examples"))  # their values are no schemas
 _ANNOTATIONS = frozenset(
     (
@@ -51,34 +49,8 @@ _WHY = {
 Conjunction = tuple[str, ...]  # pointers to schemas that all hold; none of them: anything
 
 
-def refusal(pointer: str, reason: str) -> ValueError:
-    """Return the error of a schema that cannot be used."""
-    return ValueError(f"schema must be as in docs/grammar.md, but at {pointer}: {reason}")
-
-
 class CircleError(ValueError):
     """A reference that leads to itself without a value between."""
-
-
-def same(value: Any) -> Any:
-    """Return a key that is equal for equal values of JSON: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return (type(value).__name__, value)
-    if isinstance(value, int | float):
-        return ("number", Decimal(str(value)))
-    if isinstance(value, dict):
-        return ("object", frozenset((name, same(inner)) for name, inner in value.items()))
-    return ("array", tuple(map(same, value)))
-
-
-def type_of(value: Any) -> str:
-    """Return the type of a value of JSON; "fraction" is a number that is no integer."""
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int | float):
-        return "integer" if value == int(value) else "fraction"
-    names = {type(None): "null", str: "string", list: "array", dict: "object"}
-    return names[type(value)]
 
 
 @dataclass(slots=True)
@@ -119,7 +91,7 @@ class Document:
     """A JSON Schema and what it says at each pointer."""
 
     def __init__(self, schema: Any) -> None:
-        _check_values(schema)
+        check_values(schema)
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}
@@ -127,6 +99,7 @@ class Document:
         self._lone_ref = isinstance(draft, str) and re.search("/draft-0[3-7]/", draft) is not None
         self._ways: dict[str, list[Facts]] = {}
         self._open: set[str] = set()  # schemas whose ways are being found
+        self._compared = 0  # what was compared so far to tell schemas of oneOf apart
         self._targets: dict[str, str] = {}
         self._anchors: dict[str, str] | None = None
         self.problem: tuple[str, str] | None = None  # the first place that nothing can meet, and why
@@ -137,7 +110,7 @@ class Document:
         value = self._values[pointer]
         for key in keys:
             value = value[key]
-            pointer = f"{pointer}/{key if isinstance(key, int) else _escaped(key)}"
+            pointer = f"{pointer}/{key if isinstance(key, int) else escaped(key)}"
         self._values[pointer] = value
         return pointer
 
@@ -215,12 +188,17 @@ class Document:
     def _one_of(self, pointer: str, value: Any, ways: list[Facts]) -> list[Facts]:
         branches = [self._ways_of(branch) for branch in self._branches(pointer, "oneOf", value)]
         branches = [self._product(ways, branch, pointer) for branch in branches]
+        where = self.at(pointer, "oneOf")
         for i, one in enumerate(branches):
             for k, other in enumerate(branches[:i]):
-                if not all(self._excludes(a, b, 4) for a in one for b in other):
+                if not all(self._surely_excludes(a, b, where) for a in one for b in other):
                     reason = f"of oneOf, numbers {k} and {i} may hold together, as far as can be told: use anyOf"
-                    raise refusal(self.at(pointer, "oneOf"), reason)
+                    raise refusal(where, reason)
         return [way for branch in branches for way in branch]
+
+    def _surely_excludes(self, a: Facts, b: Facts, where: str) -> bool:
+        """Return whether surely no value meets both. What tells them apart at the top is found first."""
+        return any(self._excludes(a, b, depth, where) for depth in range(_PARTS_DEEP + 1))
 
     def _branches(self, pointer: str, keyword: str, value: Any) -> Iterator[str]:
         if not isinstance(value, list) or not value:
@@ -283,31 +261,39 @@ class Document:
             at=a.at | b.at,
         )
 
-    def _excludes(self, a: Facts, b: Facts, depth: int) -> bool:
-        """Return whether surely no value meets both."""
+    def _excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
+        """Return whether surely no value meets both, by what it is and by values ``depth`` deep in it.
+
+        ``where``: the oneOf that asks, which is refused when all of them together take too many comparisons.
+        """
+        self._compared += 1 + len(a.values or ()) + len(b.values or ())
+        if self._compared > MAX_COMPARED:
+            reason = f"to tell the schemas of oneOf apart takes more than {MAX_COMPARED:,} comparisons: use anyOf"
+            raise refusal(where, reason)
         types = a.types & b.types
         if a.values is not None and b.values is not None:
             return {same(value) for value in a.values}.isdisjoint(same(value) for value in b.values)
         for values in (a.values, b.values):
             if values is not None:
                 types &= {type_of(value) for value in values}
-        return all(self._exclude_as(name, a, b, depth) for name in types)
+        return all(self._exclude_as(name, a, b, depth, where) for name in types)
 
-    def _exclude_as(self, name: str, a: Facts, b: Facts, depth: int) -> bool:
+    def _exclude_as(self, name: str, a: Facts, b: Facts, depth: int, where: str) -> bool:
         if name == "object":
-            return any(self._part_excludes(*pair, depth) for pair in ((a, b), (b, a)))
+            return any(self._part_excludes(*pair, depth, where) for pair in ((a, b), (b, a)))
         if name in ("integer", "fraction"):
             return any(low and high and low[0] > high[0] for low, high in ((a.low, b.high), (b.low, a.high)))
         return False
 
-    def _part_excludes(self, a: Facts, b: Facts, depth: int) -> bool:
+    def _part_excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:
         """Return whether a required property of a is one that b cannot have."""
         for name in a.required if depth else ():
             try:
                 ours, theirs = (self.ways(f.properties.get(name, f.additional or ())) for f in (a, b))
             except CircleError:  # it is a part of the schema that is being looked at
                 continue
-            if all(self._excludes(one, other, depth - 1) for one in ours for other in theirs):
+            self._compared += len(ours) + len(theirs)
+            if all(self._excludes(one, other, depth - 1, where) for one in ours for other in theirs):
                 return True
         return False
 
@@ -348,29 +334,43 @@ class Document:
         return target
 
     def _find_recursive(self) -> set[str]:
-        """Return the targets of references that stand within them: each cycle has at least one."""
+        """Return targets of references such that each circle goes through a reference to one of them.
+
+        The steps of the search are references alone: from a schema to the targets of all references within it. A circle
+        that is entered in its middle has its target among them, though no reference of the circle leads to the middle.
+        """
         recursive: set[str] = set()
-        path, done = {"#"}, set()
-        stack = [("#", self._parts("#"))]
+        path, done = {"#"}, set[str]()
+        stack = [("#", self._references("#", done))]
         while stack:
-            pointer, parts = stack[-1]
-            part = next(parts, None)
-            if part is None:
+            pointer, targets = stack[-1]
+            target = next(targets, None)
+            if target is None:
                 stack.pop()
                 path.discard(pointer)
                 done.add(pointer)
-            elif part in path:
-                recursive.add(part)
-            elif part not in done:
-                path.add(part)
-                stack.append((part, self._parts(part)))
+            elif target in path:
+                recursive.add(target)
+            elif target not in done:
+                path.add(target)
+                stack.append((target, self._references(target, done)))
         return recursive
 
-    def _parts(self, pointer: str) -> Iterator[str]:
-        """Yield the schemas that a schema is made of, and that it refers to."""
-        schema = self._values[pointer]
-        if not isinstance(schema, dict):
-            return
+    def _references(self, pointer: str, done: set[str]) -> Iterator[str]:
+        """Yield the targets of the references within a schema, without those within schemas that are ``done``."""
+        left = [pointer]
+        while left:
+            at = left.pop()
+            if at in done:
+                continue
+            schema = self._values[at]
+            if isinstance(schema, dict):
+                if "$ref" in schema:
+                    yield self._target(at)
+                left += reversed(list(self._parts(at, schema)))
+
+    def _parts(self, pointer: str, schema: dict[str, Any]) -> Iterator[str]:
+        """Yield the schemas that a schema is made of."""
         for keyword in ("items", "additionalProperties", "propertyNames"):
             if keyword in schema:
                 yield self.at(pointer, keyword)
@@ -379,54 +379,9 @@ class Document:
                 yield from (self.at(pointer, keyword, i) for i in range(len(schema[keyword])))
         if isinstance(schema.get("properties"), dict):
             yield from (self.at(pointer, "properties", name) for name in schema["properties"])
-        if "$ref" in schema:
-            yield self._target(pointer)
 
 
 _COMBINED = {"$ref": "_ref", "allOf": "_all_of", "anyOf": "_any_of", "oneOf": "_one_of"}
-
-
-def _check_values(schema: Any) -> None:
-    """Raise ValueError for what is not JSON, and for more of it than can be worked on."""
-    stack: list[tuple[Any, str, int]] = [(schema, "#", 0)]
-    count = 0
-    while stack:
-        value, pointer, depth = stack.pop()
-        count += 1
-        if depth > MAX_NESTING:
-            raise ValueError(f"schema must be nested at most {MAX_NESTING} deep, and must not contain itself")
-        if count > MAX_VALUES:
-            raise ValueError(f"schema must have at most {MAX_VALUES:,} values, and must not contain itself")
-        if isinstance(value, str):
-            _check_text(value, pointer)
-        elif isinstance(value, dict):
-            for name, inner in value.items():
-                if not isinstance(name, str):
-                    raise refusal(pointer, f"the names of an object must be strings, got {name!r:.50}")
-                _check_text(name, pointer)
-                stack.append((inner, f"{pointer}/{_escaped(name)}", depth + 1))
-        elif isinstance(value, list):
-            stack += ((inner, f"{pointer}/{i}", depth + 1) for i, inner in enumerate(value))
-        elif isinstance(value, float):
-            if not isfinite(value):
-                raise refusal(pointer, f"{value} is not a number of JSON")
-        elif value is not None and not isinstance(value, bool | int):
-            raise refusal(pointer, f"{value!r:.50} is not a value of JSON")
-        elif isinstance(value, int) and abs(value) > MAX_NUMBER:
-            raise refusal(pointer, "a number above 1.8e308, which most readers of JSON cannot hold")
-
-
-def _escaped(name: str) -> str:
-    """Return a name as a JSON pointer has it (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-def _check_text(text: str, pointer: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        where = pointer.encode(errors="replace").decode()
-        raise refusal(where, f"a text must be valid Unicode: there is a lone surrogate at {error.start}") from error
 
 
 def _anchors(schema: Any) -> dict[str, str]:
@@ -440,7 +395,7 @@ def _anchors(schema: Any) -> dict[str, str]:
                 if isinstance(value.get(keyword), str):
                     found.setdefault(value[keyword], []).append(fragment)
             inner = ((name, part) for name, part in value.items() if name not in _PLAIN)
-            stack += ((part, f"{fragment}/{_escaped(name)}") for name, part in inner)
+            stack += ((part, f"{fragment}/{escaped(name)}") for name, part in inner)
         elif isinstance(value, list):
             stack += ((part, f"{fragment}/{i}") for i, part in enumerate(value))
     return {name: fragments[0] for name, fragments in found.items() if len(set(fragments)) == 1}
@@ -487,7 +442,7 @@ def _read_bound(facts: Facts, value: Any, where: str, sign: int, excluded: bool)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise refusal(where, f"must be a number, got {value!r:.50}")
     number = Decimal(str(value))
-    if abs(number.adjusted()) > _BOUND_DIGITS:
+    if abs(number.adjusted()) > _BOUND_DIGITS or len(number.as_tuple().digits) > _BOUND_DIGITS:
         raise refusal(where, f"bounds of more than {_BOUND_DIGITS} digits are not supported, got {value!r:.50}")
     if sign > 0:
         facts.low = _tighter(facts.low, (number, excluded), 1)

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from .._check import INT32_MAX, integer
+from .._check import INT32_MAX, boolean, integer
+from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..explanation import Explanation
 from ..llama.model import Model, refuse_other_model
@@ -31,10 +32,11 @@ class Chat:
     """A conversation through the model's own chat template.
 
     ``system``: the system message, None for none. The other arguments are those of `generate` and hold for every
-    answer. The first answer is that of `generate` to the same messages. Later ones are drawn with `sequence_seed` of
-    ``params.seed`` and the number of the turn, and the model's context keeps what came before: only the new message is
-    decoded, and whatever the template writes otherwise than before (many leave out earlier reasoning). Between turns
-    the model's context belongs to the conversation; where something else has used it, all of it is decoded again.
+    answer; a ``grammar`` is about each answer by itself. The first answer is that of `generate` to the same messages.
+    Later ones are drawn with `sequence_seed` of ``params.seed`` and the number of the turn, and the model's context
+    keeps what came before: only the new message is decoded, and whatever the template writes otherwise than before
+    (many leave out earlier reasoning). Between turns the model's context belongs to the conversation; where something
+    else has used it, all of it is decoded again.
 
     Raises as `generate`, and LzsError when the model has no chat template.
     """
@@ -48,6 +50,8 @@ class Chat:
         n_predict: int = -1,
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
+        grammar: Grammar | None = None,
+        fast_forward: bool = True,
         on_loop: OnLoop | None = None,
         loop_rule: LoopRule | None = None,
         max_rescues: int = 3,
@@ -62,7 +66,8 @@ class Chat:
             raise LzsError(f"{model.path.name} has no chat template, so it cannot hold a conversation")
         self.model, self.params, self.system = model, params, system
         self.n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
-        self.stop, self.ignore_eos = tuple(stop), ignore_eos
+        self.stop, self.ignore_eos, self.grammar = tuple(stop), ignore_eos, grammar
+        self.fast_forward = boolean("fast_forward", fast_forward)
         self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
         self.draft = draft
         self._messages: list[dict[str, str]] = []
@@ -118,6 +123,8 @@ class Chat:
             n_predict=self.n_predict,
             stop=self.stop,
             ignore_eos=self.ignore_eos,
+            grammar=self.grammar,
+            fast_forward=self.fast_forward,
             on_loop=self.loops.on_loop,
             loop_rule=self.loops.loop_rule,
             max_rescues=self.loops.max_rescues,

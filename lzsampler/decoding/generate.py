@@ -62,6 +62,7 @@ class Generation:
     (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
     ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
     what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
+    ``forced``: new tokens that were not sampled, since the grammar allowed nothing else.
 
     ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
     that were trained to chat often do that, so the caller may want to suggest the template.
@@ -80,6 +81,7 @@ class Generation:
     stuck: Stuck | None = None
     actions: tuple[Action, ...] = ()
     speculated: Speculated | None = None
+    forced: int = 0
 
     @property
     def completion_tokens(self) -> int:
@@ -106,6 +108,7 @@ def generate(
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
     grammar: Grammar | None = None,
+    fast_forward: bool = True,
     on_loop: OnLoop | None = None,
     loop_rule: LoopRule | None = None,
     max_rescues: int = 3,
@@ -123,10 +126,12 @@ def generate(
     goes on until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's
     reverse prompts). ``ignore_eos``: forbid the tokens by which the model would end the text. ``grammar``: allow
     only texts that it allows; the new text alone, without the prompt, and unfinished where it ends early ("length",
-    "context", ``stop``). Neither ``ignore_eos`` nor "close-think" can be used with it. ``on_loop``: what to
-    do when the text loops, "off", "stop", "trim", "rewind", "close-think" or "kick"; None stops it if ``params``
-    have a detector. `LoopPolicy` describes this and ``loop_rule`` ("period", "stuck" or "both"), ``max_rescues``,
-    ``loop_scope`` and ``penalty_scope`` ("thinking", "answer", "tool"). A text is cut after a whole character.
+    "context", ``stop``). Neither ``ignore_eos`` nor "close-think" can be used with it. ``fast_forward``: take a token
+    that alone is allowed without sampling, and decode it together with the one before it; llama.cpp may round
+    differently then, as with a draft. ``on_loop``: what to do when the text loops, "off", "stop", "trim", "rewind",
+    "close-think" or "kick"; None stops it if ``params`` have a detector. `LoopPolicy` describes this and ``loop_rule``
+    ("period", "stuck" or "both"), ``max_rescues``, ``loop_scope`` and ``penalty_scope`` ("thinking", "answer", "tool").
+    A text is cut after a whole character.
     ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the tokens in
     the model's context; otherwise the context is emptied first. llama.cpp may round the logits of reused tokens
     differently, so that a text may differ at a token that was almost a tie.
@@ -151,6 +156,7 @@ def generate(
         stop=stop,
         ignore_eos=ignore_eos,
         grammar=grammar,
+        fast_forward=fast_forward,
         loops=LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope),
         on_text=on_text,
         on_explanation=on_explanation,
@@ -207,7 +213,8 @@ class Text(Begun):
 
     Whoever decodes gives the logits after the prompt, and then after each token, to `take`, and sets the times. The
     arguments are those of `generate`, which says what is raised. ``sampler``: one at its beginning that takes the place
-    of that of ``params``; nothing is done about its loops, and there is no ``grammar``.
+    of that of ``params``; nothing is done about its loops, and there is no ``grammar``. `follow` alone goes forward
+    through forced tokens.
 
     When a text was cut, ``behind`` says how many tokens of prompt and text the model has to go back to, and ``ahead``
     which tokens it then has to decode before the one that `take` returned; else ``behind`` is None.
@@ -223,6 +230,7 @@ class Text(Begun):
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
         grammar: Grammar | None = None,
+        fast_forward: bool = False,
         loops: LoopPolicy = DEFAULT_POLICY,
         on_text: Callable[[str], object] | None = None,
         on_explanation: Callable[[Explanation], object] | None = None,
@@ -270,6 +278,9 @@ class Text(Begun):
         self.finish_reason: FinishReason = "interrupted"
         self.found: Loop | Stuck | None = None
         self.speculator: Figured | None = None
+        self.forced = 0
+        given = boolean("fast_forward", fast_forward) and grammar is not None
+        self.forces = given and on_explanation is None  # which is about every token
         self.behind: int | None = None
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
@@ -330,17 +341,46 @@ class Text(Begun):
 
     def follow(self, token: int) -> int | None:
         """Decode a token that was taken by the model itself, and take the one after it, as `take` does."""
-        model = self.model
+        span = self.forward(token)
+        if span is None:
+            return None
+        if len(span) > 1:
+            return self.take_after(span)
         if self.behind is not None:
             self._go_back(self.behind)
         # An explanation comes between the decode and the pick; so does the question what is wrong when a pick fails.
         if self.on_explanation is not None or (self._rescue is not None and self._rescue.forbidden):
+            return self.take_after(span)
+        return self.add(*self.step(span[0]))
+
+    def forward(self, token: int) -> list[int] | None:
+        """Add the tokens that the grammar forces behind one that was taken; return all that are to be decoded now.
+
+        None when the text is over. Where ``behind`` says that it was cut, it is the last token alone.
+        """
+        span = [token]
+        while self.forces and self.behind is None:
+            assert self._own is not None
             before = perf_counter()
-            model.decode((token,))
-            logits = model.logits_pointer()
-            self.decode_s += perf_counter() - before
-            return self.take(logits, model.n_past < model.n_ctx)
-        return self.add(*self.step(token))
+            forced = self._own.forced()
+            if forced is not None:
+                self._own.accept(forced)
+            self.sampling_s += perf_counter() - before
+            if forced is None:
+                break
+            self.forced += self._fragments[forced] is not None
+            if self.add(forced, bool(self._own.loop or self._own.stuck)) is None:
+                return None
+            span.append(forced)
+        return span if self.behind is None else self.tokens[-1:]
+
+    def take_after(self, tokens: Sequence[int]) -> int | None:
+        """Decode tokens, and take the one after them."""
+        before = perf_counter()
+        self.model.decode(tokens)
+        logits = self.model.logits_pointer()
+        self.decode_s += perf_counter() - before
+        return self.take(logits, self.model.n_past < self.model.n_ctx)
 
     def step(self, token: int) -> tuple[int, bool]:
         """Decode a token that was taken, and return the arguments of `add` for the one after it, while `steady`."""
@@ -513,8 +553,9 @@ class Text(Begun):
         """Take the model's context back to where the text was cut, and decode what was written there."""
         self.behind = None
         before = perf_counter()
-        if _keep(self.model, n_past) < n_past:
-            self.model.decode([*self.prompt, *self.tokens][:n_past])
+        known = _keep(self.model, min(n_past, self.model.n_past))  # forced tokens were not decoded yet
+        if known < n_past:
+            self.model.decode([*self.prompt, *self.tokens][known:n_past])
         for token in self.ahead:
             self.model.decode((token,))
         self.decode_s += perf_counter() - before
@@ -546,6 +587,7 @@ class Text(Begun):
             stuck=self.found if isinstance(self.found, Stuck) else None,
             actions=() if self._rescue is None else tuple(self._rescue.actions),
             speculated=None if self.speculator is None else self.speculator.figures,
+            forced=self.forced,
         )
 
     def _finish(self, reason: FinishReason) -> None:

@@ -16,18 +16,20 @@ A draft (together.py) proposes tokens for the texts that have a cache of their o
 call, which is worth the less the more texts there are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby, islice
 from time import perf_counter
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .._check import integer
 from .._ffi import ffi
+from ..constraint.grammar import Grammar
 from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..params import Params
@@ -49,7 +51,8 @@ class Request:
 
     Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts with the same
     seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number of its prompt.
-    ``loops``: the arguments of `generate` about loops and parts of a text.
+    ``loops``: the arguments of `generate` about loops and parts of a text. ``grammar``: texts in different contexts,
+    which are written at the same time, each use a copy of it.
     ``on_text`` may be called from another thread. ``sampler``: called when the text begins, to make a sampler that
     takes the place of the one of ``params``.
     """
@@ -60,6 +63,7 @@ class Request:
     n_predict: int = -1
     stop: Sequence[str] = ()
     ignore_eos: bool = False
+    grammar: Grammar | None = None
     loops: LoopPolicy = DEFAULT_POLICY
     on_text: Callable[[str], object] | None = None
     sampler: Callable[[], TextSampler] | None = None
@@ -132,7 +136,7 @@ def _run(
             together = next(groups, None)
             if together is None:
                 break
-            roomy.add([(request, _text(model, request)) for request in together])
+            roomy.add([(request, _text(model, request, roomy.grammars)) for request in together])
         working = [context for context in contexts if not context.idle]
         if not working:
             return
@@ -149,7 +153,12 @@ def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
             yield together
 
 
-def _text(model: Model, request: Request) -> Text:
+def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Grammar]) -> Text:
+    grammar = request.grammar
+    if isinstance(grammar, Grammar):
+        if grammar not in grammars:
+            grammars[grammar] = grammar.copy()  # one thread at a time may use it, and each context has its own
+        grammar = grammars[grammar]
     return Text(
         model,
         request.prompt,
@@ -157,6 +166,7 @@ def _text(model: Model, request: Request) -> Text:
         n_predict=request.n_predict,
         stop=request.stop,
         ignore_eos=request.ignore_eos,
+        grammar=grammar,
         loops=request.loops,
         on_text=request.on_text,
         sampler=None if request.sampler is None else request.sampler(),
@@ -215,6 +225,7 @@ class _Context(Sequences):
         self._caches = [_Cache(i) for i in range(n_caches)]
         self._free = list(self._caches)
         self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
+        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # the copies of those of the requests
 
     def close(self) -> None:
         """Free the context, and that of the draft."""

@@ -372,6 +372,15 @@ class Speculator:
     def follow(self, token: int) -> int | None:
         """Decode a token that was taken, and take those after it, as `Text.follow` does with one."""
         text = self._text
+        if text.forces:
+            self._say(False)
+            span = text.forward(token)
+            if span is None:
+                return None
+            if len(span) > 1:
+                self._figures.plain += 1
+                return text.take_after(span)
+            token = span[0]
         steady = text.steady
         made = self._block(token) if steady else None
         if made is not None:

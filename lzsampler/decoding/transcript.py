@@ -88,6 +88,7 @@ def record(
         "stuck": None if generation.stuck is None else asdict(generation.stuck),
         "actions": [action.to_json() for action in generation.actions],
         "tokens": list(generation.tokens),
+        **({} if grammar is None else {"forced_tokens": generation.forced}),
         **({} if draft is None or speculated is None else {"draft": {**draft.to_json(), **speculated.to_json()}}),
         "usage": {
             "prompt_tokens": generation.prompt_tokens,

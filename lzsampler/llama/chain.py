@@ -13,11 +13,12 @@ from .binding import llama_cpp
 
 
 def penalties_sampler(source: Sampler) -> Any:
-    """Return a `llama_sampler *` (a ctypes pointer) that applies the penalties of ``source`` and nothing else.
+    """Return a `llama_sampler *` (a ctypes pointer) that applies the penalties of ``source``, and its grammar.
 
-    It holds a clone of ``source``, so prime ``source`` first. Pass it to `llama_cpp.llama_sampler_chain_add`, which
-    then owns it, or free it with `llama_cpp.llama_sampler_free`. In a chain it belongs before truncation, where
-    llama.cpp has its own penalties. It cannot raise an exception inside llama.cpp: `check_chain_sampler` does so.
+    It holds a clone of ``source``, so prime ``source`` first, and borrows the grammar, if there is one. Pass it to
+    `llama_cpp.llama_sampler_chain_add`, which then owns it, or free it with `llama_cpp.llama_sampler_free`. In a chain
+    it belongs before truncation, where llama.cpp has its own penalties. It cannot raise an exception inside llama.cpp:
+    `check_chain_sampler` does so.
     """
     return _new(source, lib.LZS_CHAIN_PENALTIES)
 

@@ -14,7 +14,7 @@ import random
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +22,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import unknown_keyword
+from ..constraint.grammar import Grammar
+from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError
 from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
+from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
-from .settings import LoopFinishReason, Settings, Stats
-from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
+from .settings import FLAGS, OURS, LoopFinishReason, Settings, Stats
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids, token_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,15 +42,6 @@ if TYPE_CHECKING:
     from .model import Model
 
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
-FLAGS = {
-    "fast_grammar": bool,
-    "on_loop": OnLoop | None,
-    "loop_rule": LoopRule | None,
-    "max_rescues": int,
-    "loop_finish_reason": LoopFinishReason,
-    "draft": "Draft | None",
-}
-OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
     "lz_breakers": lz_breaker_ids,
@@ -79,6 +73,7 @@ class Attachment:
         self._unseeded = llm._seed == UNSEEDED
         self._drafter: Drafter | None = None
         self._draft_model: Model | None = None  # that was opened for this
+        self._schemas = Schemas()
         self.stats = Stats()
 
     @property
@@ -91,6 +86,21 @@ class Attachment:
         if params is not None:  # which would mean the default: the setting below refuses it
             penalties_from("attach", params, {}, ())  # warns of params that do nothing
         self._settings = dataclasses.replace(self._settings, params=params)
+
+    @property
+    def grammar(self) -> Grammar | None:
+        """What the texts of calls without a grammar of their own have to match; see `attach`."""
+        return self._settings.grammar
+
+    @grammar.setter
+    def grammar(self, grammar: Grammar | None) -> None:
+        refuse_other_vocabulary(self._llm(), grammar)
+        self._settings = dataclasses.replace(self._settings, grammar=grammar)
+
+    @cached_property
+    def token_bytes(self) -> TokenBytes:
+        """The bytes of the model's tokens, so that this can be given where a `Grammar` is made; read once."""
+        return token_bytes(self._llm())
 
     @property
     def fast_grammar(self) -> bool:
@@ -221,6 +231,10 @@ class Attachment:
         """
         ours = taken(keywords, ours_beside(name))
         refuse_unknown(name, method, keywords)
+        if name == "create_chat_completion":
+            ours |= self._schemas.taken(self, keywords)
+        if isinstance(keywords.get("grammar"), Grammar):
+            ours["grammar"] = keywords.pop("grammar")
         if not ours:
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
@@ -312,6 +326,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
 def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
     """Return settings with some of `OURS` in place of theirs, for one call."""
     flags = {name: ours[name] for name in FLAGS if name in ours}
+    refuse_other_vocabulary(llm, flags.get("grammar"))
     params = ours.get("params", before.params)
     fields = {name: ours[name] for name in PENALTY_FIELDS if name in ours}
     if isinstance(params, Params):
@@ -356,6 +371,8 @@ class Hooks:
         """`Llama.generate`, with the keywords of `attach` for this text alone."""
         ours = taken(keywords, ours_beside("generate"))
         refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
+        if isinstance(keywords.get("grammar"), Grammar):
+            ours["grammar"] = keywords.pop("grammar")
         with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
             return self._generate(*arguments, **keywords)
 
@@ -364,6 +381,8 @@ class Hooks:
         if self._sampler is not None:  # type: ignore[attr-defined]
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
+        if settings.grammar is not None:
+            raise ValueError("sample() does not know where the text begins that the grammar is about: use generate()")
         whole = dataclasses.replace(settings, params=dataclasses.replace(settings.params, history="all"))
         text = SampledText(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
         try:
@@ -436,6 +455,7 @@ class Hooks:
                 yield kept
             tokens, token = self._begun(begin, text)
             while token is not None:
+                text.check()  # before a token that the grammar does not allow is given to anyone
                 text.tokens.append(token)
                 stats.tokens += 1
                 sent = yield token
@@ -547,6 +567,7 @@ def attach(
     llm: Any,
     params: Params | None = None,
     *,
+    grammar: Grammar | None = None,
     fast_grammar: bool = False,
     on_loop: OnLoop | None = None,
     loop_rule: LoopRule | None = None,
@@ -571,7 +592,12 @@ def attach(
     With ``lz_min_match=1`` the first ``lz_buffer`` (32) new tokens of a text have no LZ penalty, unless
     ``history="all"`` counts the prompt.
 
-    ``fast_grammar``: a grammar is asked about the picked token only, and masks the others only where that one is
+    ``grammar``: texts must match it, from their first new token on, unless the call has a ``grammar`` of its own, which
+    may be a `Grammar` or a `LlamaGrammar`. Its masks are those of lzsampler, which take microseconds. It is made for
+    ``token_bytes(llm)``, or for the `Attachment`. A JSON schema in the ``response_format`` of a chat completion becomes
+    such a grammar too; ValueError, with the keyword and its place, for what is not supported.
+
+    ``fast_grammar``: a `LlamaGrammar` is asked about the picked token only, and masks the others only where that one is
     refused, as llama.cpp's `common_sampler` does and llama-cpp-python does not. Truncation then comes before the
     grammar: with top-k or top-p, a text may differ from that of llama-cpp-python, always within the grammar.
 
@@ -597,7 +623,8 @@ def attach(
     fields = with_token_ids(llm, penalties, params if isinstance(params, Params) else None)
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
-    chosen = Settings(made, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason)
+    refuse_other_vocabulary(llm, grammar)
+    chosen = Settings(made, grammar, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason)
     return _attached(llm, chosen, draft)
 
 

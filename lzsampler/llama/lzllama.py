@@ -11,8 +11,9 @@ from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties
 from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
-from .dropin import FLAGS, OURS, Attachment, Hooks, taken, unseeded, with_token_ids
-from .settings import Settings
+from .dropin import Attachment, Hooks, taken, unseeded, with_token_ids
+from .response import refuse_other_vocabulary
+from .settings import FLAGS, OURS, Settings
 
 _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
 
@@ -25,10 +26,10 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
     (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold
-    strings beside token ids) and ``params``, ``fast_grammar``, ``on_loop``, ``loop_rule``, ``max_rescues``,
-    ``loop_finish_reason`` and ``draft``. So do `__call__`, `create_completion`, `create_chat_completion` and
-    `generate`, for one call, but for names that they have themselves: there ``frequency_penalty``,
-    ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
+    strings beside token ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_rule``,
+    ``max_rescues``, ``loop_finish_reason`` and ``draft``. So do `__call__`, `create_completion`,
+    `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
+    ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
     ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.
 
     Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it.
@@ -51,6 +52,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
         fields = with_token_ids(self, {**ours, **late}, params)
         made = replace(before, params=changed(before.params, fields))
         refuse_tokens_outside(made.params, self.n_vocab())
+        refuse_other_vocabulary(self, made.grammar)
         self.lz = Attachment(self, made, restore=None)
         self.lz.use_draft(self, draft)
 

@@ -21,6 +21,7 @@ from llama_cpp.llama_types import (
 )
 from typing_extensions import Unpack
 
+from ..constraint.grammar import Grammar
 from ..decoding.speculative import Draft
 from ..params import CallSettings, Params
 from ..util.rescue import LoopRule, OnLoop
@@ -29,6 +30,7 @@ from .settings import LoopFinishReason
 
 class _LlamaSettings(AttachSettings, total=False):
     params: Params
+    grammar: Grammar | None
     fast_grammar: bool
     on_loop: OnLoop | None
     loop_rule: LoopRule | None
@@ -129,7 +131,7 @@ class LZLlama(Llama):
         model: str | None = None,
         stopping_criteria: StoppingCriteriaList | None = None,
         logits_processor: LogitsProcessorList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         logit_bias: dict[int, float] | None = None,
         **penalties: Unpack[_CallSettings],
     ) -> CreateCompletionResponse | Iterator[CreateCompletionStreamResponse]: ...
@@ -158,7 +160,7 @@ class LZLlama(Llama):
         model: str | None = None,
         stopping_criteria: StoppingCriteriaList | None = None,
         logits_processor: LogitsProcessorList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         logit_bias: dict[int, float] | None = None,
         **penalties: Unpack[_CallSettings],
     ) -> CreateCompletionResponse | Iterator[CreateCompletionStreamResponse]: ...
@@ -177,7 +179,7 @@ class LZLlama(Llama):
         stream: bool = False,
         stop: str | list[str] | None = ...,
         seed: int | None = None,
-        response_format: ChatCompletionRequestResponseFormat | None = None,
+        response_format: ChatCompletionRequestResponseFormat | Mapping[str, object] | None = None,
         max_tokens: int | None = None,
         presence_penalty: float = 0.0,
         frequency_penalty: float = 0.0,
@@ -188,7 +190,7 @@ class LZLlama(Llama):
         mirostat_eta: float = 0.1,
         model: str | None = None,
         logits_processor: LogitsProcessorList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         logit_bias: dict[int, float] | None = None,
         logprobs: bool | None = None,
         top_logprobs: int | None = None,
@@ -213,6 +215,6 @@ class LZLlama(Llama):
         penalize_nl: bool = True,
         logits_processor: LogitsProcessorList | None = None,
         stopping_criteria: StoppingCriteriaList | None = None,
-        grammar: LlamaGrammar | None = None,
+        grammar: Grammar | LlamaGrammar | None = None,
         **penalties: Unpack[_GenerateSettings],
     ) -> Generator[int, Sequence[int] | None]: ...

@@ -9,7 +9,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._ffi import lib
+from ..errors import LzsError
 from ..params import PENALTIES, Params
 from ..sampler import Loop, Sampler, loop_found, stuck_found
 from ..util.parts import PartTracker
@@ -68,6 +71,7 @@ class SampledText:
 
     def __init__(self, settings: "Settings", prompt: Sequence[int], *, temperature: float = 1.0) -> None:
         self.policy, self.params = settings.settled()
+        self.grammar = settings.grammar
         self.fast_grammar = settings.fast_grammar
         self.prompt = prompt
         self.temperature = temperature
@@ -85,6 +89,8 @@ class SampledText:
         one that the grammar refuses, and end the process.
         """
         grammar = arguments.get("grammar")
+        if grammar is not None:  # that of the call takes the place of ours
+            self.grammar = None
         forbidden = self.rescue.forbidden if self.rescue is not None else ()
         if grammar is not None and forbidden and not allows_other(llm, grammar, self.tokens, forbidden):
             raise NothingAllowed
@@ -92,7 +98,12 @@ class SampledText:
         chain = make(**{**arguments, "grammar": None} if fast else arguments)
         source = Sampler(llm.n_vocab(), self._params_now())
         source.prime(self.prompt)
+        source.set_grammar(self.grammar)
+        if self.grammar is not None and forbidden and not _allows_other(source, self.tokens, forbidden):
+            chain.close()
+            raise NothingAllowed
         self._ours = penalties_sampler(source)
+        chain.grammar_of_lzsampler = self.grammar  # which C borrows, for as long as there is a chain
         at = insert(chain, self._ours)
         self._handle = lib.lzs_chain_sampler_inner(address(self._ours))
         self._chain = chain
@@ -205,8 +216,14 @@ class SampledText:
 
     def check(self) -> None:
         """Raise what went wrong inside our sampler, if anything did."""
-        if self._ours is not None:
+        if self._ours is None:
+            return
+        try:
             check_chain_sampler(self._ours)
+        except LzsError as error:
+            if self.grammar is not None and self.grammar.problem:
+                raise LzsError(self.grammar.problem) from error
+            raise
 
     def close(self, llm: Any, stats: "Stats") -> None:
         """Free the chain now: llama-cpp-python's refers to itself, so that it would wait for the garbage collector."""
@@ -218,6 +235,19 @@ class SampledText:
             llm._sampler = None
         self._chain.close()
         self._chain = self._ours = self._handle = None
+
+
+def _allows_other(source: Sampler, tokens: Sequence[int], forbidden: Sequence[int]) -> bool:
+    """Return whether the grammar of a sampler at its beginning allows others than the forbidden ones after tokens."""
+    there = source.clone()
+    for token in tokens:
+        there.accept(token)
+    words = there.allowed()
+    if words is None:
+        return True
+    for token in forbidden:
+        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
+    return bool(words.any())
 
 
 def insert(sampler: Any, ours: Any) -> int:

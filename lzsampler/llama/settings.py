@@ -1,12 +1,13 @@
-"""What the calls of an attached model are set to, and what an attachment counts."""
+"""`Settings` of a call of an attached model, and `Stats` of what an attachment has counted."""
 
 import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from .._check import boolean
+from ..constraint.grammar import Grammar
 from ..errors import ArgumentTypeError
-from ..params import Params, sampling_fields
+from ..params import PENALTY_FIELDS, Params, sampling_fields
 from ..sampler import Loop
 from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
 from .binding import llama_cpp
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
 LoopFinishReason = Literal["stop", "length", "repetition"]
 
+FLAGS = {
+    "grammar": Grammar | None,
+    "fast_grammar": bool,
+    "on_loop": OnLoop | None,
+    "loop_rule": LoopRule | None,
+    "max_rescues": int,
+    "loop_finish_reason": LoopFinishReason,
+    "draft": "Draft | None",
+}
+OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
 
 
@@ -45,6 +56,7 @@ class Settings:
     """The settings of a call."""
 
     params: Params
+    grammar: Grammar | None = None
     fast_grammar: bool = False
     on_loop: OnLoop | None = None
     loop_rule: LoopRule | None = None
@@ -59,6 +71,11 @@ class Settings:
             value = getattr(self.params, field)
             how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
             raise ValueError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
+        if self.grammar is not None and not isinstance(self.grammar, Grammar):
+            how = "a LlamaGrammar goes into the calls of the model"
+            raise ArgumentTypeError(f"grammar must be a Grammar of lzsampler, got {self.grammar!r:.80}; {how}")
+        if self.grammar is not None and self.on_loop == "close-think":
+            raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
         boolean("fast_grammar", self.fast_grammar)
         LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues)  # which checks them
         if self.loop_finish_reason not in get_args(LoopFinishReason):

@@ -309,6 +309,52 @@ static void test_strong_penalties(void) {
     }
 }
 
+/* A grammar forbids in the place of the penalties, follows what is accepted, and is shared by clones. */
+static void test_grammar(void) {
+    uint8_t bytes[N_VOCAB], kinds[N_VOCAB] = {LZS_TOKEN_END};
+    uint64_t ends[N_VOCAB];
+    for (size_t i = 0; i < N_VOCAB; i++) {
+        bytes[i] = (uint8_t)('A' + i);
+        ends[i] = i + 1;
+    }
+    lzs_vocabulary *v;
+    lzs_grammar *g;
+    lzs_sampler *s;
+    void *made;
+    CHECK(lzs_vocabulary_new(N_VOCAB, bytes, ends, kinds, &v) == LZS_OK);
+    CHECK(lzs_grammar_new_regex("B(C|D)", 6, v, 0, NULL, &g) == LZS_OK);
+    lzs_params p = some_params();
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK && lzs_sampler_set_grammar(s, g) == LZS_OK);
+    CHECK(lzs_chain_sampler_new(s, LZS_CHAIN_PENALTIES, host_init_address(), &made) == LZS_OK);
+    lzs_sampler_free(s);
+    lzs_llama_sampler *member = made;
+    static const int32_t ids[] = {4, 3, 2, 1, 0, N_VOCAB, -1};
+    static const float logits[] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 9.0f, 9.0f};
+    static const uint32_t allowed[] = {1 << 1, 1 << 2 | 1 << 3, 1 << 0, 1 << 0}; /* behind 0, 1, 2 and 3 tokens */
+    static const int32_t accepted[] = {1, 3, 0};
+    for (size_t step = 0; step < 4; step++) {
+        for (size_t again = 0; again < 2; again++) { /* apply changes no state */
+            lzs_llama_sampler *clone = member->iface->clone(member);
+            lzs_llama_token_data_array c = array_of(7, ids, logits);
+            clone->iface->apply(clone, &c);
+            for (size_t i = 0; i < 7; i++) CHECK((data[i].logit > -INFINITY) == (i < 5 && allowed[step] >> ids[i] & 1));
+            CHECK(lzs_chain_sampler_status(clone) == LZS_OK);
+            host_free(clone);
+        }
+        if (step < 3) member->iface->accept(member, accepted[step]);
+    }
+    lzs_llama_token_data_array none = array_of(2, ids, logits); /* tokens 4 and 3, and only the end is allowed */
+    member->iface->apply(member, &none);
+    CHECK(lzs_chain_sampler_status(member) == LZS_EMASKED);
+    member->iface->reset(member);
+    none = array_of(5, ids, logits);
+    member->iface->apply(member, &none);
+    CHECK(data[3].logit > -INFINITY && data[2].logit == -INFINITY && lzs_chain_sampler_status(member) == LZS_OK);
+    host_free(member);
+    lzs_grammar_free(g);
+    lzs_vocabulary_free(v);
+}
+
 int main(void) {
     test_interface();
     test_penalties();
@@ -316,6 +362,7 @@ int main(void) {
     test_clone_and_reset();
     test_adversaries();
     test_strong_penalties();
+    test_grammar();
     free(data);
     return 0;
 }

@@ -1,4 +1,6 @@
 /* test_grammar.c - grammars: masks against the oracle of grammar_case.h, hostile patterns, limits, and what they share. */
+#include <math.h>
+
 #include "grammar_case.h"
 
 static lzs_vocabulary *vocabulary;
@@ -61,7 +63,8 @@ static void parts_are_right(void) {
     static const struct {
         size_t at;
         lzs_part part;
-    } wrong[] = {{0, {7, 0, 1, 0, 0}},
+    } wrong[] = {{0, {8, 0, 1, 0, 0}},
+                 {0, {LZS_PART_YAML, 14, 2, 0, 0}},
                  {0, {-1, 0, 1, 0, 0}},
                  {0, {LZS_PART_TEXT, 14, 2, 0, 0}},
                  {0, {LZS_PART_TEXT, UINT32_MAX, 2, 0, 0}},
@@ -94,6 +97,68 @@ static void parts_are_right(void) {
     changed[4] = (lzs_part){LZS_PART_REGEX, 4, 0, 0, 0};
     changed[6] = (lzs_part){LZS_PART_REPEAT, 1, 2, 0, 5};
     CHECK(of_parts(changed, N_PARTS, part_children, &error, &g) == LZS_EINVAL && strstr(error.reason, "may be empty"));
+}
+
+/* In a string of YAML a dot leaves out what YAML cannot hold as it is, and such a character itself is refused. */
+static void yaml_strings(void) {
+    static const struct {
+        const char *text;
+        int32_t match;
+    } texts[] = {{"a", LZS_MATCH}, {"\xc2\xa0", LZS_MATCH}, {"\xf0\x9f\x99\x82", LZS_MATCH}, {"\x7f", LZS_NO_MATCH},
+                 {"\xc2\x85", LZS_NO_MATCH}, {"\xe2\x80\xa8", LZS_NO_MATCH}, {"\xef\xbb\xbf", LZS_NO_MATCH}, {"\\t", LZS_MATCH}};
+    static const char *const bad[] = {"\xc2\x85", "[\\u0080-\\u009f]", "a|\\ufeff", "[\\x7f]"};
+    lzs_grammar *g;
+    lzs_grammar_error error;
+    lzs_part part = {LZS_PART_YAML, 0, 3, 0, LZS_PART_UNBOUNDED};
+    CHECK(lzs_grammar_new_parts(&part, 1, NULL, 0, (const uint8_t *)"^.$", 3, vocabulary, 0, &error, &g) == LZS_OK);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        int32_t match;
+        CHECK(lzs_grammar_match(g, texts[i].text, strlen(texts[i].text), &match) == LZS_OK && match == texts[i].match);
+    }
+    lzs_grammar_free(g);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t n = strlen(bad[i]);
+        part.n = (uint32_t)n;
+        CHECK(lzs_grammar_new_parts(&part, 1, NULL, 0, (const uint8_t *)bad[i], n, vocabulary, 0, &error, &g) == LZS_EINVAL);
+        CHECK(strstr(error.reason, "not supported for YAML"));
+    }
+}
+
+/* The automaton byte by byte, and the only token of a mask. */
+static void looking(void) {
+    lzs_grammar *g = regex("a(b|c)\\x00", 0);
+    uint32_t words[(CASE_MAX_VOCAB + 31) / 32];
+    size_t n_words = ((size_t)case_n_vocab + 31) / 32;
+    int32_t state, matches;
+    CHECK(lzs_grammar_step(g, LZS_GRAMMAR_START, 'b', &state) == LZS_OK && state == -1);
+    CHECK(lzs_grammar_step(g, LZS_GRAMMAR_START, 'a', &state) == LZS_OK && state > LZS_GRAMMAR_START);
+    CHECK(lzs_grammar_step(g, state, 'c', &state) == LZS_OK && lzs_grammar_state(g, state, &matches, words, n_words) == LZS_OK);
+    CHECK(!matches && words[CASE_BYTES / 32] == UINT32_C(1) << CASE_BYTES % 32);
+    CHECK(lzs_grammar_step(g, state, 0, &state) == LZS_OK && lzs_grammar_state(g, state, &matches, words, n_words) == LZS_OK);
+    CHECK(matches && words[0] == 1 << CASE_END);
+    for (int32_t wrong = -1; wrong < 2; wrong++) {
+        CHECK(lzs_grammar_step(g, wrong, 'a', &state) == LZS_EINVAL && state == -1);
+        CHECK(lzs_grammar_state(g, wrong, &matches, words, n_words) == LZS_EINVAL);
+    }
+    CHECK(lzs_grammar_step(g, 1000000, 'a', &state) == LZS_EINVAL);
+    CHECK(lzs_grammar_state(g, LZS_GRAMMAR_START, &matches, words, n_words + 1) == LZS_EINVAL);
+    lzs_sampler *s;
+    lzs_params params;
+    lzs_logit_bias bias = {CASE_BYTES, -INFINITY};
+    int32_t token;
+    for (size_t n = 0; n < 2; n++) {
+        lzs_params_init(&params);
+        params.logit_bias = &bias;
+        params.n_logit_bias = n;
+        CHECK(lzs_sampler_new(case_n_vocab, &params, &s) == LZS_OK && lzs_forced(s, &token) == LZS_OK && token == -1);
+        CHECK(lzs_sampler_set_grammar(s, g) == LZS_OK && lzs_forced(s, &token) == LZS_OK && token == -1); /* a, and ab */
+        CHECK(lzs_accept(s, CASE_BYTES + 'a') == LZS_OK && lzs_accept(s, CASE_BYTES + 'b') == LZS_OK);
+        CHECK(lzs_forced(s, &token) == LZS_OK && token == (n ? -1 : CASE_BYTES));
+        CHECK(lzs_accept(s, CASE_BYTES) == LZS_OK && lzs_forced(s, &token) == LZS_OK && token == CASE_END);
+        CHECK(lzs_accept(s, 5) == LZS_OK && lzs_forced(s, &token) == LZS_OK && token == -1); /* against the grammar */
+        lzs_sampler_free(s);
+    }
+    lzs_grammar_free(g);
 }
 
 static void refused(const char *pattern, size_t n, size_t offset, const char *part) {
@@ -184,6 +249,8 @@ int main(void) {
     vocabulary = case_vocabulary();
     masks_are_right();
     parts_are_right();
+    yaml_strings();
+    looking();
     hostile_patterns();
     limits();
     wrong_arguments();

@@ -1,0 +1,90 @@
+"""What the commands share that take a grammar: its options, their check, and `Grammar` out of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .help import option, options
+
+if TYPE_CHECKING:
+    from lzsampler.constraint.grammar import Grammar
+    from lzsampler.constraint.token_bytes import HasTokenBytes
+
+GRAMMAR = "Grammar (docs/grammar.md)"
+_FIELDS = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
+
+grammar_options = options(
+    option(
+        GRAMMAR, "--regex", "pattern", metavar="R",
+        help="write only what the regular expression R matches from beginning to end",
+    ),
+    option(GRAMMAR, "--choice", "texts", multiple=True, metavar="TEXT", help="write one of these texts; repeatable"),
+    option(
+        GRAMMAR, "-j", "--json-schema", "schema", metavar="SCHEMA",
+        help="write JSON that meets this JSON Schema, or the one in a file of this name",
+    ),
+    option(
+        GRAMMAR, "-jf", "--json-schema-file", "schema_file", type=click.Path(path_type=Path), metavar="FILE",
+        help="write JSON that meets the JSON Schema in a file",
+    ),
+    option(
+        GRAMMAR, "--yaml-schema", "yaml", metavar="SCHEMA",
+        help="write YAML whose values meet this JSON Schema, or the one in a file of this name",
+    ),
+)  # fmt: skip
+
+
+def given_grammar(flags: Mapping[str, Any]) -> str | None:
+    """Return the option of `grammar_options` that was given, or None; a usage error where there are two."""
+    given = [name for name, field in _FIELDS.items() if flags[field] not in (None, ())]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
+    return given[0] if given else None
+
+
+def check_grammar(flags: Mapping[str, Any]) -> None:
+    """Raise a usage error for a grammar that does not go with other flags of lzs generate."""
+    name = given_grammar(flags)
+    if name is None:
+        if flags["no_fast_forward"]:
+            raise click.UsageError("--no-fast-forward has no effect without a grammar: add --regex, --choice or -j")
+        return
+    if flags["no_fast_forward"] and flags["prompts"] is not None:
+        raise click.UsageError(
+            "--no-fast-forward has no effect with --prompts, which samples every token: leave it out"
+        )
+    if flags["ignore_eos"]:
+        raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
+    if flags["on_loop"] == "close-think":
+        raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
+
+
+def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Grammar | None":
+    """Return the grammar that the flags of `grammar_options` describe, for a vocabulary; None where there is none."""
+    from lzsampler.constraint.grammar import Grammar
+
+    if flags["pattern"] is not None:
+        return Grammar.regex(flags["pattern"], vocabulary)
+    if any(flags[name] is not None for name in ("schema", "schema_file", "yaml")):
+        text, path = _schema(flags)
+        make = Grammar.json_schema if flags["yaml"] is None else Grammar.yaml_schema
+        try:
+            return make(text, vocabulary)
+        except ValueError as error:
+            if path is None:
+                raise  # it names the flag
+            raise click.UsageError(f"{path}: {error}") from error
+    return Grammar.choices(flags["texts"], vocabulary) if flags["texts"] else None
+
+
+def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
+    """Return the text of the schema, and its file if it is from one."""
+    name, given = ("-j", flags["schema"]) if flags["yaml"] is None else ("--yaml-schema", flags["yaml"])
+    if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
+        return str(given), None
+    path: Path = Path(given) if given is not None else flags["schema_file"]
+    if given is not None and not path.exists():
+        raise click.UsageError(f"{name} {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
+    return path.read_bytes().removeprefix(b"\xef\xbb\xbf"), path

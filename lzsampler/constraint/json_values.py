@@ -1,0 +1,140 @@
+"""Values of JSON in a schema: which there may be, what is equal, and numbers as exactly as they were written."""
+
+import json
+import sys
+from decimal import Decimal
+from math import isfinite, isinf
+from typing import Any
+
+from ..errors import ArgumentTypeError
+
+MAX_NESTING = 200
+MAX_VALUES = 1_000_000
+MAX_NUMBER = int(sys.float_info.max)
+_TOO_LARGE = "a number above 1.8e308, which most readers of JSON cannot hold"
+
+
+def refusal(pointer: str, reason: str) -> ValueError:
+    """Return the error of a schema that cannot be used."""
+    return ValueError(f"schema must be as in docs/grammar.md, but at {pointer}: {reason}")
+
+
+class WrittenFloat(float):
+    """A number of a schema's text, as it is written there: more digits than a double has are not lost."""
+
+    written: str
+
+    def __new__(cls, written: str) -> "WrittenFloat":
+        """Return the number that a text says."""
+        made = super().__new__(cls, written)
+        made.written = written
+        return made
+
+    def __repr__(self) -> str:
+        return self.written
+
+    __str__ = __repr__
+
+
+def parsed(text: str | bytes) -> Any:
+    """Return the schema that a text of JSON is, with its numbers as they are written.
+
+    ValueError for what is not JSON, and for an object that has a key twice: readers disagree about which one holds.
+    """
+    if not isinstance(text, str | bytes):
+        raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
+    twice: list[str] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs) and not twice:
+            seen: set[str] = set()
+            twice.append(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+        return made
+
+    try:
+        made = json.loads(text, parse_constant=_no_number, parse_float=WrittenFloat, object_pairs_hook=unique)
+    except RecursionError:
+        raise ValueError("schema must not be nested so deep") from None
+    except ValueError as error:
+        raise ValueError(f"schema must be JSON: {error}") from error
+    if twice:
+        raise ValueError(f"schema must have each key of an object once, but one has {twice[0]!r:.60} twice")
+    return made
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def same(value: Any) -> Any:
+    """Return a key that is equal for equal values of JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return (type(value).__name__, value)
+    if isinstance(value, int | float):
+        return ("number", Decimal(str(value)))
+    if isinstance(value, dict):
+        return ("object", frozenset((name, same(inner)) for name, inner in value.items()))
+    return ("array", tuple(map(same, value)))
+
+
+def written(value: Any) -> str:
+    """Return a number, true, false or null as JSON, with no fewer digits than the schema has."""
+    text = json.dumps(value)
+    return str(value) if isinstance(value, WrittenFloat) and Decimal(text) != Decimal(str(value)) else text
+
+
+def type_of(value: Any) -> str:
+    """Return the type of a value of JSON; "fraction" is a number that is no integer."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        number = same(value)[1]
+        return "integer" if number == number.to_integral_value() else "fraction"
+    names = {type(None): "null", str: "string", list: "array", dict: "object"}
+    return names[type(value)]
+
+
+def check_values(schema: Any) -> None:
+    """Raise ValueError for what is not JSON, and for more of it than can be worked on."""
+    stack: list[tuple[Any, str, int]] = [(schema, "#", 0)]
+    count = 0
+    while stack:
+        value, pointer, depth = stack.pop()
+        count += 1
+        if depth > MAX_NESTING:
+            raise ValueError(f"schema must be nested at most {MAX_NESTING} deep, and must not contain itself")
+        if count > MAX_VALUES:
+            raise ValueError(f"schema must have at most {MAX_VALUES:,} values, and must not contain itself")
+        if isinstance(value, str):
+            _check_text(value, pointer)
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                if not isinstance(name, str):
+                    raise refusal(pointer, f"the names of an object must be strings, got {name!r:.50}")
+                _check_text(name, pointer)
+                stack.append((inner, f"{pointer}/{escaped(name)}", depth + 1))
+        elif isinstance(value, list):
+            stack += ((inner, f"{pointer}/{i}", depth + 1) for i, inner in enumerate(value))
+        elif isinstance(value, float):
+            if isinstance(value, WrittenFloat) and isinf(value):
+                raise refusal(pointer, _TOO_LARGE)
+            if not isfinite(value):
+                raise refusal(pointer, f"{value} is not a number of JSON")
+        elif value is not None and not isinstance(value, bool | int):
+            raise refusal(pointer, f"{value!r:.50} is not a value of JSON")
+        elif isinstance(value, int) and abs(value) > MAX_NUMBER:
+            raise refusal(pointer, _TOO_LARGE)
+
+
+def escaped(name: str) -> str:
+    """Return a name as a JSON pointer has it (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _check_text(text: str, pointer: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        where = pointer.encode(errors="replace").decode()
+        raise refusal(where, f"a text must be valid Unicode: there is a lone surrogate at {error.start}") from error

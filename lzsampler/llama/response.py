@@ -1,0 +1,75 @@
+"""The `response_format` of a chat completion as a `Grammar`, where it has a JSON schema."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..constraint.grammar import Grammar
+from ..constraint.token_bytes import HasTokenBytes
+from ..errors import ArgumentTypeError
+
+_KEPT = 16  # grammars, with their masks
+_SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
+_THEIRS = "grammar=LlamaGrammar.from_json_schema(...) is llama.cpp's own, which passes over what it does not know"
+
+
+class Schemas:
+    """Grammars of the schemas that calls have asked for; the latest are kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Grammar] = {}
+
+    def taken(self, vocabulary: HasTokenBytes, keywords: dict[str, Any]) -> dict[str, Grammar]:
+        """Take a schema out of the keywords of a chat completion, and return it as the keyword ``grammar`` of ours.
+
+        Other formats stay: "text" is none, and "json_object" without a schema is llama.cpp's own grammar of any JSON.
+        ValueError for a schema that is not supported, or that is not there; TypeError for what is not an object.
+        """
+        schema = _schema_of(keywords.get("response_format"))
+        if schema is None:
+            return {}
+        if isinstance(keywords.get("grammar"), Grammar):
+            raise ValueError("grammar and response_format exclude each other: give one of them")
+        keywords.pop("response_format")
+        keywords.pop("grammar", None)  # as llama-cpp-python does
+        return {"grammar": self._grammar(vocabulary, schema)}
+
+    def _grammar(self, vocabulary: HasTokenBytes, schema: Any) -> Grammar:
+        try:
+            key = json.dumps(schema)
+        except (TypeError, ValueError, RecursionError):
+            key = ""  # it will be refused below
+        grammar = self._known.pop(key, None)
+        if grammar is None:
+            try:
+                grammar = Grammar.json_schema(schema, vocabulary)
+            except ValueError as error:
+                raise ValueError(f"response_format: {error}; {_THEIRS}") from error
+        self._known[key] = grammar
+        while len(self._known) > _KEPT:
+            del self._known[next(iter(self._known))]
+        return grammar
+
+
+def _schema_of(response_format: Any) -> Any:
+    """Return the schema of a ``response_format``; None if it asks for none."""
+    if response_format is None:
+        return None
+    if not isinstance(response_format, Mapping):
+        raise ArgumentTypeError(f"response_format must be an object such as {_SHAPE}, got {response_format!r:.60}")
+    kind = response_format.get("type")
+    if kind == "json_schema":
+        inner = response_format.get("json_schema")
+        if not isinstance(inner, Mapping) or inner.get("schema") is None:
+            raise ValueError(f"response_format must be {_SHAPE}, got {dict(response_format)!r:.80}")
+        return inner["schema"]
+    return response_format.get("schema") if kind == "json_object" else None
+
+
+def refuse_other_vocabulary(llm: Any, grammar: Grammar | None) -> None:
+    """Raise ValueError for a grammar that was made for another vocabulary than that of a `llama_cpp.Llama`."""
+    if isinstance(grammar, Grammar) and grammar.vocabulary.n_vocab != llm.n_vocab():
+        raise ValueError(
+            f"grammar must be for the {llm.n_vocab()} tokens of this model, got one for {grammar.vocabulary.n_vocab}: "
+            "make it with token_bytes(llm)"
+        )
