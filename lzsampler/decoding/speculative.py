@@ -83,6 +83,12 @@ class Draft:
         if not isinstance(self.p_min, int | float) or not 0 <= self.p_min <= 1:
             raise ValueError(f"p_min must be from 0 to 1, got {self.p_min!r}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_paces"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _paces=WeakKeyDictionary())  # a copy finds out for itself what the models cost
+
     def pace(self, target: Model) -> Pace:
         """Return the pace of another text of a target, which begins with what the last one found out."""
         last = self._paces.get(target)

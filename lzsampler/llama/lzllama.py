@@ -11,7 +11,8 @@ from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties
 from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
-from .dropin import Attachment, Hooks, taken, unseeded, with_token_ids
+from .dropin import Attachment, Hooks, unseeded
+from .keywords import taken, with_token_ids
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
 

@@ -1,0 +1,85 @@
+"""The keywords of calls of an attached model: which are ours, and what `Settings` they make."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from .._check import unknown_keyword
+from ..errors import ArgumentTypeError
+from ..params import PENALTY_FIELDS, PRESETS, Params, changed
+from .binding import llama_cpp
+from .response import refuse_other_vocabulary
+from .settings import FLAGS, OURS, Settings
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
+
+_TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
+    "exempt": exempt_ids,
+    "lz_breakers": lz_breaker_ids,
+    "dry_breakers": dry_breaker_ids,
+}
+
+
+@cache
+def ours_beside(method: str) -> tuple[str, ...]:
+    """Return those of our keywords that a method of `Llama` gets: all but the names that it has itself."""
+    theirs = inspect.signature(getattr(llama_cpp.Llama, method)).parameters
+    return tuple(name for name in OURS if name not in theirs)
+
+
+def refuse_unknown(name: str, method: Callable[..., Any], keywords: Iterable[str]) -> None:
+    """Raise TypeError, with the keyword that may have been meant, for one that a method of a model does not take."""
+    theirs = _keywords_of(getattr(method, "__func__", method))
+    for given in keywords if theirs else ():
+        if given not in theirs:
+            raise unknown_keyword(f"Llama.{name}", given, (*ours_beside(name), *theirs))
+
+
+@cache
+def _keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's arguments; none if it takes any keyword, as one of a subclass may."""
+    parameters = inspect.signature(function, follow_wrapped=False).parameters
+    if any(parameter.kind == inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return ()
+    return tuple(parameters)
+
+
+def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Take some names out of a call's keywords, and return them with their values."""
+    return {name: keywords.pop(name) for name in names if name in keywords}
+
+
+def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
+    """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
+
+    Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
+    ``params``, ask for an ``lz_min_match`` above 1, and it was 1 before, LZ gets lzsampler's.
+    """
+    made = dict(fields)
+    for name, tokens_of in _TOKENS_OF.items():
+        given = made.get(name, ())
+        if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+            raise ArgumentTypeError(f"{name} must be a sequence of token ids and strings, got {given!r}")
+        if name in made:
+            tokens = list(given)
+            strings = [token for token in tokens if isinstance(token, str)]
+            ids = tokens_of(llm, strings) if strings else ()
+            made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
+    if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):
+        made["dry_breakers"] = dry_breaker_ids(llm)
+    min_match = made.get("lz_min_match", PRESETS["default"]["lz_min_match"] if params is None else 1)
+    if min_match != 1 and "lz_breakers" not in made and (params is None or params.lz_min_match == 1):
+        made["lz_breakers"] = lz_breaker_ids(llm)
+    return made
+
+
+def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:
+    """Return settings with some of `OURS` in place of theirs, for one call."""
+    flags = {name: ours[name] for name in FLAGS if name in ours}
+    refuse_other_vocabulary(llm, flags.get("grammar"))
+    params = ours.get("params", before.params)
+    fields = {name: ours[name] for name in PENALTY_FIELDS if name in ours}
+    if isinstance(params, Params):
+        params = changed(params, with_token_ids(llm, fields, params))
+    return dataclasses.replace(before, params=params, **flags)
