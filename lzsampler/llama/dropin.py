@@ -25,15 +25,15 @@ from .._check import unknown_keyword
 from ..constraint.grammar import Grammar
 from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError
-from ..params import PENALTY_FIELDS, PRESETS, Params, PenaltySettings, changed, penalties_from
+from ..params import PENALTY_FIELDS, Params, PenaltySettings, changed, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
 from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
-from .settings import FLAGS, OURS, LoopFinishReason, Settings, Stats
-from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids, token_bytes
+from .settings import FLAGS, OURS, LoopFinishReason, Settings, Stats, with_token_ids
+from .vocabulary import token_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from .model import Model
 
 UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
-_TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
-    "exempt": exempt_ids,
-    "lz_breakers": lz_breaker_ids,
-    "dry_breakers": dry_breaker_ids,
-}
 
 
 class AttachSettings(PenaltySettings, total=False):
@@ -297,30 +292,6 @@ def _keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
 def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Take some names out of a call's keywords, and return them with their values."""
     return {name: keywords.pop(name) for name in names if name in keywords}
-
-
-def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
-    """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
-
-    Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
-    ``params``, ask for an ``lz_min_match`` above 1, and it was 1 before, LZ gets lzsampler's.
-    """
-    made = dict(fields)
-    for name, tokens_of in _TOKENS_OF.items():
-        given = made.get(name, ())
-        if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-            raise ArgumentTypeError(f"{name} must be a sequence of token ids and strings, got {given!r}")
-        if name in made:
-            tokens = list(given)
-            strings = [token for token in tokens if isinstance(token, str)]
-            ids = tokens_of(llm, strings) if strings else ()
-            made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
-    if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):
-        made["dry_breakers"] = dry_breaker_ids(llm)
-    min_match = made.get("lz_min_match", PRESETS["default"]["lz_min_match"] if params is None else 1)
-    if min_match != 1 and "lz_breakers" not in made and (params is None or params.lz_min_match == 1):
-        made["lz_breakers"] = lz_breaker_ids(llm)
-    return made
 
 
 def merged(llm: Any, before: Settings, ours: Mapping[str, Any]) -> Settings:

@@ -11,9 +11,9 @@ from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties
 from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
-from .dropin import Attachment, Hooks, taken, unseeded, with_token_ids
+from .dropin import Attachment, Hooks, taken, unseeded
 from .response import refuse_other_vocabulary
-from .settings import FLAGS, OURS, Settings
+from .settings import FLAGS, OURS, Settings, with_token_ids
 
 _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values() if p.kind != p.VAR_KEYWORD]
 

@@ -1,16 +1,18 @@
 """`Settings` of a call of an attached model, and `Stats` of what an attachment has counted."""
 
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .._check import boolean
 from ..constraint.grammar import Grammar
 from ..errors import ArgumentTypeError
-from ..params import PENALTY_FIELDS, Params, sampling_fields
+from ..params import PENALTY_FIELDS, PRESETS, Params, sampling_fields
 from ..sampler import Loop
 from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
 from .binding import llama_cpp
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
 
 if TYPE_CHECKING:
     from .drafted import Draft, Speculated
@@ -27,6 +29,11 @@ FLAGS = {
     "draft": "Draft | None",
 }
 OURS = (*PENALTY_FIELDS, "params", *FLAGS)
+_TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
+    "exempt": exempt_ids,
+    "lz_breakers": lz_breaker_ids,
+    "dry_breakers": dry_breaker_ids,
+}
 _THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
 
 
@@ -89,3 +96,27 @@ class Settings:
     def settled(self) -> tuple[LoopPolicy, Params]:
         """Return what is done about loops, and the params with the detectors that it needs."""
         return LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues).settled(self.params)
+
+
+def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
+    """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
+
+    Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
+    ``params``, ask for an ``lz_min_match`` above 1, and it was 1 before, LZ gets lzsampler's.
+    """
+    made = dict(fields)
+    for name, tokens_of in _TOKENS_OF.items():
+        given = made.get(name, ())
+        if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+            raise ArgumentTypeError(f"{name} must be a sequence of token ids and strings, got {given!r}")
+        if name in made:
+            tokens = list(given)
+            strings = [token for token in tokens if isinstance(token, str)]
+            ids = tokens_of(llm, strings) if strings else ()
+            made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
+    if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):
+        made["dry_breakers"] = dry_breaker_ids(llm)
+    min_match = made.get("lz_min_match", PRESETS["default"]["lz_min_match"] if params is None else 1)
+    if min_match != 1 and "lz_breakers" not in made and (params is None or params.lz_min_match == 1):
+        made["lz_breakers"] = lz_breaker_ids(llm)
+    return made
