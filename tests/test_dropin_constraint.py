@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from lzsampler import Grammar, LzsError, Params, TokenBytes
-from lzsampler.models import default_model
+from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT as MESSAGES  # noqa: E402
 from applications import LZ, PROMPT, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding.generate import generate  # noqa: E402
+from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.llama import LZLlama, attach, check_chain_sampler, penalties_sampler, token_bytes  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
@@ -192,13 +193,13 @@ def test_wrong_arguments(llm: Any) -> None:
             llm.create_chat_completion(CHAT, grammar=grammar, response_format=OPENAI)
         with pytest.raises(TypeError, match="response_format must be an object such as"):
             llm.create_chat_completion(CHAT, response_format="json")
+        assert text_of(llm(PROMPT)) == "red"
         llm.eval([1, 5])
         with pytest.raises(ValueError, match=r"sample\(\) does not know where the text begins"):
             llm.sample()
         with pytest.raises(pickle.PicklingError, match="a Grammar cannot be pickled: make it anew"):
             pickle.dumps(grammar)
         assert "grammar=" in repr(handle)
-        assert text_of(llm(PROMPT)) == "red"
     with pytest.raises(pickle.PicklingError):
         copy.deepcopy(grammar)
 
@@ -246,3 +247,21 @@ def test_a_chain_of_ones_own_applies_the_grammar(llm: Any) -> None:
             llama_cpp.llama_sampler_reset(chain)
     finally:
         llama_cpp.llama_sampler_free(chain)
+
+
+@pytest.mark.parametrize("kind", ["lookup", "model"])
+def test_a_draft_leaves_the_texts_as_they_are(kind: str) -> None:
+    own: Any = LZLlama(str(default_model()), n_ctx=512, verbose=False, n_threads=1, flash_attn=True, lz_penalty=0.1)
+    small = Model(default_draft(), n_ctx=512, n_threads=1, flash_attn=True)
+    try:
+        draft = Draft(lookup=2, n_max=4) if kind == "lookup" else Draft(small, n_max=4)
+        grammar = Grammar.json_schema(SCHEMA, own.lz)
+        for settings in ({"temperature": 0.0}, {"temperature": 1.0, "seed": 3}):
+            plain, fast = (own(PROMPT, max_tokens=80, grammar=grammar, draft=d, **settings) for d in (None, draft))
+            assert fast["choices"] == plain["choices"]
+            assert is_person(text_of(fast))
+        assert own.lz.stats.speculated is not None
+        assert own.lz.stats.speculated.blocks
+    finally:
+        own.close()
+        small.close()
