@@ -362,3 +362,23 @@ def test_what_may_be_wrong_is_warned_of(small: Model) -> None:
     with pytest.warns(UserWarning, match="is as large as tale-1m-q8_0.gguf: by their sizes at most 1.00x"):
         attach(model, draft=Draft(small)).detach()
     model.close()
+
+
+@pytest.mark.real
+def test_a_match_changes_no_answer_of_smollm2(smollm2: Path) -> None:
+    passage = (
+        "Alice bought 12 apples, 7 pears and a loaf of bread on Monday; on Tuesday the shop on Mill Road was closed."
+    )
+    asked = [{"role": "user", "content": f"Repeat this text exactly, word for word:\n\n{passage}"}]
+    model = llama_cpp.Llama(str(smollm2), n_ctx=512, n_threads=1, flash_attn=True, verbose=False)
+    found = []
+    for draft in (None, Draft(lookup=3, n_max=6)):
+        with attach(model, draft=draft) as handle:
+            for temperature in (0.0, 0.8):
+                model.reset()  # or what is left of the prompt would be rounded by what was there before
+                made = model.create_chat_completion(asked, max_tokens=40, temperature=temperature, seed=4)
+                found.append(text_of(made))
+    assert found[:2] == found[2:]
+    assert handle.stats.speculated is not None
+    assert handle.stats.speculated.accepted > 5
+    model.close()
