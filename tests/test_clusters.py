@@ -13,7 +13,14 @@ from lzsampler.auditing.clusters import Clusters
 from lzsampler.auditing.diff import compare
 from lzsampler.auditing.store import Outcome
 from lzsampler.auditing.summary import Summary
-from lzsampler.util.clusters import clustered, difference_interval, flip_test, group_test, student
+from lzsampler.util.clusters import (
+    clustered,
+    difference_interval,
+    flip_test,
+    group_test,
+    paired_difference,
+    student,
+)
 from lzsampler.util.stats import Interval, mcnemar, wilson
 
 Counts = npt.NDArray[np.int64]
@@ -83,6 +90,55 @@ def test_none_and_all_count_each_conversation_once() -> None:
     rng = np.random.default_rng(2)
     for alike in (0.0, 1.0):
         assert coverage(0.02, [clustered(*conversations(rng, 50, 0.02, alike, 10)) for _ in range(300)]) >= 0.92
+
+
+def pairs(
+    rng: np.random.Generator, m: int, rates: tuple[float, float], alike: float, size: int | None
+) -> tuple[Counts, Counts, Counts]:
+    """Draw how many pairs of each conversation newly loop, how many are cured, and how many there are.
+
+    A conversation's own rate has a beta distribution; given it, both sides are drawn independently, B at a rate that is
+    that of A times a factor.
+    """
+    sizes = np.full(m, size) if size else rng.geometric(0.2, m)
+    own = np.full(m, rates[0])
+    if alike:
+        own = rng.beta(rates[0] * (1 / alike - 1), (1 - rates[0]) * (1 / alike - 1), m)
+    only_b = (1 - own) * own * rates[1] / rates[0]
+    only_a = own * (1 - own * rates[1] / rates[0])
+    both = own * own * rates[1] / rates[0]
+    drawn = rng.multinomial(sizes, np.stack([only_b, only_a, both, 1 - only_b - only_a - both], axis=-1))
+    return drawn[:, 0], drawn[:, 1], sizes
+
+
+@pytest.mark.parametrize(("m", "least", "most"), [(10, 0.94, 1.0), (30, 0.94, 0.985), (100, 0.93, 0.975)])
+def test_coverage_of_the_interval_of_pairs(m: int, least: float, most: float) -> None:
+    rng = np.random.default_rng(m)
+    found = []
+    for rates, alike, size in itertools.product(((0.3, 0.3), (0.4, 0.2), (0.1, 0.02)), (0.0, 0.2, 0.5), (1, 4, None)):
+        drawn = [pairs(rng, m, rates, alike, size) for _ in range(200)]
+        found.append(coverage(rates[1] - rates[0], [paired_difference(*counts) for counts in drawn]))
+    assert least <= np.mean(found) <= most
+    assert min(found) >= 0.88
+
+
+def test_the_interval_of_few_pairs() -> None:
+    """A bootstrap of three pairs that do not differ has the interval 0 to 0."""
+    none = paired_difference([0] * 3, [0] * 3, [1] * 3)
+    assert none.low == -none.high
+    assert 0.5 < none.high < 1
+    cured = paired_difference([0] * 4, [1] * 4, [1] * 4)
+    assert cured.low == -1.0
+    assert cured.high < 0.1
+    apart, together = paired_difference([0] * 40, [0] * 40, [1] * 40), paired_difference([0] * 4, [0] * 4, [10] * 4)
+    assert together.high > 3 * apart.high  # each conversation counts once
+    one = paired_difference([0], [0], [40])
+    assert one.high - one.low > 1.5
+    assert paired_difference([], [], []) == (-1.0, 1.0)
+    assert paired_difference([1, 0, 2], [0, 1, 0], [3, 3, 3]) == paired_difference([0, 2, 1], [1, 0, 0], [3, 3, 3])
+    for wrong in (([1], [0], [0]), ([-1], [0], [1]), ([1], [1], [1]), ([1, 0], [0], [1])):
+        with pytest.raises(ValueError, match="gained"):
+            paired_difference(*wrong)
 
 
 @pytest.mark.parametrize(("counts", "sizes"), [([2], [1]), ([-1], [1]), ([0], [0]), ([1, 1], [1])])

@@ -12,7 +12,7 @@ import numpy as np
 from ..util.stats import CONFIDENCE, Interval, wilson
 from .clusters import Clusters, Property, key_of
 from .coverage import Coverage
-from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, Rule
+from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, PassedOver, Rule, TurnsRead
 
 VERSION = 1  # of summary.json
 WORST = 10  # records that the terminal shows, by wasted tokens
@@ -133,8 +133,9 @@ class Summary:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
     order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
     waste most tokens, without their texts. ``bad``: the first bad records. ``coverage``: files, formats, and what
-    was not read. ``turn_loops``: conversations whose turns loop (LZR012), and ``worst_turns`` those that waste most
-    tokens; their messages are counted elsewhere. The lists are cut to their size and ordered by `merge`.
+    was not read. ``turn_conversations``: conversations in whose turns loops were looked for; ``turn_loops``: those of
+    them that loop (LZR012), and ``worst_turns`` those that waste most tokens; their messages are counted elsewhere. The
+    lists are cut to their size and ordered by `merge`.
 
     The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
     merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
@@ -155,6 +156,7 @@ class Summary:
     point_keys: list[int] = field(default_factory=list, repr=False)
     coverage: Coverage = field(default_factory=Coverage)
     turn_loops: int = 0
+    turn_conversations: int = 0
     worst_turns: list[Audited] = field(default_factory=list)
 
     @property
@@ -173,12 +175,28 @@ class Summary:
         return _rate(self.total.stuck, self.total.records)
 
     @property
+    def turn_loop_rate(self) -> float:
+        """Share of the conversations whose turns loop (LZR012), 0..1; 0 if turns were not looked at."""
+        return _rate(self.turn_loops, self.turn_conversations)
+
+    @property
+    def turn_interval(self) -> Interval:
+        """The 95 % interval of the share of conversations whose turns loop, Wilson's."""
+        return wilson(self.turn_loops, self.turn_conversations)
+
+    @property
     def bad_rate(self) -> float:
         """Share of bad records among all that were read, 0..1."""
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
-    def add(self, item: Audited | BadRecord | FileRead) -> None:
-        """Count a record, a file that begins, or a part of a file that could not be read."""
+    def add(self, item: Audited | BadRecord | FileRead | PassedOver | TurnsRead) -> None:
+        """Count a record, a file that begins or that is passed over, conversations, or what could not be read."""
+        if isinstance(item, TurnsRead):
+            self.turn_conversations += item.conversations
+            return
+        if isinstance(item, PassedOver):
+            self.coverage.pass_over(item.file, item.reason)
+            return
         if isinstance(item, FileRead):
             self.coverage.begin(item)
             return
@@ -239,6 +257,7 @@ class Summary:
         self.bad_records += other.bad_records
         self.bad += other.bad[: LISTED - len(self.bad)]
         self.turn_loops += other.turn_loops
+        self.turn_conversations += other.turn_conversations
         self.worst_turns = _most_wasteful([*self.worst_turns, *other.worst_turns])
         self._trim_worst()
         self._trim_points()
@@ -261,7 +280,10 @@ class Summary:
             "rules": dict(self.rules),
             "rule_counts": dict(sorted(self.rule_counts.items())),
             "metrics": {name: total / self.measured[name] for name, total in sorted(self.metrics.items())},
+            "turn_conversations": self.turn_conversations,
             "turn_loops": self.turn_loops,
+            "turn_loop_rate": self.turn_loop_rate,
+            "turn_loop_interval": list(self.turn_interval),
             "worst_turns": [
                 {
                     "file": one.file,

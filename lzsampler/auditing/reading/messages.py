@@ -152,6 +152,8 @@ def content(value: Any) -> tuple[str | None, str | None]:
         if isinstance(part, str):
             answer.append(part)
             continue
+        if not isinstance(part, Mapping):
+            raise TypeError(f"a part of the content is {kind_of(part)}")
         kind = part.get("type")
         text = part.get("text")
         if kind in _THOUGHTS or part.get("thought") is True:
