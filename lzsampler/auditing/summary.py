@@ -36,6 +36,16 @@ def loops(audited: Audited) -> list[Finding]:
     return taken
 
 
+def begins(audited: Audited, loop: Finding) -> float:
+    """Return the share of the text, 0..1, before it goes wrong where ``loop`` is, one of `loops`.
+
+    It is where the degenerate stretch of the first loop begins, as in `Group.starts`; in a field after the first that
+    loops, for which no such stretch is known, where the loop itself begins.
+    """
+    first = min(loops(audited), key=lambda found: (found.field == "answer", found.start))
+    return audited.onset if audited.onset is not None and loop.field == first.field else loop.share
+
+
 def wasted_tokens(audited: Audited) -> int:
     """Return the tokens that all loops of a record waste together; none is counted twice."""
     return sum(finding.wasted_tokens for finding in audited.findings if finding.rule in LOOPING)

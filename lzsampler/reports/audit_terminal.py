@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..auditing.clusters import Property
 from ..auditing.records import Audited
-from ..auditing.summary import Group, Summary, loops, wasted_tokens
+from ..auditing.summary import Group, Summary, begins, loops, wasted_tokens
 from .audit_groups import literal_rule, selected
 from .terminal import drawn
 from .text import columns, count, fit, percent, visible, whole
@@ -177,9 +177,9 @@ def _tail(text: str, width: int) -> str:
 
 
 def preview(record: Audited, width: int) -> str:
-    """Return a record's largest loop in one line: its unit, copies, where it begins and its period."""
+    """Return a record's largest loop in one line: its unit, copies, where the text goes wrong, and the period."""
     loop = loops(record)[0]
-    rest = f" ×{loop.copies:.4g} from {whole(loop.share)} p={loop.period}"
+    rest = f" ×{loop.copies:.4g} from {whole(begins(record, loop))} p={loop.period}"
     return f'"{fit(visible(loop.unit, 200), max(1, width - len(rest) - 2))}"{rest}'
 
 

@@ -114,7 +114,7 @@ static void test_random(void) {
 static void test_long_text(void) {
     static const char *const units[] = {"so it goes on and on, ", "\xE2\x80\x83one\xE3\x80\x80two three\n\n", "abcd"};
     static const lzs_prefilter_rules rules = {100, 20, 3, 20, 3, 20, 8};
-    const size_t n = (size_t)2 * PIECE + 12345;
+    const size_t n = (size_t)PIECE + 12345;
     uint8_t *text = malloc(n);
     CHECK(text);
     for (int kind = 0; kind < 3; kind++) {
@@ -122,7 +122,7 @@ static void test_long_text(void) {
         uint64_t state = 11;
         for (size_t i = 0; i < before; i++) text[i] = (uint8_t)(random_below(&state, 5) ? 'a' + random_below(&state, 9) : ' ');
         for (size_t i = before; i < n; i++) text[i] = (uint8_t)units[kind][(i - before) % length];
-        for (size_t cut = 0; cut < 40; cut += 13) { /* so that pieces end at each place of a unit */
+        for (size_t cut = 0; cut < 20; cut += 17) { /* so that pieces end at each place of a unit */
             size_t size = n - cut, n_words, n_distinct;
             lzs_prefilter_result result;
             lzs_figures alone;
