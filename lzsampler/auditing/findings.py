@@ -5,7 +5,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -131,6 +130,8 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
 
 def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
     """Return the share of a field before its first loop, with what that belongs to; None if nothing loops."""
+    if not found.found:
+        return None
     loops = [finding for finding in found.findings() if finding.rule in LOOPING and finding.rule in rules.reported]
     if not loops:
         return None
@@ -275,14 +276,20 @@ class _FieldAudit:
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-@lru_cache(maxsize=8)
+_last: list[tuple[Rules, Prefilter]] = []  # the rules of the last text, which are mostly those of the next one, too
+
+
 def _prefilter(rules: Rules) -> Prefilter:
-    return Prefilter(
+    if _last and _last[0][0] is rules:
+        return _last[0][1]
+    made = Prefilter(
         length=rules.length,
         of_bytes=(min(rules.copies, rules.literal_copies), rules.length_copies),
         of_spans=(rules.copies, rules.length_copies),
         of_normalized=(rules.copies, rules.near_copies),
     )
+    _last[:] = [(rules, made)]
+    return made
 
 
 def _repeating(

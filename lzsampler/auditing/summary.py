@@ -201,26 +201,29 @@ class Summary:
 
     def add(self, item: Audited | BadRecord | FileRead | PassedOver | TurnsRead) -> None:
         """Count a record, a file that begins or that is passed over, conversations, or what could not be read."""
-        if isinstance(item, TurnsRead):
-            self.turn_conversations += item.conversations
-            return
-        if isinstance(item, PassedOver):
-            self.coverage.pass_over(item.file, item.reason)
-            return
+        if not isinstance(item, Audited):
+            self._add_other(item)
+        elif item.is_conversation:
+            self.turn_loops += 1
+            self.rule_counts["LZR012"] = self.rule_counts.get("LZR012", 0) + 1
+            self.worst_turns = _most_wasteful([*self.worst_turns, item])
+        else:
+            self._add_record(item)
+
+    def _add_other(self, item: BadRecord | FileRead | PassedOver | TurnsRead) -> None:
         if isinstance(item, FileRead):
             self.coverage.begin(item)
-            return
-        if isinstance(item, BadRecord):
+        elif isinstance(item, TurnsRead):
+            self.turn_conversations += item.conversations
+        elif isinstance(item, PassedOver):
+            self.coverage.pass_over(item.file, item.reason)
+        else:
             self.coverage.bad(item)
             self.bad_records += 1
             if len(self.bad) < LISTED:
                 self.bad.append(item)
-            return
-        if item.is_conversation:
-            self.turn_loops += 1
-            self.rule_counts["LZR012"] = self.rule_counts.get("LZR012", 0) + 1
-            self.worst_turns = _most_wasteful([*self.worst_turns, item])
-            return
+
+    def _add_record(self, item: Audited) -> None:
         self.coverage.record()
         found = loops(item) if item.looping else []
         first = min(found, key=lambda f: (f.field == "answer", f.start)) if found else None
@@ -237,9 +240,13 @@ class Summary:
                 group.periods.append(first.period)
         for rule in {finding.rule for finding in item.findings}:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
-        for name, value in item.metrics.items():
-            self.metrics[name] = self.metrics.get(name, 0.0) + value
-            self.measured[name] = self.measured.get(name, 0) + 1
+        sums, measured = self.metrics, self.measured
+        for name, value in item.metrics.items():  # some 30 of every record
+            if name in sums:
+                sums[name] += value
+                measured[name] += 1
+            else:
+                sums[name], measured[name] = 0.0 + value, 1
         if first is not None:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
