@@ -202,7 +202,7 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
     for change, name in (
         ({"grid": other_grid}, "grid"),
         ({"n_ctx": 300}, "context"),
-        ({"limit": 2}, "limit (it was none, and is 2)"),
+        ({"limit": 2}, "limit (it was 3, and is 2)"),
         ({"prompts": None}, "tasks or prompts"),
     ):
         with pytest.raises(ValueError, match=rf"was started with another {re.escape(name)}: give another folder as"):

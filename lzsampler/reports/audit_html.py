@@ -82,7 +82,7 @@ def _headline(summary: Summary) -> str:
         (count(total.wasted_tokens), "tokens wasted, all copies but the first"),
         (whole(median(total.starts)) if total.starts else "–", "of the text before a loop begins, median"),
         (f"{median(total.periods):,.0f}" if total.periods else "–", "characters in a copy, median"),
-        (count(summary.bad_records), "bad records, not counted"),
+        (count(summary.bad_records), f"bad {'record' if summary.bad_records == 1 else 'records'}, not counted"),
     ]
     if bits := summary.measured.get("lz_bits_per_token"):
         mean = summary.metrics["lz_bits_per_token"] / bits
@@ -161,7 +161,7 @@ def _groups(summary: Summary) -> str:
     rest = len(summary.groups) - len(shown)
     note = f"The {GROUPS} groups that waste the most tokens; {rest:,} more are in summary.json." if rest else ""
     blank = [tag("th") for _ in summary.by]
-    foot = tag("tr", *blank, tag("td"), tag("td", ruler(top), class_="chart"), *[tag("td")] * 4)
+    foot = tag("tr", *blank, tag("td"), tag("td", ruler(top, 2), class_="chart"), *[tag("td")] * 4)
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), tag("tfoot", foot), class_="groups")
     title = "Rate by " + " and ".join(escape(visible(key)) for key in summary.by)
     return tag("section", tag("h2", title), tag("p", note, class_="soft") if note else "", table)

@@ -67,16 +67,16 @@ def whisker(low: float, rate: float, high: float, top: float, kind: str) -> str:
     return _svg(22, parts, label, "whisker")
 
 
-def ruler(top: float) -> str:
-    """Return the scale below whiskers that end at ``top``: 0 and a few round rates."""
+def ruler(top: float, most: int = 3) -> str:
+    """Return the scale below whiskers that end at ``top``: 0 and round rates, about ``most`` of them."""
     if top <= 0:
         return ""
-    step = _nice(top / 3)
+    step = _nice(top / most)
     ticks = [i * step for i in range(int(top / step * (1 + 1e-9)) + 1)]
     parts = [_line(0, 1, 100, 1, "scale")]
     for tick in ticks:
         at = 100 * tick / top
-        parts += [_line(at, 1, at, 5, "scale"), _text(at, 17, percent(tick), _anchor(at))]
+        parts += [_line(at, 1, at, 5, "scale"), _text(at, 17, f"{100 * tick:.4g} %", _anchor(at))]
     return tag("svg", *parts, width="100%", height=20, aria_hidden="true", class_="ruler")
 
 

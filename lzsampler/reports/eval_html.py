@@ -166,8 +166,8 @@ def _kinds(results: "Results") -> str:
         if timed:
             cells.append(tag("td", escape(_overhead(counts)), class_="number", data_label="sampler"))
         body.append(tag("tr", *cells))
-    scales = [tag("th"), tag("td", ruler(loops), class_="chart"), tag("td")]
-    scales += [tag("td", ruler(right), class_="chart"), tag("td")] if tasks else []
+    scales = [tag("th"), tag("td", ruler(loops, 2), class_="chart"), tag("td")]
+    scales += [tag("td", ruler(right, 2), class_="chart"), tag("td")] if tasks else []
     foot = tag("tfoot", tag("tr", *scales))
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), foot, class_="groups kinds")
     what = (

@@ -3,7 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..params import PENALTIES
+from ..params import PENALTIES, Params
 from .charts import tag
 from .text import visible
 
@@ -38,7 +38,7 @@ def _said(settings: "list[Setting]") -> str:
     """Return what the settings of a kind have in common, by their parameters, since anybody may name a kind."""
     params = [setting.params for setting in settings]
     said = [
-        _lz({each.lz_formula for each in params}) if penalty.name == "lz" else _PENALTIES[penalty.name]
+        _lz(params) if penalty.name == "lz" else _PENALTIES[penalty.name]
         for penalty in PENALTIES
         if any(map(penalty.is_on, params))
     ]
@@ -52,9 +52,13 @@ def _said(settings: "list[Setting]") -> str:
     return told[0].upper() + told[1:] + "."
 
 
-def _lz(formulas: set[str]) -> str:
-    how = " or ".join(_FORMULAS[name] for name in _FORMULAS if name in formulas)
+def _lz(params: list[Params]) -> str:
+    how = " or ".join(_FORMULAS[name] for name in _FORMULAS if any(each.lz_formula == name for each in params))
+    matches, windows = ({getattr(each, name) for each in params} for name in ("lz_min_match", "lz_window"))
+    least, window = (" or ".join(f"{value:,}" for value in sorted(values)) for values in (matches, windows))
+    tokens = "token" if least == "1" else "tokens"
     return (
         "the LZ penalty (arXiv 2504.20131): a token that continues a repetition, as a compressor would predict it, "
-        f"loses the strength times what it saves, {how}"
+        f"loses the strength times what it saves, {how}; repetitions of {least} {tokens} or more, in the last {window} "
+        "tokens"
     )
