@@ -27,10 +27,10 @@ PROSE = Path(__file__).with_name("train_embedded") / "corpus"
 LZS = Path(sys.executable).with_name("lzs")
 
 
-def write(path: Path, megabytes: int) -> None:
+def write(path: Path, megabytes: int, seed: int = 5) -> None:
     """Write a file of transcripts of about that size."""
     prose = "".join(file.read_text("utf-8") for file in sorted(PROSE.glob("*.txt")))
-    rng = random.Random(5)
+    rng = random.Random(seed)
     written = number = 0
     with path.open("w", encoding="utf-8") as file:
         while written < megabytes * 1e6:

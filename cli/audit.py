@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from lzsampler.auditing.summary import Group, Summary
 
 _READ, _COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
-_RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate")
+_RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate")
 _ENOUGH = 0.01  # the loop rate that a result without loops is held against
+_WITHOUT_GROUP = {"bad_rate": "bad records", "turn_loop_rate": "loops over turns"}
 RULES = ("levels", "copies", "length", "length_copies", "near", "near_copies", "select", "ignore")  # settings
 
 
@@ -136,6 +137,8 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
         raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
     if flags["exit_zero"] and not flags["limits"]:
         raise click.UsageError("--exit-zero has no effect without --fail-over: leave it out, or give a limit")
+    if not flags["turns"] and any(limit.rate == "turn_loop_rate" for limit in flags["limits"]):
+        raise click.UsageError("turn_loop_rate is measured with --turns only: add it")
     with audited(paths, flags, by=flags["by"], resume=flags["resume"], without=flags["outputs"]) as result:
         summary = result.summary
         for path in flags["outputs"]:
@@ -159,6 +162,9 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
     from lzsampler.auditing.run import audit_files
 
     start = monotonic()
+    if "LZR012" in flags["select"] and not flags.get("turns"):
+        how = "add --turns" if "turns" in flags else "lzs diff compares records, and LZR012 is about conversations"
+        raise click.UsageError(f"LZR012 is looked for with --turns only: {how}")
     rules = {name: flags[name] for name in RULES if flags[name] not in (None, ())}
     if flags.get("turns") is not None:
         rules["turns"] = flags["turns"]
@@ -235,7 +241,7 @@ def _table(summary: "Summary") -> str:
 
 
 def _warn(summary: "Summary", by: Sequence[str]) -> None:
-    if not summary.total.records and not summary.turn_loops:
+    if not summary.total.records and not summary.turn_conversations:
         refuse_nothing(summary)
     for i, key in enumerate(by):
         if all(not values[i] for values in summary.groups):
@@ -259,8 +265,9 @@ def _exceeds(summary: "Summary", limit: Limit) -> bool:
     if limit.group is None:
         return _group_exceeds(summary, summary.total, limit)
     groups = _groups(summary, limit)
-    if limit.rate == "bad_rate":
-        raise click.UsageError(f"--fail-over {limit.text}: bad records belong to no group; leave out {limit.group}.")
+    if limit.rate in _WITHOUT_GROUP:
+        what = _WITHOUT_GROUP[limit.rate]
+        raise click.UsageError(f"--fail-over {limit.text}: {what} belong to no group; leave out {limit.group}.")
     return max([_group_exceeds(summary, group, limit) for group in groups])  # not any(): each of them has its message
 
 
@@ -270,12 +277,13 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
 
     properties: dict[str, Property] = {"loop_rate": "looping", "stuck_rate": "stuck", "literal_rate": "literal"}
     of = properties.get(limit.rate)
-    rate = summary.bad_rate if of is None else getattr(group, of) / group.records
+    if limit.rate == "turn_loop_rate" and not summary.turn_conversations:
+        raise click.UsageError(f"--fail-over {limit.text}: no conversation with turns of a model was read")
+    rate = getattr(summary, limit.rate) if of is None else getattr(group, of) / group.records
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
     exceeded = limit.is_exceeded(rate)
     if exceeded:
-        sides = {"=": "over", ">": "over", ">=": "not below", "<": "below", "<=": "not over"}
-        console.error(f"{name} {rate:.4g} is {sides[limit.sign]} {limit.number:g}")
+        console.error(limit.said(rate, name))
     if of is not None and not console.quiet:
         low, high = group.interval(of)
         needed = records_needed(rate, limit.number)

@@ -68,7 +68,8 @@ def diff(a: str, b: str, **flags: Any) -> None:
 
     A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. Records
     are paired by id, and by the name of their file if there are several; rows without an id are paired by line number,
-    which is said. If no record is in both, A and B are compared as two groups. B is worse if a permutation test over
+    and evaluations of one setting each by prompt and seed, which is said. If no record is in both, A and B are compared
+    as two groups. B is worse if a permutation test over
     whole conversations says so, which is McNemar's exact test where each of them has one record.
     """
     from lzsampler.auditing.diff import compare
@@ -124,7 +125,8 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     if not made.paired:
         yield (
             "No record of A has the id of one of B, so all are compared as two groups; pairs would tell more: write "
-            "both sides with lzs generate --prompts FILE, which keeps ids"
+            "both sides with lzs generate --prompts FILE, which keeps ids, or with lzs eval and grids that have one "
+            "setting each, or a setting in common"
         )
     elif made.only_a or made.only_b:
         yield f"not compared: {made.only_a:,} records only in A, {made.only_b:,} only in B"
@@ -133,6 +135,8 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
             f"{made.by_number:,} of {made.records:,} pairs were made by line number, since their rows have no id: they "
             "are right only if both sides hold the answers to the same prompts in the same order"
         )
+    if made.by_prompt:
+        yield (f"{made.by_prompt:,} pairs are of the same prompt and seed: the two evaluations have different settings")
     low, high = made.interval
     verdict = made.verdict(alpha)
     if console.colored(sys.stdout):

@@ -14,7 +14,7 @@ from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import draft_options, refused_download, whole
 from .progress import progress
-from .tax import RATES, holds
+from .tax import RATES, held
 
 if TYPE_CHECKING:
     from lzsampler import Results
@@ -85,6 +85,9 @@ def evaluate_command(**flags: Any) -> None:
         click.echo(f"\n{results.table(terms=True)}")
     if results.judged is not None and not flags["as_json"]:
         click.echo(f"\n{results.judged}")
+    if results.missing:
+        done = f"{len(results.outcomes):,} of {results.expected:,} texts"
+        console.note(f"the evaluation is not finished: {done}, so that settings may have different prompts")
     for name, rows in results.bad.items():
         for row in rows[:_BAD_ROWS]:
             console.error(f"{name}, line {row.line}: {row.reason}" if row.line else f"{name}: {row.reason}")
@@ -92,9 +95,10 @@ def evaluate_command(**flags: Any) -> None:
             more = len(rows) - _BAD_ROWS
             console.error(f"{name}: {more} more bad rows, all listed in {flags['out'] / 'results.json'}")
     console.note(f"report: {flags['out'] / 'report.html'}")
-    held = [limit.text for limit in flags["limits"] if _holds(results, limit)]
-    if held:
-        console.error(f"--fail-if {'; '.join(held)}")
+    failed = [said for limit in flags["limits"] if (said := _held(results, limit))]
+    for said in failed:
+        console.error(said)
+    if failed:
         raise click.exceptions.Exit(1)
 
 
@@ -195,11 +199,12 @@ def _rows_for(model: Path) -> tuple[Path, Path]:
     return models.everyday_tasks(), models.everyday_prompts()
 
 
-def _holds(results: "Results", limit: Limit) -> bool:
+def _held(results: "Results", limit: Limit) -> str:
+    """Return in words that a limit holds, with the measured rate; "" if it does not."""
     if limit.rate in RATES:
         if results.tax is None:
             raise click.UsageError(f"--fail-if {limit.text}: no tax was measured; give --texts")
-        return holds(results.tax, limit)
+        return held(results.tax, limit)
     try:
         counts = results.counts() if limit.group is None else results.counts(kind=limit.group)
     except ValueError as error:
@@ -207,4 +212,5 @@ def _holds(results: "Results", limit: Limit) -> bool:
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None:
         raise click.UsageError(f"--fail-if {limit.text}: there are no tasks with answers")
-    return limit.is_exceeded(rate)
+    name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
+    return limit.said(rate, name) if limit.is_exceeded(rate) else ""

@@ -9,7 +9,7 @@ import click
 
 from .help import flag_of
 
-RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "accuracy", "tax", "lost")
+RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate", "accuracy", "tax", "lost")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "=": operator.gt,  # a limit: loop_rate=1% is exceeded above 1 %
     ">": operator.gt,
@@ -17,6 +17,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
 }
+_SIDES = {"=": "over", ">": "over", ">=": "not below", "<": "below", "<=": "not over"}
 _LIMIT = re.compile(
     rf"\s*(?:(?P<group>.+?)\.)?(?P<rate>{'|'.join(RATES)})\s*(?P<sign><=|>=|=|<|>)\s*(?P<number>[-+.0-9eE]*)\s*(?P<percent>%?)\s*"
 )
@@ -35,6 +36,10 @@ class Limit:
     def is_exceeded(self, rate: float) -> bool:
         """Return whether a measured rate, 0..1, is on the wrong side."""
         return _COMPARISONS[self.sign](rate, self.number)
+
+    def said(self, rate: float, name: str) -> str:
+        """Return in words that a measured rate of that name exceeds the limit."""
+        return f"{name} {rate:.4g} is {_SIDES[self.sign]} {self.number:g}"
 
 
 def limits(rates: Sequence[str]) -> Callable[[click.Context, click.Parameter, Sequence[str]], list[Limit]]:

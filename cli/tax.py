@@ -93,19 +93,25 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
     if made.interrupted:
         console.error("interrupted: these are the figures of what was scored until then")
         raise click.exceptions.Exit(_INTERRUPTED)
-    held = [limit.text for limit in flags["limits"] if holds(made, limit)]
-    if held:
-        console.error(f"--fail-if {'; '.join(held)}")
-    if made.bad or held:
+    failed = [said for limit in flags["limits"] if (said := held(made, limit))]
+    for said in failed:
+        console.error(said)
+    if made.bad or failed:
         raise click.exceptions.Exit(2 if made.bad else 1)
 
 
-def holds(made: "Tax", limit: Limit) -> bool:
-    """Return whether a limit holds for a setting; a usage error if it names a group that is not there."""
+def held(made: "Tax", limit: Limit) -> str:
+    """Return in words that a limit holds for a setting, with the rate that is farthest off; "" if it holds for none.
+
+    Raises a usage error if it names a group that is not there.
+    """
     try:
-        return any(limit.is_exceeded(rate) for rate in made.rates(limit.rate, limit.group))
+        rates = [rate for rate in made.rates(limit.rate, limit.group) if limit.is_exceeded(rate)]
     except ValueError as error:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
+    name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
+    farthest = min if limit.sign in ("<", "<=") else max
+    return limit.said(farthest(rates), name) if rates else ""
 
 
 def _check_paths(paths: tuple[str, ...]) -> None:

@@ -1,6 +1,7 @@
 """`lzs eval`, as a user runs it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -105,7 +106,10 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
     arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "-q", "--fail-if", condition)
     done = lzs(*arguments, cwd=folder)
     assert done.returncode == status, done.stderr
-    assert (f"--fail-if {condition}" in done.stderr) == bool(status)
+    name = re.split("[ <>=]", condition)[0]
+    said = re.search(rf"^lzs: {re.escape(name)} (\S+) is (not )?(over|below) ", done.stderr, re.MULTILINE)
+    assert (said is not None) == bool(status)
+    assert said is None or 0 <= float(said[1]) <= 1
     assert done.stdout.count("\n") == 4
 
 

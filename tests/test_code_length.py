@@ -2,6 +2,7 @@
 
 import math
 import random
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,8 @@ import pytest
 
 from lzsampler import audit, audit_texts
 from lzsampler.auditing.metrics import code_length
+from lzsampler.reports import terminal_table
+from lzsampler.reports.audit_html import write_html
 from reference import code_length as twin
 
 
@@ -55,14 +58,21 @@ def test_the_metric_is_there_only_when_asked_for() -> None:
     assert "lz_bits_per_token" not in audit("a text without a tokenizer", lz_vocab=1000).metrics
 
 
-def test_of_texts_with_a_tokenizer() -> None:
+def test_of_texts_with_a_tokenizer(tmp_path: Path) -> None:
     def letters(
         text: str,
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         return np.frombuffer(text.encode(), np.uint8).astype(np.int32), np.arange(len(text), dtype=np.int64)
 
     text = "<think>so it is</think>abcabcabc"
-    made = audit_texts([text], tokenizer=letters, lz_vocab=256).to_json()["metrics"]
+    summary = audit_texts([text], tokenizer=letters, lz_vocab=256)
+    made = summary.to_json()["metrics"]
     bits = [twin(part.encode(), 256, 512, 32) for part in ("so it is", "abcabcabc")]
     assert made["lz_bits_per_token"] == pytest.approx(sum(bits) / 17, rel=1e-6)
     assert made["rep4"] == 0.0
+    mean = f"{sum(bits) / 17:.3g}"
+    assert f"\n{mean} bits a token under the LZ compressor, mean of 1 record;" in terminal_table(summary, 110)
+    write_html(tmp_path / "report.html", summary, [])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"<dt>bits a token under the LZ compressor, mean; a loop takes about 0.5</dt><dd>{mean}</dd>" in page
+    assert "LZ compressor" not in terminal_table(audit_texts([text]), 110)

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from lzsampler import LzsError
 from lzsampler.auditing.diff import compare
 from lzsampler.auditing.store import Outcome
-from lzsampler.util.stats import bootstrap_mean
+from lzsampler.util.clusters import paired_difference
 
 
 def side(text: str, file: str = "a.jsonl") -> list[Outcome]:
@@ -78,11 +78,65 @@ def test_a_conversation_is_drawn_whole_but_not_a_task_with_a_slash() -> None:
     tasks = [Outcome("a", f"HumanEval/{i}", False) for i in range(30)]
     looping = [outcome._replace(looping=i % 3 == 0) for i, outcome in enumerate(tasks)]
     independent = compare(tasks, looping).interval
-    assert independent == bootstrap_mean([i % 3 == 0 for i in range(30)])
+    assert independent == paired_difference([i % 3 == 0 for i in range(30)], [0] * 30, [1] * 30)
     talks = [outcome._replace(conversation=f"c{i // 3}") for i, outcome in enumerate(tasks)]
     together = [outcome._replace(looping=i // 3 % 3 == 0) for i, outcome in enumerate(talks)]
     clustered = compare(talks, together).interval
     assert clustered.high - clustered.low > 1.4 * (independent.high - independent.low)
+
+
+def test_an_id_is_not_the_number_of_a_line() -> None:
+    """Rows with the ids 0 and 1 were paired with the first two lines of a file without ids."""
+    named, unnamed = side("0 1! 2"), [outcome._replace(named=False) for outcome in side("0! 1 2", "b.jsonl")]
+    made = compare(named, unnamed)
+    assert (made.paired, made.records_a, made.records_b, made.by_number) == (False, 3, 3, 0)
+    mixed = compare(named, [*unnamed[:1], *side("1 2", "b.jsonl")])
+    assert (mixed.records, mixed.only_a, mixed.only_b, mixed.by_number) == (2, 1, 1, 0)
+    assert compare(unnamed, unnamed).by_number == 3
+
+
+def evaluation(setting: str, text: str, file: str = "a/transcripts.jsonl") -> list[Outcome]:
+    """Texts of an evaluation out of "p1 p2!": prompts, those with ! loop with the second of two seeds."""
+    return [
+        Outcome(
+            file, f"{p}, {setting}, seed {seed}", word.endswith("!") and seed == 2, False, True, p, f"{p}, seed {seed}"
+        )
+        for word in text.split()
+        for p in [word.rstrip("!")]
+        for seed in (1, 2)
+    ]
+
+
+def test_evaluations_of_different_settings_are_paired_by_prompt_and_seed() -> None:
+    a = evaluation("T=0", "p1! p2! p3 p4!")
+    b = evaluation("T=0 lz_penalty=0.3", "p1 p2! p3 p5", "b/transcripts.jsonl")
+    made = compare(a, b)
+    assert (made.paired, made.records, made.by_prompt, made.by_number, made.conversations) == (True, 6, 6, 0, 3)
+    assert made.cured == (("p1, seed 2", "a/transcripts.jsonl", "b/transcripts.jsonl"),)
+    assert [pair.id for pair in made.still] == ["p2, seed 2"]
+    assert (made.only_a, made.only_b) == (2, 2)
+    same = compare(a, a)
+    assert (same.by_prompt, same.records, same.still[0].id) == (0, 8, "p1, T=0, seed 2")
+
+
+def test_evaluations_of_several_settings_have_no_partners_by_prompt() -> None:
+    """Which of two settings would be the partner of a third? Where one is in both grids, it is compared alone."""
+    a, b = evaluation("T=0", "p1! p2"), evaluation("T=0 lz_penalty=0.3", "p1 p2")
+    other = evaluation("T=0 dry_multiplier=0.8", "p1 p2", "b/transcripts.jsonl")
+    made = compare([*a, *b], other)
+    assert (made.paired, made.records_a, made.records_b) == (False, 8, 4)
+    common = compare([*a, *b], [*other, *evaluation("T=0", "p1 p2", "b/transcripts.jsonl")])
+    assert (common.records, common.by_prompt, common.only_a, common.only_b) == (4, 0, 4, 4)
+    assert [pair.id for pair in common.cured] == ["p1, T=0, seed 2"]
+    strangers = [*other, *side("x y", "b/transcripts.jsonl")]  # not all of them are of an evaluation
+    assert not compare(a, strangers).paired
+
+
+def test_no_interval_is_without_a_width() -> None:
+    for before, after in (("a b c", "a b c"), ("a! b! c!", "a b c"), ("a! b!", "a! b!"), ("a", "a!")):
+        made = compare(side(before), side(after))
+        assert made.interval.low <= made.difference <= made.interval.high
+        assert made.interval.high - made.interval.low > 0.4, (before, after)
 
 
 def test_nothing_in_common() -> None:

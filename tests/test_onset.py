@@ -1,12 +1,19 @@
 """Where a degenerate stretch begins: neighbours that are too short to count as loops belong to it."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from lzsampler import audit_texts
+from lzsampler import audit_files, audit_texts
 from lzsampler.auditing.findings import audit_record
 from lzsampler.auditing.records import Audited, Field, Record, fields_of
 from lzsampler.auditing.rules import Rules
+from lzsampler.auditing.summary import begins, loops
+from lzsampler.reports import terminal_table
+from lzsampler.reports.samples import sample
 
 PROSE = "Once upon a time there was a small town by the sea, where nobody had ever seen a ship with red sails. "
 # As in the excerpts of arXiv 2504.20131 under a frequency penalty: runs of 17 to 19 copies, with words between them.
@@ -77,3 +84,21 @@ def test_of_tokens() -> None:
 
 def test_rules_that_are_not_reported_have_no_onset() -> None:
     assert audit_record(Record("", 0, "", fields_of(CHANGING)), Rules(select=("LZR010",))).onset is None
+
+
+def test_every_report_says_the_same_place(tmp_path: Path) -> None:
+    """A short loop, and then the longest: the table said where the first begins, the list of the worst the other."""
+    text = "It was a large, large house, " + "green, and " * 12 + "so " + "blue, " * 200
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "x", "response": text}))
+    with audit_files(tmp_path / "a.jsonl", workers=1) as made:
+        (record,) = made
+        largest = loops(record)[0]
+        assert largest.share > 0.1 > begins(record, largest) == record.onset
+        table = terminal_table(made.summary, 110)
+        shown = sample(record, 1, ()).row["share"]
+    place = f"{100 * begins(record, largest):.0f} %"
+    assert f" from {place} p=6" in table
+    assert f" {place} " in table.split("Worst loops")[0]
+    assert shown == round(begins(record, largest), 4)
+    other = replace(record, findings=(replace(largest, field="reasoning"), replace(largest, share=0.5)))
+    assert begins(other, other.findings[1]) == 0.5

@@ -15,7 +15,7 @@ from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
 from lzsampler.evaluation.grid import Grid, Setting
-from lzsampler.reports.charts import Cell, decline, heat, trend
+from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
 from lzsampler.reports.text import percent
 
 TASKS = ("sort", "add")
@@ -105,7 +105,9 @@ def test_figures_are_those_of_results_json(page: str, results: Results) -> None:
             seen += 1
     assert seen == len(written["settings"]) == 10
     best = section(page, "Each kind at its best strength")
-    for row, chosen in zip(re.findall(r"<tr>.*?</tr>", best, re.DOTALL)[1:], written["chosen"], strict=True):
+    for row, chosen in zip(
+        re.findall(r"<tr>.*?</tr>", best.split("<tfoot>")[0], re.DOTALL)[1:], written["chosen"], strict=True
+    ):
         text = text_of(row)
         assert f"{percent(chosen['loop_rate'])} " in text
         assert f"{percent(chosen['accuracy'])} " in text
@@ -318,3 +320,72 @@ def test_browser_runs_and_fetches_nothing_of_a_run(tmp_path: Path, browser: str)
             made = dom(browser, f"{(tmp_path / 'r.html').as_uri()}{place}", tmp_path / "profile")
             check_harmless(made, "lzs eval", page=bool(place))
         assert asked == []
+
+
+def test_the_largest_figure_is_the_answer(page: str, results: Results) -> None:
+    head = text_of(page.split('<dl class="tiles">')[0].split("</h1>")[1])
+    none, best = results.counts(kind="none"), results.counts(kind="lz", strength=results.chosen["lz"])
+    assert head.startswith(f"{percent(none.loop_rate)} → {percent(best.loop_rate)} of texts of made-up.gguf loop")
+    assert "without a penalty and with lz 0.1" in head
+    tiles = text_of(re.findall(r'<dl class="tiles">.*?</dl>', page, re.DOTALL)[0])
+    assert f"of tasks right, without a penalty {percent(none.accuracy or 0)}" in tiles
+    assert f"of tokens wasted, with lz 0.1 {percent(best.wasted_share)}" in tiles
+    assert "unfinished" not in static(page)
+
+
+def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
+    said = text_of(section(page, "What the kinds are"))
+    assert "none No penalty." in said
+    assert "lz The LZ penalty (arXiv 2504.20131)" in said
+    params = [
+        Params(temperature=0.0, dry_multiplier=0.8), Params(temperature=1.0, min_p=0.1),
+        Params(temperature=0.0, repetition_penalty=1.1),
+    ]  # fmt: skip
+    settings = [Setting(f"s{i}", f"mine {i}", one, 1.0, placebo=i == 2) for i, one in enumerate(params)]
+    grid = Grid("mine", tuple(settings), (1,), 200)
+    texts = [runs.transcript(setting, "p", 1, "It ends.") for setting in settings]
+    Results.read(runs.write_run(tmp_path / "kinds", grid, texts)).save(tmp_path / "kinds.html")
+    page = (tmp_path / "kinds.html").read_text(encoding="utf-8")
+    said = text_of(section(page, "What the kinds are"))
+    for part in (
+        "mine 0 DRY: a token",
+        "mine 1 No penalty; min-p 0.1.",
+        "the strength, or multiplied if it is negative; given to other",
+    ):
+        assert part in said
+    assert page.count("→") <= page.count("with mine")  # there is nothing without a penalty to compare with
+
+
+def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
+    results = made_up(tmp_path / "run")
+    file = tmp_path / "run" / "run.json"
+    manifest = json.loads(file.read_text())
+    for expected, missing in ((len(results.outcomes) + 4, 4), (len(results.outcomes), 0), (None, 0)):
+        file.write_text(json.dumps({**manifest, **({} if expected is None else {"texts": expected})}))
+        now = Results.read(tmp_path / "run")
+        now.save(tmp_path / "r.html")
+        page = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert (now.expected, now.missing) == (expected, missing)
+        assert ("This evaluation is not finished: 160 of 164 texts are there" in page) == (missing > 0)
+        assert ("<title>lzs eval: 160 of 164 texts so far of made-up.gguf" in page) == (missing > 0)
+
+
+def test_wide_tables_can_be_reached_by_keyboard(page: str) -> None:
+    regions = re.findall(r'<div class="scroll"[^>]*>', static(page)) + re.findall(
+        r'<div[^>]* class="scroll">', static(page)
+    )
+    assert len(regions) >= 5
+    assert all('tabindex="0"' in region and 'role="region"' in region for region in regions)
+    assert all(re.search(r'aria-label="[^"]+"', region) for region in regions)
+
+
+@pytest.mark.parametrize(
+    ("top", "ticks"),
+    [(1.0, ["0 %", "50 %", "100 %"]), (0.12, ["0 %", "5 %", "10 %"]), (0.004, ["0 %", "0.2 %", "0.4 %"])],
+)
+def test_whiskers_have_a_scale(top: float, ticks: list[str]) -> None:
+    root = ET.fromstring(ruler(top))
+    assert [text.text for text in root.iter("text")] == ticks
+    places = [float((text.get("x") or "").rstrip("%")) for text in root.iter("text")]
+    assert places == pytest.approx([float(tick.split()[0]) / top for tick in ticks], abs=0.01)
+    assert ruler(0.0) == ""

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from lzsampler import audit_files
 from lzsampler.auditing.run import Audit
+from lzsampler.util.stats import wilson
 
 lzs = import_module("lzsampler.cli.main").lzs
 
@@ -141,13 +142,13 @@ def test_it_is_in_every_output(tmp_path: Path) -> None:
     with audited(tmp_path, conversation(*CYCLE * 20)) as made:
         for name in ("report.html", "loops.jsonl", "loops.csv", "loops.sarif", "summary.json"):
             made.save(tmp_path / name)
-    assert "1 conversation loops over turns" in (tmp_path / "report.html").read_text()
+    assert "1 of 1 conversation loops over turns" in (tmp_path / "report.html").read_text()
     row = json.loads((tmp_path / "loops.jsonl").read_text())
     assert (row["rule"], row["field"], row["start"], row["end"]) == ("LZR012", "turns", 0, 60)
     assert ",turns,turn,LZR012,0,60,3,20.0," in (tmp_path / "loops.csv").read_text()
     assert "turns 0 to 60 of the conversation of record c0" in (tmp_path / "loops.sarif").read_text()
     told = CliRunner().invoke(lzs, ["audit", str(tmp_path / "agent.jsonl"), "--turns"], catch_exceptions=False)
-    assert "1 conversation loops over turns (LZR012)" in told.output
+    assert "1 of 1 conversation loops over turns (LZR012): 100 %" in told.output
     assert "turns 0 to 59, 3 × 20" in told.output
 
 
@@ -159,9 +160,51 @@ def test_the_command_takes_a_session_of_calls_alone(tmp_path: Path) -> None:
     assert CliRunner().invoke(lzs, ["audit", str(path)]).exit_code != 0  # there is no text
 
 
+def test_the_rate_of_turns_is_of_conversations(tmp_path: Path) -> None:
+    conversations = [conversation(*CYCLE * 20), *[conversation(*CYCLE, said(f"Done {i}.")) for i in range(3)]]
+    with audited(tmp_path, *conversations) as made:
+        summary = made.summary
+        assert (summary.turn_loops, summary.turn_conversations, summary.turn_loop_rate) == (1, 4, 0.25)
+        figures = summary.to_json()
+        assert (figures["turn_conversations"], figures["turn_loop_rate"]) == (4, 0.25)
+        assert figures["turn_loop_interval"] == list(wilson(1, 4))
+    path = str(tmp_path / "agent.jsonl")
+    for limit, status in (("turn_loop_rate=20%", 1), ("turn_loop_rate > 0.25", 0), ("turn_loop_rate >= 25%", 1)):
+        told = CliRunner().invoke(lzs, ["audit", path, "--turns", "-q", "--fail-over", limit])
+        assert told.exit_code == status, limit
+    told = CliRunner().invoke(lzs, ["audit", path, "--turns", "--fail-over", "turn_loop_rate=20%"])
+    assert "1 of 4 conversations loop over turns (LZR012): 25.0 %" in told.output
+    assert "turn_loop_rate 0.25 is over 0.2" in told.output
+    (tmp_path / "agent.jsonl").write_text(json.dumps({"messages": conversations[1]}))
+    assert "0 of 1 conversation loops over turns" in CliRunner().invoke(lzs, ["audit", path, "--turns"]).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["audit", "--select", "LZR012"], "LZR012 is looked for with --turns only: add --turns"),
+        (["audit", "--select", "LZR001,LZR012"], "LZR012 is looked for with --turns only: add --turns"),
+        (["audit", "--fail-over", "turn_loop_rate=1%"], "turn_loop_rate is measured with --turns only: add it"),
+        (
+            ["audit", "--turns", "--by", "model", "--fail-over", "m.turn_loop_rate=1%"],
+            "loops over turns belong to no group",
+        ),
+        (["audit", "--turns", "--fail-over", "turn_loop_rate=1%"], "no conversation with turns of a model was read"),
+        (["diff", "FILE", "--select", "LZR012"], "lzs diff compares records, and LZR012 is about conversations"),
+    ],
+)
+def test_what_turns_need_is_said(tmp_path: Path, arguments: list[str], said: str) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"prompt": "p", "response": "It is so.", "model": "m"}\n')
+    told = CliRunner().invoke(lzs, [*(str(path) if word == "FILE" else word for word in arguments), str(path)])
+    assert told.exit_code != 0
+    assert said in str(told.exception) + told.output
+
+
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
+        ({"select": "LZR012", "turns": False}, "select names LZR012, which is looked for with turns=True only"),
         ({"turn_copies": 1}, "turn_copies must be"),
         ({"turns": 1}, "turns must be"),
         ({"levels": "turn"}, "levels must be"),

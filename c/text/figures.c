@@ -9,16 +9,15 @@
  * longer ones). Two bit sets of hashes find the words at which such a beginning occurs twice; in ordinary text that is
  * one word in twenty, and only there are n-grams looked up.
  *
- * A text longer than PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b bytes,
- * the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs need
- * no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams, and as
- * the end of at most 30 pairs.
+ * A text longer than LZS_TEXT_PIECE bytes is cut into pieces, and everything is sized by one piece: for n words with b
+ * bytes, the arrays take 24 n bytes, or 16 n + b for the joined words, and a hash table up to 48 n. Lines and paragraphs
+ * need no more. The time is linear for every text: each word is hashed and compared as a part of at most 45 n-grams, and
+ * as the end of at most 30 pairs.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
-#define PIECE ((size_t)4 << 20)
 #define TAIL 512     /* words at the end of a piece whose 4-grams are counted apart */
 #define MATCH 4      /* words after which a repetition counts as one that can be extended */
 #define LONG_GRAM 30 /* words, and the times that they occur, by which arXiv 2512.12895 knows a loop */
@@ -335,10 +334,10 @@ static lzs_status word_figures(piece *p, lzs_figures *figures) {
 }
 
 /* Returns where the piece ends that starts at `from`, and moves *word behind its last word: at the end of the text, if
- * the rest has at most PIECE bytes; else after the last word that fits; else after the first word, if that is too long;
- * else within the white space, of which there is more than a piece. */
+ * the rest has at most LZS_TEXT_PIECE bytes; else after the last word that fits; else after the first word, if that is too
+ * long; else within the white space, of which there is more than a piece. */
 static size_t piece_end(size_t from, size_t n, const lzs_span *words, size_t n_words, size_t *word) {
-    size_t first = *word, limit = n - from > PIECE ? from + PIECE : n;
+    size_t first = *word, limit = n - from > LZS_TEXT_PIECE ? from + LZS_TEXT_PIECE : n;
     while (*word < n_words && words[*word].end <= limit) ++*word;
     if (limit == n) return n;
     if (*word == first && first < n_words && words[first].start < limit) ++*word;
@@ -384,5 +383,36 @@ lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words
         }
         from = to;
     }
+    return status;
+}
+
+#define SPACE_WIDTH 3 /* bytes of the longest character that is white space: what shows that a word ends */
+
+lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures) {
+    size_t room = LZS_TEXT_PIECE / 2 + SPACE_WIDTH;
+    lzs_span *words = malloc(room * sizeof *words);
+    int32_t *ids = malloc(room * sizeof *ids);
+    lzs_status status = words && ids ? LZS_OK : LZS_ENOMEM;
+    *figures = (lzs_figures){0};
+    for (size_t from = 0; from < n && status == LZS_OK;) {
+        const uint8_t *piece = text + from;
+        size_t rest = n - from, size = rest > LZS_TEXT_PIECE ? LZS_TEXT_PIECE : rest, n_words, n_distinct;
+        size_t seen = rest - size < SPACE_WIDTH ? rest : size + SPACE_WIDTH;
+        status = lzs_split(piece, seen, LZS_SPLIT_WORDS, words, room, &n_words);
+        while (n_words && words[n_words - 1].end > size) n_words--;
+        if (status == LZS_OK && size < rest) {
+            if (n_words) size = words[n_words - 1].end;
+            else status = LZS_ESPACE;
+        }
+        if (status == LZS_OK) status = lzs_intern(piece, size, words, n_words, ids, &n_distinct);
+        lzs_figures found;
+        if (status == LZS_OK) status = lzs_text_figures(piece, size, words, ids, n_words, &found);
+        const uint64_t *counts = (const uint64_t *)&found;
+        uint64_t *sums = (uint64_t *)figures;
+        for (size_t i = 0; i < sizeof found / sizeof *counts && status == LZS_OK; i++) sums[i] += counts[i];
+        from += size;
+    }
+    free(words);
+    free(ids);
     return status;
 }

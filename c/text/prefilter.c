@@ -5,7 +5,8 @@
  * counts. If there may be, the caller scans again for the places.
  *
  * When one run already covers half of the text, the caller will find a loop anyway: the bits of the scans of lines and
- * of the normalized text are then set without making them.
+ * of the normalized text are then set without making them, and in a long text that of the scan of words, so that its
+ * words are in memory piece by piece.
  */
 #include "text.h"
 
@@ -146,8 +147,15 @@ lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rule
     bool some_short = false, words = false, lines = true, long_normalized = true;
     bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2; /* else there is no such period */
     lzs_status status = scan_bytes(text, n, of_bytes, 1, runs, &n_long, &some_short);
-    if (status == LZS_OK) status = scan_words(text, n, of_spans, &result->figures, &words);
-    if (status == LZS_OK && !covers_half(runs, n_long, n)) {
+    bool is_loop = covers_half(runs, n_long, n), is_long = is_loop && n > LZS_TEXT_PIECE;
+    if (status == LZS_OK && is_long) {
+        words = true;
+        status = lzs_text_figures_by_piece(text, n, &result->figures);
+        is_long = status != LZS_ESPACE;
+        status = tolerate_space(status);
+    }
+    if (status == LZS_OK && !is_long) status = scan_words(text, n, of_spans, &result->figures, &words);
+    if (status == LZS_OK && !is_loop) {
         status = scan_lines(text, n, of_spans, &lines);
         if (status == LZS_OK) {
             status = scan_normalized(text, n, of_normalized, fold, n_fold, &long_normalized, &short_normalized);

@@ -24,6 +24,14 @@ static inline uint64_t count_characters(const uint8_t *text, size_t n) {
 /* Returns the span without the white space at its two ends (words.c). */
 lzs_span lzs_text_strip(const uint8_t *text, lzs_span span);
 
+/* ---- figures (figures.c) ---- */
+
+#define LZS_TEXT_PIECE ((size_t)4 << 20) /* bytes of a piece of a long text, whose figures are those of its pieces */
+
+/* Computes what lzs_text_figures does, with only the words of one piece in memory at a time. LZS_ESPACE if a piece has no
+ * word that ends in it: *figures is then useless. */
+lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures);
+
 /* ---- hashes ---- */
 
 static inline uint64_t mix(uint64_t hash, uint64_t word) {

@@ -7,20 +7,21 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from ..errors import LzsError
-from ..util.clusters import clustered, difference_interval, flip_test, group_test
-from ..util.stats import CONFIDENCE, Interval, bootstrap_mean
+from ..util.clusters import clustered, difference_interval, flip_test, group_test, paired_difference
+from ..util.stats import CONFIDENCE, Interval
 from .store import Outcome
 
 VERSION = 1  # of `to_json`
 ALPHA = 0.05
 
 
-_Key = tuple[str, str, int]  # name of the file, id, how many records before it have the same
+# Name of the file, id, whether the file has that id or it is the number of a line, how many before it have the same.
+_Key = tuple[str, str, bool, int]
 _Names = dict[str, str]  # of files, by the path
 
 
 class Pair(NamedTuple):
-    """A record that is in both audits, with its file in each."""
+    """A record that is in both audits, with its file in each; ``id`` is the prompt and seed of pairs made by these."""
 
     id: str
     file_a: str
@@ -38,12 +39,14 @@ class Comparison:
     ``conversations``: how many conversations they belong to, those of A and of B where nothing is
     paired. ``only_a``, ``only_b``: the number
     of records without a partner, which count nowhere else. ``by_number``: pairs whose records have no id in their
-    file, and were paired by their lines: they belong together only if both sides have the same order. ``stuck_a``,
-    ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011), on which the verdict does not
-    depend. ``difference``: the loop rate of B minus that of A, -1..1, with its ``interval``: a bootstrap in which whole
-    conversations are drawn, or Newcombe's out of both intervals where nothing is paired. ``p``: a two-sided permutation
-    test over conversations: of pairs, in which the sides of each conversation may be swapped (`flip_test`; McNemar's
-    exact test where each has one record), of groups, in which each may belong to A or B (`group_test`).
+    file, and were paired by their lines: they belong together only if both sides have the same order. ``by_prompt``:
+    pairs of the same prompt and seed under different settings, which are made where two evaluations of one setting each
+    have no id in common. ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011),
+    on which the verdict does not depend. ``difference``: the loop rate of B minus that of A, -1..1, with its
+    ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired. ``p``: a
+    two-sided permutation test over conversations: of pairs, in which the sides of each conversation may be swapped
+    (`flip_test`; McNemar's exact test where each has one record), of groups, in which each may belong to A or B
+    (`group_test`).
     """
 
     paired: bool
@@ -54,6 +57,7 @@ class Comparison:
     looping_b: int
     conversations: int
     by_number: int
+    by_prompt: int
     newly: tuple[Pair, ...]
     cured: tuple[Pair, ...]
     still: tuple[Pair, ...]
@@ -109,9 +113,11 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
     If both sides have several files, partners are in files of the same name (relative to the folder that holds all
     files of a side). If no name is in both, or each side is one file, ids alone decide. Of records with the same id,
-    such as several answers to a prompt, the first is the partner of the first, and so on.
+    such as several answers to a prompt, the first is the partner of the first, and so on. A record without an id, which
+    has the number of its line instead, is no partner of one with that id.
 
-    If no record is in both, all of A are compared with all of B, as two groups of conversations.
+    If no record is in both, texts of two evaluations of one setting each are paired by prompt and seed. Otherwise all
+    of A are compared with all of B, as two groups of conversations.
 
     LzsError if a side is empty, or if the same id is in several files and the names of the files differ.
     """
@@ -121,26 +127,31 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         for outcomes in (left, right):
             _check_ids(outcomes)
         names_a, names_b = dict.fromkeys(names_a, ""), dict.fromkeys(names_b, "")
-    keyed = _keyed(right, names_b)
-    pairs = [(key, one, keyed.pop(key)) for key, one in _keyed(left, names_a).items() if key in keyed]
     if not left or not right:
         raise LzsError(f"there is nothing to compare: {'A' if not left else 'B'} has no record")
+    pairs = _pairs(_keyed(left, names_a), _keyed(right, names_b))
+    by_prompt = not pairs
+    if by_prompt:
+        pairs = _pairs(_by_prompt(left, names_a), _by_prompt(right, names_b))
     if not pairs:
         return _of_groups(left, right, names_a, names_b)
 
     def those(before: bool, after: bool) -> tuple[Pair, ...]:
         return tuple(
-            Pair(one.id, one.file, other.file)
+            Pair(one.counterpart if by_prompt else one.id, one.file, other.file)
             for _, one, other in pairs
             if (one.looping, other.looping) == (before, after)
         )
 
     newly, cured, still = those(False, True), those(True, False), those(True, True)
     conversations = [_conversation(key[0], one) for key, one, _ in pairs]
-    changes = [int(other.looping) - int(one.looping) for _, one, other in pairs]
-    sums: Counter[tuple[str, str]] = Counter()
-    for conversation, change in zip(conversations, changes, strict=True):
-        sums[conversation] += change
+    gained: Counter[tuple[str, str]] = Counter()
+    lost: Counter[tuple[str, str]] = Counter()
+    for conversation, (_, one, other) in zip(conversations, pairs, strict=True):
+        gained[conversation] += other.looping and not one.looping
+        lost[conversation] += one.looping and not other.looping
+    sizes = Counter(conversations)
+    up, down = ([counts[conversation] for conversation in sizes] for counts in (gained, lost))
     return Comparison(
         paired=True,
         records=len(pairs),
@@ -148,17 +159,18 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         records_b=len(pairs),
         looping_a=len(cured) + len(still),
         looping_b=len(newly) + len(still),
-        conversations=len(sums),
-        by_number=sum(not (one.named and other.named) for _, one, other in pairs),
+        conversations=len(sizes),
+        by_number=0 if by_prompt else sum(not one.named for _, one, _ in pairs),
+        by_prompt=by_prompt * len(pairs),
         newly=newly,
         cured=cured,
         still=still,
         only_a=len(left) - len(pairs),
-        only_b=len(keyed),
+        only_b=len(right) - len(pairs),
         stuck_a=sum(one.stuck for _, one, _ in pairs),
         stuck_b=sum(other.stuck for _, _, other in pairs),
-        interval=bootstrap_mean(changes, conversations),
-        p=flip_test(list(sums.values())),
+        interval=paired_difference(up, down, list(sizes.values())),
+        p=flip_test([more - fewer for more, fewer in zip(up, down, strict=True)]),
     )
 
 
@@ -184,6 +196,7 @@ def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names
         looping_b=sum(looping_b),
         conversations=len(records_a) + len(records_b),
         by_number=0,
+        by_prompt=0,
         newly=(),
         cured=(),
         still=(),
@@ -217,13 +230,23 @@ def _check_ids(outcomes: list[Outcome]) -> None:
 
 
 def _keyed(outcomes: list[Outcome], names: dict[str, str]) -> dict[_Key, Outcome]:
-    seen: Counter[tuple[str, str]] = Counter()
+    seen: Counter[tuple[str, str, bool]] = Counter()
     keyed: dict[_Key, Outcome] = {}
     for outcome in outcomes:
-        name = (names[outcome.file], outcome.id)
+        name = (names[outcome.file], outcome.id, outcome.named)
         keyed[(*name, seen[name])] = outcome
         seen[name] += 1
     return keyed
+
+
+def _by_prompt(outcomes: list[Outcome], names: _Names) -> dict[_Key, Outcome]:
+    """Return the texts of an evaluation by prompt and seed; nothing unless there is one text of each."""
+    keyed = {(names[one.file], one.counterpart, True, 0): one for one in outcomes if one.counterpart}
+    return keyed if len(keyed) == len(outcomes) else {}
+
+
+def _pairs(left: dict[_Key, Outcome], right: dict[_Key, Outcome]) -> list[tuple[_Key, Outcome, Outcome]]:
+    return [(key, one, right[key]) for key, one in left.items() if key in right]
 
 
 def _conversation(name: str, outcome: Outcome) -> tuple[str, str]:

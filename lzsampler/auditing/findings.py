@@ -5,7 +5,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +14,8 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, token_array
 from ..errors import ArgumentTypeError
-from .metrics import Metrics, Spans, intern, lines, repeated_4_grams, words
+from .metrics import Metrics, intern, lines, repeated_4_grams, words
+from .middle import Middle, middle_of
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
 from .onset import onset
 from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
@@ -43,6 +43,7 @@ _LETTERS = 20  # of plain words that near copies need for each number that chang
 _LETTERS_OF_MANY = 12  # the same, of `Rules.copies` near copies or more
 _COMPARED = 8  # near copies whose numbers are compared
 _FIGURES = 4 << 20  # bytes of a text whose figures are of the whole (lzs_text_figures)
+_LONG_TEXT = 1 << 20  # bytes of a text, from where the middle of a loop is looked at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +124,14 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         named=record.named,
         conversation=record.conversation,
         onset=begins,
+        counterpart=record.counterpart,
     )
 
 
 def _onset(found: "_FieldAudit", field: Field, rules: Rules) -> float | None:
     """Return the share of a field before its first loop, with what that belongs to; None if nothing loops."""
+    if not found.found:
+        return None
     loops = [finding for finding in found.findings() if finding.rule in LOOPING and finding.rule in rules.reported]
     if not loops:
         return None
@@ -164,10 +168,6 @@ class _FieldAudit:
 
     def unit(self, start: int, end: int) -> str:
         """Return the text of a stretch, at most `UNIT` characters of it."""
-        raise NotImplementedError
-
-    def is_word(self, start: int, end: int) -> bool:
-        """Return whether a unit that ends where white space begins, or a token, has a letter, as far as is known."""
         raise NotImplementedError
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
@@ -230,16 +230,22 @@ class _FieldAudit:
             )
         )
 
-    def stuck(self, level: Level, ids: npt.NDArray[np.int32], edges: Offsets) -> None:
+    def stuck(
+        self,
+        level: Level,
+        ids: npt.NDArray[np.int32],
+        found: Stretches,
+        edges: tuple[Offsets, Offsets],
+        is_word: Callable[[int], bool],
+    ) -> None:
         """Report the stretches of words, or of tokens, that are stuck and that no loop covers half of.
 
-        ``edges``: where each of the units begins, int64[n], and then where each ends, int64[n].
+        ``edges``: where each stretch begins in the field, and where it ends. ``is_word``: whether the unit of a number
+        has a letter, as far as is known.
         """
-        n, loops = ids.size, [finding for finding in self.found if finding.rule in LOOPING]
-        for first, last, old, _ in zip(*_stuck(ids, self.rules), strict=True):
-            start, end = int(edges[first]), int(edges[n + last - 1])
-            covered = sum(max(0, min(end, loop.end) - max(start, loop.start)) for loop in loops)
-            if 2 * covered >= end - start or self._is_data(ids, edges, first, last):
+        starts, ends = (each.tolist() for each in edges)
+        for first, last, old, start, end in zip(found.start, found.end, found.old, starts, ends, strict=True):
+            if self.is_looping(start, end) or self._is_data(ids[first:last], first, start, end, is_word):
                 continue
             grams = [ids[at : at + 4].tobytes() for at in range(first, last)]
             times = Counter(grams)
@@ -247,32 +253,43 @@ class _FieldAudit:
             unclaimed = round((end - start) * old / (last - first))
             self.report(level, "LZR011", start, end, max(1, round((end - start) / copies)), copies, unclaimed)
 
-    def _is_data(self, ids: npt.NDArray[np.int32], edges: Offsets, first: int, last: int) -> bool:
-        """Whether what comes again from unit ``first`` to ``last`` is data, such as equal cells or arrays of zeros.
+    def is_looping(self, start: int, end: int) -> bool:
+        """Return whether loops that were found cover half of a stretch."""
+        loops = (finding for finding in self.found if finding.rule in LOOPING)
+        return 2 * sum(max(0, min(end, loop.end) - max(start, loop.start)) for loop in loops) >= end - start
+
+    def _is_data(
+        self, ids: npt.NDArray[np.int32], first: int, start: int, end: int, is_word: Callable[[int], bool]
+    ) -> bool:
+        """Whether what comes again in a stretch of units, from number ``first`` on, is data: equal cells, zeros.
 
         As with loops, whatever the text ends with, or is half of, says that it is stuck. Elsewhere it takes `_WORDS`
         different words that have a letter and come more than once in it.
         """
-        start, end = int(edges[first]), int(edges[ids.size + last - 1])
         if end >= self.end or 2 * (end - start) >= self.size:
             return False
-        _, at, times = np.unique(ids[first:last], return_index=True, return_counts=True)
-        again = (at[times > 1] + first).tolist()
-        return sum(self.is_word(int(edges[i]), int(edges[ids.size + i])) for i in again) < _WORDS
+        _, at, times = np.unique(ids, return_index=True, return_counts=True)
+        return sum(map(is_word, (at[times > 1] + first).tolist())) < _WORDS
 
     def findings(self) -> list[Finding]:
         """Return all of them in order of their start."""
         return sorted(self.found, key=lambda finding: (finding.start, finding.end, finding.rule))
 
 
-@lru_cache(maxsize=8)
+_last: list[tuple[Rules, Prefilter]] = []  # the rules of the last text, which are mostly those of the next one, too
+
+
 def _prefilter(rules: Rules) -> Prefilter:
-    return Prefilter(
+    if _last and _last[0][0] is rules:
+        return _last[0][1]
+    made = Prefilter(
         length=rules.length,
         of_bytes=(min(rules.copies, rules.literal_copies), rules.length_copies),
         of_spans=(rules.copies, rules.length_copies),
         of_normalized=(rules.copies, rules.near_copies),
     )
+    _last[:] = [(rules, made)]
+    return made
 
 
 def _repeating(
@@ -307,6 +324,7 @@ class _TextAudit(_FieldAudit):
     def __init__(self, field: Field, rules: Rules, tokenizer: Tokenizer | None, metrics: Metrics) -> None:
         super().__init__(field.name, len(field.text), rules)
         self.text, self.data = field.text, to_bytes(field.text)
+        self._middle, self._rest = Middle(), self.data
         self.end = len(field.text.rstrip())
         self._tokens = None if tokenizer is None else tokenizer(field.text)
         counts, scans, long_runs = _prefilter(rules)(self.data)
@@ -315,9 +333,9 @@ class _TextAudit(_FieldAudit):
             metrics.add_tokens(self._tokens[0], rules.lz_vocab)
         literal = self._exact(long_runs, bool(scans & LONG_BYTES), bool(scans & SHORT_BYTES))
         if scans & LINES and "line" in rules.levels and not self.all_claimed:
-            self._spans("line", "LZR003", lines(self.data))
+            self._spans("line", "LZR003")
         if scans & WORDS and "word" in rules.levels and not self.all_claimed:
-            self._spans("word", "LZR005", words(self.data))
+            self._spans("word", "LZR005")
         if "token" in rules.levels and self._tokens is not None and not self.all_claimed:
             self._of_tokens(*self._tokens)
         if scans & (LONG_NORMALIZED | SHORT_NORMALIZED) and rules.near and not self.all_claimed:
@@ -341,16 +359,32 @@ class _TextAudit(_FieldAudit):
         least = rules.stuck_score * (rules.stuck_ngram - 3)
         if repeated * rules.stuck_ngram < least and len(self.data) <= _FIGURES:
             return
-        spans = words(self.data)
-        edges = np.concatenate((spans[:, 0], spans[:, 1])).astype(np.int64)
-        ids = intern(self.data, spans)
-        self.stuck("word", ids, edges if self.data.isascii() else characters_before(self.data, edges))
+        if not self._stuck_in(self._middle):
+            self._stuck_in(Middle())
+
+    def _stuck_in(self, middle: Middle) -> bool:
+        """Report what is stuck, found in the text without the middle of a run.
+
+        Return False, with nothing reported, if a stretch around the middle has no loop that covers half of it.
+        """
+        data = middle.left_out(self.data)
+        spans = words(data)
+        ids = intern(data, spans)
+        found = _stuck(ids, self.rules)
+        edges = np.stack((spans[found.start, 0], spans[found.end - 1, 1])).astype(np.int64)
+        around = (edges[0] < middle.start) & (middle.start < edges[1])
+        first, last = characters_before(self.data, middle.places(edges))
+        if any(not self.is_looping(int(first[i]), int(last[i])) for i in np.flatnonzero(around)):
+            return False
+
+        def is_word(i: int) -> bool:
+            return has_letters(data[spans[i, 0] : spans[i, 1]].decode("utf-8", "surrogatepass"))
+
+        self.stuck("word", ids, found, (first, last), is_word)
+        return True
 
     def unit(self, start: int, end: int) -> str:
         return self.text[start : min(end, start + UNIT)]
-
-    def is_word(self, start: int, end: int) -> bool:
-        return has_letters(self.text[start:end])
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
         if self._tokens is None:
@@ -404,7 +438,15 @@ class _TextAudit(_FieldAudit):
             # copies in bytes differ a little where an incomplete last one has shorter characters than the others
             in_units = significant._replace(copies=(significant.end - significant.start) / significant.period)
             self.take("char", "LZR001", significant, self._unit_test(in_units))
+            if len(self.data) > _LONG_TEXT:
+                self._leave_out(middle_of(self.data, found, rules))
         return literal
+
+    def _leave_out(self, middle: Middle) -> None:
+        """Leave out the middle of a run in further scans, if the run was reported."""
+        start, end = characters_before(self.data, np.array([middle.start, middle.end])).tolist()
+        if any(loop.start <= start < end <= loop.end for loop in self.found):
+            self._middle, self._rest = middle, middle.left_out(self.data)
 
     def _literal(self, found: _Stretches) -> None:
         """Report the longest stretch that only the literal definition counts."""
@@ -414,21 +456,25 @@ class _TextAudit(_FieldAudit):
                 if len(self.found) == loops:
                     self.take("char", "LZR020", found.where(length >= least), lambda _: True, most=1)
 
-    def _spans(self, level: Level, rule: Rule, spans: Spans) -> None:
-        """Report what repeats as words or lines, given their spans in bytes."""
+    def _spans(self, level: Level, rule: Rule) -> None:
+        """Report what repeats as words or lines."""
+        spans = (words if level == "word" else lines)(self._rest)
         copies = min(self.rules.copies, self.rules.length_copies)
-        found = runs(intern(self.data, spans), min_copies=copies, min_length=0)
+        found = runs(intern(self._rest, spans), min_copies=copies, min_length=0)
         if not found.start.size:
             return
         start = spans[found.start, 0].astype(np.int64)
         end = spans[found.start + found.length - 1, 1].astype(np.int64)
         second = spans[found.start + found.period, 0].astype(np.int64)
-        in_bytes = _Stretches(start, end, second - start, found.length / found.period)
+        around = (start < self._middle.start) & (self._middle.start < end)
+        more = around * self._middle.copies * (self._middle.words if level == "word" else self._middle.lines)
+        start, end, second = self._middle.places(np.stack((start, end, second)))
+        in_bytes = _Stretches(start, end, second - start, (found.length + more) / found.period)
         maybe = self.enough(found.length, end - start, found.period)  # bytes are not fewer than characters
         if not maybe.any():
             return
         # White space does not count here, so it does not make a loop long either: one character between two units.
-        edges = spans if self.data.isascii() else characters_before(self.data, spans.astype(np.int64))
+        edges = spans if self._rest.isascii() else characters_before(self._rest, spans.astype(np.int64))
         before = np.zeros(len(spans) + 1, np.int64)
         np.cumsum(edges[:, 1] - edges[:, 0], out=before[1:])
         length = before[found.start + found.length] - before[found.start] + found.length - 1
@@ -447,8 +493,14 @@ class _TextAudit(_FieldAudit):
 
     def _near(self, long: bool, short: bool) -> None:
         """Report what repeats in the normalized text; lengths and copies count there, and units have two letters."""
-        normalized = NormalizedText(self.data)
+        normalized = NormalizedText(self._rest)
         rules = self.rules
+        cut, end = map(int, characters_before(self.data, np.array([self._middle.start, self._middle.end])))
+
+        def places(at: Offsets) -> Offsets:
+            here = normalized.places(at)
+            return np.asarray(here + (end - cut) * (here > cut))
+
         repeating = _repeating(normalized.data, rules, rules.copies, rules.near_copies, long=long, short=short)
         found = _of_bytes(normalized.data, repeating)
         in_characters = _in_characters(normalized.data, found)
@@ -457,9 +509,12 @@ class _TextAudit(_FieldAudit):
         kept = found.where(mask)
         if not kept.start.size:
             return
-        in_text = normalized.places(np.stack((kept.start, kept.end, kept.start + kept.period)))
+        in_text = places(np.stack((kept.start, kept.end, kept.start + kept.period)))
+        around = (in_text[0] < cut) & (end < in_text[1])
+        more = around * self._middle.copies * self._middle.normalized / kept.period
+        kept = kept._replace(copies=kept.copies + more)
         compared = np.minimum(kept.copies.astype(np.int64)[:, None], np.arange(_COMPARED + 1))
-        edges = normalized.places(kept.start[:, None] + kept.period[:, None] * compared)
+        edges = places(kept.start[:, None] + kept.period[:, None] * compared)
 
         def is_unit(i: int) -> bool:
             start = int(kept.start[i])
@@ -520,8 +575,8 @@ class _TokenAudit(_FieldAudit):
             enough = self.enough(found.length, found.length * _CHARACTERS_PER_TOKEN, found.period)
             self.take("token", "LZR006", found_in_tokens.where(enough), lambda _: True)
             if rules.stuck_score:
-                places = np.arange(len(tokens), dtype=np.int64)
-                self.stuck("token", tokens, np.concatenate((places, places + 1)))
+                stuck = _stuck(tokens, rules)
+                self.stuck("token", tokens, stuck, (stuck.start, stuck.end), lambda _: True)
 
     def unit(self, start: int, end: int) -> str:
         ids: list[str] = []
@@ -530,9 +585,6 @@ class _TokenAudit(_FieldAudit):
                 break
             ids.append(str(token))
         return " ".join(ids)
-
-    def is_word(self, start: int, end: int) -> bool:
-        return True
 
     def wasted(self, start: int, end: int, unclaimed: int) -> int:
         return unclaimed

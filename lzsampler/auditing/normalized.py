@@ -11,6 +11,7 @@ from .._ffi import ffi, lib
 
 Offsets = npt.NDArray[np.int64]
 
+_BLOCK = 4 << 20  # bytes whose characters are counted at once
 _ASCII, _FOLDED = 128, 0x1FBFA  # no character from the latter on is a capital, a digit or white space (Unicode 14)
 
 
@@ -23,9 +24,13 @@ def whole_characters(data: bytes, start: Offsets, end: Offsets) -> tuple[Offsets
     """Return stretches of UTF-8 without the incomplete characters at their ends; some may be empty."""
     if data.isascii() or not start.size:
         return start, end
-    inside = np.append((np.frombuffer(data, np.uint8) & 0xC0) == 0x80, False)
+    array = np.frombuffer(data, np.uint8)
+
+    def inside(at: Offsets) -> npt.NDArray[np.bool_]:
+        return np.asarray((at < array.size) & ((array[np.minimum(at, array.size - 1)] & 0xC0) == 0x80))
+
     for _ in range(3):  # a character has at most three bytes after its first
-        start, end = start + inside[start], end - inside[end]
+        start, end = start + inside(start), end - inside(end)
     return start, np.maximum(start, end)
 
 
@@ -33,11 +38,14 @@ def characters_before(data: bytes, at: Offsets) -> Offsets:
     """Return how many characters of UTF-8 begin before each offset in bytes, int64 of the same shape."""
     if data.isascii() or not at.size:
         return at
-    begins = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
-    edges = np.sort(np.append(at, 0))
-    edges = edges[np.append(True, edges[1:] != edges[:-1])]
-    counts = np.add.reduceat(begins, edges[edges < len(data)], dtype=np.int64)  # from each edge to the next one
-    return np.append(0, np.cumsum(counts))[np.searchsorted(edges, at)]
+    array = np.frombuffer(data, np.uint8)
+    edges = np.unique(np.append(at, np.arange(0, len(data), _BLOCK)))
+    counts = [  # from each edge to the next one
+        np.add.reduceat((array[block : block + _BLOCK] & 0xC0) != 0x80, inside - block, dtype=np.int64)
+        for block in range(0, len(data), _BLOCK)
+        for inside in [edges[np.searchsorted(edges, block) : np.searchsorted(edges, min(block + _BLOCK, len(data)))]]
+    ]
+    return np.cumsum(np.concatenate(([0], *counts)))[np.searchsorted(edges, at)]
 
 
 def fold_table(data: bytes) -> tuple[Any, int]:

@@ -62,7 +62,8 @@ class Record:
     format has it; most loops end with "length") and the like. ``line``: the line of the file that holds the record,
     from 1; 0 if it is not on a line of its own, or if the file is compressed. ``named``: the id is one that the file
     has, and not the number. ``conversation``: what records that are not independent have in common within a file: the
-    id of their conversation, or of the prompt that they all answer; "" where that is ``id``. If loops over turns are
+    id of their conversation, or of the prompt that they all answer; "" where that is ``id``. ``counterpart``: of a text
+    of an evaluation, its prompt and seed, which texts under other settings share; "" of others. If loops over turns are
     looked for, ``turn_of`` is the same for all turns of one conversation ("" if it is no turn), and ``calls`` has the
     calls of tools of the message; one that only calls tools has no fields, and is not counted as a record.
     """
@@ -77,6 +78,7 @@ class Record:
     conversation: str = ""
     turn_of: str = ""
     calls: str = ""
+    counterpart: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,21 @@ class FileRead:
     file: str
     format: str
     again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A file that is not read because of its name. It is counted by its reason, and is not a bad record."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsRead:
+    """How many conversations have turns in which loops were looked for; they are not records."""
+
+    conversations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +158,7 @@ class Audited:
     times in a row, be it reported as LZR020 or, where it is significant, as LZR001 or LZR002. ``characters``: the
     number in all fields. ``metrics``: figures of all fields together, by name (docs/audit.md); those that were not
     measured, as in fields with tokens only, are missing. ``texts``: (name, text) of the fields of looping records, for
-    reports that show them; empty for others. ``line``, ``named`` and ``conversation`` as in `Record`.
+    reports that show them; empty for others. ``line``, ``named``, ``conversation`` and ``counterpart`` as in `Record`.
     ``onset``: the share of a field, 0..1, before the degenerate stretch to which its first loop belongs
     (`lzsampler.auditing.onset`): of the first field that loops; None if nothing loops.
     """
@@ -160,6 +177,7 @@ class Audited:
     named: bool = True
     conversation: str = ""
     onset: float | None = None
+    counterpart: str = ""
 
     @property
     def is_conversation(self) -> bool:

@@ -37,7 +37,8 @@ class Rules:
     ``lz_vocab``: the size of the vocabulary, with which bits a token under the LZ compressor are measured for fields
     that have tokens (the metric lz_bits_per_token); 0 is off.
 
-    ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not.
+    ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not. LZR012 is selected with ``turns``
+    only.
 
     Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
     code may be given without a sequence around it.
@@ -82,6 +83,8 @@ class Rules:
             object.__setattr__(self, name, _choices(name, getattr(self, name), choices))
         boolean("near", self.near)
         boolean("turns", self.turns)
+        if "LZR012" in self.select and len(self.select) < len(RULES) and not self.turns:
+            raise ValueError("select names LZR012, which is looked for with turns=True only")
         is_number = isinstance(self.rep4, int | float | np.number) and not isinstance(self.rep4, bool)
         if not (is_number and 0 < self.rep4 <= 1):
             raise ValueError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")

@@ -28,7 +28,7 @@ from .findings import audit_record
 from .pool import Work, run
 from .reading.read import read
 from .reading.shard import Shard, find
-from .records import Audited, BadRecord, FileRead, Record
+from .records import Audited, BadRecord, FileRead, PassedOver, Record, TurnsRead
 from .rules import RuleOptions, Rules, names, takes_rules
 from .store import Outcome, WorkFolder, unpack_bad
 from .summary import Summary
@@ -313,7 +313,7 @@ def _audit_task(
     return task.size, summary.total.records
 
 
-def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord | FileRead]:
+def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord | FileRead | PassedOver | TurnsRead]:
     tokenizer = tokenizer_of(settings.tokenizer)
     turns = Turns(settings.rules) if settings.rules.turns else None
     try:
@@ -326,6 +326,7 @@ def _audited(shard: Shard, settings: _Settings) -> Iterator[Audited | BadRecord 
             if item.fields:
                 yield audit_record(item, settings.rules, tokenizer)
         if turns is not None and "LZR012" in settings.rules.reported:
+            yield TurnsRead(turns.conversations)
             yield from turns.loops()
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "out of memory"

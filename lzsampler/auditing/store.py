@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -20,12 +20,13 @@ from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 from . import coverage
 from .clusters import Clusters
-from .records import Audited, BadRecord, FileRead, Finding
+from .records import Audited, BadRecord, FileRead, Finding, PassedOver, TurnsRead
 from .summary import Group, Summary
 
-VERSION = 5  # of the folder's files
+VERSION = 6  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
+_PIECE = 1 << 20  # characters of a text that are made into JSON at once
 
 _T = TypeVar("_T")
 _FINDING = [field.name for field in fields(Finding)]
@@ -36,7 +37,7 @@ _GROUP = [field.name for field in fields(Group)]
 
 
 class Outcome(NamedTuple):
-    """What a comparison needs of every record, looping or not. ``named`` and ``conversation`` as in `Record`."""
+    """What a comparison needs of every record, looping or not. The last three are as in `Record`."""
 
     file: str
     id: str
@@ -44,6 +45,7 @@ class Outcome(NamedTuple):
     stuck: bool = False
     named: bool = True
     conversation: str = ""
+    counterpart: str = ""
 
 
 class WorkFolder:
@@ -163,6 +165,7 @@ class WorkFolder:
                         if line.startswith(start):
                             with _damaged(path):
                                 rows = unpacked(json.loads(line))
+                            del line  # a long text need not be in memory twice
                             yield from rows
             except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
                 raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
@@ -192,17 +195,18 @@ class PartWriter:
         self._file, self.summary = file, summary
         self._outcomes: list[Outcome] = []
 
-    def add(self, item: Audited | BadRecord | FileRead) -> None:
+    def add(self, item: Audited | BadRecord | FileRead | PassedOver | TurnsRead) -> None:
         """Count a record, and keep it when it has findings."""
         self.summary.add(item)
         if not isinstance(item, Audited):
             return
         if item.is_conversation:
-            self._write({"audited": _pack(item)})
+            self._write_audited(item)
             return
-        self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck, item.named, item.conversation))
+        about = item.named, item.conversation, item.counterpart
+        self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck, *about))
         if item.findings:
-            self._write({"audited": _pack(item)})
+            self._write_audited(item)
         if len(self._outcomes) >= _OUTCOMES:
             self.flush()
 
@@ -213,8 +217,26 @@ class PartWriter:
             self._outcomes = []
 
     def _write(self, row: dict[str, Any]) -> None:
-        # ASCII, since texts may hold halves of surrogate pairs, which UTF-8 cannot.
-        self._file.write(json.dumps(row, separators=(",", ":")).encode("ascii") + b"\n")
+        self._file.write(_dumped(row) + b"\n")
+
+    def _write_audited(self, item: Audited) -> None:
+        """Write a record, a long text of it in pieces, since its JSON may take as much memory again."""
+        if sum(len(text) for _, text in item.texts) <= _PIECE:
+            self._write({"audited": _pack(item)})
+            return
+        packed, place = _pack(replace(item, texts=())), _AUDITED.index("texts")
+        self._file.write(b'{"audited":' + _dumped(packed[:place])[:-1] + b",[")
+        for number, (field, text) in enumerate(item.texts):
+            self._file.write((b"," if number else b"") + b'["' + field.encode("ascii") + b'","')
+            for at in range(0, len(text), _PIECE):
+                self._file.write(_dumped(text[at : at + _PIECE])[1:-1])
+            self._file.write(b'"]')
+        self._file.write(b"]," + _dumped(packed[place + 1 :])[1:] + b"}\n")
+
+
+def _dumped(value: Any) -> bytes:
+    """Return JSON in ASCII, since texts may hold halves of surrogate pairs, which UTF-8 cannot."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
@@ -261,6 +283,7 @@ def _pack_summary(summary: Summary) -> dict[str, Any]:
         "point_keys": summary.point_keys,
         "worst": [_pack(audited) for audited in summary.worst],
         "turn_loops": summary.turn_loops,
+        "turn_conversations": summary.turn_conversations,
         "worst_turns": [_pack(audited) for audited in summary.worst_turns],
         "bad_records": summary.bad_records,
         "bad": [astuple(bad) for bad in summary.bad],
@@ -280,6 +303,7 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
         point_keys=row["point_keys"],
         worst=[_unpack(audited) for audited in row["worst"]],
         turn_loops=row["turn_loops"],
+        turn_conversations=row["turn_conversations"],
         worst_turns=[_unpack(audited) for audited in row["worst_turns"]],
         bad_records=row["bad_records"],
         bad=unpack_bad(row["bad"]),

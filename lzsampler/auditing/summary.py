@@ -12,7 +12,7 @@ import numpy as np
 from ..util.stats import CONFIDENCE, Interval, wilson
 from .clusters import Clusters, Property, key_of
 from .coverage import Coverage
-from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, Rule
+from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, PassedOver, Rule, TurnsRead
 
 VERSION = 1  # of summary.json
 WORST = 10  # records that the terminal shows, by wasted tokens
@@ -34,6 +34,16 @@ def loops(audited: Audited) -> list[Finding]:
             ends.insert(at, finding.end)
             taken.append(finding)
     return taken
+
+
+def begins(audited: Audited, loop: Finding) -> float:
+    """Return the share of the text, 0..1, before it goes wrong where ``loop`` is, one of `loops`.
+
+    It is where the degenerate stretch of the first loop begins, as in `Group.starts`; in a field after the first that
+    loops, for which no such stretch is known, where the loop itself begins.
+    """
+    first = min(loops(audited), key=lambda found: (found.field == "answer", found.start))
+    return audited.onset if audited.onset is not None and loop.field == first.field else loop.share
 
 
 def wasted_tokens(audited: Audited) -> int:
@@ -133,8 +143,9 @@ class Summary:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
     order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
     waste most tokens, without their texts. ``bad``: the first bad records. ``coverage``: files, formats, and what
-    was not read. ``turn_loops``: conversations whose turns loop (LZR012), and ``worst_turns`` those that waste most
-    tokens; their messages are counted elsewhere. The lists are cut to their size and ordered by `merge`.
+    was not read. ``turn_conversations``: conversations in whose turns loops were looked for; ``turn_loops``: those of
+    them that loop (LZR012), and ``worst_turns`` those that waste most tokens; their messages are counted elsewhere. The
+    lists are cut to their size and ordered by `merge`.
 
     The result does not depend on who does the work: parts of the records are added up on their own, and the parts are
     merged in the order of the records. They are always cut at the same places, so that sums of floats are rounded the
@@ -155,6 +166,7 @@ class Summary:
     point_keys: list[int] = field(default_factory=list, repr=False)
     coverage: Coverage = field(default_factory=Coverage)
     turn_loops: int = 0
+    turn_conversations: int = 0
     worst_turns: list[Audited] = field(default_factory=list)
 
     @property
@@ -173,26 +185,45 @@ class Summary:
         return _rate(self.total.stuck, self.total.records)
 
     @property
+    def turn_loop_rate(self) -> float:
+        """Share of the conversations whose turns loop (LZR012), 0..1; 0 if turns were not looked at."""
+        return _rate(self.turn_loops, self.turn_conversations)
+
+    @property
+    def turn_interval(self) -> Interval:
+        """The 95 % interval of the share of conversations whose turns loop, Wilson's."""
+        return wilson(self.turn_loops, self.turn_conversations)
+
+    @property
     def bad_rate(self) -> float:
         """Share of bad records among all that were read, 0..1."""
         return _rate(self.bad_records, self.total.records + self.bad_records)
 
-    def add(self, item: Audited | BadRecord | FileRead) -> None:
-        """Count a record, a file that begins, or a part of a file that could not be read."""
+    def add(self, item: Audited | BadRecord | FileRead | PassedOver | TurnsRead) -> None:
+        """Count a record, a file that begins or that is passed over, conversations, or what could not be read."""
+        if not isinstance(item, Audited):
+            self._add_other(item)
+        elif item.is_conversation:
+            self.turn_loops += 1
+            self.rule_counts["LZR012"] = self.rule_counts.get("LZR012", 0) + 1
+            self.worst_turns = _most_wasteful([*self.worst_turns, item])
+        else:
+            self._add_record(item)
+
+    def _add_other(self, item: BadRecord | FileRead | PassedOver | TurnsRead) -> None:
         if isinstance(item, FileRead):
             self.coverage.begin(item)
-            return
-        if isinstance(item, BadRecord):
+        elif isinstance(item, TurnsRead):
+            self.turn_conversations += item.conversations
+        elif isinstance(item, PassedOver):
+            self.coverage.pass_over(item.file, item.reason)
+        else:
             self.coverage.bad(item)
             self.bad_records += 1
             if len(self.bad) < LISTED:
                 self.bad.append(item)
-            return
-        if item.is_conversation:
-            self.turn_loops += 1
-            self.rule_counts["LZR012"] = self.rule_counts.get("LZR012", 0) + 1
-            self.worst_turns = _most_wasteful([*self.worst_turns, item])
-            return
+
+    def _add_record(self, item: Audited) -> None:
         self.coverage.record()
         found = loops(item) if item.looping else []
         first = min(found, key=lambda f: (f.field == "answer", f.start)) if found else None
@@ -209,9 +240,13 @@ class Summary:
                 group.periods.append(first.period)
         for rule in {finding.rule for finding in item.findings}:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
-        for name, value in item.metrics.items():
-            self.metrics[name] = self.metrics.get(name, 0.0) + value
-            self.measured[name] = self.measured.get(name, 0) + 1
+        sums, measured = self.metrics, self.measured
+        for name, value in item.metrics.items():  # some 30 of every record
+            if name in sums:
+                sums[name] += value
+                measured[name] += 1
+            else:
+                sums[name], measured[name] = 0.0 + value, 1
         if first is not None:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
@@ -239,6 +274,7 @@ class Summary:
         self.bad_records += other.bad_records
         self.bad += other.bad[: LISTED - len(self.bad)]
         self.turn_loops += other.turn_loops
+        self.turn_conversations += other.turn_conversations
         self.worst_turns = _most_wasteful([*self.worst_turns, *other.worst_turns])
         self._trim_worst()
         self._trim_points()
@@ -261,7 +297,10 @@ class Summary:
             "rules": dict(self.rules),
             "rule_counts": dict(sorted(self.rule_counts.items())),
             "metrics": {name: total / self.measured[name] for name, total in sorted(self.metrics.items())},
+            "turn_conversations": self.turn_conversations,
             "turn_loops": self.turn_loops,
+            "turn_loop_rate": self.turn_loop_rate,
+            "turn_loop_interval": list(self.turn_interval),
             "worst_turns": [
                 {
                     "file": one.file,

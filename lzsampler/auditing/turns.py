@@ -50,6 +50,11 @@ class Turns:
         conversation.texts.append(self._numbers.setdefault(text, len(self._numbers)))
         conversation.places.append((record.number, record.line))
 
+    @property
+    def conversations(self) -> int:
+        """How many conversations there are."""
+        return len(self._conversations)
+
     def loops(self) -> Iterator[Audited]:
         """Yield the conversations that loop, in their order, with a finding for each loop."""
         texts = list(self._numbers)

@@ -61,6 +61,7 @@ class Results:
     that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
     those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
     rule; None without a judge. ``tax``: what the penalties cost on texts that are right; None if it was not measured.
+    ``expected``: how many texts the run has when it is finished; None in folders of older versions.
     """
 
     grid: Grid
@@ -70,6 +71,12 @@ class Results:
     samples: Sequence[Sample] = field(default=(), repr=False)
     judged: Judged | None = None
     tax: Tax | None = None
+    expected: int | None = None
+
+    @property
+    def missing(self) -> int:
+        """How many texts are still to be written; 0 if that is not known."""
+        return max(0, (self.expected or 0) - len(self.outcomes))
 
     @classmethod
     def read(cls, folder: str | Path, bad: Mapping[str, Sequence[BadRow]] | None = None) -> "Results":
@@ -81,6 +88,7 @@ class Results:
         manifest = there.manifest()
         try:
             grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
+            expected = None if manifest.get("texts") is None else int(manifest["texts"])
         except (KeyError, TypeError, ValueError) as error:
             raise LzsError(f"{there.path / 'run.json'} was written by another version: {error}") from error
         names = {setting.name for setting in grid.settings}
@@ -96,9 +104,8 @@ class Results:
             samples.add(line.key, audited, line.row)
         bad_rows = {**(bad or {}), **({"transcripts": damaged} if damaged else {})}
         judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
-        return cls(
-            grid, tuple(outcomes.values()), model, bad_rows, samples.chosen(), judged, read_tax(there, grid, model)
-        )
+        tax = read_tax(there, grid, model)
+        return cls(grid, tuple(outcomes.values()), model, bad_rows, samples.chosen(), judged, tax, expected)
 
     # ---- counts ----
 

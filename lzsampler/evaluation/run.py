@@ -259,5 +259,6 @@ def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task], limit: int | N
         "grid": json.loads(json.dumps(grid.to_json())),
         "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
         **({"flash_attn": True} if model.flash_attn else {}),
+        "texts": sum(1 for _ in _keys(grid, rows)),
         **({} if limit is None else {"limit": limit, "used": list(rows)}),
     }

@@ -55,6 +55,9 @@ class RunFolder:
             return
         there = self.manifest()
         changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest.get(name)]
+        before, now = (each.get("limit", "none") for each in (there, manifest))
+        if _CHANGED["rows"] in changed and before != now:
+            changed[changed.index(_CHANGED["rows"])] = f"limit (it was {before}, and is {now})"
         if changed:
             what = " and ".join(changed)
             raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")

@@ -10,7 +10,7 @@ from ..auditing.clusters import Property
 from ..auditing.records import LOOPING, RULES, Audited
 from ..auditing.summary import Group, Summary
 from .audit_groups import literal_rule, selected
-from .charts import bar, histogram, scatter, stripes, tag, whisker
+from .charts import bar, histogram, ruler, scatter, stripes, tag, whisker
 from .page import bad_rows, figure, samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, SAMPLES, Sample, worst
 from .text import count, percent, visible, whole
@@ -70,6 +70,7 @@ def _headline(summary: Summary) -> str:
         )
         for (kind, title, of, rule), (low, high) in zip(rates, ends, strict=True)
     ]
+    rows.append(tag("div", tag("span"), ruler(top), tag("span"), class_="ruled"))
     low, high = ends[0]
     big = tag("span", escape(percent(total.looping / total.records)), class_="big")
     lead = f"of {total.records:,} {'record loops' if total.records == 1 else 'records loop'}"
@@ -81,8 +82,11 @@ def _headline(summary: Summary) -> str:
         (count(total.wasted_tokens), "tokens wasted, all copies but the first"),
         (whole(median(total.starts)) if total.starts else "–", "of the text before a loop begins, median"),
         (f"{median(total.periods):,.0f}" if total.periods else "–", "characters in a copy, median"),
-        (count(summary.bad_records), "bad records, not counted"),
+        (count(summary.bad_records), f"bad {'record' if summary.bad_records == 1 else 'records'}, not counted"),
     ]
+    if bits := summary.measured.get("lz_bits_per_token"):
+        mean = summary.metrics["lz_bits_per_token"] / bits
+        figures.append((f"{mean:.3g}", "bits a token under the LZ compressor, mean; a loop takes about 0.5"))
     return (
         tag("div", big, tag("p", lead, class_="lead"), tag("p", escape(interval), class_="soft"), class_="hero")
         + tiles(figures)
@@ -156,7 +160,9 @@ def _groups(summary: Summary) -> str:
         rows.append(tag("tr", *cells))
     rest = len(summary.groups) - len(shown)
     note = f"The {GROUPS} groups that waste the most tokens; {rest:,} more are in summary.json." if rest else ""
-    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="groups")
+    blank = [tag("th") for _ in summary.by]
+    foot = tag("tr", *blank, tag("td"), tag("td", ruler(top, 2), class_="chart"), *[tag("td")] * 4)
+    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), tag("tfoot", foot), class_="groups")
     title = "Rate by " + " and ".join(escape(visible(key)) for key in summary.by)
     return tag("section", tag("h2", title), tag("p", note, class_="soft") if note else "", table)
 
@@ -173,7 +179,7 @@ def _about_samples(summary: Summary, samples: list[Sample]) -> str:
 
 def _turns(summary: Summary) -> str:
     """Return a section about conversations whose turns loop."""
-    if not summary.worst_turns:
+    if not summary.turn_conversations:
         return ""
     head = tag("tr", *(tag("th", title, scope="col") for title in ("file", "conversation", "turns", "cycle", "what")))
     rows = [
@@ -183,11 +189,15 @@ def _turns(summary: Summary) -> str:
         for one in summary.worst_turns
         for found in one.findings
     ]  # fmt: skip
-    n = summary.turn_loops
-    title = f"{n:,} {'conversation loops' if n == 1 else 'conversations loop'} over turns"
-    about = "The same messages or calls of tools come over and over (LZR012); turns of the model are counted from 0."
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="bad")
-    return tag("section", tag("h2", title), tag("p", about, class_="soft"), table)
+    n, of = summary.turn_loops, summary.turn_conversations
+    low, high = summary.turn_interval
+    title = f"{n:,} of {of:,} {'conversation loops' if of == 1 else 'conversations loop'} over turns"
+    about = (
+        f"{percent(summary.turn_loop_rate)}, 95 % interval {percent(low)} to {percent(high)} (Wilson). The same "
+        "messages or calls of tools come over and over (LZR012); turns of the model are counted from 0."
+    )
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="bad") if rows else ""
+    return tag("section", tag("h2", title), tag("p", escape(about), class_="soft"), table)
 
 
 def _rules(summary: Summary) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..auditing.clusters import Property
 from ..auditing.records import Audited
-from ..auditing.summary import Group, Summary, loops, wasted_tokens
+from ..auditing.summary import Group, Summary, begins, loops, wasted_tokens
 from .audit_groups import literal_rule, selected
 from .terminal import drawn
 from .text import columns, count, fit, percent, visible, whole
@@ -36,7 +36,7 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
         parts += ["", *_table(summary, width)]
     if summary.worst:
         parts += ["", Text("Worst loops", "bold"), *_worst(summary.worst, width)]
-    if summary.worst_turns:
+    if summary.turn_conversations:
         parts += ["", *_turns(summary, width)]
     if summary.bad_records or summary.coverage.passed:
         parts += ["", *_bad(summary, width)]
@@ -48,7 +48,7 @@ def _headline(summary: Summary) -> "list[RenderableType]":
 
     total = summary.total
     if total.records == 0:
-        return [Text("0 records with a text" if summary.turn_loops else "0 records: nothing to audit")]
+        return [Text("0 records with a text" if summary.turn_conversations else "0 records: nothing to audit")]
     loop = f"{total.looping:,} of {total.records:,} records loop: {_rate('looping', total)}"
     wasted = f"{count(total.wasted_tokens)} tokens wasted"
     said: list[RenderableType] = [Text(f"{loop}; {wasted}", "bold")]
@@ -57,6 +57,10 @@ def _headline(summary: Summary) -> "list[RenderableType]":
     if total.conversations < total.records:
         of = f"{total.conversations:,} {'conversation' if total.conversations == 1 else 'conversations'}"
         said.append(Text(f"The records belong to {of}, on which the intervals rest", "dim"))
+    if bits := summary.measured.get("lz_bits_per_token"):
+        mean = f"{summary.metrics['lz_bits_per_token'] / bits:.3g} bits a token under the LZ compressor"
+        of = f"mean of {bits:,} {'record' if bits == 1 else 'records'}; a loop takes about 0.5"
+        said.append(Text(f"{mean}, {of}", "dim"))
     if total.literal:  # no rate, which would stand beside that of the loops and often be higher
         has = "1 has a literal repeat" if total.literal == 1 else f"{total.literal:,} have literal repeats"
         need = "which need not be loops: indentation and rulers count"
@@ -149,12 +153,11 @@ def _turns(summary: Summary, width: int) -> "list[RenderableType]":
     """Return the conversations whose turns loop, with the turns."""
     from rich.text import Text
 
-    n = summary.turn_loops
-    lines: list[RenderableType] = [
-        Text(
-            fit(f"{n:,} {'conversation loops' if n == 1 else 'conversations loop'} over turns (LZR012)", width), "bold"
-        )
-    ]
+    n, of = summary.turn_loops, summary.turn_conversations
+    low, high = summary.turn_interval
+    rate = f"{percent(summary.turn_loop_rate)} (95 % interval {percent(low).removesuffix(' %')} to {percent(high)})"
+    loop = f"{n:,} of {of:,} {'conversation loops' if of == 1 else 'conversations loop'} over turns (LZR012)"
+    lines: list[RenderableType] = [Text(fit(f"{loop}: {rate}", width), "bold")]
     for record in summary.worst_turns:
         for found in record.findings:
             place = f"{visible(record.file, 60)}  {visible(record.id, 40)}"
@@ -174,9 +177,9 @@ def _tail(text: str, width: int) -> str:
 
 
 def preview(record: Audited, width: int) -> str:
-    """Return a record's largest loop in one line: its unit, copies, where it begins and its period."""
+    """Return a record's largest loop in one line: its unit, copies, where the text goes wrong, and the period."""
     loop = loops(record)[0]
-    rest = f" ×{loop.copies:.4g} from {whole(loop.share)} p={loop.period}"
+    rest = f" ×{loop.copies:.4g} from {whole(begins(record, loop))} p={loop.period}"
     return f'"{fit(visible(loop.unit, 200), max(1, width - len(rest) - 2))}"{rest}'
 
 

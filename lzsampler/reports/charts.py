@@ -67,6 +67,19 @@ def whisker(low: float, rate: float, high: float, top: float, kind: str) -> str:
     return _svg(22, parts, label, "whisker")
 
 
+def ruler(top: float, most: int = 3) -> str:
+    """Return the scale below whiskers that end at ``top``: 0 and round rates, about ``most`` of them."""
+    if top <= 0:
+        return ""
+    step = _nice(top / most)
+    ticks = [i * step for i in range(int(top / step * (1 + 1e-9)) + 1)]
+    parts = [_line(0, 1, 100, 1, "scale")]
+    for tick in ticks:
+        at = 100 * tick / top
+        parts += [_line(at, 1, at, 5, "scale"), _text(at, 17, f"{100 * tick:.4g} %", _anchor(at))]
+    return tag("svg", *parts, width="100%", height=20, aria_hidden="true", class_="ruler")
+
+
 def bar(value: float, top: float, label: str, kind: str) -> str:
     """Return a bar on a scale from 0 to ``top``."""
     width = 100 * value / top if top else 0.0
@@ -245,7 +258,9 @@ def heat(heads: Sequence[tuple[str, Sequence[str]]], corner: str, rows: Sequence
     ]  # fmt: skip
     named = tag("th", escape(corner), scope="col", rowspan=2 if any(title for title, _ in heads) else 1)
     lines = [tag("tr", named, *over), tag("tr", *below)] if any(t for t, _ in heads) else [tag("tr", named, *below)]
-    return tag("div", tag("table", tag("thead", *lines), tag("tbody", *body), class_="heat"), class_="scroll")
+    table = tag("table", tag("thead", *lines), tag("tbody", *body), class_="heat")
+    said = " ".join(filter(None, [*(title for title, _ in heads), f"by {corner}"]))
+    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=said)
 
 
 def _gap(yes: bool) -> dict[str, object]:

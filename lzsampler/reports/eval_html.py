@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..auditing.summary import wasted_tokens
 from ..util.stats import Interval
-from .charts import Cell, Point, bar, decline, heat, tag, trend, whisker
+from .charts import Cell, Point, bar, decline, heat, ruler, tag, trend, whisker
+from .eval_kinds import kinds_section
 from .eval_markdown import more
 from .page import bad_rows, samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, Sample, sample
@@ -43,10 +44,11 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
     write_page(
         path,
         command="lzs eval",
-        title=f"lzs eval: {len(results.outcomes):,} texts of {visible(results.model)}",
+        title=_title(results),
         header=_headline(results),
         main="\n".join([
             _kinds(results),
+            kinds_section(results),
             tradeoff_section(results.tradeoffs),
             _trends(results),
             _terms(results),
@@ -70,28 +72,63 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
 # ---- the head ----
 
 
+def _title(results: "Results") -> str:
+    n = f"{len(results.outcomes):,}"
+    texts = f"{n} of {results.expected:,} texts so far" if results.missing else f"{n} texts"
+    return f"lzs eval: {texts} of {visible(results.model)}"
+
+
 def _headline(results: "Results") -> str:
+    """Return the answer, which is how many texts loop without a penalty and with the best, and what it is of."""
     grid, everything = results.grid, results.counts()
     n, n_settings = len(results.outcomes), len(grid.settings)
     prompts = len({outcome.prompt for outcome in results.outcomes})
-    none = results.counts(kind="none") if "none" in results.kinds else everything
-    where = "without a penalty" if "none" in results.kinds else "of all texts"
+    sides = [(_with(results, kind), results.counts(kind=kind, strength=s)) for kind, s in _answer(results).items()]
+    sides = [(how, counts) for how, counts in sides if counts.texts] or [("of all texts", everything)]
     length = "until the context is full" if grid.n_predict < 0 else f"at most {grid.n_predict:,} tokens each"
     length += ", with the end token forbidden" if grid.ignore_eos else ""
     figures = [
-        (percent(none.loop_rate) if none.texts else "–", f"loop, {where}"),
-        ("–" if none.accuracy is None else percent(none.accuracy), f"of tasks right, {where}"),
-        (count(everything.tokens), "tokens written, over all settings"),
-        (percent(everything.wasted_share), "of them wasted, all copies but the first"),
+        ("–" if counts.accuracy is None else percent(counts.accuracy), f"of tasks right, {how}")
+        for how, counts in sides
+        if everything.answered
+    ]
+    figures += [
+        *((percent(counts.wasted_share), f"of tokens wasted, {how}") for how, counts in sides),
+        (f"{n:,}", f"{'text' if n == 1 else 'texts'}, {count(everything.tokens)} tokens, over all settings"),
     ]
     settings = f"{n_settings:,} {'setting' if n_settings == 1 else 'settings'}"
-    lead = f"{'text' if n == 1 else 'texts'} of {visible(results.model)} in {settings}"
-    about = f"Grid {visible(grid.name)}: {prompts:,} tasks and prompts, {length}"
+    lead = f"of texts of {visible(results.model)} loop, {' and '.join(how for how, _ in sides)}"
+    about = f"Grid {visible(grid.name)}: {prompts:,} tasks and prompts in {settings}, {length}"
+    unfinished = ""
+    if results.missing:
+        said = (
+            f"This evaluation is not finished: {n:,} of {results.expected:,} texts are there, so settings may have "
+            "different prompts."
+        )
+        unfinished = tag("p", escape(said), class_="unfinished")
+    big = " → ".join(percent(counts.loop_rate) if counts.texts else "–" for _, counts in sides)
     return (
-        tag("div", tag("span", f"{n:,}", class_="big"), tag("p", escape(lead), class_="lead"),
+        tag("div", tag("span", escape(big), class_="big"), tag("p", escape(lead), class_="lead"),
             tag("p", escape(about), class_="soft"), class_="hero")
+        + unfinished
         + tiles((value, escape(what)) for value, what in figures)
     )  # fmt: skip
+
+
+def _answer(results: "Results") -> dict[str, float]:
+    """Return no penalty, and the kind with the fewest loops, of those that do not lose accuracy if there are any."""
+    best: list[tuple[bool, float, str]] = []
+    for kind, strength in results.chosen.items():
+        counts, paired = results.counts(kind=kind, strength=strength), results.compare(kind=kind, strength=strength)
+        loses = paired is not None and paired.accuracy_interval is not None and paired.accuracy_interval.high < 0
+        if kind != "none" and counts.texts:
+            best.append((loses, counts.loop_rate, kind))
+    kinds = [kind for kind in ("none",) if kind in results.kinds] + [kind for *_, kind in sorted(best)[:1]]
+    return {kind: results.chosen[kind] for kind in kinds}
+
+
+def _with(results: "Results", kind: str) -> str:
+    return "without a penalty" if kind == "none" else f"with {_name(results, kind)}"
 
 
 def _name(results: "Results", kind: str) -> str:
@@ -129,10 +166,14 @@ def _kinds(results: "Results") -> str:
         if timed:
             cells.append(tag("td", escape(_overhead(counts)), class_="number", data_label="sampler"))
         body.append(tag("tr", *cells))
-    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="groups kinds")
+    scales = [tag("th"), tag("td", ruler(loops, 2), class_="chart"), tag("td")]
+    scales += [tag("td", ruler(right, 2), class_="chart"), tag("td")] if tasks else []
+    foot = tag("tfoot", tag("tr", *scales))
+    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), foot, class_="groups kinds")
     what = (
         "All temperatures together. Each kind is shown at the strength with the fewest loops among those that do not "
-        "lose accuracy compared with no penalty. It is chosen on these texts, so its figures are a little too good."
+        "lose accuracy compared with no penalty; if all of its strengths do, at the most accurate. It is chosen on "
+        "these texts, so its figures are a little too good."
     )
     if len(results.grid.seeds) > 1:
         what += " sd: the standard deviation over seeds, in percentage points."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..auditing.records import Audited, Finding
-from ..auditing.summary import loops, values, wasted_tokens
+from ..auditing.summary import begins, loops, values, wasted_tokens
 from .text import json_html, visible
 
 SAMPLES = 1000  # that a report holds
@@ -75,7 +75,7 @@ def sample(record: Audited, tokens: int, by: tuple[str, ...], prompt: str = "") 
         "groups": [[visible(key, _ID), visible(value, _NAME)] for key, value in list(record.groups.items())[:40]],
         "wasted": tokens,
         "rules": sorted({f.rule for f in record.findings}),
-        **(_main(found[0], lengths[found[0].field]) if found else _NO_LOOP),
+        **(_main(found[0], lengths[found[0].field], begins(record, found[0])) if found else _NO_LOOP),
     }
     findings = sorted(record.findings, key=lambda f: (f.field != row["field"], f.start, f.rule))
     page = {
@@ -91,9 +91,9 @@ _NO_LOOP: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _main(f: Finding, length: int) -> dict[str, Any]:
+def _main(f: Finding, length: int, begin: float) -> dict[str, Any]:
     return {
-        "field": f.field, "rule": f.rule, "period": f.period, "copies": round(f.copies, 2), "share": round(f.share, 4),
+        "field": f.field, "rule": f.rule, "period": f.period, "copies": round(f.copies, 2), "share": round(begin, 4),
         "tail": f.tail, "unit": visible(f.unit, 120), "band": _band(f, length),
     }  # fmt: skip
 

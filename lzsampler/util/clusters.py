@@ -41,13 +41,56 @@ def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = C
         return wilson(int(having), int(total), confidence)
     rate, most = having / total, float(n @ n) / total
     rarer = min(int(np.count_nonzero(x)), int(np.count_nonzero(x < n)))
-    effect = most
+    spread = most
     if rarer and n.size > 1:
         residual = x - rate * n
         spread = n.size / (n.size - 1) * float(residual @ residual) / (total * rate * (1 - rate))
-        weight = rarer**2 / (rarer**2 + _RELIABLE)
-        effect = weight * min(max(spread, 1.0), most) + (1 - weight) * most
+    effect = _design_effect(spread, most, rarer)
     return score_interval(having / effect, total / effect, student(max(n.size - 1, 1), confidence))
+
+
+def paired_difference(
+    gained: npt.ArrayLike, lost: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = CONFIDENCE
+) -> Interval:
+    """Return the interval of the difference of two rates, -1..1, measured on pairs of records that come in clusters.
+
+    ``gained``, ``lost``: int[m], the pairs of each cluster of which only the second, and only the first, record has a
+    property; ``sizes``: int[m], all its pairs, above 0.
+
+    The adjusted Wald interval for paired data (Bonett and Price, Journal of Educational and Behavioral Statistics 37,
+    2012), which adds a pair to either kind, so that it has a width even where no pair differs. It is that of n / deff
+    pairs, with the design effect and the quantile of `clustered`: few clusters that changed, or that did not all change
+    in the same way, say little about the spread and move the effect to its largest value. (-1, 1) for no pairs.
+    """
+    up, down, n = (np.asarray(values, np.float64) for values in (gained, lost, sizes))
+    if up.ndim != 1 or not up.shape == down.shape == n.shape or (n < 1).any() or (np.minimum(up, down) < 0).any():
+        raise ValueError(f"gained, lost and sizes must be counts, one of each a cluster, got {up.shape} and {n.shape}")
+    if (up + down > n).any():
+        raise ValueError("gained and lost must not be more than sizes together")
+    if not n.size:
+        return Interval(-1.0, 1.0)
+    total, change = float(n.sum()), up - down
+    alone = n.size == total
+    mean = float(change.sum()) / total
+    variance = (float((up + down).sum()) / total - mean**2) / total  # of independent pairs
+    spread = 1.0
+    if n.size > 1 and variance > 0:
+        residual = change - mean * n
+        spread = n.size / (n.size - 1) * float(residual @ residual) / total**2 / variance
+    rarer = min(int(np.count_nonzero(change)), *(int(np.count_nonzero(change != sign * n)) for sign in (1, -1)))
+    effect = 1.0 if alone else _design_effect(spread, float(n @ n) / total, rarer)
+    pairs = total / effect + 2
+    more, fewer = (float(kind.sum()) / effect + 1 for kind in (up, down))
+    middle = (more - fewer) / pairs
+    z = quantile(confidence) if alone else student(max(n.size - 1, 1), confidence)
+    half = z * math.sqrt(((more + fewer) / pairs - middle**2) / pairs)
+    return Interval(max(-1.0, middle - half), min(1.0, middle + half))
+
+
+def _design_effect(spread: float, most: float, rarer: int) -> float:
+    """Return the design effect: the measured ``spread``, from 1 to ``most``, as far as ``rarer`` clusters show it."""
+    weight = rarer**2 / (rarer**2 + _RELIABLE)
+    return weight * min(max(spread, 1.0), most) + (1 - weight) * most
 
 
 def flip_test(differences: npt.ArrayLike) -> float:

@@ -4,7 +4,7 @@
 #include "lzsampler_text.h"
 #include "texts.h"
 
-enum { MOST = 400 };
+enum { MOST = 400, PIECE = 4 << 20 };
 
 /* Whether the words or lines of a text have a run that counts. */
 static bool spans_repeat(const uint8_t *text, size_t n, int32_t kind, const lzs_prefilter_rules *rules) {
@@ -110,6 +110,39 @@ static void test_random(void) {
     for (int i = 0; i < 7; i++) CHECK(n_seen[i] > 50);
 }
 
+/* A long text that a run covers has its figures piece by piece, unless its words are longer than a piece. */
+static void test_long_text(void) {
+    static const char *const units[] = {"so it goes on and on, ", "\xE2\x80\x83one\xE3\x80\x80two three\n\n", "abcd"};
+    static const lzs_prefilter_rules rules = {100, 20, 3, 20, 3, 20, 8};
+    const size_t n = (size_t)PIECE + 12345;
+    uint8_t *text = malloc(n);
+    CHECK(text);
+    for (int kind = 0; kind < 3; kind++) {
+        size_t length = strlen(units[kind]), before = 1000;
+        uint64_t state = 11;
+        for (size_t i = 0; i < before; i++) text[i] = (uint8_t)(random_below(&state, 5) ? 'a' + random_below(&state, 9) : ' ');
+        for (size_t i = before; i < n; i++) text[i] = (uint8_t)units[kind][(i - before) % length];
+        for (size_t cut = 0; cut < 20; cut += 17) { /* so that pieces end at each place of a unit */
+            size_t size = n - cut, n_words, n_distinct;
+            lzs_prefilter_result result;
+            lzs_figures alone;
+            lzs_span *words = malloc((size / 2 + 1) * sizeof *words);
+            int32_t *ids = malloc((size / 2 + 1) * sizeof *ids);
+            CHECK(words && ids);
+            CHECK(lzs_prefilter(text + cut, size, &rules, NULL, 0, &result) == LZS_OK);
+            CHECK(lzs_split(text + cut, size, LZS_SPLIT_WORDS, words, size / 2 + 1, &n_words) == LZS_OK);
+            CHECK(lzs_intern(text + cut, size, words, n_words, ids, &n_distinct) == LZS_OK);
+            CHECK(lzs_text_figures(text + cut, size, words, ids, n_words, &alone) == LZS_OK);
+            CHECK(!memcmp(&result.figures, &alone, sizeof alone));
+            CHECK(result.n_long_runs == 1 && (result.scans & LZS_SCAN_LONG_BYTES));
+            CHECK(!(result.scans & LZS_SCAN_WORDS) == (kind == 2));
+            free(words);
+            free(ids);
+        }
+    }
+    free(text);
+}
+
 static void test_arguments(void) {
     const uint8_t *text = (const uint8_t *)"abc";
     const lzs_prefilter_rules valid = {100, 20, 3, 20, 3, 20, 8};
@@ -131,6 +164,7 @@ static void test_arguments(void) {
 
 int main(void) {
     test_random();
+    test_long_text();
     test_arguments();
     return 0;
 }

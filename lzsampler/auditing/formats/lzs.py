@@ -17,13 +17,16 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
     A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`. Its id is made of those that
     make it one of a kind, so that two evaluations can be compared; all texts of a prompt count as one conversation.
+    Texts of the same prompt and seed are counterparts under any setting.
     """
     ours = row.get("eval", {})
     found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
     id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
     made = written(row["messages"][-1], found, id)
+    if made is not None and ours:
+        made = made._replace(conversation=ours["prompt"], counterpart=f"{ours['prompt']}, seed {ours['seed']}")
     if made is not None:
-        yield made._replace(conversation=ours["prompt"]) if ours else made
+        yield made
 
 
 FORMAT = Format("lzs", "transcripts of lzs generate --save", matches, messages)

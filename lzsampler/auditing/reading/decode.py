@@ -70,8 +70,8 @@ def loads(data: bytes) -> Any:
         raise JsonError(f"not JSON: {error.msg} at character {error.pos}{cut}") from None
     except RecursionError:
         raise JsonError("not read: it is nested too deeply") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise JsonError(f"not read: {error}") from None
+    except ValueError:  # what Python refuses
+        raise JsonError("not read: it has a number of thousands of digits") from None
 
 
 def elements(data: bytes) -> tuple[list[Any], str]:
@@ -254,7 +254,9 @@ def lines(stream: Stream, size: int | None = None) -> Iterator[bytes | None]:
                     break
         if size is not None:
             size -= n
-        yield line
+        held = [line]
+        del line  # which may have hundreds of megabytes: whoever asked for it decides how long it is kept
+        yield held.pop()
 
 
 def whole(stream: Stream) -> tuple[bytes, str]:
@@ -276,6 +278,6 @@ def stream_reason(error: BaseException) -> str:
     """Return what is wrong with a stream, in a few words."""
     if isinstance(error, EOFError):
         return "the compressed stream is cut off here; what came before it was read"
-    if isinstance(error, OSError) and error.strerror:
-        return f"it cannot be read: {error.strerror}"
+    if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+        return f"it cannot be read: {error.strerror or error}"
     return f"the compressed stream is damaged here: {error}; what came before it was read"

@@ -21,6 +21,8 @@ class Message(NamedTuple):
     If ``reasoning`` is None, it may still be inside ``answer``, between `<think>` and `</think>`. ``id`` is None if the
     row has none. ``number`` replaces the number of the row if the row is a whole file. ``conversation``: what messages
     that are not independent have in common within a file; None where that is the id or, without one, the number.
+    ``counterpart``: of a text of an evaluation, what answers to the same prompt with the same seed have in common under
+    all settings; None of others.
     ``is_turn``: it is one of the turns of a conversation, and not one of several answers. ``calls``: the object that
     has its calls of tools, None if it has none; a message that only calls tools has neither answer nor reasoning.
     """
@@ -31,6 +33,7 @@ class Message(NamedTuple):
     groups: Mapping[str, str] = _NO_GROUPS
     number: int | None = None
     conversation: str | None = None
+    counterpart: str | None = None
     is_turn: bool = False
     calls: Any = None
 

@@ -152,6 +152,8 @@ def content(value: Any) -> tuple[str | None, str | None]:
         if isinstance(part, str):
             answer.append(part)
             continue
+        if not isinstance(part, Mapping):
+            raise TypeError(f"a part of the content is {kind_of(part)}")
         kind = part.get("type")
         text = part.get("text")
         if kind in _THOUGHTS or part.get("thought") is True:
@@ -265,7 +267,7 @@ def is_model(message: Any) -> bool:
 
     TypeError if it is not an object.
     """
-    if not isinstance(message, Mapping):
+    if type(message) is not dict and not isinstance(message, Mapping):  # the first is the usual, and quickly seen
         raise TypeError(f"a message is {kind_of(message)}, not an object")
     role = message.get("role") or message.get("from") or role_of(message)
     return role == "assistant" or (role != "user" and str(role).lower() in MODEL)
@@ -292,7 +294,7 @@ def written(message: Any, groups: Mapping[str, str], id: str | None = None, *, i
         value = next((message[key] for key in _CONTENT if message.get(key) and not _is_part(message, key)), value)
     inside, answer = (None, value) if isinstance(value, str) else content(value)
     reasoning = reasoning_beside(message) or inside
-    has_calls = any(message.get(key) for key in _CALLS)
+    has_calls = bool(message.get("tool_calls") or message.get("toolCalls") or message.get("function_call"))
     if not answer and not reasoning and (has_calls or (answer is None and isinstance(value, list) and value)):
         return Message(None, None, id, groups, is_turn=True, calls=message) if is_turn else None  # calls, or an image
     told = "" if answer is None and reasoning is None else answer

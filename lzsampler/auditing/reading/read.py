@@ -1,14 +1,16 @@
 """`read`: a shard to records."""
 
+import os
 import struct
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import MissingExtra
 from ..formats import ROW_FORMATS, TEXT, by_name, text, transcript
-from ..records import BadRecord, Field, FileRead, Record, fields_of
+from ..records import BadRecord, Field, FileRead, PassedOver, Record, fields_of
 from . import decode, parquet, slot, sqlite, tables
 from .decode import JsonError, loads
 from .format import Format, Message, NoTextError, Source
@@ -16,7 +18,7 @@ from .messages import GROUP_KEYS, NAME_KEYS, calls_of, kind_of
 from .shard import Shard, kept_text, recognised, table_rows
 from .sniff import WINDOW, UnknownFormatError, container, event_data
 
-Read = Record | BadRecord | FileRead
+Read = Record | BadRecord | FileRead | PassedOver
 
 # What zipfile raises for damaged names, sizes, offsets and methods besides its own error; RuntimeError: encrypted.
 _ZIP_ERRORS = (
@@ -43,7 +45,7 @@ def read(shard: Shard) -> Iterator[Read]:
     n = 0
     try:
         for item in _read(shard):
-            n += not isinstance(item, FileRead)
+            n += not isinstance(item, FileRead | PassedOver)
             yield item
     except decode.STREAM_ERRORS as error:
         yield BadRecord(shard.file, 0, decode.stream_reason(error))
@@ -109,6 +111,8 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 continue
             if number == 0:
                 line = line.removeprefix(b"\xef\xbb\xbf")
+            if line.isspace():
+                continue
             if events:
                 line = event_data(line)
                 if line == b"[DONE]":
@@ -117,14 +121,29 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
             try:
                 row = loads(line)
             except JsonError as error:
-                if not line.isspace() and line:
+                if line:
                     yield BadRecord(shard.file, number + 1, str(error))
                 continue
+            del line  # the row has its texts, which need not be in memory twice
             alone = number == 0 and not named_lines and _is_at_end(stream)
             yield from records_of(format, row, source, number, number + 1, "", alone)
+        changed = "" if shard.packed else _changed(shard, stream)
     except decode.STREAM_ERRORS as error:
+        changed = ""
         yield BadRecord(shard.file, number + 2, decode.stream_reason(error))
     yield from _finished(format, source)
+    if changed:
+        yield BadRecord(shard.file, 0, changed)
+
+
+def _changed(shard: Shard, stream: Any) -> str:
+    """Return how a file of lines has changed since it was cut into shards, "" if it has not."""
+    at, size = stream.tell(), os.fstat(stream.fileno()).st_size
+    if at < shard.end:
+        return f"it has become shorter while it was read: {shard.end - at:,} bytes are missing"
+    if shard.is_last and size > at:
+        return f"it has grown while it was read: the {size - at:,} bytes that came later were not audited"
+    return ""
 
 
 def _rows(shard: Shard, rows: Iterator[tuple[int, Any]]) -> Iterator[Read]:
@@ -212,10 +231,14 @@ def _zip(shard: Shard) -> Iterator[Read]:
                 head = _eval_head(shard, archive, names)
                 yield FileRead(shard.file, head.described)
                 names = {name for name in names if name.startswith("samples/") and name.endswith(".json")}
-            members = [(number, name) for number, name in enumerate(sorted(names)) if _is_member(name)]
-            for number, name in members:
-                yield from _member(shard, archive, name, head, number)
-            if not members:
+            n = 0
+            for number, name in enumerate(sorted(names)):
+                if passed := _why_not(name):
+                    yield PassedOver(f"{shard.file}/{name}", passed)
+                else:
+                    n += 1
+                    yield from _member(shard, archive, name, head, number)
+            if not n:
                 yield BadRecord(shard.file, 0, "no file in this zip has an ending that is read (docs/formats.md)")
     except MissingExtra:
         raise
@@ -223,11 +246,17 @@ def _zip(shard: Shard) -> Iterator[Read]:
         yield BadRecord(shard.file, 0, f"the zip file is damaged or encrypted: {error}")
 
 
-def _is_member(name: str) -> bool:
-    parts = name.split("/")
-    return not any(part.startswith((".", "__MACOSX")) for part in parts) and name.lower().endswith(
-        (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv", ".yaml", ".yml", ".sse", ".traj")
-    )
+_MEMBERS = (".json", ".jsonl", ".ndjson", ".txt", ".md", ".csv", ".tsv", ".yaml", ".yml", ".sse", ".traj")
+
+
+def _why_not(name: str) -> str:
+    """Return why a file in a zip is passed over, "" if it is read."""
+    if any(part.startswith((".", "__MACOSX")) and part != ".." for part in name.split("/")):
+        return "hidden files in a zip"
+    if name.lower().endswith(_MEMBERS):
+        return ""
+    suffix = PurePosixPath(name).suffix
+    return f"files in a zip ending in {suffix}" if suffix else "files in a zip without an ending"
 
 
 def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | None, number: int) -> Iterator[Read]:
@@ -249,7 +278,7 @@ def _member(shard: Shard, archive: zipfile.ZipFile, name: str, head: Shard | Non
     except (UnknownFormatError, NoTextError, JsonError, tables.TableError) as error:
         yield BadRecord(file if head is None else shard.file, 0, str(error) if head is None else f"{name}: {error}")
     except _ZIP_ERRORS as error:
-        yield BadRecord(file, 0, f"damaged or encrypted: {error}")
+        yield BadRecord(file, 0, "it is encrypted" if "is encrypted" in str(error) else f"damaged: {error}")
 
 
 def _recognised_member(shard: Shard, file: str, first: bytes) -> Shard:
@@ -361,4 +390,14 @@ def _turn(record: Record, message: Message, format: Format, number: int) -> Reco
 def _record(file: str, number: int, id: str, message: Message, line: int = 0) -> Record:
     fields, named = fields_of(message.answer, message.reasoning), message.id is not None
     conversation = message.conversation or message.id or str(number)
-    return Record(file, number, id, fields, message.groups, line, named, "" if conversation == id else conversation)
+    return Record(
+        file,
+        number,
+        id,
+        fields,
+        message.groups,
+        line,
+        named,
+        "" if conversation == id else conversation,
+        counterpart=message.counterpart or "",
+    )

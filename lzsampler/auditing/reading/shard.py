@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import errno
 import glob
 import io
 import os
@@ -24,7 +25,7 @@ from . import decode, parquet, sqlite, tables
 from .field import format_of
 from .format import Format, NoTextError
 from .nested import Path, shown, within
-from .sniff import LONGEST, WINDOW, Container, UnknownFormatError, choose, container, first_rows
+from .sniff import LONGEST, WINDOW, Container, UnknownFormatError, choose, container, first_rows, shortened
 
 # What is read of a folder, by the ends of names; files that are named themselves may have any.
 _TEXTS = (".txt", ".md")
@@ -52,7 +53,7 @@ class Shard:
     path of `--field`, or None. ``size``: the bytes that it counts for in the progress; they add up to those of the
     files. ``by``: further groups. ``head``: what the first row of the file says about all rows. ``path``: where the
     bytes are, if not at ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip". ``inside``: where the rows of the
-    format are in those of the file, if these are not the rows themselves. ``is_whole``: it is all of its file.
+    format are in those of the file, if these are not the rows themselves. ``is_last``: its file ends with it.
     ``turns``: whether calls of tools are read, too.
     """
 
@@ -70,8 +71,13 @@ class Shard:
     tokenizer: str | None = None
     path: str = ""
     inside: Path = ()
-    is_whole: bool = True
+    is_last: bool = True
     turns: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of its file."""
+        return self.start == 0 and self.is_last
 
     @property
     def row_format(self) -> Format:
@@ -275,6 +281,8 @@ def _problem(path: str) -> str:
     try:
         status = os.stat(path)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "the link leads back to itself"
         return (
             "the link points to a file that does not exist"
             if os.path.islink(path)
@@ -373,8 +381,9 @@ def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> S
             last = len(head) < size or size == LONGEST
             if not last and kept == "lines" and b"\n" not in head:
                 continue
+            seen = b"\n".join(map(shortened, head.split(b"\n"))) if kept == "lines" else head
             try:
-                return recognised(whole, table_rows(kept, head, file.name, last), formats)
+                return recognised(whole, table_rows(kept, seen, file.name, last), formats)
             except (UnknownFormatError, tables.TableError):
                 if last:
                     raise
@@ -479,18 +488,21 @@ def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
         yield shard
         return
     start = first = at = lines = 0
+    ranges: list[tuple[int, int, int]] = []
     with open(shard.path or shard.file, "rb", 0) as file:
         while piece := file.read(decode.BUFFER):
             done = 0
             while (cut := piece.find(b"\n", max(done, start + shard_bytes - 1 - at))) >= 0:
                 lines += piece.count(b"\n", done, cut + 1)
                 done = cut + 1
-                yield replace(shard, start=start, end=at + done, first=first, size=at + done - start, is_whole=False)
+                ranges.append((start, at + done, first))
                 start, first = at + done, lines
             lines += piece.count(b"\n", done)
             at += len(piece)
     if at > start:
-        yield replace(shard, start=start, end=at, first=first, size=at - start, is_whole=False)
+        ranges.append((start, at, first))
+    for start, end, first in ranges:
+        yield replace(shard, start=start, end=end, first=first, size=end - start, is_last=end == ranges[-1][1])
 
 
 def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
@@ -510,6 +522,5 @@ def _row_groups(shard: Shard, asked: _Asked) -> Iterator[Shard]:
         unpacked += n_bytes
         if unpacked >= asked.shard_bytes or i + 1 == len(groups):
             size = shard.size * (first + rows) // total - shard.size * first // total
-            whole = start == 0 and i + 1 == len(groups)
-            yield replace(shard, start=start, end=i + 1, first=first, size=size, is_whole=whole)
+            yield replace(shard, start=start, end=i + 1, first=first, size=size, is_last=i + 1 == len(groups))
             start, first, rows, unpacked = i + 1, first + rows, 0, 0

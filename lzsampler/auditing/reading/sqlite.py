@@ -65,7 +65,7 @@ def rows(path: str) -> Iterator[Any]:
         with closing(_opened(path)) as database:
             yield from _rows(database)
     except sqlite3.Error as error:
-        raise OSError(f"the database cannot be read: {error}") from None
+        raise OSError(str(error)) from None
 
 
 def _opened(path: str) -> sqlite3.Connection:

@@ -1,0 +1,64 @@
+"""`kinds_section`: what the kinds of settings in a report of an evaluation are, in a sentence each."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from ..params import PENALTIES, Params
+from .charts import tag
+from .text import visible
+
+if TYPE_CHECKING:
+    from ..evaluation.grid import Setting
+    from ..evaluation.results import Results
+
+_FORMULAS = {
+    "rate": "by the difference of the compression rate",
+    "distance": "by how much nearer the match gets",
+    "codelength": "by the bits of code that the token saves",
+}
+_PENALTIES = {
+    "repetition": "the repetition penalty (arXiv 1909.05858): a logit of a token of the last text is divided by the "
+    "strength, or multiplied if it is negative",
+    "frequency": "the frequency penalty: the strength is taken from a logit for each time that the token came",
+    "presence": "the presence penalty: the strength is taken once from the logit of each token that came",
+    "dry": "DRY: a token that would make a repetition longer loses the strength times a power of its length",
+}
+
+
+def kinds_section(results: "Results") -> str:
+    """Return a section that names the penalties of every kind of settings."""
+    rows = [
+        tag("div", tag("dt", escape(visible(kind))), tag("dd", escape(_said(results.settings(kind=kind)))))
+        for kind in results.kinds
+    ]
+    return tag("section", tag("h2", "What the kinds are"), tag("dl", *rows, class_="kinds-of"))
+
+
+def _said(settings: "list[Setting]") -> str:
+    """Return what the settings of a kind have in common, by their parameters, since anybody may name a kind."""
+    params = [setting.params for setting in settings]
+    said = [
+        _lz(params) if penalty.name == "lz" else _PENALTIES[penalty.name]
+        for penalty in PENALTIES
+        if any(map(penalty.is_on, params))
+    ]
+    actions = sorted({setting.loops.on_loop for setting in settings if setting.loops.on_loop})
+    said += [f"what is done about a loop: {', '.join(actions)}"] if actions else []
+    told = "; ".join(said) or "no penalty"
+    if any(each.min_p for each in params):
+        told += f"; min-p {', '.join(f'{p:g}' for p in sorted({each.min_p for each in params}))}"
+    if any(setting.placebo for setting in settings):
+        told += "; given to other tokens than those that repeat something, to see what that alone does"
+    return told[0].upper() + told[1:] + "."
+
+
+def _lz(params: list[Params]) -> str:
+    how = " or ".join(_FORMULAS[name] for name in _FORMULAS if any(each.lz_formula == name for each in params))
+    matches, windows = ({getattr(each, name) for each in params} for name in ("lz_min_match", "lz_window"))
+    least, window = (" or ".join(f"{value:,}" for value in sorted(values)) for values in (matches, windows))
+    tokens = "token" if least == "1" else "tokens"
+    return (
+        "the LZ penalty (arXiv 2504.20131): a token that continues a repetition, as a compressor would predict it, "
+        f"loses the strength times what it saves, {how}; repetitions of {least} {tokens} or more, in the last {window} "
+        "tokens"
+    )
