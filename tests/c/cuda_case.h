@@ -58,18 +58,33 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     static uint32_t mask[CUDA_VOCAB / 32 + 1];
     static lzs_edit edits[CUDA_EDITS + 1];
     fill_row(row, n, kind, state);
-    if (random_below(state, 40) == 0) row[random_below(state, n)] = NAN;
+    bool few = random_below(state, n > LZS_CUDA_LIST ? 2 : 6) == 0; /* tokens have all of the weight */
+    for (int32_t i = 0; few && i < n; i++) row[i] = random_below(state, n) < 5 ? 10.0f : -20.0f;
+    if (random_below(state, 10) == 0) row[random_below(state, 2) ? random_below(state, n) : 0] = NAN;
     if (random_below(state, 40) == 0) fill_row(row, n, ROW_FLAT, state);
     int32_t dtype = random_below(state, 3) ? LZS_F32 : 1 + random_below(state, 2), offset = random_below(state, 4);
     void *logits = logits_of(row, n, dtype, offset, state);
     lzs_plan plan = random_plan(n, state);
     if (random_below(state, 4) == 0) plan.top_k = 1 + random_below(state, n < 60 ? n : 60);
+    if (few) {
+        plan.top_k = 0;
+        plan.top_p = 0.3f + 0.6f * (float)random_unit(state);
+        plan.temperature = 1.0f;
+    }
     if (random_below(state, 3) == 0) {
         fill_mask(mask, n, state);
         plan.mask = mask;
     }
     plan.edits = edits;
     if (random_below(state, 2)) plan.n_edits = fill_edits(edits, CUDA_EDITS, n, state);
+    if (plan.n_edits && random_below(state, 2)) { /* many of the best tokens become much worse */
+        for (size_t i = 0; i < plan.n_edits; i += 2) {
+            row[edits[i].token] = 9.0f + 0.01f * (float)random_below(state, 50);
+            edits[i].bias = -20.0f;
+        }
+        free(logits);
+        logits = logits_of(row, n, dtype, offset, state);
+    }
     if (plan.n_edits && random_below(state, 30) == 0) edits[random_below(state, (int32_t)plan.n_edits)].token = n;
     if (plan.n_edits && plan.n_edits < (size_t)n && random_below(state, 20) == 0) {
         edits[plan.n_edits] = edits[random_below(state, (int32_t)plan.n_edits)]; /* the same token twice */
@@ -105,6 +120,25 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     return picked.status == status && picked.token == token;
 }
 
+/* The two best scores of this flat row are equal, those of tokens 1,136 and 8,213: the lower id wins. */
+static inline bool tie_agrees(lzs_backend *b) {
+    static float row[CUDA_VOCAB];
+    static uint32_t allowed[CUDA_VOCAB / 32], maxima[CUDA_VOCAB / LZS_GROUP + 1], words[CUDA_VOCAB / LZS_GROUP + 1];
+    lzs_params params;
+    lzs_plan plan;
+    lzs_params_init(&params);
+    lzs_plan_settings(&plan, CUDA_VOCAB, &params);
+    plan.seed = 1;
+    plan.position = 362844;
+    int32_t token;
+    const float *x = row;
+    CHECK(lzs_backend_sample(b, &x, &plan, 1, &token, NULL) == LZS_OK && token == 1136);
+    const lzs_pick_row input = {.settings = lzs_pick_settings_of(&plan), .logits = row, .n = CUDA_VOCAB,
+                                .position = plan.position, .allowed = allowed, .maxima = maxima, .words = words};
+    lzs_picked picked = lzs_twin_pick(&input);
+    return picked.status == LZS_OK && picked.token == token;
+}
+
 /* The edit of a token, or one that changes nothing. */
 static inline lzs_edit edit_among(const lzs_edit *edits, size_t n, int32_t token) {
     for (size_t i = 0; i < n; i++) {
@@ -125,11 +159,12 @@ static inline bool covers(const lzs_edit *a, size_t n_a, const lzs_edit *b, size
 static inline int32_t fill_history(int32_t *history, int32_t most, int32_t n_vocab, uint64_t *state) {
     int32_t n = random_below(state, random_below(state, 4) ? 200 : most), few = random_below(state, 2) ? 4 : n_vocab;
     int32_t period = 1 + random_below(state, 40);
+    if (few == 4 && random_below(state, 2)) few = 30;
     if (few > n_vocab) few = n_vocab;
     for (int32_t i = 0; i < n; i++) {
         bool copies = i >= period && random_below(state, 50);
         history[i] = copies ? history[i - period] : random_below(state, few);
-        if (random_below(state, 150) == 0) period = 1 + random_below(state, 40);
+        if (random_below(state, 50) == 0) period = 1 + random_below(state, random_below(state, 2) ? 40 : i + 1);
     }
     return n;
 }
@@ -145,11 +180,16 @@ static inline bool fold_agrees(uint64_t *state) {
     params.pick = LZS_PICK_RACE;
     params.history = LZS_HISTORY_GENERATED;
     params.loop_max_pattern = params.stuck_threshold = 0;
+    if (random_below(state, 2)) { /* LZ alone, or with DRY */
+        params.repetition_penalty = params.repetition_method == LZS_MULTIPLICATIVE ? 1.0f : 0.0f;
+        params.frequency_penalty = params.presence_penalty = 0.0f;
+    }
     if (random_below(state, 3) == 0 && params.lz_penalty > 0.0f) { /* the defaults of the command line, in small */
         params.lz_window = 2 + random_below(state, 800);
         params.lz_buffer = params.lz_window - 1;
         params.lz_min_match = params.lz_buffer < 5 ? params.lz_buffer + 1 : 5;
-        if (params.lz_min_match == 1) params.n_lz_breakers = 0;
+        l.lz_breakers[0] = random_below(state, n_vocab < 4 ? n_vocab : 4);
+        params.n_lz_breakers = params.lz_min_match > 1 && random_below(state, 2);
     }
     CHECK(lzs_params_invalid(&params, n_vocab) == NULL);
     int32_t n = fill_history(history, 4000, n_vocab, state);
@@ -159,7 +199,7 @@ static inline bool fold_agrees(uint64_t *state) {
     size_t n_edits;
     const lzs_edit *edits = lzs_edits(s, &n_edits);
 
-    bool bad = n > 0 && random_below(state, 60) == 0;
+    bool bad = n > 0 && random_below(state, 20) == 0;
     int32_t *copy = block_of((size_t)n, sizeof *copy);
     if (n) memcpy(copy, history, (size_t)n * sizeof *copy);
     if (bad) copy[n - 1] = random_below(state, 2) ? n_vocab : -1;
@@ -174,8 +214,9 @@ static inline bool fold_agrees(uint64_t *state) {
     memset(row.slots, 0, n_slots * sizeof *row.slots);
     lzs_folded folded = lzs_twin_fold(&row);
     bool same = true;
-    if (bad) { /* what no penalty looks at is not seen */
-        same = folded.status == LZS_EINVAL || settings.count_window == 0;
+    if (bad) { /* it is seen where a penalty looks at all tokens */
+        bool seen = settings.count_window || (settings.lz_window && params.lz_min_match == 1 && n > params.lz_buffer);
+        same = folded.status == LZS_EINVAL || !seen;
     } else if (!tight) {
         same = folded.status == LZS_OK && covers(edits, n_edits, row.edits, (size_t)folded.n_edits) &&
                covers(row.edits, (size_t)folded.n_edits, edits, n_edits);

@@ -43,6 +43,10 @@ int main(int argc, char **argv) {
         choose_schedule(&state);
         CHECK(pick_agrees(b, n, (row_kind)(i % ROW_KINDS), &state));
     }
+    for (int i = 0; i < 12; i++) {
+        choose_schedule(&state);
+        CHECK(tie_agrees(b));
+    }
     for (long i = 0; i < n_histories; i++) {
         choose_schedule(&state);
         CHECK(fold_agrees(&state));

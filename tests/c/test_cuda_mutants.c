@@ -13,21 +13,24 @@
 
 #include "cuda_case.h"
 
-enum { ROWS = 600, HISTORIES = 500, SECONDS = 60 };
+enum { ROWS = 1000, HISTORIES = 2000, TIES = 12, SECONDS = 60 };
 
 typedef enum mutant_kind { BARRIER, READ, ATOMIC, KINDS } mutant_kind;
 
 static const char *const kinds[KINDS] = {"barrier", "read", "atomic"};
 
-/* Mutants that change no result. */
+/* Mutants that change no result:
+ * - 61, and READ 9: the least bound of the groups says which of them are opened first. Those that are not come later.
+ * - READ 10 and 12: a score that is higher than need be opens groups, or runs edited tokens, that cannot win.
+ * - READ 14: edits are judged in the phase before the last one.
+ * - READ 50: DRY looks at distances that can add nothing. */
 static const struct {
     mutant_kind kind;
     int id;
-} benign[] = {
-    {BARRIER, 0},
-};
+} benign[] = {{BARRIER, 61}, {READ, 9}, {READ, 10}, {READ, 12}, {READ, 14}, {READ, 50}};
 
 static bool is_benign(mutant_kind kind, int id) {
+    if (kind == ATOMIC && lzs_the_twin.harmless[id]) return true; /* phases.h says why */
     for (size_t i = 0; i < sizeof benign / sizeof *benign; i++) {
         if (benign[i].kind == kind && benign[i].id == id) return true;
     }
@@ -38,9 +41,13 @@ static bool is_benign(mutant_kind kind, int id) {
 static bool battery(lzs_backend *b) {
     uint64_t state = 77;
     for (int i = 0; i < ROWS; i++) {
-        int32_t n = 1 + random_below(&state, i % 16 == 0 ? 9000 : i % 4 == 0 ? 3000 : 300);
+        int32_t n = 1 + random_below(&state, i % 16 == 0 ? 9000 : i % 2 == 0 ? 3000 : 300);
         choose_schedule(&state);
         if (!pick_agrees(b, n, (row_kind)(i % ROW_KINDS), &state)) return false;
+    }
+    for (int i = 0; i < TIES; i++) {
+        choose_schedule(&state);
+        if (!tie_agrees(b)) return false;
     }
     for (int i = 0; i < HISTORIES; i++) {
         choose_schedule(&state);

@@ -43,7 +43,7 @@ typedef struct lzs_level {
 
 typedef struct lzs_truncation {
     lzs_cut cut;
-    bool listed; /* the list has all tokens inside the cut, and others */
+    int32_t n_listed; /* of the list, which has all tokens inside the cut, and others; 0: there is none */
 } lzs_truncation;
 
 /* As top_p_target of truncate.c. */
@@ -234,11 +234,10 @@ LZS_BODY lzs_truncation lzs_truncate_row(lzs_pick_shared *s, const lzs_pick_row 
     const bool lists = (by_k || by_p) && (small || (reached <= n_groups && reached <= LZS_CUDA_LIST / 2));
     const int levels = p->keep_ties ? 3 : LZS_LEVELS;
     const lzs_cut everything = {LZS_KEY_LEAST, INT32_MAX};
-    lzs_truncation t = {everything, false};
-    int32_t n_listed = 0;
+    lzs_truncation t = {everything, 0};
     bool cut_by_p = false;
     for (int stage = by_k || by_p ? LZS_STAGE_BOUND : LZS_STAGES; stage < LZS_STAGES; stage++) {
-        lzs_source source = t.listed ? LZS_SOURCE_LIST : LZS_SOURCE_ROW;
+        lzs_source source = t.n_listed ? LZS_SOURCE_LIST : LZS_SOURCE_ROW;
         bool weigh = false, fraction = false, descends = true;
         uint64_t target = (uint32_t)p->top_k;
         lzs_cut cut = t.cut;
@@ -251,22 +250,22 @@ LZS_BODY lzs_truncation lzs_truncate_row(lzs_pick_shared *s, const lzs_pick_row 
         } else {
             weigh = true;
             descends = by_p && !cut_by_p;
-            fraction = by_k || small || !t.listed; /* the source has all of the tokens to which the fraction applies */
+            fraction = by_k || small || !t.n_listed; /* the source has all of the tokens to which the fraction applies */
             target = descends && !fraction ? lzs_target(p->top_p, lzs_weight_of_all(s, row, scale)) : p->top_p;
         }
         bool reaches = false;
         if (descends) {
             const int n_levels = stage == LZS_STAGE_BOUND ? 3 : levels;
-            reaches = lzs_descend(s, row, source, n_listed, weigh, scale, fraction, target, n_levels, &cut);
+            reaches = lzs_descend(s, row, source, t.n_listed, weigh, scale, fraction, target, n_levels, &cut);
         }
         if (stage == LZS_STAGE_BOUND) {
-            if (lists) n_listed = lzs_list_above(s, row, reaches ? cut.key : everything.key);
-            t.listed = lists && n_listed <= LZS_CUDA_LIST;
+            if (lists) t.n_listed = lzs_list_above(s, row, reaches ? cut.key : everything.key);
+            if (t.n_listed > LZS_CUDA_LIST) t.n_listed = 0;
         } else if (reaches) {
             t.cut = cut;
             cut_by_p = stage != LZS_STAGE_TOP_K;
         } else if (descends && stage == LZS_STAGE_TOP_P) {
-            t.listed = false;
+            t.n_listed = 0;
         }
     }
     if (p->min_p_limit < INFINITY) t.cut = lzs_min_p_cut(t.cut, scale, p->min_p_limit);

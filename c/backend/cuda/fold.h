@@ -57,13 +57,12 @@ typedef struct lzs_fold_row {
 } lzs_fold_row;
 
 typedef struct lzs_fold_shared {
-    uint32_t problem, n_used;
+    uint32_t bad_token; /* 1 where there is one outside the vocabulary */
+    uint32_t n_used;
     uint32_t lz_unbroken, dry_unbroken; /* tokens since the last breaker */
     uint32_t longest;                   /* of all matches (lzs_best) */
     uint32_t whole;                     /* DRY need not look further */
 } lzs_fold_shared;
-
-enum { LZS_PROBLEM_TOKEN = 1, LZS_PROBLEM_SPACE = 2 };
 
 typedef struct lzs_folded {
     int32_t n_edits, status; /* there are no edits unless the status is LZS_OK */
@@ -94,10 +93,10 @@ LZS_DEVICE static inline int32_t lzs_common_suffix(const int32_t *history, int32
     return length;
 }
 
-/* The slot of a token, or NULL, with a problem, where there is none left or the token is not in the vocabulary. */
+/* The slot of a token, or NULL where there is none left, which s->n_used tells, or the token is not in the vocabulary. */
 LZS_BODY lzs_fold_slot *lzs_slot_of(lzs_fold_shared *s, const lzs_fold_row *row, int32_t token) {
     if ((uint32_t)token >= (uint32_t)row->settings->n_vocab) {
-        lzs_atomic_or(&s->problem, (uint32_t)LZS_PROBLEM_TOKEN);
+        lzs_set(&s->bad_token);
         return NULL;
     }
     uint32_t at = ((uint32_t)token * 2654435761u) >> 7;
@@ -110,7 +109,6 @@ LZS_BODY lzs_fold_slot *lzs_slot_of(lzs_fold_shared *s, const lzs_fold_row *row,
         if (n < row->capacity) row->used[n] = at & (row->n_slots - 1);
         return slot;
     }
-    lzs_atomic_or(&s->problem, (uint32_t)LZS_PROBLEM_SPACE);
     return NULL;
 }
 
@@ -171,7 +169,7 @@ LZS_BODY void lzs_dry_at(lzs_fold_shared *s, const lzs_fold_row *row, int32_t di
     const lzs_params *p = &row->settings->params;
     const int32_t token = row->history[row->n - distance], inside = row->settings->dry_window - distance;
     int32_t length = lzs_common_suffix(row->history, row->n, distance, inside < LZS_MAX_DRY ? inside : (int32_t)LZS_MAX_DRY);
-    if (length >= inside) lzs_atomic_or(&s->whole, 1u); /* the whole window has this period */
+    if (length >= inside) lzs_set(&s->whole); /* the whole window has this period */
     if ((uint32_t)length > s->dry_unbroken) length = (int32_t)s->dry_unbroken;
     if (length < least || lzs_listed(p->dry_breakers, p->n_dry_breakers, token)) return;
     lzs_fold_slot *slot = lzs_slot_of(s, row, token);
@@ -211,7 +209,7 @@ LZS_BODY lzs_folded lzs_fold_row_edits(lzs_fold_shared *s, const lzs_fold_row *r
     lzs_folded folded = {0, LZS_OK};
     LZS_BEGIN(200) {
         if (tid == 0) {
-            s->problem = s->n_used = s->longest = s->whole = 0;
+            s->bad_token = s->n_used = s->longest = s->whole = 0;
             s->lz_unbroken = s->dry_unbroken = INT32_MAX;
         }
     }
@@ -249,11 +247,11 @@ LZS_BODY lzs_folded lzs_fold_row_edits(lzs_fold_shared *s, const lzs_fold_row *r
         LZS_READ(50, uint32_t, whole, whole);
         if (whole) break;
     }
-    LZS_READ(51, uint32_t, problem, problem);
+    LZS_READ(51, uint32_t, bad_token, bad_token);
     LZS_READ(52, uint32_t, n_used, n_used);
-    if (problem & LZS_PROBLEM_TOKEN) {
+    if (bad_token) {
         folded.status = LZS_EINVAL;
-    } else if (problem || n_used > row->capacity) {
+    } else if (n_used > row->capacity) {
         folded.status = LZS_ESPACE;
     } else {
         folded.n_edits = (int32_t)n_used;

@@ -14,7 +14,9 @@
  * LZS_PRIVATE.
  *
  * The numbers name the barriers for tests that leave one out. Those of a chain from LZS_BEGIN to LZS_END follow on one another,
- * and no two chains share one; those of LZS_READ are counted by themselves.
+ * and no two chains share one; those of LZS_READ are counted by themselves. Two atomic operations may lose an update without
+ * consequence, and have names of their own: lzs_set, which all threads do alike, and lzs_warp_hint_min, of a minimum that
+ * only saves work.
  */
 #ifndef LZS_CUDA_PHASES_H
 #define LZS_CUDA_PHASES_H
@@ -49,6 +51,7 @@
 #  define lzs_atomic_and(p, v) atomicAnd((p), (v))
 #  define lzs_atomic_or(p, v) atomicOr((p), (v))
 #  define lzs_atomic_cas(p, expected, v) atomicCAS((p), (expected), (v))
+#  define lzs_set(p) atomicOr((p), 1u)
 
 /* Maxima and minima of all threads of a warp, which come here together, before the atomic operation of one of them. */
 static __device__ __forceinline__ void lzs_warp_max(uint32_t *p, uint32_t v) {
@@ -59,6 +62,10 @@ static __device__ __forceinline__ void lzs_warp_max(uint32_t *p, uint32_t v) {
 static __device__ __forceinline__ void lzs_warp_min(uint32_t *p, uint32_t v) {
     v = __reduce_min_sync(0xffffffffu, v);
     if ((threadIdx.x & 31) == 0) atomicMin(p, v);
+}
+
+static __device__ __forceinline__ void lzs_warp_hint_min(uint32_t *p, uint32_t v) {
+    lzs_warp_min(p, v);
 }
 
 /* The maximum of 16 threads that follow one another, which no others add to. */
@@ -89,7 +96,8 @@ typedef struct lzs_twin {
     int lossy;        /* the atomic operations at this LZS_SITE lose an update to one that comes right after it */
     const void *lossy_at;
     uint32_t lossy_old;
-    bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS], sites[LZS_MAX_SITES]; /* those that were met */
+    bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS]; /* those that were met */
+    bool sites[LZS_MAX_SITES], harmless[LZS_MAX_SITES];    /* harmless: of lzs_set and lzs_warp_hint_min */
     uint64_t memory[8192]; /* what a stale read sees */
 } lzs_twin;
 
@@ -221,6 +229,8 @@ static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, ui
 #  define lzs_atomic_and(p, v) lzs_twin_and(LZS_SITE, (p), (v))
 #  define lzs_atomic_or(p, v) lzs_twin_or(LZS_SITE, (p), (v))
 #  define lzs_atomic_cas(p, expected, v) lzs_twin_cas(LZS_SITE, (p), (expected), (v))
+#  define lzs_set(p) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_or(LZS_SITE, (p), 1u))
+#  define lzs_warp_hint_min(p, v) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_min(LZS_SITE, (p), (v)))
 #  define lzs_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
 #  define lzs_warp_min(p, v) ((void)lzs_twin_min(LZS_SITE, (p), (v)))
 #  define lzs_half_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))

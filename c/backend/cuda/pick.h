@@ -11,22 +11,12 @@ typedef struct lzs_picked {
 LZS_BODY lzs_picked lzs_pick_row_token(lzs_pick_shared *s, const lzs_pick_row *row) {
     lzs_picked picked = {-1, row->settings.status};
     if (picked.status != LZS_OK) return picked;
-    lzs_read_row(s, row);
-    LZS_READ(20, uint32_t, problem, problem);
-    LZS_READ(21, uint32_t, top, top);
-    LZS_READ(22, uint32_t, argmax, argmax);
-    if (problem & LZS_PROBLEM_EDIT) {
-        picked.status = LZS_EINVAL;
-    } else if (problem) {
-        picked.status = LZS_ENAN;
-    } else if (top == LZS_KEY_NEVER) {
-        picked.status = LZS_EMASKED;
-    } else if (row->settings.greedy) {
-        picked.token = (int32_t)argmax;
-    } else {
-        const float max = lzs_key_float(top);
-        picked.token = lzs_race_row(s, row, lzs_truncate_row(s, row, max), max, (int32_t)argmax);
-    }
+    const lzs_row_top top = lzs_read_row(s, row);
+    picked.status = top.status;
+    picked.token = top.token;
+    if (top.status != LZS_OK || row->settings.greedy) return picked;
+    const float max = lzs_key_float(top.key);
+    picked.token = lzs_race_row(s, row, lzs_truncate_row(s, row, max), max, top.token);
     return picked;
 }
 

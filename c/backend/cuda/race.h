@@ -79,7 +79,7 @@ LZS_BODY void lzs_open_groups(lzs_pick_shared *s, const lzs_pick_row *row, const
                 const int32_t id = (int32_t)(group * LZS_GROUP + 4 * (i % LZS_QUADS));
                 lzs_run_quad(best, t, row, id, row->words[group], lzs_key_float(score));
             }
-            lzs_warp_min(&s->score, best->score);
+            lzs_warp_hint_min(&s->score, best->score); /* the last phase does it again */
         }
         LZS_END
     }
@@ -108,7 +108,7 @@ LZS_BODY uint32_t lzs_bound_groups(lzs_pick_shared *s, const lzs_pick_row *row, 
                 if (bound < least) least = bound;
             }
         }
-        lzs_warp_min(&s->least, least);
+        lzs_warp_hint_min(&s->least, least); /* it says which groups are opened first */
     }
     LZS_END
     LZS_READ(9, uint32_t, least, least);
@@ -130,10 +130,9 @@ LZS_BODY int32_t lzs_race_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_t
         }
     }
     LZS_END
-    if (cut.listed) {
-        LZS_READ(7, uint32_t, n_listed, n_listed);
+    if (cut.n_listed) {
         LZS_BEGIN(100) {
-            for (uint32_t i = tid; i < n_listed; i += LZS_THREADS) {
+            for (uint32_t i = tid; i < (uint32_t)cut.n_listed; i += LZS_THREADS) {
                 const int32_t id = lzs_packed_id(s->list[i]);
                 if (!lzs_inside(t->cut, lzs_packed_key(s->list[i]), id)) continue;
                 lzs_run_token(&LZS_OWN(best), t, lzs_packed_x(s->list[i]), id, lzs_token_noise(t->key, id));

@@ -50,8 +50,8 @@ typedef struct lzs_pick_row {
 } lzs_pick_row;
 
 typedef struct lzs_pick_shared {
-    uint32_t problem; /* a bit of each kind */
-    uint32_t top;     /* key of the largest logit */
+    uint32_t bad_edit, nan; /* 1 where there is one */
+    uint32_t top;           /* key of the largest logit */
     uint32_t top_group, argmax;
     uint32_t n_listed, n_groups, n_bin;
     uint32_t found, bin; /* of the descent */
@@ -64,7 +64,12 @@ typedef struct lzs_pick_shared {
     uint64_t segments[LZS_CUDA_SEGMENTS];
 } lzs_pick_shared;
 
-enum { LZS_PROBLEM_EDIT = 1, LZS_PROBLEM_NAN = 2 };
+/* The best token of a row, or what is wrong with it. */
+typedef struct lzs_row_top {
+    int32_t status;
+    uint32_t key;
+    int32_t token;
+} lzs_row_top;
 
 #define LZS_KEY_NEVER 0x007fffffu /* of -inf, which is never picked */
 #define LZS_KEY_LEAST 0x00800000u /* of -FLT_MAX */
@@ -125,13 +130,13 @@ LZS_DEVICE static inline uint32_t lzs_quad(const lzs_pick_row *row, int32_t id, 
     return bits;
 }
 
-/* Applies the edits, and finds the maxima of the groups and of the row. Leaves s->problem, s->top and s->argmax. */
-LZS_BODY void lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
+/* Applies the edits, and finds the maxima of the groups and of the row. */
+LZS_BODY lzs_row_top lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
     const int32_t n_groups = lzs_groups_of(row->n), n_words = (row->n - 1) / 32 + 1;
     const bool holes = row->mask || row->n_edits;
     LZS_BEGIN(10) {
         if (tid == 0) {
-            s->problem = 0;
+            s->bad_edit = s->nan = 0;
             s->top = LZS_KEY_NEVER;
             s->top_group = s->argmax = 0xffffffffu;
         }
@@ -141,27 +146,26 @@ LZS_BODY void lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
         }
     }
     LZS_NEXT(11) {
-        uint32_t problem = 0, most = LZS_KEY_NEVER;
+        uint32_t most = LZS_KEY_NEVER;
         for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
             const lzs_edit edit = row->edits[i];
             const int32_t id = edit.token;
             row->values[i] = -INFINITY;
             if ((uint32_t)id >= (uint32_t)row->n) {
-                problem |= LZS_PROBLEM_EDIT;
+                lzs_set(&s->bad_edit);
                 continue;
             }
             const uint32_t bit = 1u << (id & 31), before = lzs_atomic_and(&row->allowed[id >> 5], ~bit);
             if (!lzs_allowed(row->mask, id)) continue;
-            if (!(before & bit)) problem |= LZS_PROBLEM_EDIT; /* it has two edits */
+            if (!(before & bit)) lzs_set(&s->bad_edit); /* it has two edits */
             const float x = lzs_apply_edit(&edit, lzs_logit(row, id), row->settings.sign_aware);
             row->values[i] = x;
             if (x != x) {
-                problem |= LZS_PROBLEM_NAN;
+                lzs_set(&s->nan);
             } else if (lzs_key(x) > most) {
                 most = lzs_key(x);
             }
         }
-        if (problem) lzs_atomic_or(&s->problem, problem);
         lzs_warp_max(&s->top, most);
     }
     LZS_NEXT(12) {
@@ -182,11 +186,15 @@ LZS_BODY void lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
             lzs_half_warp_max(&row->maxima[q / LZS_QUADS], key);
             if (key > most) most = key;
         }
-        if (nan) lzs_atomic_or(&s->problem, (uint32_t)LZS_PROBLEM_NAN);
+        if (nan) lzs_set(&s->nan);
         lzs_warp_max(&s->top, most);
     }
     LZS_END
     LZS_READ(1, uint32_t, top, top);
+    LZS_READ(14, uint32_t, bad_edit, bad_edit);
+    LZS_READ(15, uint32_t, has_nan, nan);
+    lzs_row_top found = {bad_edit ? LZS_EINVAL : has_nan ? LZS_ENAN : top == LZS_KEY_NEVER ? LZS_EMASKED : LZS_OK, top, -1};
+    if (found.status != LZS_OK) return found;
     LZS_BEGIN(20) {
         for (int32_t g = (int32_t)tid; g < n_groups; g += (int32_t)LZS_THREADS) {
             if (row->maxima[g] == top) lzs_atomic_min(&s->top_group, (uint32_t)g);
@@ -210,6 +218,9 @@ LZS_BODY void lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
         }
     }
     LZS_END
+    LZS_READ(16, uint32_t, argmax, argmax);
+    found.token = (int32_t)argmax;
+    return found;
 }
 
 #endif
