@@ -243,7 +243,7 @@ LZS_DEVICE static inline float lzs_gap_bits(lzs_softmax_scale s, float x) {
     return x == s.max ? 0.0f : (s.max - x) * s.scale; /* equality first, since inf - inf is NaN */
 }
 
-static inline void lzs_weigh_one(lzs_histogram *h, float y) {
+LZS_DEVICE static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     uint32_t w = h->count ? 1 : lzs_weight(y);
     if (!h->count) h->total += w;
     if (y < h->from) {
@@ -269,14 +269,14 @@ LZS_DEVICE static inline float lzs_group_bound(lzs_softmax_scale s, float x, uin
 }
 
 /* One token of the race. They may come in any order: the smallest score wins, and the lowest id on ties. */
-static inline void lzs_finish(lzs_race *race, float score, int32_t id) {
+LZS_DEVICE static inline void lzs_finish(lzs_race *race, float score, int32_t id) {
     if (race->token < 0 || score < race->score || (score == race->score && id < race->token)) {
         race->score = score;
         race->token = id;
     }
 }
 
-static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
+LZS_DEVICE static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
     lzs_finish(race, lzs_gap_bits(race->scale, x) + lzs_log2(noise), id);
 }
 

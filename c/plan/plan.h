@@ -9,7 +9,7 @@
 #include "../include/lzsampler.h"
 
 /* The 32-bit words of a mask. */
-static inline size_t lzs_mask_words(int32_t n_vocab) {
+LZS_DEVICE static inline size_t lzs_mask_words(int32_t n_vocab) {
     return ((size_t)n_vocab + 31) / 32;
 }
 

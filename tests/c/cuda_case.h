@@ -58,8 +58,9 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     static uint32_t mask[CUDA_VOCAB / 32 + 1];
     static lzs_edit edits[CUDA_EDITS + 1];
     fill_row(row, n, kind, state);
-    bool few = random_below(state, n > LZS_CUDA_LIST ? 2 : 6) == 0; /* tokens have all of the weight */
-    for (int32_t i = 0; few && i < n; i++) row[i] = random_below(state, n) < 5 ? 10.0f : -20.0f;
+    bool few = random_below(state, n > LZS_CUDA_LIST ? 2 : 6) == 0; /* two tokens have all of the weight */
+    for (int32_t i = 0; few && i < n; i++) row[i] = random_normal(state) - 20.0f;
+    if (few) row[0] = row[random_below(state, n)] = 10.0f;
     if (random_below(state, 10) == 0) row[random_below(state, 2) ? random_below(state, n) : 0] = NAN;
     if (random_below(state, 40) == 0) fill_row(row, n, ROW_FLAT, state);
     int32_t dtype = random_below(state, 3) ? LZS_F32 : 1 + random_below(state, 2), offset = random_below(state, 4);
