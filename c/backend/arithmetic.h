@@ -51,12 +51,39 @@ LZS_DEVICE static inline float lzs_finite(float x) {
     return low > FLT_MAX ? FLT_MAX : low;
 }
 
-/* x / y. CUDA divides floats by way of fused multiply-adds, which no kernel may have where they would change a result; so that
- * this can be checked, they divide doubles: a quotient of two floats is never so near to the middle between two floats that
- * rounding it twice makes a difference. */
+/* x / y for finite x and positive normal y, by integers: what lzs_quotient is on a GPU. */
+LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
+    const uint32_t sign = lzs_float_bits(x) & 0x80000000u, magnitude = lzs_float_bits(x) & 0x7fffffffu;
+    uint32_t mx = magnitude & 0x7fffffu, my = (lzs_float_bits(y) & 0x7fffffu) | 0x800000u;
+    int32_t exponent = (int32_t)(magnitude >> 23);
+    if (magnitude == 0) return x;
+    if (exponent) {
+        mx |= 0x800000u;
+    } else { /* a denormal number */
+        for (exponent = 1; !(mx & 0x800000u); exponent--) mx <<= 1;
+    }
+    exponent += 127 - (int32_t)(lzs_float_bits(y) >> 23);
+    if (mx < my) {
+        mx <<= 1;
+        exponent--;
+    }
+    if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
+    const uint64_t numerator = (uint64_t)mx << 25;
+    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last one also stands for what is left */
+    const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
+    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* into the place of the float's last bit */
+    if (shift > 28) shift = 28;
+    const uint32_t left = q & ((1u << shift) - 1), half = 1u << (shift - 1);
+    uint32_t rounded = q >> shift;
+    rounded += left > half || (left == half && (rounded & 1));
+    return lzs_bits_float(sign | (exponent > 0 ? ((uint32_t)(exponent - 1) << 23) + rounded : rounded));
+}
+
+/* x / y for finite x and positive normal y. CUDA divides floats by way of fused multiply-adds: by integers the kernels have none at
+ * all, which can be checked. */
 LZS_DEVICE static inline float lzs_quotient(float x, float y) {
 #ifdef __CUDACC__
-    return (float)((double)x / (double)y);
+    return lzs_quotient_of_integers(x, y);
 #else
     return x / y;
 #endif

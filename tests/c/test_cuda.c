@@ -5,17 +5,19 @@
  */
 #include "cuda_case.h"
 
-/* Kernels divide floats as doubles (lzs_quotient): the bits are the same, among denormals, too. */
+/* Kernels divide by integers, for the same bits. */
 static void test_quotients(long n) {
+    static const float edges[] = {0.0f, -0.0f, 1e-45f, -1e-45f, FLT_MIN, -FLT_MIN, 0x1.fffffcp-127f, 1.0f, -3.0f, FLT_MAX, -FLT_MAX};
+    enum { N_EDGES = sizeof edges / sizeof *edges };
     uint64_t state = 3;
-    for (long i = 0; i < n; i++) {
-        float x = lzs_bits_float((uint32_t)random_bits(&state)), y = lzs_bits_float((uint32_t)random_bits(&state));
-        if (i % 3 == 0) y = lzs_bits_float((uint32_t)random_bits(&state) & 0x7f000000u); /* few bits: exact middles */
-        if (i % 3 == 1) x = x * 1e-20f * y; /* near the denormals */
+    for (long i = 0; i < n + N_EDGES * N_EDGES; i++) {
+        float x = lzs_bits_float((uint32_t)random_bits(&state)), y = lzs_bits_float((uint32_t)random_bits(&state) & 0x7fffffffu);
+        if (i % 3 == 0) y = lzs_bits_float(lzs_float_bits(y) & 0x7ff80000u); /* few bits: exact results and exact middles */
+        if (i % 3 == 1) x = x * 1e-20f * y;                                  /* near the denormals */
+        if (i >= n) x = edges[(i - n) % N_EDGES], y = edges[(i - n) / N_EDGES];
+        if (!(x >= -FLT_MAX && x <= FLT_MAX) || !(y >= FLT_MIN && y <= FLT_MAX)) continue;
         volatile float direct = x / y;
-        volatile double wide = (double)x / (double)y;
-        float twice = (float)wide;
-        CHECK(direct != direct ? twice != twice : lzs_float_bits(direct) == lzs_float_bits(twice));
+        CHECK(lzs_float_bits(direct) == lzs_float_bits(lzs_quotient_of_integers(x, y)));
     }
 }
 
@@ -34,7 +36,7 @@ int main(int argc, char **argv) {
     long n_rows = argc > 1 ? atol(argv[1]) : 3000, n_histories = argc > 2 ? atol(argv[2]) : 1500;
     uint64_t state = 20260301;
     lzs_backend *b;
-    test_quotients(n_rows * 10);
+    test_quotients(n_rows * 100);
     test_halves();
     CHECK(lzs_backend_new(CUDA_VOCAB, CUDA_EDITS + 1, 0, &b) == LZS_OK);
     b->kernels = &lzs_kernels_scalar;

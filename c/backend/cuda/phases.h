@@ -98,7 +98,7 @@ typedef struct lzs_twin {
     uint32_t lossy_old;
     bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS]; /* those that were met */
     bool sites[LZS_MAX_SITES], harmless[LZS_MAX_SITES];    /* harmless: of lzs_set and lzs_warp_hint_min */
-    uint64_t memory[8192]; /* what a stale read sees */
+    char memory[65536]; /* what a stale read sees */
 } lzs_twin;
 
 extern lzs_twin lzs_the_twin;
@@ -165,8 +165,11 @@ static inline void lzs_twin_seen(bool *seen, int id) {
 #  define LZS_READ(id, type, name, member) \
       lzs_twin_seen(lzs_the_twin.reads, id); \
       _Static_assert(sizeof *s <= sizeof lzs_the_twin.memory, "stale memory holds all"); \
-      const type name = \
-          lzs_the_twin.stale == (id) ? ((const __typeof__(*s) *)(const void *)lzs_the_twin.memory)->member : s->member
+      type name##_read = s->member; \
+      if (lzs_the_twin.stale == (id)) { \
+          memcpy(&name##_read, lzs_the_twin.memory + ((const char *)&s->member - (const char *)s), sizeof name##_read); \
+      } \
+      const type name = name##_read
 #  define LZS_PRIVATE(type, name) \
       type name[LZS_MAX_THREADS]; \
       memset(name, 0xA5, sizeof name)
