@@ -7,7 +7,6 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,11 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if sys.platform == "win32":
         pytest.skip("the twin needs GCC or Clang")
     path = tmp_path_factory.mktemp("cuda") / library.NAME
-    sources = [path for folder in ("state", "penalty", "constraint", "plan", "backend", "verify") for path in (ROOT / "c" / folder).glob("*.c")]
+    sources = [
+        path
+        for folder in ("state", "penalty", "constraint", "plan", "backend", "verify")
+        for path in (ROOT / "c" / folder).glob("*.c")
+    ]
     sources += [ROOT / "c/sampler.c", *(ROOT / "c/backend/cuda").glob("*.c"), ROOT / "tests/c/cuda_machine.c"]
     flags = ["-std=c11", "-O1", "-shared", "-fPIC", "-Ic", "-Ic/include", "-Itests/c"]
     run([compiler(), *flags, *sources, "-lm", "-o", path], ROOT)
@@ -59,9 +62,9 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def built(twin: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def built(twin: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(library.VARIABLE, str(twin))
-    yield twin
+    return twin
 
 
 def blocks_held(path: Path) -> int:
@@ -129,7 +132,9 @@ def test_float16_rows_with_strides(built: Path) -> None:
     for i in range(3):
         batch.set_params(i, replace(params, seed=i))
     for wrapped in (OnDevice(logits), OnDeviceByDlpack(logits)):
-        batch.sample(wrapped, OnDevice(tokens), OnDevice(statuses), positions=OnDevice(np.full(3, 0, np.int64)), stream=0)
+        batch.sample(
+            wrapped, OnDevice(tokens), OnDevice(statuses), positions=OnDevice(np.full(3, 0, np.int64)), stream=0
+        )
         expected = [Sampler(V, replace(params, seed=i)).sample(logits[i].astype(np.float32)) for i in range(3)]
         assert tokens.tolist() == expected
         assert not statuses.any()
@@ -162,15 +167,23 @@ TRANSPOSED = np.zeros((V, 2), np.float32).T
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((np.zeros((2, V), np.float32), ints(), ints()), TypeError, "logits must be .* on a CUDA device, but this ndarray is not"),
+        (
+            (np.zeros((2, V), np.float32), ints(), ints()),
+            TypeError,
+            "logits must be .* on a CUDA device, but this ndarray is not",
+        ),
         (([[0.0] * V], ints(), ints()), TypeError, "logits must be an array on a CUDA device .* got list"),
         ((rows(dtype="f8"), ints(), ints()), TypeError, "logits must be float32 or bfloat16 or float16, got <f8"),
         ((rows(width=V - 1), ints(), ints()), ValueError, rf"logits must have shape \(n, {V}\), got \(2, {V - 1}\)"),
         ((ints(), ints(), ints()), TypeError, "got int32"),
-        ((rows(3), ints(3), ints(3)), ValueError, "the number of rows must be 1 to 2, got 3"),
-        ((rows(0), ints(0), ints(0)), ValueError, "the number of rows must be 1 to 2, got 0"),
+        ((rows(3), ints(3), ints(3)), ValueError, "the number of rows must be from 1 to 2, got 3"),
+        ((rows(0), ints(0), ints(0)), ValueError, "the number of rows must be from 1 to 2, got 0"),
         ((OnDevice(TRANSPOSED), ints(), ints()), ValueError, "contiguous in its last dimension"),
-        ((OnDeviceByDlpack(np.zeros((2, V), np.float32), (2, 1)), ints(), ints()), ValueError, "on device 0 .* on device 1"),
+        (
+            (OnDeviceByDlpack(np.zeros((2, V), np.float32), (2, 1)), ints(), ints()),
+            ValueError,
+            "on device 0 .* on device 1",
+        ),
         ((rows(), ints(3), ints()), ValueError, r"tokens must have shape \(2\), got \(3,\)"),
         ((rows(), OnDevice(np.zeros(2, np.int64)), ints()), TypeError, "tokens must be int32, got int64"),
     ],
@@ -197,7 +210,7 @@ def test_wrong_arguments(built: Path) -> None:
     batch = Batch(V, rows=1, max_listed=2)
     with pytest.raises(TypeError, match="params must be a Params"):
         batch.set_params(0, None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="slot must be 0 to 0, got 1"):
+    with pytest.raises(ValueError, match="slot must be from 0 to 0, got 1"):
         batch.set_params(1, Params())
     with pytest.raises(ValueError, match="pick is not LZS_PICK_RACE"):
         batch.set_params(0, Params(pick="llama"))
@@ -218,7 +231,7 @@ def test_wrong_arguments(built: Path) -> None:
 def test_without_the_library_one_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(library.VARIABLE, raising=False)
     monkeypatch.setattr(library, "places", lambda: [tmp_path / library.NAME])
-    with pytest.raises(LzsError, match="^the CUDA kernels are not built: run `make cuda` in a checkout, or set "):
+    with pytest.raises(LzsError, match=r"^the CUDA kernels are not built: run `make cuda` in a checkout, or set "):
         Batch(V, rows=1)
     (tmp_path / library.NAME).write_text("not a library")
     with pytest.raises(LzsError, match=f"{library.NAME} is not the CUDA library of this lzsampler: "):
@@ -234,3 +247,10 @@ def test_importing_loads_no_library_and_nothing_heavy() -> None:
         [sys.executable, "-c", code], env={**os.environ, library.VARIABLE: "/nowhere"}, capture_output=True, text=True
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_check_of_the_bench_passes_on_the_twin(built: Path) -> None:
+    """What `make cuda-check` runs on a GPU first."""
+    command = [sys.executable, ROOT / "bench/cuda.py", "--twin", "--rows", "12"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "cuda: passed: 12 rows\n"), done.stderr

@@ -11,7 +11,14 @@ from typing import Any
 from ..errors import ArgumentTypeError
 
 _DEVICES = {2, 13}  # kDLCUDA, kDLCUDAManaged
-_KINDS = {(0, 32): "int32", (0, 64): "int64", (1, 32): "uint32", (2, 16): "float16", (2, 32): "float32", (4, 16): "bfloat16"}
+_KINDS = {
+    (0, 32): "int32",
+    (0, 64): "int64",
+    (1, 32): "uint32",
+    (2, 16): "float16",
+    (2, 32): "float32",
+    (4, 16): "bfloat16",
+}
 _TYPES = {"<i4": "int32", "<i8": "int64", "<u4": "uint32", "<f2": "float16", "<f4": "float32"}
 _SIZES = {"int32": 4, "int64": 8, "uint32": 4, "float16": 2, "float32": 4, "bfloat16": 2}
 
@@ -41,7 +48,9 @@ class _Tensor(ctypes.Structure):  # DLTensor of dlpack.h
     ]
 
 
-def device_array(name: str, value: object, shape: tuple[int | None, ...], dtypes: tuple[str, ...], device: int) -> DeviceArray:
+def device_array(
+    name: str, value: object, shape: tuple[int | None, ...], dtypes: tuple[str, ...], device: int
+) -> DeviceArray:
     """Return where ``value`` lies. ``shape``: what it must have; None is any size.
 
     TypeError for what is no array on a device or has another dtype, ValueError for another shape, layout or device.
@@ -56,6 +65,8 @@ def device_array(name: str, value: object, shape: tuple[int | None, ...], dtypes
     wanted = "(" + ", ".join("n" if n is None else str(n) for n in shape) + ")"
     if len(found.shape) != len(shape) or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
         raise ValueError(f"{name} must have shape {wanted}, got {found.shape}")
+    if 0 in found.shape:
+        return found
     if found.shape[-1] > 1 and strides[-1] != 1:
         raise ValueError(f"{name} must be contiguous in its last dimension, got strides {strides}")
     if len(shape) > 1 and found.shape[0] > 1 and strides[0] < found.shape[-1]:
@@ -66,7 +77,9 @@ def device_array(name: str, value: object, shape: tuple[int | None, ...], dtypes
 def _by_dlpack(name: str, value: Any, device: int) -> tuple[DeviceArray, tuple[int, ...]]:
     kind, number = (int(part) for part in value.__dlpack_device__())
     if kind not in _DEVICES:
-        raise ArgumentTypeError(f"{name} must be an array on a CUDA device, but this {type(value).__name__} is not on one")
+        raise ArgumentTypeError(
+            f"{name} must be an array on a CUDA device, but this {type(value).__name__} is not on one"
+        )
     if number != device:
         raise ValueError(f"{name} must be on device {device} of the batch, but is on device {number}")
     capsule = value.__dlpack__(stream=-1)  # the caller's stream is the one that the kernels run in

@@ -111,8 +111,8 @@ class Batch:
         - ``histories``: int32[n, m], the tokens of each sequence, oldest first; ``lengths``: int32[n], how many there
           are; ``starts``: int32[n], the first one that the penalties look at (None is 0), such as the length of the
           prompt for ``history="generated"``. Needed where a slot has penalties and no plan;
-        - ``positions``: int64[n], the number of accepted tokens, which selects the noise of the draw. Needed where a slot
-          has no plan;
+        - ``positions``: int64[n], the number of accepted tokens, which selects the noise of the draw. Needed where a
+          slot has no plan;
         - ``masks``: uint32 or int32[n, ceil(n_vocab / 32)], as in `Sampler.set_mask`; None allows everything.
 
         ``stream``: a cudaStream_t as an integer, or an object with ``cuda_stream`` (torch) or ``ptr`` (CuPy); None is

@@ -1,4 +1,4 @@
-"""liblzsampler_cuda.so: where it is, and its structs and functions as ctypes knows them (c/include/lzsampler_cuda.h)."""
+"""liblzsampler_cuda.so: where it is, its structs and functions as ctypes knows them (c/include/lzsampler_cuda.h)."""
 
 import ctypes
 import os

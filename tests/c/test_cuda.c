@@ -33,7 +33,7 @@ static void test_halves(void) {
 }
 
 int main(int argc, char **argv) {
-    long n_rows = argc > 1 ? atol(argv[1]) : 3000, n_histories = argc > 2 ? atol(argv[2]) : 1500;
+    long n_rows = argc > 1 ? atol(argv[1]) : 8000, n_histories = argc > 2 ? atol(argv[2]) : 4000;
     uint64_t state = 20260301;
     lzs_backend *b;
     test_quotients(n_rows * 100);
