@@ -3,9 +3,9 @@
     make cuda-check                     # both; prints "passed" or what differs, and writes build/cuda/table.json
     python bench/cuda.py --check-only   # --rows N: how many rows
 
-Times are medians of CUDA graphs of up to 20 steps, each with another batch of rows, so that these do not stay in the L2
 Times are medians of CUDA graphs of up to 20 steps, each with another batch of rows, so that these do not stay in the
-cumulative sum, multinomial). NOT YET RUN ON A GPU: without one, tests run the check alone on the CPU (--twin).
+L2 cache. Beside ours: the maximum of the rows, which is one read of them, and torch's usual way (penalties by scatter,
+sort, cumulative sum, multinomial). NOT YET RUN ON A GPU: without one, tests run the check alone (--twin).
 """
 
 import argparse

@@ -32,7 +32,7 @@ typedef enum lzs_dtype { LZS_F32 = 0, LZS_BF16 = 1, LZS_F16 = 2 } lzs_dtype;
 
 typedef struct lzs_batch lzs_batch;
 
-/* What a batch has room for. All memory is allocated by lzs_batch_new: about max_rows * (n_vocab * 0.16 + max_edits * 104) +
+/* What a batch has room for. All memory is allocated by lzs_batch_new: about max_rows * (n_vocab / 4 + max_edits * 84 to 148) +
  * n_slots * (max_edits * 12 + max_listed * 8) bytes. */
 typedef struct lzs_batch_shape {
     uint32_t size;      /* sizeof(lzs_batch_shape) */
