@@ -26,7 +26,7 @@ SIZES = (1, 31, 777, 4096, 32000, 128256, 151936)
 BATCHES = (1, 2, 7, 32, 131, 132, 133)
 TIMED_SIZES, TIMED_BATCHES = (32000, 128256, 151936, 262144), (1, 8, 32, 64, 128, 256)
 KINDS = ("normal", "tied", "flat", "holes", "nan", "huge", "infinite", "lone")
-LZ = {"lz_penalty": 0.3, "lz_min_match": 5, "lz_window": 2048, "lz_buffer": 2047}
+LZ: dict[str, Any] = {"lz_penalty": 0.3, "lz_min_match": 5, "lz_window": 2048, "lz_buffer": 2047}
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
     {"temperature": 0.0, "repetition_penalty": 1.2},
@@ -184,7 +184,7 @@ def timed(torch: Any, steps: list[Any]) -> float:
         end.record()
         torch.cuda.synchronize()
         times.append(1000 * start.elapsed_time(end) / len(steps))
-    return statistics.median(times)
+    return float(statistics.median(times))
 
 
 def table(torch: Any) -> list[dict[str, Any]]:

@@ -251,6 +251,6 @@ def test_importing_loads_no_library_and_nothing_heavy() -> None:
 
 def test_the_check_of_the_bench_passes_on_the_twin(built: Path) -> None:
     """What `make cuda-check` runs on a GPU first."""
-    command = [sys.executable, ROOT / "bench/cuda.py", "--twin", "--rows", "12"]
+    command = [sys.executable, str(ROOT / "bench/cuda.py"), "--twin", "--rows", "12"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "cuda: passed: 12 rows\n"), done.stderr
