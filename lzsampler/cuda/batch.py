@@ -20,7 +20,7 @@ class Batch:
 
     ``n_vocab``: logits of a row. ``rows``: the most rows of a step. ``slots``: sequences that have settings at a time,
     None means as many as rows. ``device``: the number of the CUDA device. ``max_edits``: the most tokens that the
-    penalties of a row may change, None means n_vocab, or 8192 if that is less; a row that needs more answers with the
+    penalties of a row may change, None means n_vocab, or 4096 if that is less; a row that needs more answers with the
     status of too little room. ``max_listed``: tokens of exempt, logit_bias and breakers of one slot together.
 
     A slot has the settings and the seed of one sequence; a row of a step names its slot, so that a sequence draws the
@@ -42,7 +42,7 @@ class Batch:
         self.rows = integer("rows", rows, 1, INT32_MAX)
         self.slots = self.rows if slots is None else integer("slots", slots, 1, INT32_MAX)
         self.device = integer("device", device, 0, INT32_MAX)
-        edits = min(n_vocab, 8192) if max_edits is None else integer("max_edits", max_edits, 0, n_vocab)
+        edits = min(n_vocab, 4096) if max_edits is None else integer("max_edits", max_edits, 0, n_vocab)
         listed = integer("max_listed", max_listed, 0, INT32_MAX)
         size = ctypes.sizeof(Shape)
         shape = Shape(size, self.device, self.n_vocab, self.slots, self.rows, edits, listed)

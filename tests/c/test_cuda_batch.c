@@ -115,6 +115,10 @@ static void test_shapes(void) {
     refuses(s, LZS_EINVAL);
     s = shape, s.max_listed = -1;
     refuses(s, LZS_EINVAL);
+    s = shape, s.max_rows = INT32_MAX, s.n_vocab = s.max_edits = LZS_MAX_VOCAB; /* 2^67 bytes */
+    refuses(s, LZS_ENOMEM);
+    s = shape, s.n_slots = s.max_rows = INT32_MAX, s.max_listed = 1 << 30;
+    refuses(s, LZS_ENOMEM);
     the_cuda_machine.is_full = true;
     refuses(shape, LZS_ENOMEM);
     the_cuda_machine.is_full = false;

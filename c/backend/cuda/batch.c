@@ -13,6 +13,7 @@ struct lzs_batch {
     lzs_launch launch; /* all but the step */
     void *memory;      /* one block on the device, which holds all arrays */
     size_t bytes;
+    bool too_large;    /* more than there are addresses for */
     char *lists;       /* (n_slots, listed_bytes) of it: the lists of the slots' parameters */
     size_t listed_bytes;
     char *staged;      /* (listed_bytes) lists of a slot on the host, sorted */
@@ -39,6 +40,10 @@ static const char *shape_invalid(const lzs_batch_shape *shape) {
 /* Takes `n` items of `size` bytes out of the block, or, while there is none, counts them. */
 static void *take(lzs_batch *b, size_t n, size_t size) {
     void *at = b->memory ? (char *)b->memory + b->bytes : NULL;
+    if (n && size > SIZE_MAX / 16 / n) {
+        b->too_large = true;
+        return NULL;
+    }
     b->bytes += (n * size + 255) / 256 * 256;
     return at;
 }
@@ -97,7 +102,7 @@ lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *
     if (b && !line) {
         lay_out(b);
         status = LZS_ENOMEM;
-        b->staged = malloc(b->listed_bytes ? b->listed_bytes : 1);
+        b->staged = b->too_large ? NULL : malloc(b->listed_bytes ? b->listed_bytes : 1);
         b->memory = b->staged ? lzs_machine_allocate(shape->device, b->bytes) : NULL;
         if (!b->memory) line = "the device has too little memory for this batch";
     }

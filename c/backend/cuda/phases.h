@@ -49,7 +49,6 @@
 #  define lzs_atomic_max(p, v) atomicMax((p), (v))
 #  define lzs_atomic_min(p, v) atomicMin((p), (v))
 #  define lzs_atomic_and(p, v) atomicAnd((p), (v))
-#  define lzs_atomic_or(p, v) atomicOr((p), (v))
 #  define lzs_atomic_cas(p, expected, v) atomicCAS((p), (expected), (v))
 #  define lzs_set(p) atomicOr((p), 1u)
 
@@ -86,9 +85,9 @@ static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v
 
 typedef enum lzs_twin_order { LZS_TWIN_FORWARD, LZS_TWIN_BACKWARD, LZS_TWIN_SHUFFLED, LZS_TWIN_ORDERS } lzs_twin_order;
 
-/* How the twin runs a block, and what it leaves out on purpose; 0 stands for nothing, and for 32 threads. */
+/* How the twin runs a block, and what it leaves out on purpose, where 0 is nothing. */
 typedef struct lzs_twin {
-    uint32_t threads; /* of a block: a multiple of 32, at most LZS_MAX_THREADS */
+    uint32_t threads; /* of a block: a power of two, 32 to LZS_MAX_THREADS */
     lzs_twin_order order;
     uint32_t shuffle; /* the state of the shuffled order, which changes with every phase */
     int dropped;      /* the barrier in front of this phase is left out: each thread runs on */
@@ -230,7 +229,6 @@ static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, ui
 #  define lzs_atomic_max(p, v) lzs_twin_max(LZS_SITE, (p), (v))
 #  define lzs_atomic_min(p, v) lzs_twin_min(LZS_SITE, (p), (v))
 #  define lzs_atomic_and(p, v) lzs_twin_and(LZS_SITE, (p), (v))
-#  define lzs_atomic_or(p, v) lzs_twin_or(LZS_SITE, (p), (v))
 #  define lzs_atomic_cas(p, expected, v) lzs_twin_cas(LZS_SITE, (p), (expected), (v))
 #  define lzs_set(p) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_or(LZS_SITE, (p), 1u))
 #  define lzs_warp_hint_min(p, v) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_min(LZS_SITE, (p), (v)))
