@@ -194,6 +194,14 @@ def test_wrong_arrays_are_named(built: Path, arguments: tuple[Any, ...], error: 
         batch.sample(*arguments)
 
 
+def test_an_array_that_is_not_shared_says_why(built: Path) -> None:
+    logits = np.zeros((1, V), np.float32)
+    logits.flags.writeable = False  # which NumPy does not export; torch refuses tensors with a gradient
+    batch = Batch(V, rows=1)
+    with pytest.raises(ValueError, match=r"^logits cannot be shared with the kernels: "):
+        batch.sample(OnDeviceByDlpack(logits), ints(1), ints(1))
+
+
 @pytest.mark.parametrize("name", ["slots", "histories", "lengths", "starts", "positions", "masks"])
 def test_wrong_optional_arrays_are_named(built: Path, name: str) -> None:
     batch = Batch(V, rows=2)

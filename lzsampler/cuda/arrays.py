@@ -82,7 +82,10 @@ def _by_dlpack(name: str, value: Any, device: int) -> tuple[DeviceArray, tuple[i
         )
     if number != device:
         raise ValueError(f"{name} must be on device {device} of the batch, but is on device {number}")
-    capsule = value.__dlpack__(stream=-1)  # the caller's stream is the one that the kernels run in
+    try:
+        capsule = value.__dlpack__(stream=-1)  # the caller's stream is the one that the kernels run in
+    except (BufferError, RuntimeError) as error:
+        raise ValueError(f"{name} cannot be shared with the kernels: {error}") from None
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = ctypes.c_void_p
     pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
