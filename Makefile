@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz fuzz_grammar versions pipelines bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check versions pipelines bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -62,6 +62,22 @@ plans: build/test_plan build/plan_file
 build/test_draws build/test_plan build/plan_file: build/%: tests/c/%.c $(C_SOURCES) $(wildcard c/*/*.h tests/c/*.h)
 	mkdir -p build
 	$(CC) -std=c11 -Wall -Wextra -Werror -O2 $(C_INCLUDE) $< $(C_SOURCES) -lm -o $@
+
+# The CUDA kernels for devices of compute capability 8.0, 9.0 and 10.0, with what can be checked without a GPU. nvcc comes from the
+# package registry (300 MB in build/cuda).
+cuda:
+	.ci/cuda
+
+# What ctest does of the kernels' bodies, with a million difficult rows.
+cuda-rows: build/test_cuda
+	build/test_cuda 1000000 100000
+build/test_cuda: tests/c/test_cuda.c $(C_SOURCES) $(wildcard c/backend/cuda/*.[ch] c/*/*.h tests/c/*.h)
+	mkdir -p build
+	$(CC) -std=c11 -Wall -Wextra -Werror -O2 $(C_INCLUDE) $< c/backend/cuda/settings.c c/backend/cuda/twin.c $(C_SOURCES) -lm -o $@
+
+# On a machine with a GPU and torch: difficult rows against the CPU, bit for bit, then the times.
+cuda-check: cuda
+	$(PYTHON) bench/cuda.py
 
 # The fuzzer for an hour: libFuzzer where clang has it, which goes on from the corpus that it leaves in build/corpus; else
 # random cases of the seed.

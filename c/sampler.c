@@ -37,6 +37,7 @@ const char *lzs_strerror(int status) {
     case LZS_ESPACE: return "the output arrays, or those of the backend, are too small";
     case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
     case LZS_ELIMIT: return "a step of the grammar reached a limit";
+    case LZS_EDEVICE: return "the CUDA device, its driver or its code failed";
     default: return "unknown status";
     }
 }

@@ -222,6 +222,7 @@ LAYERS = {
     "reports": {"util", "constraint", "auditing", "evaluation", "quantizing"},
     "probing": {"util"},
     "quantizing": {"util", "llama", "decoding"},
+    "cuda": set(),
 }
 # module, room: why it may know that one all the same
 EXCEPTIONS = {

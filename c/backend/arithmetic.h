@@ -10,8 +10,9 @@
 #ifdef __FAST_MATH__
 #  error "lzsampler needs IEEE arithmetic: build without -ffast-math (and -Ofast), or a seed's tokens differ by machine"
 #endif
-/* Most compilers fuse a * b + c by default, which rounds once instead of twice. */
-#if defined(__clang__)
+/* Most compilers fuse a * b + c by default, which rounds once instead of twice. nvcc is told by -fmad=false. */
+#if defined(__CUDACC__)
+#elif defined(__clang__)
 #  pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
 #  pragma GCC optimize("fp-contract=off")
@@ -23,44 +24,89 @@
 #include <stdint.h>
 #include <string.h>
 
+/* What CUDA kernels use too (cuda/). */
+#ifdef __CUDACC__
+#  define LZS_DEVICE __device__
+#else
+#  define LZS_DEVICE
+#endif
+
 _Static_assert(FLT_EVAL_METHOD == 0, "floats must be evaluated as floats: on x86-32 build with -msse2 -mfpmath=sse");
 
-static inline uint32_t lzs_float_bits(float x) {
+LZS_DEVICE static inline uint32_t lzs_float_bits(float x) {
     uint32_t u;
     memcpy(&u, &x, sizeof u);
     return u;
 }
 
-static inline float lzs_bits_float(uint32_t u) {
+LZS_DEVICE static inline float lzs_bits_float(uint32_t u) {
     float x;
     memcpy(&x, &u, sizeof x);
     return x;
 }
 
 /* Into the finite floats; NaN stays NaN. A ternary is two instructions where fminf and fmaxf are calls. */
-static inline float lzs_finite(float x) {
+LZS_DEVICE static inline float lzs_finite(float x) {
     float low = x < -FLT_MAX ? -FLT_MAX : x;
     return low > FLT_MAX ? FLT_MAX : low;
 }
 
+/* x / y for finite x and positive normal y, by integers: what lzs_quotient is on a GPU. */
+LZS_DEVICE static inline float lzs_quotient_of_integers(float x, float y) {
+    const uint32_t sign = lzs_float_bits(x) & 0x80000000u, magnitude = lzs_float_bits(x) & 0x7fffffffu;
+    uint32_t mx = magnitude & 0x7fffffu, my = (lzs_float_bits(y) & 0x7fffffu) | 0x800000u;
+    int32_t exponent = (int32_t)(magnitude >> 23);
+    if (magnitude == 0) return x;
+    if (exponent) {
+        mx |= 0x800000u;
+    } else { /* a denormal number */
+        for (exponent = 1; !(mx & 0x800000u); exponent--) mx <<= 1;
+    }
+    exponent += 127 - (int32_t)(lzs_float_bits(y) >> 23);
+    if (mx < my) {
+        mx <<= 1;
+        exponent--;
+    }
+    if (exponent > 254) return lzs_bits_float(sign | 0x7f800000u);
+    const uint64_t numerator = (uint64_t)mx << 25;
+    const uint64_t quotient = numerator / my; /* 24 bits and two more; the last one also stands for what is left */
+    const uint32_t q = (uint32_t)quotient | (quotient * my != numerator);
+    int32_t shift = exponent > 0 ? 2 : 3 - exponent; /* into the place of the float's last bit */
+    if (shift > 28) shift = 28;
+    const uint32_t left = q & ((1u << shift) - 1), half = 1u << (shift - 1);
+    uint32_t rounded = q >> shift;
+    rounded += left > half || (left == half && (rounded & 1));
+    return lzs_bits_float(sign | (exponent > 0 ? ((uint32_t)(exponent - 1) << 23) + rounded : rounded));
+}
+
+/* x / y for finite x and positive normal y. CUDA divides floats by way of fused multiply-adds: by integers the kernels have none at
+ * all, which can be checked. */
+LZS_DEVICE static inline float lzs_quotient(float x, float y) {
+#ifdef __CUDACC__
+    return lzs_quotient_of_integers(x, y);
+#else
+    return x / y;
+#endif
+}
+
 /* Unsigned key with the order of the floats; -0 and +0 share a key. NaN has none: callers refuse it first. */
-static inline uint32_t lzs_key(float x) {
+LZS_DEVICE static inline uint32_t lzs_key(float x) {
     uint32_t u = lzs_float_bits(x + 0.0f); /* -0 + 0 = +0 */
     return u ^ ((u >> 31) ? 0xffffffffu : 0x80000000u);
 }
 
-static inline float lzs_key_float(uint32_t key) {
+LZS_DEVICE static inline float lzs_key_float(uint32_t key) {
     return lzs_bits_float(key ^ ((key >> 31) ? 0x80000000u : 0xffffffffu));
 }
 
 #define LZS_LOG2_FACTORS 9
-static const float lzs_log2_factors[LZS_LOG2_FACTORS] = {
+LZS_DEVICE static const float lzs_log2_factors[LZS_LOG2_FACTORS] = {
     0x1.9f4d50p-3f,  -0x1.c71be4p-3f, 0x1.9d492ep-3f,  -0x1.e4f056p-3f, 0x1.27a3eep-2f,
     -0x1.7172d2p-2f, 0x1.ec6ffep-2f,  -0x1.715456p-1f, 0x1.715476p+0f,
 };
 
 /* log2(1 + x) for x in [-1/3, 1/3], relative error 1.5e-7, also near 0. */
-static inline float lzs_log2_1p(float x) {
+LZS_DEVICE static inline float lzs_log2_1p(float x) {
     const float *f = lzs_log2_factors;
     float q = f[0] * x + f[1];
     q = q * x + f[2];
@@ -76,7 +122,7 @@ static inline float lzs_log2_1p(float x) {
 #define LZS_TWO_THIRDS 0x3f2aaaab /* the bits of 2/3 as a float */
 
 /* log2(v) for normal v > 0; exact at powers of two. v = m * 2^e with m in [2/3, 4/3). */
-static inline float lzs_log2(float v) {
+LZS_DEVICE static inline float lzs_log2(float v) {
     uint32_t bits = lzs_float_bits(v);
     int32_t e = (int32_t)(bits - LZS_TWO_THIRDS) >> 23;
     float m = lzs_bits_float(bits - ((uint32_t)e << 23));
@@ -84,7 +130,7 @@ static inline float lzs_log2(float v) {
 }
 
 /* 2^g for g in [-1/2, 1/2], relative error 1.1e-7; never above 1 for g <= 0. For probabilities, which are reported. */
-static inline float lzs_exp2_half(float g) {
+LZS_DEVICE static inline float lzs_exp2_half(float g) {
     float p = 0x1.41fbbap-13f;
     p = p * g + 0x1.5f3e54p-10f;
     p = p * g + 0x1.3b2d4cp-7f;
@@ -97,7 +143,7 @@ static inline float lzs_exp2_half(float g) {
 /* A weight in 16ths of a bit, w = 2^31 * 2^(-i/16) * 2^(-f/16) >> n: the table has the second factor. The third, for f in
  * [0, 1), is a parabola, so that a square and a sum make it: (f - ORIGIN)^2 + LEAST, in units that the table includes. Its
  * relative error grows from -4.3e-7 at f = 0 to 4.3e-7 at f = 1, so that weights step down where i changes. */
-static const float lzs_weight_table[16] = {
+LZS_DEVICE static const float lzs_weight_table[16] = {
     0x1.e16d76p+20f, 0x1.cd0442p+20f, 0x1.b97896p+20f, 0x1.a6c10ep+20f, 0x1.94d4aap+20f, 0x1.83aad0p+20f,
     0x1.733b3ep+20f, 0x1.637e0ep+20f, 0x1.546bb2p+20f, 0x1.45fcecp+20f, 0x1.382acap+20f, 0x1.2aeeaap+20f,
     0x1.1e4230p+20f, 0x1.121f44p+20f, 0x1.068010p+20f, 0x1.f6be00p+19f,
@@ -107,7 +153,7 @@ static const float lzs_weight_table[16] = {
 
 /* About 2^31 * 2^-y for y >= 0 (also +inf), rounded down: the integer weight that top-p sums. Before that its relative error is
  * below 6.5e-7. It never grows with y, is below 2^31, and is 0 from y = 31 on. */
-static inline uint32_t lzs_weight(float y) {
+LZS_DEVICE static inline uint32_t lzs_weight(float y) {
     float s = y * 16.0f;
     if (!(s < 496.0f)) return 0;
     uint32_t m = (uint32_t)s;
@@ -117,7 +163,7 @@ static inline uint32_t lzs_weight(float y) {
 }
 
 /* 2^-y as a double, for y >= 0: what probabilities are made of. 0 from y = 125.5 on, so that a float holds it too. */
-static inline double lzs_exp2_neg(float y) {
+LZS_DEVICE static inline double lzs_exp2_neg(float y) {
     if (!(y < 125.5f)) return 0.0;
     uint32_t n = (uint32_t)(y + 0.5f);
     double v = (double)lzs_exp2_half((float)n - y);
@@ -129,7 +175,7 @@ static inline double lzs_exp2_neg(float y) {
 
 /* Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random bits from a counter
  * and a key, so that a draw depends on where it is used and on nothing before it. */
-static inline void lzs_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+LZS_DEVICE static inline void lzs_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
         uint64_t a = (uint64_t)0xD2511F53u * c0, b = (uint64_t)0xCD9E8D57u * c2;

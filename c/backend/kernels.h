@@ -65,19 +65,19 @@ typedef struct lzs_list {
     int32_t capacity;
 } lzs_list;
 
-static inline uint64_t lzs_pack(float x, int32_t id) {
+LZS_DEVICE static inline uint64_t lzs_pack(float x, int32_t id) {
     return (uint64_t)lzs_key(x) << 32 | (uint32_t)~id;
 }
 
-static inline int32_t lzs_packed_id(uint64_t packed) {
+LZS_DEVICE static inline int32_t lzs_packed_id(uint64_t packed) {
     return (int32_t)~(uint32_t)packed;
 }
 
-static inline uint32_t lzs_packed_key(uint64_t packed) {
+LZS_DEVICE static inline uint32_t lzs_packed_key(uint64_t packed) {
     return (uint32_t)(packed >> 32);
 }
 
-static inline float lzs_packed_x(uint64_t packed) {
+LZS_DEVICE static inline float lzs_packed_x(uint64_t packed) {
     return lzs_key_float(lzs_packed_key(packed));
 }
 
@@ -231,19 +231,19 @@ static inline int lzs_bit_count_64(uint64_t bits) {
     return lzs_bit_count((uint32_t)bits) + lzs_bit_count((uint32_t)(bits >> 32));
 }
 
-static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {
+LZS_DEVICE static inline bool lzs_allowed(const uint32_t *mask, int32_t id) {
     return mask == NULL || ((mask[id >> 5] >> (id & 31)) & 1u);
 }
 
-static inline bool lzs_inside(lzs_cut cut, uint32_t key, int32_t id) {
+LZS_DEVICE static inline bool lzs_inside(lzs_cut cut, uint32_t key, int32_t id) {
     return key > cut.key || (key == cut.key && id <= cut.id);
 }
 
-static inline float lzs_gap_bits(lzs_softmax_scale s, float x) {
+LZS_DEVICE static inline float lzs_gap_bits(lzs_softmax_scale s, float x) {
     return x == s.max ? 0.0f : (s.max - x) * s.scale; /* equality first, since inf - inf is NaN */
 }
 
-static inline void lzs_weigh_one(lzs_histogram *h, float y) {
+LZS_DEVICE static inline void lzs_weigh_one(lzs_histogram *h, float y) {
     uint32_t w = h->count ? 1 : lzs_weight(y);
     if (!h->count) h->total += w;
     if (y < h->from) {
@@ -259,24 +259,24 @@ static inline void lzs_weigh_one(lzs_histogram *h, float y) {
 #define LZS_GROUP_BITS (26 + 6)
 #define LZS_TOKEN_BITS 31
 
-static inline float lzs_log2_below(uint32_t k, float below) {
+LZS_DEVICE static inline float lzs_log2_below(uint32_t k, float below) {
     return (float)(int32_t)lzs_float_bits((float)(int32_t)k) * 0x1p-23f - below;
 }
 
 /* Below the score of every token of a group whose logits are at most `x`. */
-static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word) {
+LZS_DEVICE static inline float lzs_group_bound(lzs_softmax_scale s, float x, uint32_t word) {
     return (s.max - x) * s.scale + lzs_log2_below(word >> 6, LZS_BELOW_LOG2(LZS_GROUP_BITS));
 }
 
 /* One token of the race. They may come in any order: the smallest score wins, and the lowest id on ties. */
-static inline void lzs_finish(lzs_race *race, float score, int32_t id) {
+LZS_DEVICE static inline void lzs_finish(lzs_race *race, float score, int32_t id) {
     if (race->token < 0 || score < race->score || (score == race->score && id < race->token)) {
         race->score = score;
         race->token = id;
     }
 }
 
-static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
+LZS_DEVICE static inline void lzs_run(lzs_race *race, float x, int32_t id, float noise) {
     lzs_finish(race, lzs_gap_bits(race->scale, x) + lzs_log2(noise), id);
 }
 

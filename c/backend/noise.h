@@ -23,7 +23,7 @@ typedef struct lzs_noise_key {
     uint32_t position[2];
 } lzs_noise_key;
 
-static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t position) {
+LZS_DEVICE static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t position) {
     lzs_noise_key key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, {(uint32_t)position, (uint32_t)(position >> 32)}};
     return key;
 }
@@ -31,72 +31,78 @@ static inline lzs_noise_key lzs_noise_key_of(uint64_t seed, uint64_t position) {
 /* The tokens of a group: group g has the ids 64 * g to 64 * g + 63, which does not depend on the size of the vocabulary. */
 #define LZS_GROUP 64
 
-static inline uint32_t lzs_group_of(int32_t id) {
+LZS_DEVICE static inline uint32_t lzs_group_of(int32_t id) {
     return (uint32_t)id / LZS_GROUP;
 }
 
-static inline uint32_t lzs_member_of(int32_t id) {
+LZS_DEVICE static inline uint32_t lzs_member_of(int32_t id) {
     return (uint32_t)id % LZS_GROUP;
 }
 
-static inline void lzs_noise_words(lzs_noise_key key, uint32_t counter, uint32_t domain, uint32_t words[4]) {
+LZS_DEVICE static inline void lzs_noise_words(lzs_noise_key key, uint32_t counter, uint32_t domain, uint32_t words[4]) {
     uint32_t c[4] = {counter, key.position[0], key.position[1], domain};
     lzs_philox(c, key.seed, words);
 }
 
-static inline uint32_t lzs_group_word(lzs_noise_key key, uint32_t group) {
-    uint32_t words[4];
-    lzs_noise_words(key, group >> 2, LZS_DOMAIN_GROUP, words);
-    return words[group & 3];
+/* words[i & 3]; a GPU has no registers with an index. */
+LZS_DEVICE static inline uint32_t lzs_word_at(const uint32_t words[4], uint32_t i) {
+    const uint32_t low = i & 1 ? words[1] : words[0], high = i & 1 ? words[3] : words[2];
+    return i & 2 ? high : low;
 }
 
-static inline uint32_t lzs_token_word(lzs_noise_key key, int32_t id) {
+LZS_DEVICE static inline uint32_t lzs_group_word(lzs_noise_key key, uint32_t group) {
+    uint32_t words[4];
+    lzs_noise_words(key, group >> 2, LZS_DOMAIN_GROUP, words);
+    return lzs_word_at(words, group);
+}
+
+LZS_DEVICE static inline uint32_t lzs_token_word(lzs_noise_key key, int32_t id) {
     uint32_t words[4];
     lzs_noise_words(key, (uint32_t)id >> 2, LZS_DOMAIN_TOKEN, words);
-    return words[id & 3];
+    return lzs_word_at(words, (uint32_t)id);
 }
 
 /* -log2(1 - v) for v in (0, 1 - 2^-24]. Small v decide who wins, and keep their bits. */
-static inline float lzs_exponential(float v) {
+LZS_DEVICE static inline float lzs_exponential(float v) {
     if (v > 1.0f - 0x1p-24f) v = 1.0f - 0x1p-24f; /* rounding can reach 1, whose noise is infinite */
     return -(v < 0x1.555554p-2f ? lzs_log2_1p(-v) : lzs_log2(1.0f - v));
 }
 
 /* The smallest noise of a group, and the member that has it, from the group's word. */
-static inline float lzs_group_minimum(uint32_t word) {
+LZS_DEVICE static inline float lzs_group_minimum(uint32_t word) {
     return lzs_exponential(((float)(int32_t)(word >> 6) + 0.5f) * 0x1p-26f) * 0x1p-6f;
 }
 
-static inline uint32_t lzs_group_holder(uint32_t word) {
+LZS_DEVICE static inline uint32_t lzs_group_holder(uint32_t word) {
     return word & 63;
 }
 
 /* The noise of a member that is not the holder. */
-static inline float lzs_member_noise(float minimum, uint32_t word) {
+LZS_DEVICE static inline float lzs_member_noise(float minimum, uint32_t word) {
     return minimum + lzs_exponential(((float)(int32_t)(word >> 1) + 0.5f) * 0x1p-31f);
 }
 
 /* The noise of one token, given the word of its group. */
-static inline float lzs_token_noise_in(uint32_t group_word, lzs_noise_key key, int32_t id) {
+LZS_DEVICE static inline float lzs_token_noise_in(uint32_t group_word, lzs_noise_key key, int32_t id) {
     float minimum = lzs_group_minimum(group_word);
     if (lzs_member_of(id) == lzs_group_holder(group_word)) return minimum;
     return lzs_member_noise(minimum, lzs_token_word(key, id));
 }
 
 /* The noise of one token, from scratch. */
-static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
+LZS_DEVICE static inline float lzs_token_noise(lzs_noise_key key, int32_t id) {
     return lzs_token_noise_in(lzs_group_word(key, lzs_group_of(id)), key, id);
 }
 
 /* A number in [0, 1) of a position, from a domain that has one for each: 53 bits. */
-static inline double lzs_uniform(lzs_noise_key key, uint32_t domain) {
+LZS_DEVICE static inline double lzs_uniform(lzs_noise_key key, uint32_t domain) {
     uint32_t words[4];
     lzs_noise_words(key, 0, domain, words);
     return (double)(((uint64_t)words[1] << 32 | words[0]) >> 11) * 0x1p-53;
 }
 
 /* The seed of one of several sequences that share a user's seed. */
-static inline uint64_t lzs_derived_seed(uint64_t seed, uint64_t sequence) {
+LZS_DEVICE static inline uint64_t lzs_derived_seed(uint64_t seed, uint64_t sequence) {
     uint32_t c[4] = {(uint32_t)sequence, (uint32_t)(sequence >> 32), 0, LZS_DOMAIN_SEQUENCE}, words[4];
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     lzs_philox(c, key, words);

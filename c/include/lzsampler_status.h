@@ -24,7 +24,8 @@ typedef enum lzs_status {
     LZS_ENAN = -4,    /* An allowed logit is NaN; a NaN is never picked. */
     LZS_ESPACE = -5,  /* The caller's arrays, or the backend's, are too small. */
     LZS_EFULL = -6,   /* The sequence has 2^31 - 1 tokens and takes no more. */
-    LZS_ELIMIT = -7   /* A step of a grammar reached a limit: lzs_grammar_problem says which. */
+    LZS_ELIMIT = -7,  /* A step of a grammar reached a limit: lzs_grammar_problem says which. */
+    LZS_EDEVICE = -8  /* The CUDA device, its driver or its code failed: lzs_batch_problem says how. */
 } lzs_status;
 
 /* cdef-end */

@@ -1,8 +1,4 @@
-/* counts.c - the repetition, frequency and presence penalties of one token, by how often it was counted.
- *
- * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in `bias`,
- * in the usual order: repetition, frequency, presence.
- */
+/* counts.c - the repetition, frequency and presence penalties: their settings, and what they did to a token (counted.h). */
 #include "../plan/params.h"
 #include "../state/state.h"
 #include "penalty.h"
@@ -32,34 +28,6 @@ static const char *invalid(const lzs_params *p, int32_t n_vocab) {
 static const char *fixed(const lzs_params *a, const lzs_params *b) {
     if (!lzs_count_window(a) != !lzs_count_window(b)) return "repetition_penalty";
     return lzs_count_window(a) != lzs_count_window(b) ? "penalty_window" : NULL;
-}
-
-lzs_edit lzs_counted_edit(const lzs_params *p, int32_t token, int32_t count) {
-    lzs_edit edit = {token, 1.0f, 0.0f};
-    if (count == 0) return edit;
-    if (p->repetition_method == LZS_MULTIPLICATIVE) {
-        edit.repeat *= p->repetition_penalty;
-    } else {
-        edit.bias -= p->repetition_penalty;
-    }
-    if (p->frequency_penalty != 0.0f) {
-        if (p->frequency_method == LZS_MULTIPLICATIVE) {
-            edit.repeat *= lzs_power(p->frequency_penalty, count);
-        } else {
-            edit.bias -= (float)count * p->frequency_penalty;
-        }
-    }
-    if (p->presence_penalty != 0.0f) {
-        if (p->presence_method == LZS_MULTIPLICATIVE) {
-            edit.repeat *= p->presence_penalty;
-        } else {
-            edit.bias -= p->presence_penalty;
-        }
-    }
-    /* outside the floats' range a factor would make NaN of a 0 and -inf of a finite logit */
-    edit.repeat = lzs_finite(edit.repeat < FLT_MIN ? FLT_MIN : edit.repeat);
-    edit.bias = lzs_finite(edit.bias);
-    return edit;
 }
 
 static void explain(lzs_explanation *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {

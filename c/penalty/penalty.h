@@ -2,6 +2,7 @@
 #ifndef LZS_PENALTY_H
 #define LZS_PENALTY_H
 
+#include "counted.h"
 #include "lz.h"
 
 typedef struct lzs_edit_list lzs_edit_list;
@@ -34,18 +35,6 @@ LZS_PENALTIES(LZS_DECLARE_PENALTY)
 
 /* Their addresses, and NULL at the end. */
 extern const lzs_penalty *const lzs_penalties[];
-
-/* b^n for n >= 0 by squaring: the same products in the same order everywhere. */
-static inline float lzs_power(float b, int32_t n) {
-    float p = 1.0f;
-    for (; n > 0; n >>= 1, b *= b) {
-        if (n & 1) p *= b;
-    }
-    return p;
-}
-
-/* The edit that the repetition, frequency and presence penalties make of a token that was counted `count` times. */
-lzs_edit lzs_counted_edit(const lzs_params *params, int32_t token, int32_t count);
 
 /* The edits of a history, and the room to make them. Edit i belongs to entry i of the token table; edits of tokens that
  * are not in the table follow. */

@@ -9,18 +9,18 @@
 #include "../include/lzsampler.h"
 
 /* The 32-bit words of a mask. */
-static inline size_t lzs_mask_words(int32_t n_vocab) {
+LZS_DEVICE static inline size_t lzs_mask_words(int32_t n_vocab) {
     return ((size_t)n_vocab + 31) / 32;
 }
 
 /* A bias of -inf forbids the token, even if its logit is +inf or NaN. Otherwise a penalty makes a token unlikely, never impossible: what is
  * finite stays finite, and what is not stays as it is (a NaN is reported where the row is read). */
-static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_aware) {
+LZS_DEVICE static inline float lzs_apply_edit(const lzs_edit *edit, float x, bool sign_aware) {
     if (edit->bias == -INFINITY) return -INFINITY;
     if (!(x >= -FLT_MAX && x <= FLT_MAX)) return x;
     float scaled = x;
     if (edit->repeat != 1.0f) { /* both, since the sign is hard to predict and a wrong branch costs more */
-        float quotient = x / edit->repeat, product = x * edit->repeat;
+        float quotient = lzs_quotient(x, edit->repeat), product = x * edit->repeat;
         bool divides = x > 0.0f;
         divides |= !sign_aware;
         uint32_t first = 0u - (uint32_t)divides; /* by bits: compilers like to branch on a choice of floats */

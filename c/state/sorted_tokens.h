@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../backend/arithmetic.h"
+
 /* The place of a token among n items of `size` bytes, ascending by token, or n when it is not there. */
-static inline size_t lzs_find_token(const void *items, size_t n, size_t size, int32_t token) {
+LZS_DEVICE static inline size_t lzs_find_token(const void *items, size_t n, size_t size, int32_t token) {
     size_t low = 0, high = n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

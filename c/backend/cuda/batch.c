@@ -1,0 +1,251 @@
+/* batch.c - batches of rows on a device: memory, and the settings of slots. lzsampler_cuda.h says what it does. */
+#include "../../include/lzsampler_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../plan/params.h"
+#include "machine.h"
+#include "settings.h"
+
+struct lzs_batch {
+    lzs_batch_shape shape;
+    lzs_launch launch; /* all but the step */
+    void *memory;      /* one block on the device, which holds all arrays */
+    size_t bytes;
+    bool too_large;    /* more than there are addresses for */
+    char *lists;       /* (n_slots, listed_bytes) of it: the lists of the slots' parameters */
+    size_t listed_bytes;
+    char *staged;      /* (listed_bytes) lists of a slot on the host, sorted */
+    char problem[LZS_PROBLEM_SIZE];
+};
+
+static lzs_status fail(lzs_batch *b, lzs_status status, const char *line) {
+    snprintf(b->problem, sizeof b->problem, "%s", line);
+    return status;
+}
+
+/* ---- life ---- */
+
+static const char *shape_invalid(const lzs_batch_shape *shape) {
+    if (shape->size != sizeof *shape) return "size is not that of this version's lzs_batch_shape";
+    if (shape->device < 0) return "device is below 0";
+    if (shape->n_vocab < 1 || shape->n_vocab > LZS_MAX_VOCAB) return "n_vocab is not 1 to 1073741824";
+    if (shape->n_slots < 1) return "n_slots is below 1";
+    if (shape->max_rows < 1) return "max_rows is below 1";
+    if (shape->max_edits < 0 || shape->max_edits > shape->n_vocab) return "max_edits is not 0 to n_vocab";
+    return shape->max_listed < 0 ? "max_listed is below 0" : NULL;
+}
+
+/* Takes `n` items of `size` bytes out of the block, or, while there is none, counts them. */
+static void *take(lzs_batch *b, size_t n, size_t size) {
+    void *at = b->memory ? (char *)b->memory + b->bytes : NULL;
+    if (n && size > SIZE_MAX / 16 / n) {
+        b->too_large = true;
+        return NULL;
+    }
+    b->bytes += (n * size + 255) / 256 * 256;
+    return at;
+}
+
+static void lay_out(lzs_batch *b) {
+    const lzs_batch_shape *shape = &b->shape;
+    lzs_launch *l = &b->launch;
+    const size_t rows = (size_t)shape->max_rows, slots = (size_t)shape->n_slots, edits = (size_t)shape->max_edits;
+    const size_t groups = (size_t)lzs_groups_of(shape->n_vocab);
+    b->bytes = 0;
+    l->slots = take(b, slots, sizeof *l->slots);
+    l->table = take(b, rows * l->n_table, sizeof *l->table);
+    l->planned = take(b, slots * edits, sizeof *l->planned);
+    b->lists = take(b, slots, b->listed_bytes);
+    l->folded = take(b, rows, sizeof *l->folded);
+    l->edits = take(b, rows * edits, sizeof *l->edits);
+    l->used = take(b, rows * edits, sizeof *l->used);
+    l->values = take(b, rows * edits, sizeof *l->values);
+    l->allowed = take(b, rows * lzs_mask_words(shape->n_vocab), sizeof *l->allowed);
+    l->maxima = take(b, rows * groups, sizeof *l->maxima);
+    l->words = take(b, rows * groups, sizeof *l->words);
+}
+
+/* Nothing has settings, and the tables are free. */
+static const char *clear(lzs_batch *b) {
+    const lzs_batch_slot unset = {.pick = {.status = LZS_EINVAL}};
+    const int32_t device = b->shape.device;
+    const char *line = lzs_machine_clear(device, b->memory, b->bytes, NULL);
+    for (int32_t i = 0; !line && i < b->shape.n_slots; i++) {
+        line = lzs_machine_copy(device, (void *)&b->launch.slots[i], &unset, sizeof unset, NULL);
+    }
+    if (!line) lzs_machine_wait(device);
+    return line;
+}
+
+lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *problem) {
+    lzs_status status = LZS_ENOMEM;
+    const char *line = "out of memory";
+    *batch = NULL;
+    lzs_batch *b = calloc(1, sizeof *b);
+    if (b) {
+        status = LZS_EINVAL;
+        line = shape_invalid(shape);
+    }
+    if (b && !line) {
+        b->shape = *shape;
+        b->launch.n_vocab = shape->n_vocab;
+        b->launch.n_slots = shape->n_slots;
+        b->launch.max_edits = (uint32_t)shape->max_edits;
+        b->launch.n_table = 2;
+        while (b->launch.n_table < 2 * b->launch.max_edits) b->launch.n_table *= 2;
+        b->listed_bytes = (size_t)shape->max_listed * sizeof(lzs_logit_bias);
+        status = LZS_EDEVICE;
+        line = lzs_machine_find(shape->device);
+    }
+    if (b && !line) {
+        lay_out(b);
+        status = LZS_ENOMEM;
+        b->staged = b->too_large ? NULL : malloc(b->listed_bytes ? b->listed_bytes : 1);
+        b->memory = b->staged ? lzs_machine_allocate(shape->device, b->bytes) : NULL;
+        if (!b->memory) line = "the device has too little memory for this batch";
+    }
+    if (b && !line) {
+        lay_out(b);
+        status = LZS_EDEVICE;
+        line = clear(b);
+    }
+    if (line) {
+        if (problem) snprintf(problem, LZS_PROBLEM_SIZE, "%s", line);
+        lzs_batch_free(b);
+        return status;
+    }
+    *batch = b;
+    return LZS_OK;
+}
+
+void lzs_batch_free(lzs_batch *b) {
+    if (!b) return;
+    if (b->memory) {
+        lzs_machine_wait(b->shape.device);
+        lzs_machine_free(b->shape.device, b->memory);
+    }
+    free(b->staged);
+    free(b);
+}
+
+const char *lzs_batch_problem(const lzs_batch *b) {
+    return b->problem;
+}
+
+size_t lzs_batch_memory(const lzs_batch *b) {
+    return b->bytes;
+}
+
+/* ---- slots ---- */
+
+static lzs_status set_slot(lzs_batch *b, int32_t slot, const lzs_batch_slot *held, void *stream) {
+    const char *line = lzs_machine_copy(b->shape.device, (void *)&b->launch.slots[slot], held, sizeof *held, stream);
+    return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
+}
+
+static int by_token(const void *a, const void *b) { /* of tokens, and of structs that begin with one */
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Puts a sorted list behind the `*at` bytes that are staged. Returns where it will be on the device. */
+static const void *stage(lzs_batch *b, int32_t slot, const void *items, size_t n, size_t size, size_t *at) {
+    char *to = b->staged + *at;
+    const char *there = b->lists + (size_t)slot * b->listed_bytes + *at;
+    if (n) memcpy(to, items, n * size);
+    if (n) qsort(to, n, size, by_token);
+    *at += n * size;
+    return there;
+}
+
+/* Adds up the biases of each token; returns how many are left. */
+static size_t merge(lzs_logit_bias *list, size_t n) {
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (left && list[left - 1].token == list[i].token) {
+            const bool forbidden = list[left - 1].bias == -INFINITY || list[i].bias == -INFINITY;
+            list[left - 1].bias = forbidden ? -INFINITY : lzs_finite(list[left - 1].bias + list[i].bias);
+        } else {
+            list[left++] = list[i];
+        }
+    }
+    return left;
+}
+
+lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *params, void *stream) {
+    lzs_params whole;
+    lzs_plan plan;
+    if (slot < 0 || slot >= b->shape.n_slots) return fail(b, LZS_EINVAL, "slot is not 0 to n_slots - 1");
+    const char *invalid = lzs_params_invalid(params, b->shape.n_vocab);
+    if (invalid) {
+        snprintf(b->problem, sizeof b->problem, "%s is out of range", invalid);
+        return LZS_EINVAL;
+    }
+    lzs_params_whole(params, &whole);
+    if (whole.pick != LZS_PICK_RACE) return fail(b, LZS_EINVAL, "pick is not LZS_PICK_RACE, the only one on a device");
+    const size_t n_listed = whole.n_exempt + whole.n_logit_bias + whole.n_lz_breakers + whole.n_dry_breakers;
+    if (n_listed > (size_t)b->shape.max_listed) {
+        return fail(b, LZS_ESPACE, "exempt, logit_bias and breakers have more than max_listed tokens together");
+    }
+    size_t at = 0;
+    lzs_logit_bias *biases = (lzs_logit_bias *)(void *)b->staged;
+    whole.logit_bias = stage(b, slot, whole.logit_bias, whole.n_logit_bias, sizeof *biases, &at);
+    whole.n_logit_bias = merge(biases, whole.n_logit_bias);
+    whole.exempt = stage(b, slot, whole.exempt, whole.n_exempt, sizeof *whole.exempt, &at);
+    whole.lz_breakers = stage(b, slot, whole.lz_breakers, whole.n_lz_breakers, sizeof *whole.lz_breakers, &at);
+    whole.dry_breakers = stage(b, slot, whole.dry_breakers, whole.n_dry_breakers, sizeof *whole.dry_breakers, &at);
+    lzs_plan_settings(&plan, b->shape.n_vocab, &whole);
+    const lzs_batch_slot held = {.pick = lzs_pick_settings_of(&plan),
+                                 .fold = lzs_fold_settings_of(&whole, b->shape.n_vocab)};
+    const char *line = at ? lzs_machine_copy(b->shape.device, b->lists + (size_t)slot * b->listed_bytes, b->staged, at, stream) : NULL;
+    return line ? fail(b, LZS_EDEVICE, line) : set_slot(b, slot, &held, stream);
+}
+
+lzs_status lzs_batch_set_plan(lzs_batch *b, int32_t slot, const lzs_plan *plan, void *stream) {
+    if (slot < 0 || slot >= b->shape.n_slots) return fail(b, LZS_EINVAL, "slot is not 0 to n_slots - 1");
+    const char *invalid = lzs_plan_invalid(plan);
+    if (!invalid && plan->n_vocab != b->shape.n_vocab) invalid = "n_vocab";
+    if (!invalid && plan->pick != LZS_PICK_RACE) invalid = "pick";
+    if (invalid) {
+        snprintf(b->problem, sizeof b->problem, "%s of the plan is out of range", invalid);
+        return LZS_EINVAL;
+    }
+    if (plan->n_edits > b->launch.max_edits) return fail(b, LZS_ESPACE, "the plan has more than max_edits edits");
+    const lzs_batch_slot held = {.pick = lzs_pick_settings_of(plan),
+                                 .has_plan = 1,
+                                 .n_edits = (int32_t)plan->n_edits,
+                                 .position = plan->position};
+    lzs_edit *edits = (lzs_edit *)&b->launch.planned[(size_t)slot * b->launch.max_edits];
+    const char *line = NULL;
+    if (plan->n_edits) line = lzs_machine_copy(b->shape.device, edits, plan->edits, plan->n_edits * sizeof *edits, stream);
+    return line ? fail(b, LZS_EDEVICE, line) : set_slot(b, slot, &held, stream);
+}
+
+/* ---- a step ---- */
+
+static const char *step_invalid(const lzs_batch *b, const lzs_batch_step *step, int32_t n_rows) {
+    if (step->size != sizeof *step) return "size is not that of this version's lzs_batch_step";
+    if (n_rows < 1 || n_rows > b->shape.max_rows) return "n_rows is not 1 to max_rows";
+    if (step->dtype < LZS_F32 || step->dtype > LZS_F16) return "dtype is not one of lzs_dtype";
+    if (!step->logits) return "logits is NULL";
+    if ((uintptr_t)step->logits % (step->dtype == LZS_F32 ? 4 : 2)) return "logits are not at a multiple of their own size";
+    if (step->row_stride < b->shape.n_vocab && n_rows > 1) return "row_stride is below n_vocab";
+    if (!step->slots && n_rows > b->shape.n_slots) return "slots is NULL, and there are fewer slots than rows";
+    if (step->histories && !step->lengths) return "lengths is NULL, though there are histories";
+    if (step->history_stride < 0) return "history_stride is below 0";
+    if (step->masks && n_rows > 1 && step->mask_stride < (int64_t)lzs_mask_words(b->shape.n_vocab)) {
+        return "mask_stride is below (n_vocab + 31) / 32";
+    }
+    return step->tokens && step->statuses ? NULL : "tokens or statuses is NULL";
+}
+
+lzs_status lzs_batch_sample(lzs_batch *b, const lzs_batch_step *step, int32_t n_rows, void *stream) {
+    const char *line = step_invalid(b, step, n_rows);
+    if (line) return fail(b, LZS_EINVAL, line);
+    lzs_launch launch = b->launch;
+    launch.step = *step;
+    line = lzs_machine_launch(b->shape.device, &launch, n_rows, stream);
+    return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
+}

@@ -1,0 +1,275 @@
+/* cut.h - top-k, top-p and min-p as cuts of one order (logit descending, token id ascending), as truncate.c has them.
+ *
+ * One routine does all of it: a radix descent finds where the number of tokens, or the sum of their integer weights, reaches a
+ * target, first among the keys of the logits and then, where several tokens have that key, among their ids. Mostly it runs over a
+ * list in shared memory: the tokens above a bound that the maxima of the groups give. Where the list is too short, as in a flat
+ * row, or a top-k too long, it runs over the whole row, which takes six reads of it and gives the same cut. Sums of integers
+ * do not depend on the order of addition.
+ */
+#ifndef LZS_CUDA_CUT_H
+#define LZS_CUDA_CUT_H
+
+#include "row.h"
+
+#undef LZS_FILE
+#define LZS_FILE 1
+
+#define LZS_TOP_P_OFF ((uint64_t)1 << 32)
+
+enum {
+    LZS_LEVELS = 6, /* digits of a packed token: three of the key, three of the id */
+    LZS_BOUND_GROUPS = 1024 /* maxima that the list of a top-p without top-k reaches down to, if there are many more groups */
+};
+
+typedef enum lzs_source { LZS_SOURCE_ROW, LZS_SOURCE_LIST, LZS_SOURCE_MAXIMA } lzs_source;
+
+/* The descents of a truncation, in this order; most rows need one or two of them. */
+typedef enum lzs_stage {
+    LZS_STAGE_BOUND, /* of the list */
+    LZS_STAGE_TOP_K,
+    LZS_STAGE_TOP_P,
+    LZS_STAGE_TOP_P_ROW, /* where the list was too short */
+    LZS_STAGES
+} lzs_stage;
+
+/* What is added up at one level: the tokens inside the cut that continue the prefix. */
+typedef struct lzs_level {
+    lzs_cut cut;
+    lzs_softmax_scale scale;
+    bool weigh; /* else they count as 1 */
+    uint64_t prefix;
+    int level, shift, width;
+} lzs_level;
+
+typedef struct lzs_truncation {
+    lzs_cut cut;
+    int32_t n_listed; /* of the list, which has all tokens inside the cut, and others; 0: there is none */
+} lzs_truncation;
+
+/* As top_p_target of truncate.c. */
+LZS_DEVICE static inline uint64_t lzs_target(uint64_t p, uint64_t total) {
+    const uint64_t high = total >> 32, low = total & 0xffffffffu;
+    const uint64_t target = p * high + ((p * low + 0xffffffffu) >> 32);
+    return target ? target : 1;
+}
+
+LZS_BODY void lzs_level_add(lzs_pick_shared *s, const lzs_level *l, uint32_t key, int32_t id) {
+    const uint64_t packed = (uint64_t)key << 32 | (uint32_t)~id;
+    if (l->level && packed >> (l->shift + l->width) != l->prefix) return;
+    if (!lzs_inside(l->cut, key, id)) return;
+    const uint32_t w = l->weigh ? lzs_weight(lzs_gap_bits(l->scale, lzs_key_float(key))) : 1;
+    if (w) lzs_sum_add(&s->bins[packed >> l->shift & ((1u << l->width) - 1)], w);
+}
+
+/* What one thread adds. Groups whose maximum is below the prefix have nothing to add. */
+LZS_BODY void lzs_level_add_all(lzs_pick_shared *s, const lzs_pick_row *row, const lzs_level *l, lzs_source source,
+                                int32_t n_listed, uint32_t tid) {
+    const int32_t n_groups = lzs_groups_of(row->n);
+    if (source == LZS_SOURCE_LIST) {
+        for (int32_t i = (int32_t)tid; i < n_listed; i += (int32_t)LZS_THREADS) {
+            lzs_level_add(s, l, lzs_packed_key(s->list[i]), lzs_packed_id(s->list[i]));
+        }
+        return;
+    }
+    if (source == LZS_SOURCE_MAXIMA) {
+        for (int32_t g = (int32_t)tid; g < n_groups; g += (int32_t)LZS_THREADS) lzs_level_add(s, l, row->maxima[g], 0);
+        return;
+    }
+    for (int32_t q = (int32_t)tid; 4 * q < row->n; q += (int32_t)LZS_THREADS) {
+        const uint64_t most = (uint64_t)row->maxima[q / LZS_QUADS] << 32 | 0xffffffffu;
+        float x[4];
+        if (l->level && most >> (l->shift + l->width) < l->prefix) continue;
+        const uint32_t bits = lzs_quad(row, 4 * q, x);
+        for (int j = 0; j < 4; j++) {
+            if (bits >> j & 1) lzs_level_add(s, l, lzs_key(x[j]), 4 * q + j);
+        }
+    }
+    for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
+        lzs_level_add(s, l, lzs_key(row->values[i]), row->edits[i].token);
+    }
+}
+
+/* Finds where the tokens of the source inside the cut reach the target, which is a fraction of 2^32 of their sum where
+ * `fraction` is set. Returns false, with the cut as it was, where they do not reach it. */
+LZS_BODY bool lzs_descend(lzs_pick_shared *s, const lzs_pick_row *row, lzs_source source, int32_t n_listed, bool weigh,
+                          lzs_softmax_scale scale, bool fraction, uint64_t target, int levels, lzs_cut *cut) {
+    lzs_level l = {*cut, scale, weigh, 0, 0, 0, 0};
+    for (l.level = 0; l.level < levels; l.level++) {
+        const int digit = l.level % 3;
+        l.width = digit == 2 ? 10 : 11;
+        l.shift = (l.level < 3 ? 32 : 0) + (digit == 0 ? 21 : digit == 1 ? 10 : 0);
+        if (l.level == 3 && weigh) { /* all that are left have one key, and so one weight */
+            const uint32_t each = lzs_weight(lzs_gap_bits(scale, lzs_key_float((uint32_t)l.prefix)));
+            target = (target + each - 1) / each;
+        }
+        l.weigh = weigh && l.level < 3;
+        LZS_BEGIN(30) {
+            for (uint32_t b = tid; b < LZS_CUDA_BINS; b += LZS_THREADS) s->bins[b].low = s->bins[b].high = 0;
+            if (tid == 0) s->found = 0;
+        }
+        LZS_NEXT(31) {
+            lzs_level_add_all(s, row, &l, source, n_listed, tid);
+        }
+        LZS_NEXT(32) {
+            for (uint32_t g = tid; g < LZS_CUDA_SEGMENTS; g += LZS_THREADS) { /* the first segment has the highest bins */
+                uint64_t sum = 0;
+                for (uint32_t i = 0; i < 32; i++) { /* each thread begins in another memory bank */
+                    const lzs_sum bin = s->bins[LZS_CUDA_BINS - 1 - (32 * g + ((i + g) & 31))];
+                    sum += lzs_sum_of(bin);
+                }
+                s->segments[g] = sum;
+            }
+        }
+        LZS_NEXT(33) {
+            for (uint32_t g = tid; g < LZS_CUDA_SEGMENTS; g += LZS_THREADS) {
+                uint64_t above = 0, total = 0, aim = target;
+                for (uint32_t i = 0; i < LZS_CUDA_SEGMENTS; i++) {
+                    total += s->segments[i];
+                    if (i < g) above += s->segments[i];
+                }
+                if (l.level == 0 && fraction) aim = lzs_target(target, total);
+                if (above >= aim || above + s->segments[g] < aim) continue; /* it is reached in one segment only */
+                uint32_t bin = LZS_CUDA_BINS - 1 - 32 * g;
+                aim -= above;
+                while (lzs_sum_of(s->bins[bin]) < aim) {
+                    aim -= lzs_sum_of(s->bins[bin]);
+                    bin--;
+                }
+                s->bin = bin;
+                s->left = aim;
+                s->found = 1;
+            }
+        }
+        LZS_END
+        LZS_READ(2, uint32_t, found, found);
+        LZS_READ(3, uint32_t, bin, bin);
+        LZS_READ(4, uint64_t, left, left);
+        if (!found) return false;
+        l.prefix = l.prefix << l.width | bin;
+        target = left;
+    }
+    if (levels == LZS_LEVELS) {
+        cut->key = lzs_packed_key(l.prefix);
+        cut->id = lzs_packed_id(l.prefix);
+    } else { /* all tokens with this key stay, as far as they were inside the cut */
+        if ((uint32_t)l.prefix != cut->key) cut->id = INT32_MAX;
+        cut->key = (uint32_t)l.prefix;
+    }
+    return true;
+}
+
+/* Lists the tokens whose keys are `low` or above. Returns their number, which may be more than the list holds. */
+LZS_BODY int32_t lzs_list_above(lzs_pick_shared *s, const lzs_pick_row *row, uint32_t low) {
+    LZS_BEGIN(40) {
+        if (tid == 0) s->n_listed = 0;
+    }
+    LZS_NEXT(41) {
+        for (int32_t q = (int32_t)tid; 4 * q < row->n; q += (int32_t)LZS_THREADS) {
+            float x[4];
+            if (row->maxima[q / LZS_QUADS] < low) continue;
+            const uint32_t bits = lzs_quad(row, 4 * q, x);
+            for (int j = 0; j < 4; j++) {
+                if (!(bits >> j & 1) || lzs_key(x[j]) < low) continue;
+                const uint32_t at = lzs_atomic_add(&s->n_listed, 1u);
+                if (at < LZS_CUDA_LIST) s->list[at] = lzs_pack(x[j], 4 * q + j);
+            }
+        }
+        for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
+            if (lzs_key(row->values[i]) < low) continue;
+            const uint32_t at = lzs_atomic_add(&s->n_listed, 1u);
+            if (at < LZS_CUDA_LIST) s->list[at] = lzs_pack(row->values[i], row->edits[i].token);
+        }
+    }
+    LZS_END
+    LZS_READ(5, uint32_t, n_listed, n_listed);
+    return (int32_t)n_listed;
+}
+
+/* The weight of all tokens. */
+LZS_BODY uint64_t lzs_weight_of_all(lzs_pick_shared *s, const lzs_pick_row *row, lzs_softmax_scale scale) {
+    LZS_BEGIN(50) {
+        if (tid == 0) s->total.low = s->total.high = 0;
+    }
+    LZS_NEXT(51) {
+        uint64_t sum = 0;
+        for (int32_t q = (int32_t)tid; 4 * q < row->n; q += (int32_t)LZS_THREADS) {
+            float x[4];
+            const uint32_t bits = lzs_quad(row, 4 * q, x);
+            for (int j = 0; j < 4; j++) sum += bits >> j & 1 ? lzs_weight(lzs_gap_bits(scale, x[j])) : 0;
+        }
+        for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
+            sum += lzs_weight(lzs_gap_bits(scale, row->values[i]));
+        }
+        lzs_sum_add(&s->total, sum);
+    }
+    LZS_END
+    LZS_READ(6, lzs_sum, total, total);
+    return lzs_sum_of(total);
+}
+
+/* min_p_cut of truncate.c. Every thread computes it: it depends on no memory. */
+LZS_DEVICE static inline lzs_cut lzs_min_p_cut(lzs_cut cut, lzs_softmax_scale scale, float limit) {
+    uint32_t low = cut.key, high = lzs_key(scale.max);
+    if (lzs_gap_bits(scale, lzs_key_float(low)) <= limit) return cut;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (lzs_gap_bits(scale, lzs_key_float(middle)) <= limit) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    cut.key = high;
+    cut.id = INT32_MAX;
+    return cut;
+}
+
+LZS_BODY lzs_truncation lzs_truncate_row(lzs_pick_shared *s, const lzs_pick_row *row, float max) {
+    const lzs_pick_settings *p = &row->settings;
+    const lzs_softmax_scale scale = {max, p->cut_scale};
+    const bool by_k = p->top_k > 0 && p->top_k < row->n, by_p = p->top_p < LZS_TOP_P_OFF;
+    const bool small = row->n <= LZS_CUDA_LIST; /* the list takes all of it */
+    const int32_t n_groups = lzs_groups_of(row->n), many = n_groups - n_groups / 8 * 3;
+    const int32_t reached = by_k ? p->top_k : many < LZS_BOUND_GROUPS ? many : LZS_BOUND_GROUPS;
+    const bool lists = (by_k || by_p) && (small || (reached <= n_groups && reached <= LZS_CUDA_LIST / 2));
+    const int levels = p->keep_ties ? 3 : LZS_LEVELS;
+    const lzs_cut everything = {LZS_KEY_LEAST, INT32_MAX};
+    lzs_truncation t = {everything, 0};
+    bool cut_by_p = false;
+    for (int stage = by_k || by_p ? LZS_STAGE_BOUND : LZS_STAGES; stage < LZS_STAGES; stage++) {
+        lzs_source source = t.n_listed ? LZS_SOURCE_LIST : LZS_SOURCE_ROW;
+        bool weigh = false, fraction = false, descends = true;
+        uint64_t target = (uint32_t)p->top_k;
+        lzs_cut cut = t.cut;
+        if (stage == LZS_STAGE_BOUND) {
+            source = LZS_SOURCE_MAXIMA;
+            target = (uint32_t)reached;
+            descends = lists && !small;
+        } else if (stage == LZS_STAGE_TOP_K) {
+            descends = by_k;
+        } else {
+            weigh = true;
+            descends = by_p && !cut_by_p;
+            fraction = by_k || small || !t.n_listed; /* the source has all of the tokens to which the fraction applies */
+            target = descends && !fraction ? lzs_target(p->top_p, lzs_weight_of_all(s, row, scale)) : p->top_p;
+        }
+        bool reaches = false;
+        if (descends) {
+            const int n_levels = stage == LZS_STAGE_BOUND ? 3 : levels;
+            reaches = lzs_descend(s, row, source, t.n_listed, weigh, scale, fraction, target, n_levels, &cut);
+        }
+        if (stage == LZS_STAGE_BOUND) {
+            if (lists) t.n_listed = lzs_list_above(s, row, reaches ? cut.key : everything.key);
+            if (t.n_listed > LZS_CUDA_LIST) t.n_listed = 0;
+        } else if (reaches) {
+            t.cut = cut;
+            cut_by_p = stage != LZS_STAGE_TOP_K;
+        } else if (descends && stage == LZS_STAGE_TOP_P) {
+            t.n_listed = 0;
+        }
+    }
+    if (p->min_p_limit < INFINITY) t.cut = lzs_min_p_cut(t.cut, scale, p->min_p_limit);
+    return t;
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* launch.h - what a launch of the kernels is given, and what each row makes of it. */
+#ifndef LZS_CUDA_LAUNCH_H
+#define LZS_CUDA_LAUNCH_H
+
+#include "fold.h"
+#include "pick.h"
+
+/* What a slot holds, in device memory. */
+typedef struct lzs_batch_slot {
+    lzs_pick_settings pick;
+    lzs_fold_settings fold;
+    int32_t has_plan; /* its edits are there, and its position; else they come from the history */
+    int32_t n_edits;
+    uint64_t position;
+} lzs_batch_slot;
+
+/* Pointers are device memory. */
+typedef struct lzs_launch {
+    lzs_batch_step step;
+    int32_t n_vocab, n_slots;
+    uint32_t max_edits, n_table; /* slots of a hash table */
+    const lzs_batch_slot *slots;   /* (n_slots) */
+    const lzs_edit *planned;       /* (n_slots, max_edits) edits of plans */
+    /* Scratch memory, (max_rows) of each */
+    lzs_folded *folded;
+    lzs_edit *edits;      /* (max_edits) */
+    uint32_t *used;       /* (max_edits) */
+    lzs_fold_slot *table; /* (n_table) */
+    float *values;        /* (max_edits) */
+    uint32_t *allowed;    /* (words of n_vocab) */
+    uint32_t *maxima;     /* (groups of n_vocab) */
+    uint32_t *words;      /* (groups of n_vocab) */
+} lzs_launch;
+
+/* The number of the slot of a row, or -1 where there is none. */
+LZS_DEVICE static inline int32_t lzs_slot_of_row(const lzs_launch *l, int32_t row) {
+    const int32_t slot = l->step.slots ? l->step.slots[row] : row;
+    return slot >= 0 && slot < l->n_slots ? slot : -1;
+}
+
+/* The edits of a row from its history, which lzs_launch_pick reads. */
+LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t at) {
+    const int32_t slot = lzs_slot_of_row(l, at);
+    if (slot < 0 || l->slots[slot].pick.status != LZS_OK || l->slots[slot].has_plan) return;
+    const size_t edits = (size_t)at * l->max_edits;
+    const lzs_fold_settings *settings = &l->slots[slot].fold;
+    const bool given = l->step.histories != NULL;
+    const int32_t start = given && l->step.starts ? l->step.starts[at] : 0, end = given ? l->step.lengths[at] : 0;
+    const bool looks = settings->lz_window || settings->dry_window || settings->count_window;
+    lzs_folded folded = {0, LZS_EINVAL};
+    if ((given || !looks) && start >= 0 && start <= end && end <= l->step.history_stride) {
+        const int32_t *history = given ? l->step.histories + (size_t)at * (size_t)l->step.history_stride + start : NULL;
+        const lzs_fold_row row = {settings,
+                                  history,
+                                  end - start,
+                                  l->edits + edits,
+                                  l->used + edits,
+                                  l->max_edits,
+                                  l->table + (size_t)at * l->n_table,
+                                  l->n_table};
+        folded = lzs_fold_row_edits(s, &row);
+    }
+    LZS_BEGIN(230) {
+        if (tid == 0) l->folded[at] = folded;
+    }
+    LZS_END
+}
+
+LZS_BODY void lzs_launch_pick(lzs_pick_shared *s, const lzs_launch *l, int32_t at) {
+    const int32_t slot = lzs_slot_of_row(l, at);
+    const size_t edits = (size_t)at * l->max_edits, n_groups = (size_t)lzs_groups_of(l->n_vocab);
+    const size_t n_words = lzs_mask_words(l->n_vocab);
+    lzs_picked picked = {-1, LZS_EINVAL};
+    if (slot >= 0) {
+        const lzs_batch_slot *held = &l->slots[slot];
+        const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t);
+        lzs_pick_row row = {held->pick,
+                            (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
+                            l->step.dtype,
+                            l->n_vocab,
+                            l->step.masks ? l->step.masks + (size_t)at * (size_t)l->step.mask_stride : NULL,
+                            l->edits + edits,
+                            0,
+                            held->position,
+                            l->allowed + (size_t)at * n_words,
+                            l->values + edits,
+                            l->maxima + (size_t)at * n_groups,
+                            l->words + (size_t)at * n_groups};
+        if (held->has_plan) {
+            row.edits = l->planned + (size_t)slot * l->max_edits;
+            row.n_edits = held->n_edits;
+        } else if (row.settings.status == LZS_OK) {
+            row.settings.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
+            row.n_edits = l->folded[at].n_edits;
+            if (l->step.positions) row.position = (uint64_t)l->step.positions[at];
+        }
+        picked = lzs_pick_row_token(s, &row);
+    }
+    LZS_BEGIN(240) {
+        if (tid == 0) {
+            l->step.tokens[at] = picked.token;
+            l->step.statuses[at] = picked.status;
+        }
+    }
+    LZS_END
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* machine.cu - the kernels, and the CUDA runtime that starts them.
+ *
+ * A block of 1,024 threads has one row. Build with -fmad=false -ftz=false -prec-div=true: every operation is rounded by itself
+ * (docs/determinism.md), and `make cuda` looks at the machine code for fused ones.
+ */
+#define _Static_assert static_assert
+
+#include <cuda_runtime.h>
+
+#include "machine.h"
+
+extern "C" __global__ void __launch_bounds__(1024, 1) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
+    __shared__ lzs_fold_shared shared;
+    lzs_launch_fold(&shared, &launch, (int32_t)blockIdx.x);
+}
+
+extern "C" __global__ void __launch_bounds__(1024, 1) lzs_pick_kernel(const __grid_constant__ lzs_launch launch) {
+    __shared__ lzs_pick_shared shared;
+    lzs_launch_pick(&shared, &launch, (int32_t)blockIdx.x);
+}
+
+/* The device of this thread while a function runs. */
+struct lzs_on_device {
+    int before, now;
+    explicit lzs_on_device(int device) : before(device), now(device) {
+        cudaGetDevice(&before);
+        if (before != now) cudaSetDevice(now);
+    }
+    ~lzs_on_device() {
+        if (before != now) cudaSetDevice(before);
+    }
+};
+
+static const char *line_of(cudaError_t error) {
+    return error == cudaSuccess ? NULL : cudaGetErrorString(error);
+}
+
+const char *lzs_machine_find(int32_t device) {
+    int n = 0;
+    const cudaError_t error = cudaGetDeviceCount(&n);
+    if (error == cudaErrorInsufficientDriver || error == cudaErrorNoDevice) {
+        return "there is no CUDA device, or its driver is older than the CUDA that this was built with: see nvidia-smi";
+    }
+    if (error != cudaSuccess) return line_of(error);
+    if (device < 0 || device >= n) return "there is no CUDA device of this number";
+    lzs_on_device on(device);
+    cudaFuncAttributes attributes;
+    const cudaError_t code = cudaFuncGetAttributes(&attributes, (const void *)lzs_pick_kernel);
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
+        return "the kernels were not built for this device: make cuda CUDA_ARCHS=... with its compute capability";
+    }
+    return line_of(code);
+}
+
+void *lzs_machine_allocate(int32_t device, size_t bytes) {
+    lzs_on_device on(device);
+    void *memory = NULL;
+    return cudaMalloc(&memory, bytes) == cudaSuccess ? memory : NULL;
+}
+
+void lzs_machine_free(int32_t device, void *memory) {
+    lzs_on_device on(device);
+    cudaFree(memory);
+}
+
+void lzs_machine_wait(int32_t device) {
+    lzs_on_device on(device);
+    cudaDeviceSynchronize();
+}
+
+/* Pageable memory is copied to a place of the driver's before this returns. */
+const char *lzs_machine_copy(int32_t device, void *to, const void *from, size_t bytes, void *stream) {
+    lzs_on_device on(device);
+    return line_of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, (cudaStream_t)stream));
+}
+
+const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *stream) {
+    lzs_on_device on(device);
+    return line_of(cudaMemsetAsync(memory, 0, bytes, (cudaStream_t)stream));
+}
+
+const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream) {
+    lzs_on_device on(device);
+    cudaGetLastError(); /* one that is older than this launch is not this launch's */
+    lzs_fold_kernel<<<(unsigned)n_rows, 1024, 0, (cudaStream_t)stream>>>(*launch);
+    lzs_pick_kernel<<<(unsigned)n_rows, 1024, 0, (cudaStream_t)stream>>>(*launch);
+    return line_of(cudaGetLastError());
+}

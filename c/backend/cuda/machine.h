@@ -1,0 +1,28 @@
+/* machine.h - what a batch needs of the machine that it runs on: a CUDA device (machine.cu), or the CPU for tests
+ * (tests/c/cuda_machine.c). Functions return NULL when all is well, else one line that says what is wrong. */
+#ifndef LZS_CUDA_MACHINE_H
+#define LZS_CUDA_MACHINE_H
+
+#include "launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether there is such a device, and code for it. */
+const char *lzs_machine_find(int32_t device);
+/* The others work on this device. NULL where memory runs out. */
+void *lzs_machine_allocate(int32_t device, size_t bytes);
+void lzs_machine_free(int32_t device, void *memory);
+/* Waits for all that the device has been given. */
+void lzs_machine_wait(int32_t device);
+/* Both are in order with what the stream does; `from` may change as soon as the copy returns. */
+const char *lzs_machine_copy(int32_t device, void *to, const void *from, size_t bytes, void *stream);
+const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *stream);
+/* Finds the edits of n_rows rows and picks their tokens. */
+const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

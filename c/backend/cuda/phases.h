@@ -1,0 +1,257 @@
+/* phases.h - one kernel body for two machines: a block of CUDA threads, and its twin on the CPU.
+ *
+ * A body is made of phases, between which all threads of the block wait for each other:
+ *
+ *     LZS_BEGIN(10) { ... what thread `tid` does ... }
+ *     LZS_NEXT(11) { ... }
+ *     LZS_END
+ *     LZS_READ(3, int32_t, n, n_found);      // const int32_t n = s->n_found, the same for every thread
+ *     if (n == 0) return;
+ *
+ * On a GPU LZS_NEXT and LZS_END are barriers. On the CPU a phase is a loop over the threads, in an order that tests choose, so
+ * that what depends on the order is found. Outside of phases there is only what is the same for all threads: constants,
+ * arguments, and what LZS_READ takes out of the shared memory `s`. A variable of a thread that lives longer than a phase is an
+ * LZS_PRIVATE.
+ *
+ * The numbers name the barriers for tests that leave one out. Those of a chain from LZS_BEGIN to LZS_END follow on one another,
+ * and no two chains share one; those of LZS_READ are counted by themselves. Two atomic operations may lose an update without
+ * consequence, and have names of their own: lzs_set, which all threads do alike, and lzs_warp_hint_min, of a minimum that
+ * only saves work.
+ */
+#ifndef LZS_CUDA_PHASES_H
+#define LZS_CUDA_PHASES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+
+#  define LZS_BODY static __device__ __forceinline__
+#  define LZS_THREADS 1024u /* of a block */
+#  define LZS_BEGIN(id) \
+      { \
+          const uint32_t tid = threadIdx.x; \
+          (void)tid;
+#  define LZS_NEXT(id) __syncthreads();
+#  define LZS_END \
+      __syncthreads(); \
+      }
+/* The second barrier keeps the next phase from writing what a slow thread still reads. */
+#  define LZS_READ(id, type, name, member) \
+      const type name = s->member; \
+      __syncthreads()
+#  define LZS_PRIVATE(type, name) type name
+#  define LZS_OWN(name) name
+#  define LZS_ALL(name) (&name) /* for a function, where LZS_INDEX finds a thread's own */
+#  define LZS_INDEX 0
+
+#  define lzs_atomic_add(p, v) atomicAdd((p), (v))
+#  define lzs_atomic_max(p, v) atomicMax((p), (v))
+#  define lzs_atomic_min(p, v) atomicMin((p), (v))
+#  define lzs_atomic_and(p, v) atomicAnd((p), (v))
+#  define lzs_atomic_cas(p, expected, v) atomicCAS((p), (expected), (v))
+#  define lzs_set(p) atomicOr((p), 1u)
+
+/* Maxima and minima of all threads of a warp, which come here together, before the atomic operation of one of them. */
+static __device__ __forceinline__ void lzs_warp_max(uint32_t *p, uint32_t v) {
+    v = __reduce_max_sync(0xffffffffu, v);
+    if ((threadIdx.x & 31) == 0) atomicMax(p, v);
+}
+
+static __device__ __forceinline__ void lzs_warp_min(uint32_t *p, uint32_t v) {
+    v = __reduce_min_sync(0xffffffffu, v);
+    if ((threadIdx.x & 31) == 0) atomicMin(p, v);
+}
+
+static __device__ __forceinline__ void lzs_warp_hint_min(uint32_t *p, uint32_t v) {
+    lzs_warp_min(p, v);
+}
+
+/* The maximum of 16 threads that follow one another, which no others add to. */
+static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v) {
+    v = __reduce_max_sync(threadIdx.x & 16 ? 0xffff0000u : 0x0000ffffu, v);
+    if ((threadIdx.x & 15) == 0) *p = v;
+}
+
+#else
+
+#  include <string.h>
+
+#  define LZS_MAX_THREADS 1024
+#  define LZS_MAX_BARRIERS 256
+#  define LZS_MAX_SITES 4096
+/* Where an atomic operation stands. Each file that has some defines LZS_FILE anew. */
+#  define LZS_SITE (LZS_FILE * 1024 + __LINE__)
+
+typedef enum lzs_twin_order { LZS_TWIN_FORWARD, LZS_TWIN_BACKWARD, LZS_TWIN_SHUFFLED, LZS_TWIN_ORDERS } lzs_twin_order;
+
+/* How the twin runs a block, and what it leaves out on purpose, where 0 is nothing. */
+typedef struct lzs_twin {
+    uint32_t threads; /* of a block: a power of two, 32 to LZS_MAX_THREADS */
+    lzs_twin_order order;
+    uint32_t shuffle; /* the state of the shuffled order, which changes with every phase */
+    int dropped;      /* the barrier in front of this phase is left out: each thread runs on */
+    int stale;        /* this LZS_READ sees the memory as it was before the last thread arrived */
+    int lossy;        /* the atomic operations at this LZS_SITE lose an update to one that comes right after it */
+    const void *lossy_at;
+    uint32_t lossy_old;
+    bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS]; /* those that were met */
+    bool sites[LZS_MAX_SITES], harmless[LZS_MAX_SITES];    /* harmless: of lzs_set and lzs_warp_hint_min */
+    char memory[65536]; /* what a stale read sees */
+} lzs_twin;
+
+extern lzs_twin lzs_the_twin;
+
+typedef struct lzs_walk {
+    const void *shared;
+    size_t size;
+    int first, last, phase; /* phases that a thread runs one after the other; the one it is in */
+    uint32_t at, tid, step; /* `step` is odd: i * step + start visits every thread */
+    uint32_t start;
+    bool begun, over;
+} lzs_walk;
+
+static inline lzs_walk lzs_walk_from(int id, const void *shared, size_t size) {
+    return (lzs_walk){.shared = shared, .size = size, .first = id};
+}
+
+static inline bool lzs_walk_on(lzs_walk *w) {
+    lzs_twin *t = &lzs_the_twin;
+    if (w->over) return false;
+    if (w->begun && w->phase < w->last) {
+        w->phase++;
+        return true;
+    }
+    if (!w->begun || ++w->at == t->threads) {
+        if (w->begun) w->first = w->last + 1;
+        w->begun = true;
+        w->last = w->first + (t->dropped == w->first + 1);
+        w->at = 0;
+        t->lossy_at = NULL;
+        t->shuffle = t->shuffle * 1664525u + 1013904223u;
+        w->step = t->shuffle >> 8 | 1u;
+        w->start = t->shuffle >> 16;
+    }
+    w->phase = w->first;
+    w->tid = w->at;
+    if (t->order == LZS_TWIN_BACKWARD) w->tid = t->threads - 1 - w->at;
+    if (t->order == LZS_TWIN_SHUFFLED) w->tid = (w->at * w->step + w->start) & (t->threads - 1); /* a power of two */
+    if (t->stale && w->at == t->threads - 1) memcpy(t->memory, w->shared, w->size);
+    return true;
+}
+
+static inline void lzs_twin_seen(bool *seen, int id) {
+    seen[id] = true;
+}
+
+#  define LZS_BODY static inline
+#  define LZS_THREADS lzs_the_twin.threads
+#  define LZS_BEGIN(id) \
+      for (lzs_walk w_ = lzs_walk_from(id, s, sizeof *s); lzs_walk_on(&w_);) { \
+          const uint32_t tid = w_.tid; \
+          (void)tid; \
+          switch (w_.phase) { \
+          case id:
+#  define LZS_NEXT(id) \
+      break; \
+      case id: \
+          lzs_twin_seen(lzs_the_twin.phases, id);
+#  define LZS_END \
+      break; \
+      default: w_.over = true; \
+      } \
+      }
+#  define LZS_READ(id, type, name, member) \
+      lzs_twin_seen(lzs_the_twin.reads, id); \
+      _Static_assert(sizeof *s <= sizeof lzs_the_twin.memory, "stale memory holds all"); \
+      type name##_read = s->member; \
+      if (lzs_the_twin.stale == (id)) { \
+          memcpy(&name##_read, lzs_the_twin.memory + ((const char *)&s->member - (const char *)s), sizeof name##_read); \
+      } \
+      const type name = name##_read
+#  define LZS_PRIVATE(type, name) \
+      type name[LZS_MAX_THREADS]; \
+      memset(name, 0xA5, sizeof name)
+#  define LZS_OWN(name) name[tid]
+#  define LZS_ALL(name) name
+#  define LZS_INDEX tid
+
+/* What a word was before the operation; a lossy one overlooks the one before it, as two threads do that read, change and write
+ * without atomicity. */
+static inline uint32_t lzs_twin_old(int site, const uint32_t *p) {
+    lzs_twin *t = &lzs_the_twin;
+    t->sites[site] = true;
+    uint32_t old = *p;
+    if (t->lossy != site) return old;
+    if (t->lossy_at == p) old = t->lossy_old;
+    t->lossy_at = p;
+    t->lossy_old = old;
+    return old;
+}
+
+static inline uint32_t lzs_twin_add(int site, uint32_t *p, uint32_t v) {
+    uint32_t old = lzs_twin_old(site, p);
+    *p = old + v;
+    return old;
+}
+
+static inline uint32_t lzs_twin_max(int site, uint32_t *p, uint32_t v) {
+    uint32_t old = lzs_twin_old(site, p);
+    *p = old > v ? old : v;
+    return old;
+}
+
+static inline uint32_t lzs_twin_min(int site, uint32_t *p, uint32_t v) {
+    uint32_t old = lzs_twin_old(site, p);
+    *p = old < v ? old : v;
+    return old;
+}
+
+static inline uint32_t lzs_twin_and(int site, uint32_t *p, uint32_t v) {
+    uint32_t old = lzs_twin_old(site, p);
+    *p = old & v;
+    return old;
+}
+
+static inline uint32_t lzs_twin_or(int site, uint32_t *p, uint32_t v) {
+    uint32_t old = lzs_twin_old(site, p);
+    *p = old | v;
+    return old;
+}
+
+static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, uint32_t v) {
+    uint32_t old = lzs_twin_old(site, p);
+    if (old == expected) *p = v;
+    return old;
+}
+
+#  define lzs_atomic_add(p, v) lzs_twin_add(LZS_SITE, (p), (v))
+#  define lzs_atomic_max(p, v) lzs_twin_max(LZS_SITE, (p), (v))
+#  define lzs_atomic_min(p, v) lzs_twin_min(LZS_SITE, (p), (v))
+#  define lzs_atomic_and(p, v) lzs_twin_and(LZS_SITE, (p), (v))
+#  define lzs_atomic_cas(p, expected, v) lzs_twin_cas(LZS_SITE, (p), (expected), (v))
+#  define lzs_set(p) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_or(LZS_SITE, (p), 1u))
+#  define lzs_warp_hint_min(p, v) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_min(LZS_SITE, (p), (v)))
+#  define lzs_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
+#  define lzs_warp_min(p, v) ((void)lzs_twin_min(LZS_SITE, (p), (v)))
+#  define lzs_half_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
+
+#endif
+
+/* Sums of 64 bits. Two native additions of 32 bits are faster on a GPU than one of 64 in shared memory, which is a loop
+ * there; the order of the additions does not matter once all have been made. */
+typedef struct lzs_sum {
+    uint32_t low, high;
+} lzs_sum;
+
+#define lzs_sum_add(sum, v) \
+    do { \
+        const uint64_t add_ = (v); \
+        const uint32_t low_ = (uint32_t)add_, old_ = lzs_atomic_add(&(sum)->low, low_); \
+        const uint32_t high_ = (uint32_t)(add_ >> 32) + (old_ + low_ < old_ ? 1u : 0u); \
+        if (high_) lzs_atomic_add(&(sum)->high, high_); \
+    } while (0)
+
+#define lzs_sum_of(sum) ((uint64_t)(sum).high << 32 | (sum).low)
+
+#endif

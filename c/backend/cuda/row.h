@@ -1,0 +1,226 @@
+/* row.h - one row of a batch: where its logits are, what is done to them, and the first read of all of it.
+ *
+ * As on the CPU (cpu.c) the row is only read: edited tokens are taken out of it by a mask, and their edited logits are kept in
+ * an array beside it. The maxima of the noise's groups of 64 tokens, which the first read leaves, tell later passes where to look.
+ */
+#ifndef LZS_CUDA_ROW_H
+#define LZS_CUDA_ROW_H
+
+#include "../../plan/plan.h"
+#include "../../include/lzsampler_cuda.h"
+#include "../kernels.h"
+#include "phases.h"
+
+#undef LZS_FILE
+#define LZS_FILE 0
+
+enum {
+    LZS_CUDA_LIST = 2048, /* tokens that are cut and drawn from in shared memory */
+    LZS_CUDA_BINS = 2048,
+    LZS_CUDA_SEGMENTS = 64, /* of the bins */
+    LZS_QUADS = LZS_GROUP / 4
+};
+
+/* What a plan says of truncation and draw, with all that depends on no logit worked out (lzs_pick_settings_of). */
+typedef struct lzs_pick_settings {
+    int32_t status; /* what the row answers, without being read, unless it is LZS_OK */
+    int32_t sign_aware, keep_ties;
+    int32_t greedy;         /* temperature 0 */
+    float scale, cut_scale; /* log2(e) / T: of the pick, and of the truncation */
+    int32_t top_k;          /* 0: off */
+    float min_p_limit;      /* gaps above this are cut; +inf: off */
+    uint64_t top_p;         /* as a fraction of 2^32, which is off */
+    uint64_t seed;
+} lzs_pick_settings;
+
+typedef struct lzs_pick_row {
+    lzs_pick_settings settings;
+    const void *logits; /* (n) */
+    int32_t dtype;      /* lzs_dtype */
+    int32_t n;
+    const uint32_t *mask; /* as in lzs_plan, or NULL */
+    const lzs_edit *edits; /* (n_edits) */
+    int32_t n_edits;
+    uint64_t position;
+    /* Scratch memory */
+    uint32_t *allowed; /* (words of n) the mask without the edited tokens; not used where there is neither */
+    float *values;     /* (n_edits) edited logits, -inf where the mask forbids the token */
+    uint32_t *maxima;  /* (groups of n) keys of the largest logits; then those of the bounds of the race */
+    uint32_t *words;   /* (groups of n) of the noise */
+} lzs_pick_row;
+
+typedef struct lzs_pick_shared {
+    uint32_t bad_edit, nan; /* 1 where there is one */
+    uint32_t top;           /* key of the largest logit */
+    uint32_t top_group, argmax;
+    uint32_t n_listed, n_groups, n_bin;
+    uint32_t found, bin; /* of the descent */
+    uint32_t least, score, winner; /* of the race: keys, and a token */
+    uint64_t left;                 /* of the descent's target, for the bin */
+    lzs_sum total;
+    uint64_t list[LZS_CUDA_LIST]; /* packed tokens, in any order */
+    uint32_t groups[1024];        /* that are opened */
+    lzs_sum bins[LZS_CUDA_BINS];
+    uint64_t segments[LZS_CUDA_SEGMENTS];
+} lzs_pick_shared;
+
+/* The best token of a row, or what is wrong with it. */
+typedef struct lzs_row_top {
+    int32_t status;
+    uint32_t key;
+    int32_t token;
+} lzs_row_top;
+
+#define LZS_KEY_NEVER 0x007fffffu /* of -inf, which is never picked */
+#define LZS_KEY_LEAST 0x00800000u /* of -FLT_MAX */
+
+LZS_DEVICE static inline int32_t lzs_groups_of(int32_t n) {
+    return (n - 1) / LZS_GROUP + 1;
+}
+
+LZS_DEVICE static inline float lzs_from_bfloat(uint16_t h) {
+    return lzs_bits_float((uint32_t)h << 16);
+}
+
+LZS_DEVICE static inline float lzs_from_half(uint16_t h) {
+    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, mantissa = h & 0x3ffu;
+    uint32_t bits = (exponent + 112u) << 23 | mantissa << 13;
+    if (exponent == 31) bits = 0x7f800000u | mantissa << 13;
+    if (exponent == 0) bits = lzs_float_bits((float)(int32_t)mantissa * 0x1p-24f);
+    return lzs_bits_float(sign | bits);
+}
+
+LZS_DEVICE static inline float lzs_logit(const lzs_pick_row *row, int32_t id) {
+    if (row->dtype == LZS_F32) return ((const float *)row->logits)[id];
+    const uint16_t half = ((const uint16_t *)row->logits)[id];
+    return row->dtype == LZS_BF16 ? lzs_from_bfloat(half) : lzs_from_half(half);
+}
+
+/* Whether four logits can be read at once where their ids begin at a multiple of 4. */
+LZS_DEVICE static inline bool lzs_aligned(const lzs_pick_row *row) {
+    return ((uintptr_t)row->logits & (row->dtype == LZS_F32 ? 15u : 7u)) == 0;
+}
+
+/* The logits of the tokens id to id + 3, where id is a multiple of 4, and a bit for each that is in the vocabulary and allowed; those
+ * that are not may be anything. */
+LZS_DEVICE static inline uint32_t lzs_quad(const lzs_pick_row *row, int32_t id, float x[4]) {
+    uint32_t bits = row->n - id < 4 ? (1u << (row->n - id)) - 1u : 15u;
+    if (row->mask || row->n_edits) bits &= row->allowed[id >> 5] >> (id & 31);
+    if (row->n - id < 4 || !lzs_aligned(row)) {
+        for (int j = 0; j < 4; j++) x[j] = id + j < row->n ? lzs_logit(row, id + j) : 0.0f;
+        return bits;
+    }
+    if (row->dtype == LZS_F32) {
+#ifdef __CUDACC__
+        const float4 v = *(const float4 *)((const float *)row->logits + id);
+        x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+#else
+        memcpy(x, (const float *)row->logits + id, 4 * sizeof *x);
+#endif
+        return bits;
+    }
+    uint16_t half[4];
+#ifdef __CUDACC__
+    const ushort4 v = *(const ushort4 *)((const uint16_t *)row->logits + id);
+    half[0] = v.x, half[1] = v.y, half[2] = v.z, half[3] = v.w;
+#else
+    memcpy(half, (const uint16_t *)row->logits + id, sizeof half);
+#endif
+    for (int j = 0; j < 4; j++) x[j] = row->dtype == LZS_BF16 ? lzs_from_bfloat(half[j]) : lzs_from_half(half[j]);
+    return bits;
+}
+
+/* Applies the edits, and finds the maxima of the groups and of the row. */
+LZS_BODY lzs_row_top lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
+    const int32_t n_groups = lzs_groups_of(row->n), n_words = (row->n - 1) / 32 + 1;
+    const bool holes = row->mask || row->n_edits;
+    LZS_BEGIN(10) {
+        if (tid == 0) {
+            s->bad_edit = s->nan = 0;
+            s->top = LZS_KEY_NEVER;
+            s->top_group = s->argmax = 0xffffffffu;
+        }
+        for (int32_t g = (int32_t)tid; g < n_groups; g += (int32_t)LZS_THREADS) row->maxima[g] = LZS_KEY_NEVER;
+        for (int32_t w = (int32_t)tid; holes && w < n_words; w += (int32_t)LZS_THREADS) {
+            row->allowed[w] = row->mask ? row->mask[w] : 0xffffffffu;
+        }
+    }
+    LZS_NEXT(11) {
+        uint32_t most = LZS_KEY_NEVER;
+        for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
+            const lzs_edit edit = row->edits[i];
+            const int32_t id = edit.token;
+            row->values[i] = -INFINITY;
+            if ((uint32_t)id >= (uint32_t)row->n) {
+                lzs_set(&s->bad_edit);
+                continue;
+            }
+            const uint32_t bit = 1u << (id & 31), before = lzs_atomic_and(&row->allowed[id >> 5], ~bit);
+            if (!lzs_allowed(row->mask, id)) continue;
+            if (!(before & bit)) lzs_set(&s->bad_edit); /* it has two edits */
+            const float x = lzs_apply_edit(&edit, lzs_logit(row, id), row->settings.sign_aware);
+            row->values[i] = x;
+            if (x != x) {
+                lzs_set(&s->nan);
+            } else if (lzs_key(x) > most) {
+                most = lzs_key(x);
+            }
+        }
+        lzs_warp_max(&s->top, most);
+    }
+    LZS_NEXT(12) {
+        uint32_t most = LZS_KEY_NEVER;
+        bool nan = false;
+        for (int32_t q = (int32_t)tid; q < n_groups * LZS_QUADS; q += (int32_t)LZS_THREADS) {
+            float x[4];
+            uint32_t key = LZS_KEY_NEVER;
+            if (4 * q < row->n) {
+                const uint32_t bits = lzs_quad(row, 4 * q, x);
+                for (int j = 0; j < 4; j++) {
+                    if (!(bits >> j & 1)) continue;
+                    nan |= x[j] != x[j];
+                    const uint32_t one = x[j] == x[j] ? lzs_key(x[j]) : LZS_KEY_NEVER;
+                    if (one > key) key = one;
+                }
+            }
+            lzs_half_warp_max(&row->maxima[q / LZS_QUADS], key);
+            if (key > most) most = key;
+        }
+        if (nan) lzs_set(&s->nan);
+        lzs_warp_max(&s->top, most);
+    }
+    LZS_END
+    LZS_READ(1, uint32_t, top, top);
+    LZS_READ(14, uint32_t, bad_edit, bad_edit);
+    LZS_READ(15, uint32_t, has_nan, nan);
+    lzs_row_top found = {bad_edit ? LZS_EINVAL : has_nan ? LZS_ENAN : top == LZS_KEY_NEVER ? LZS_EMASKED : LZS_OK, top, -1};
+    if (found.status != LZS_OK) return found;
+    LZS_BEGIN(20) {
+        for (int32_t g = (int32_t)tid; g < n_groups; g += (int32_t)LZS_THREADS) {
+            if (row->maxima[g] == top) lzs_atomic_min(&s->top_group, (uint32_t)g);
+        }
+        for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
+            const float x = row->values[i];
+            if (x == x && lzs_key(x) == top) lzs_atomic_min(&s->argmax, (uint32_t)row->edits[i].token);
+        }
+    }
+    LZS_NEXT(21) {
+        if (s->top_group != 0xffffffffu) {
+            for (uint32_t q = tid; q < LZS_QUADS; q += LZS_THREADS) {
+                const int32_t id = (int32_t)(s->top_group * LZS_GROUP + 4 * q);
+                float x[4];
+                if (id >= row->n) continue;
+                const uint32_t bits = lzs_quad(row, id, x);
+                for (int j = 0; j < 4; j++) {
+                    if ((bits >> j & 1) && lzs_key(x[j]) == top) lzs_atomic_min(&s->argmax, (uint32_t)(id + j));
+                }
+            }
+        }
+    }
+    LZS_END
+    LZS_READ(16, uint32_t, argmax, argmax);
+    found.token = (int32_t)argmax;
+    return found;
+}
+
+#endif

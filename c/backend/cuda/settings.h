@@ -1,0 +1,15 @@
+/* settings.h - what the kernels need of a plan or of parameters, made on the host. */
+#ifndef LZS_CUDA_SETTINGS_H
+#define LZS_CUDA_SETTINGS_H
+
+#include "fold.h"
+#include "pick.h"
+
+/* The truncation and the draw of a plan; its edits, mask and position are not looked at. The status is LZS_EINVAL where a number
+ * is out of range, or the pick is not LZS_PICK_RACE. */
+lzs_pick_settings lzs_pick_settings_of(const lzs_plan *plan);
+
+/* `params` are valid and whole; their lists are sorted, with one bias a token, and stay where they are. */
+lzs_fold_settings lzs_fold_settings_of(const lzs_params *params, int32_t n_vocab);
+
+#endif

@@ -1,0 +1,29 @@
+/* twin.c - the kernels' bodies on the CPU, with shared memory that holds garbage when a block begins, as a GPU's does. */
+#include "twin.h"
+
+lzs_twin lzs_the_twin = {.threads = 32};
+
+lzs_picked lzs_twin_pick(const lzs_pick_row *row) {
+    static lzs_pick_shared shared;
+    memset(&shared, 0xA5, sizeof shared);
+    return lzs_pick_row_token(&shared, row);
+}
+
+lzs_folded lzs_twin_fold(const lzs_fold_row *row) {
+    static lzs_fold_shared shared;
+    memset(&shared, 0xA5, sizeof shared);
+    return lzs_fold_row_edits(&shared, row);
+}
+
+void lzs_twin_launch(const lzs_launch *launch, int32_t n_rows) {
+    static lzs_fold_shared fold;
+    static lzs_pick_shared pick;
+    for (int32_t i = n_rows - 1; i >= 0; i--) { /* blocks come in any order */
+        memset(&fold, 0xA5, sizeof fold);
+        lzs_launch_fold(&fold, launch, i);
+    }
+    for (int32_t i = 0; i < n_rows; i++) {
+        memset(&pick, 0xA5, sizeof pick);
+        lzs_launch_pick(&pick, launch, i);
+    }
+}

@@ -1,0 +1,14 @@
+/* twin.h - the kernels' bodies on the CPU: slow, and meant for tests. */
+#ifndef LZS_CUDA_TWIN_H
+#define LZS_CUDA_TWIN_H
+
+#include "launch.h"
+#include "settings.h"
+
+lzs_picked lzs_twin_pick(const lzs_pick_row *row);
+lzs_folded lzs_twin_fold(const lzs_fold_row *row);
+
+/* Both kernels, a block for each row. */
+void lzs_twin_launch(const lzs_launch *launch, int32_t n_rows);
+
+#endif

@@ -1,0 +1,50 @@
+/* counted.h - the repetition, frequency and presence penalties of one token, by how often it was counted.
+ *
+ * Each has two methods, subtractive and multiplicative. The factors multiply into `repeat`, the others add up in `bias`,
+ * in the usual order: repetition, frequency, presence.
+ */
+#ifndef LZS_COUNTED_H
+#define LZS_COUNTED_H
+
+#include "../backend/arithmetic.h"
+#include "../include/lzsampler.h"
+
+/* b^n for n >= 0 by squaring: the same products in the same order everywhere. */
+LZS_DEVICE static inline float lzs_power(float b, int32_t n) {
+    float p = 1.0f;
+    for (; n > 0; n >>= 1, b *= b) {
+        if (n & 1) p *= b;
+    }
+    return p;
+}
+
+/* The edit that the three penalties make of a token that was counted `count` times. */
+LZS_DEVICE static inline lzs_edit lzs_counted_edit(const lzs_params *p, int32_t token, int32_t count) {
+    lzs_edit edit = {token, 1.0f, 0.0f};
+    if (count == 0) return edit;
+    if (p->repetition_method == LZS_MULTIPLICATIVE) {
+        edit.repeat *= p->repetition_penalty;
+    } else {
+        edit.bias -= p->repetition_penalty;
+    }
+    if (p->frequency_penalty != 0.0f) {
+        if (p->frequency_method == LZS_MULTIPLICATIVE) {
+            edit.repeat *= lzs_power(p->frequency_penalty, count);
+        } else {
+            edit.bias -= (float)count * p->frequency_penalty;
+        }
+    }
+    if (p->presence_penalty != 0.0f) {
+        if (p->presence_method == LZS_MULTIPLICATIVE) {
+            edit.repeat *= p->presence_penalty;
+        } else {
+            edit.bias -= p->presence_penalty;
+        }
+    }
+    /* outside the floats' range a factor would make NaN of a 0 and -inf of a finite logit */
+    edit.repeat = lzs_finite(edit.repeat < FLT_MIN ? FLT_MIN : edit.repeat);
+    edit.bias = lzs_finite(edit.bias);
+    return edit;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* cuda_machine.c - device 0 is the CPU: its memory is the heap, and its kernels are run by the twin. */
+#include "cuda_machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/twin.h"
+
+cuda_machine the_cuda_machine;
+
+static const char *call(void) {
+    return ++the_cuda_machine.n_calls == the_cuda_machine.fails_at ? "the device failed" : NULL;
+}
+
+const char *lzs_machine_find(int32_t device) {
+    return device ? "there is no CUDA device of this number" : NULL;
+}
+
+void *lzs_machine_allocate(int32_t device, size_t bytes) {
+    (void)device;
+    if (the_cuda_machine.is_full) return NULL;
+    the_cuda_machine.n_blocks++;
+    void *memory = malloc(bytes ? bytes : 1);
+    if (memory) memset(memory, 0xA5, bytes);
+    return memory;
+}
+
+void lzs_machine_free(int32_t device, void *memory) {
+    (void)device;
+    the_cuda_machine.n_blocks--;
+    free(memory);
+}
+
+void lzs_machine_wait(int32_t device) {
+    (void)device;
+}
+
+const char *lzs_machine_copy(int32_t device, void *to, const void *from, size_t bytes, void *stream) {
+    (void)device;
+    (void)stream;
+    const char *line = call();
+    if (!line) memcpy(to, from, bytes);
+    return line;
+}
+
+const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *stream) {
+    (void)device;
+    (void)stream;
+    const char *line = call();
+    if (!line) memset(memory, 0, bytes);
+    return line;
+}
+
+const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream) {
+    (void)device;
+    (void)stream;
+    const char *line = call();
+    if (!line) lzs_twin_launch(launch, n_rows);
+    return line;
+}

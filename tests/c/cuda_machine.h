@@ -1,0 +1,16 @@
+/* cuda_machine.h - the machine of machine.h on the CPU, which can be made to fail. */
+#ifndef LZS_TESTS_CUDA_MACHINE_H
+#define LZS_TESTS_CUDA_MACHINE_H
+
+#include "backend/cuda/machine.h"
+
+typedef struct cuda_machine {
+    int n_blocks; /* of memory that are held */
+    int n_calls;  /* copies, clears and launches so far */
+    int fails_at; /* the number of the call that fails, from 1; 0: none */
+    bool is_full; /* there is no memory */
+} cuda_machine;
+
+extern cuda_machine the_cuda_machine;
+
+#endif
