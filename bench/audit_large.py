@@ -93,8 +93,8 @@ def logs(folder: Path, megabytes: int, workers: int, *, broken: bool) -> list[di
         first = run(command, kill_after=n_parts // 3, parts=work)
         assert first["status"] == -signal.SIGKILL, first
         rows.append({"run": "killed", "MB": size, "parts": first["parts"], "memory, MB": first["memory"]})
-    left = size * (1 - (rows[0]["parts"] / n_parts if rows else 0))
     second = run([*command, "-o", str(folder / "report.html")], parts=work)
+    left = size * (1 - (rows[0]["parts"] / second["parts"] if rows else 0))
     summary = json.loads(second["out"])
     rows.append(
         {

@@ -137,7 +137,7 @@ print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, f
 
 
 def test_memory_for_a_line_that_repeats_itself(tmp_path: Path) -> None:
-    """The peak is a small multiple of the text: 4.2 times it here, 7.5 before."""
+    """The text, the text as UTF-8, and a byte for each character of the loop; it was 7.5 times the text."""
     pytest.importorskip("resource")
     unit, before = "and the ship went on, as if nobody had ever been on board, ", PROSE[:2000]
     for name, copies in (("small.jsonl", 100), ("large.jsonl", 400_000)):

@@ -108,7 +108,7 @@ def audit() -> dict[str, Any]:
                 found = [_rounded(_row(record)) for record in rows if _known(record)]
                 known = [outcome._asdict().items() for outcome in rows.outcomes()]
                 outcomes = [
-                    [value for name, value in fields if name not in ("stuck", "named", "conversation")]
+                    [value for name, value in fields if name not in ("stuck", "named", "conversation", "counterpart")]
                     for fields in known
                 ]
             with audit_files("texts", format="text") as rows:

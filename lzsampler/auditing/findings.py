@@ -280,8 +280,9 @@ _last: list[tuple[Rules, Prefilter]] = []  # the rules of the last text, which a
 
 
 def _prefilter(rules: Rules) -> Prefilter:
-    if _last and _last[0][0] is rules:
-        return _last[0][1]
+    for known, kept in _last[:]:  # a copy, since other threads may replace it
+        if known is rules:
+            return kept
     made = Prefilter(
         length=rules.length,
         of_bytes=(min(rules.copies, rules.literal_copies), rules.length_copies),
