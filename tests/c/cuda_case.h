@@ -52,6 +52,10 @@ static inline void choose_schedule(uint64_t *state) {
     lzs_the_twin.shuffle = (uint32_t)random_bits(state);
 }
 
+/* What runs a block: the twin, thread by thread in each phase, unless a test says otherwise. */
+static lzs_picked (*run_pick)(const lzs_pick_row *row) = lzs_twin_pick;
+static lzs_folded (*run_fold)(const lzs_fold_row *row) = lzs_twin_fold;
+
 /* One row by both; whether they agree. */
 static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_t *state) {
     static float row[CUDA_VOCAB];
@@ -112,7 +116,7 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
         .maxima = block_of(n_groups, sizeof *input.maxima),
         .words = block_of(n_groups, sizeof *input.words),
     };
-    lzs_picked picked = lzs_twin_pick(&input);
+    lzs_picked picked = run_pick(&input);
     free(input.allowed);
     free(input.values);
     free(input.maxima);
@@ -136,7 +140,7 @@ static inline bool tie_agrees(lzs_backend *b) {
     CHECK(lzs_backend_sample(b, &x, &plan, 1, &token, NULL) == LZS_OK && token == 1136);
     const lzs_pick_row input = {.settings = lzs_pick_settings_of(&plan), .logits = row, .n = CUDA_VOCAB,
                                 .position = plan.position, .allowed = allowed, .maxima = maxima, .words = words};
-    lzs_picked picked = lzs_twin_pick(&input);
+    lzs_picked picked = run_pick(&input);
     return picked.status == LZS_OK && picked.token == token;
 }
 
@@ -213,7 +217,7 @@ static inline bool fold_agrees(uint64_t *state) {
     lzs_fold_row row = {&settings, copy, n, block_of(capacity, sizeof *row.edits), block_of(capacity, sizeof *row.used),
                         capacity, block_of(n_slots, sizeof *row.slots), n_slots};
     memset(row.slots, 0, n_slots * sizeof *row.slots);
-    lzs_folded folded = lzs_twin_fold(&row);
+    lzs_folded folded = run_fold(&row);
     bool same = true;
     if (bad) { /* it is seen where a penalty looks at all tokens */
         bool seen = settings.count_window || (settings.lz_window && params.lz_min_match == 1 && n > params.lz_buffer);

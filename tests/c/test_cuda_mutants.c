@@ -1,9 +1,10 @@
 /* test_cuda_mutants.c - that test_cuda would find a barrier or an atomic operation missing: the twin leaves out one at a time.
  *
- * Three kinds of mutants, of all that a run without any meets:
+ * Four kinds of mutants, of all that a run without any meets:
  * - a barrier between two phases: each thread runs on into the next phase;
  * - a barrier in front of an LZS_READ: what is read is the memory before the last thread arrived;
- * - an atomic operation: it overlooks the one just before it at the same address.
+ * - an atomic operation: it overlooks the one just before it at the same address;
+ * - any barrier at which threads wait that have stacks of their own (cuda_fibers.h), also those behind a read.
  * Each must give a wrong token or edit, read where it must not (which sanitizers see), or not end. The exceptions are in `benign`,
  * each with an argument, and one that is found out after all is a failure, too.
  */
@@ -13,26 +14,41 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cuda_case.h"
+#include "cuda_fibers.h"
 
 enum { ROWS = 1000, HISTORIES = 2000, TIES = 12, SECONDS = 60 };
 
-typedef enum mutant_kind { BARRIER, READ, ATOMIC, KINDS } mutant_kind;
+typedef enum mutant_kind { BARRIER, READ, ATOMIC, WAIT, KINDS } mutant_kind;
 
-static const char *const kinds[KINDS] = {"barrier", "read", "atomic"};
+static const char *const kinds[KINDS] = {"barrier", "read", "atomic", "wait"};
 
 /* Mutants that change no result:
  * - 61, and READ 9: the least bound of the groups says which of them are opened first. Those that are not come later.
  * - READ 10 and 12: a score that is higher than need be opens groups, or runs edited tokens, that cannot win.
  * - READ 14: edits are judged in the phase before the last one.
- * - READ 50: DRY looks at distances that can add nothing. */
+ * - READ 50: DRY looks at distances that can add nothing.
+ * - WAIT 61 and 62: as 61 above. 81: a higher score, and the next read waits before the groups are written again.
+ * - WAIT 91, 101 and 111: the next phase uses nothing that this one writes, and another barrier comes before that is used.
+ * - WAIT 221: nothing comes behind the last phase.
+ * - WAIT LZS_READ_BARRIER + n: the phase that follows that read does not write what was read; where the next read follows at
+ *   once, that one waits. The rule that each read waits is simpler than these exceptions, and cannot be broken by a change elsewhere. */
 static const struct {
     mutant_kind kind;
     int id;
-} benign[] = {{BARRIER, 61}, {READ, 9}, {READ, 10}, {READ, 12}, {READ, 14}, {READ, 50}};
+} benign[] = {{BARRIER, 61}, {READ, 9}, {READ, 10}, {READ, 12}, {READ, 14}, {READ, 50},
+              {WAIT, 61}, {WAIT, 62}, {WAIT, 81}, {WAIT, 91}, {WAIT, 101}, {WAIT, 111}, {WAIT, 221}};
+
+/* Reads of which the barrier is needed. */
+static const int needed_reads[] = {50};
 
 static bool is_benign(mutant_kind kind, int id) {
     if (kind == ATOMIC && lzs_the_twin.harmless[id]) return true; /* phases.h says why */
+    if (kind == WAIT && id >= LZS_READ_BARRIER) {
+        for (size_t i = 0; i < sizeof needed_reads / sizeof *needed_reads; i++) {
+            if (id == LZS_READ_BARRIER + needed_reads[i]) return false;
+        }
+        return true;
+    }
     for (size_t i = 0; i < sizeof benign / sizeof *benign; i++) {
         if (benign[i].kind == kind && benign[i].id == id) return true;
     }
@@ -40,14 +56,17 @@ static bool is_benign(mutant_kind kind, int id) {
 }
 
 /* Whether all agree; returns at the first that does not. */
-static bool battery(lzs_backend *b) {
+static bool battery(lzs_backend *b, bool fibers) {
     uint64_t state = 77;
-    for (int i = 0; i < ROWS; i++) {
+    run_pick = fibers ? fibers_pick : lzs_twin_pick;
+    run_fold = fibers ? fibers_fold : lzs_twin_fold;
+    const int part = fibers ? 2 : 1; /* their rows take longer */
+    for (int i = 0; i < ROWS / part; i++) {
         int32_t n = 1 + random_below(&state, i % 16 == 0 ? 9000 : i % 2 == 0 ? 3000 : 300);
         choose_schedule(&state);
         if (!pick_agrees(b, n, (row_kind)(i % ROW_KINDS), &state)) return false;
     }
-    for (int i = 0; i < TIES; i++) {
+    for (int i = 0; i < TIES / part; i++) {
         choose_schedule(&state);
         if (!tie_agrees(b)) return false;
     }
@@ -70,7 +89,8 @@ static bool survives(lzs_backend *b, mutant_kind kind, int id) {
         if (kind == BARRIER) lzs_the_twin.dropped = id;
         if (kind == READ) lzs_the_twin.stale = id;
         if (kind == ATOMIC) lzs_the_twin.lossy = id;
-        _exit(battery(b) ? 0 : 1);
+        if (kind == WAIT) lzs_the_twin.skipped = id;
+        _exit(battery(b, kind == WAIT) ? 0 : 1);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child);
@@ -81,9 +101,9 @@ int main(void) {
     lzs_backend *b;
     CHECK(lzs_backend_new(CUDA_VOCAB, CUDA_EDITS + 1, 0, &b) == LZS_OK);
     b->kernels = &lzs_kernels_scalar;
-    CHECK(battery(b));
-    const bool *met[KINDS] = {lzs_the_twin.phases, lzs_the_twin.reads, lzs_the_twin.sites};
-    const int most[KINDS] = {LZS_MAX_BARRIERS, LZS_MAX_BARRIERS, LZS_MAX_SITES};
+    CHECK(battery(b, false) && battery(b, true));
+    const bool *met[KINDS] = {lzs_the_twin.phases, lzs_the_twin.reads, lzs_the_twin.sites, lzs_the_twin.waits};
+    const int most[KINDS] = {LZS_MAX_BARRIERS, LZS_MAX_BARRIERS, LZS_MAX_SITES, LZS_MAX_WAITS};
     int n_wrong = 0;
     for (int kind = 0; kind < KINDS; kind++) {
         int n = 0, n_benign = 0;

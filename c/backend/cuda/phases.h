@@ -80,6 +80,8 @@ static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v
 #  define LZS_MAX_THREADS 1024
 #  define LZS_MAX_BARRIERS 256
 #  define LZS_MAX_SITES 4096
+#  define LZS_READ_BARRIER 512
+#  define LZS_MAX_WAITS 1024
 /* Where an atomic operation stands. Each file that has some defines LZS_FILE anew. */
 #  define LZS_SITE (LZS_FILE * 1024 + __LINE__)
 
@@ -98,6 +100,10 @@ typedef struct lzs_twin {
     bool phases[LZS_MAX_BARRIERS], reads[LZS_MAX_BARRIERS]; /* those that were met */
     bool sites[LZS_MAX_SITES], harmless[LZS_MAX_SITES];    /* harmless: of lzs_set and lzs_warp_hint_min */
     char memory[65536]; /* what a stale read sees */
+    void (*wait)(void); /* not NULL: each thread runs by itself, thread `tid` now, and waits so where a GPU's would */
+    uint32_t tid;
+    int skipped; /* no thread waits at this barrier: the number of the phase behind it, or LZS_READ_BARRIER + that of a read */
+    bool waits[LZS_MAX_WAITS];
 } lzs_twin;
 
 extern lzs_twin lzs_the_twin;
@@ -115,9 +121,23 @@ static inline lzs_walk lzs_walk_from(int id, const void *shared, size_t size) {
     return (lzs_walk){.shared = shared, .size = size, .first = id};
 }
 
+static inline void lzs_twin_wait(int barrier) {
+    lzs_twin *t = &lzs_the_twin;
+    if (!t->wait) return;
+    t->waits[barrier] = true;
+    if (t->skipped != barrier) t->wait();
+}
+
 static inline bool lzs_walk_on(lzs_walk *w) {
     lzs_twin *t = &lzs_the_twin;
     if (w->over) return false;
+    if (t->wait) { /* the barrier of LZS_END has the number of a phase that there is not */
+        if (w->begun) lzs_twin_wait(w->phase + 1);
+        w->phase = w->begun ? w->phase + 1 : w->first;
+        w->begun = true;
+        w->tid = t->tid;
+        return true;
+    }
     if (w->begun && w->phase < w->last) {
         w->phase++;
         return true;
@@ -168,6 +188,7 @@ static inline void lzs_twin_seen(bool *seen, int id) {
       if (lzs_the_twin.stale == (id)) { \
           memcpy(&name##_read, lzs_the_twin.memory + ((const char *)&s->member - (const char *)s), sizeof name##_read); \
       } \
+      lzs_twin_wait(LZS_READ_BARRIER + (id)); \
       const type name = name##_read
 #  define LZS_PRIVATE(type, name) \
       type name[LZS_MAX_THREADS]; \
