@@ -83,6 +83,11 @@ _options = options(
         _GRAMMAR, "-jf", "--json-schema-file", "schema_file", type=_FILE, metavar="FILE",
         help="write JSON that meets the JSON Schema in a file",
     ),
+    option(
+        _GRAMMAR, "--tokenization", type=click.Choice(["any", "forced", "proper"]), default="any",
+        help="allow any tokens that spell the text, those the model's tokenizer would write where the grammar leaves "
+        "no choice (forced), or only those (proper)",
+    ),
     option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
     option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
     option(_OUTPUT, "--no-stream", is_flag=True, help="print the text when it is complete"),
@@ -172,17 +177,20 @@ def generate(prompt: str | None, **flags: Any) -> None:
 def _grammar(model: "Model", flags: dict[str, Any]) -> "Grammar | None":
     from lzsampler.constraint.grammar import Grammar
 
+    tokenization = flags["tokenization"]
     if flags["pattern"] is not None:
-        return Grammar.regex(flags["pattern"], model)
+        return Grammar.regex(flags["pattern"], model, tokenization=tokenization)
     if flags["schema"] is not None or flags["schema_file"] is not None:
         text, path = _schema(flags)
         try:
-            return Grammar.json_schema(text, model)
+            return Grammar.json_schema(text, model, tokenization=tokenization)
         except ValueError as error:
             if path is None:
                 raise  # it names the flag
             raise click.UsageError(f"{path}: {error}") from error
-    return Grammar.choices(flags["texts"], model) if flags["texts"] else None
+    if flags["texts"]:
+        return Grammar.choices(flags["texts"], model, tokenization=tokenization)
+    return Grammar.proper(model) if tokenization == "proper" else None
 
 
 def _schema(flags: dict[str, Any]) -> tuple[str | bytes, Path | None]:
@@ -266,10 +274,14 @@ def _check_live(flags: dict[str, Any]) -> None:
 def _check_grammar(flags: dict[str, Any]) -> None:
     fields = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file"}
     given = [name for name, field in fields.items() if flags[field] not in (None, ())]
+    if flags["tokenization"] == "forced" and not given:
+        raise click.UsageError("--tokenization forced is about what a grammar forces: give --regex, --choice or -j with it")
+    if flags["tokenization"] == "proper":
+        given.append("--tokenization proper")
     if not given:
         return
     name = given[0]
-    if len(given) > 1:
+    if len(given) > 1 and given[1] in fields:
         raise click.UsageError(f"{name} and {given[1]} exclude each other: give one of them")
     if flags["prompts"] is not None or flags["conversation"]:
         raise click.UsageError(f"{name} is for one text, not for --prompts or -cnv: leave one of them out")

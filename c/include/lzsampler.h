@@ -175,6 +175,7 @@ typedef struct lzs_sampler lzs_sampler;
 typedef struct lzs_backend lzs_backend;
 typedef struct lzs_vocabulary lzs_vocabulary;
 typedef struct lzs_grammar lzs_grammar;
+typedef struct lzs_spelling lzs_spelling;
 
 /* "0.1.0" */
 LZS_API const char *lzs_version(void);
@@ -423,6 +424,54 @@ typedef enum lzs_match {
 
 /* What a grammar says of n bytes of text. */
 LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, size_t n, int32_t *match);
+
+/* ---- tokenization: which of the ways to write a text as tokens are allowed ---- */
+
+/* The pre-tokenizers that are known, which cut a text into words before tokens are joined in them. */
+typedef enum lzs_words_kind {
+    LZS_WORDS_NONE = 0,        /* all of the text is one word, as in SentencePiece */
+    LZS_WORDS_GPT2 = 1,        /* llama.cpp's "gpt-2" */
+    LZS_WORDS_GPT2_DIGITS = 2, /* the same with each digit by itself: "smollm", "starcoder", "refact", "command-r" */
+    LZS_WORDS_LLAMA3 = 3,      /* "llama-bpe": up to three digits together */
+    LZS_WORDS_QWEN2 = 4        /* "qwen2": the same with each digit by itself */
+} lzs_words_kind;
+
+typedef enum lzs_token_role {
+    LZS_TOKEN_USUAL = 0,
+    LZS_TOKEN_BYTE = 1, /* of SentencePiece: stands for a byte of a character that is not a token */
+    LZS_TOKEN_WHOLE = 2 /* is found in a text before everything else, as user-defined tokens are */
+} lzs_token_role;
+
+/* How the tokenizer of a vocabulary writes texts. roles[n_vocab] are its lzs_token_role, NULL where all tokens are usual. The
+ * vocabulary is borrowed, and everything else is copied. One spelling serves any number of grammars and threads.
+ *
+ * Byte pair encoding: pairs[2 * n] are the left and right parts of n merges by rank, words is a lzs_words_kind, and whole_words
+ * says that a word which is a token is written so whatever the merges say (Llama 3). SentencePiece: scores[n_vocab].
+ * LZS_EINVAL for what is out of range. */
+LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs, size_t n,
+                                          int32_t words, int32_t whole_words, lzs_spelling **spelling);
+LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, const uint8_t *roles, const float *scores,
+                                           lzs_spelling **spelling);
+LZS_API void lzs_spelling_free(lzs_spelling *spelling);
+LZS_API size_t lzs_spelling_memory(const lzs_spelling *spelling);
+
+/* Whether n tokens are how the tokenizer writes their text: *wrong is the first token that it would not write there, n where
+ * it would not end there, and SIZE_MAX where all is well. */
+LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_t *tokens, size_t n, size_t *wrong);
+
+typedef enum lzs_tokenization {
+    LZS_TOKENIZATION_ANY = 0,    /* every way to write an allowed text */
+    LZS_TOKENIZATION_FORCED = 1, /* where the next byte is forced, only the tokenizer's way to write what is forced */
+    LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's way */
+} lzs_tokenization;
+
+/* Chooses the lzs_tokenization of a new grammar, once. The spelling is borrowed, and must be of the grammar's vocabulary (NULL
+ * for LZS_TOKENIZATION_ANY), else LZS_EINVAL. */
+LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling, int32_t tokenization);
+
+/* A grammar of all texts, which forbids no token but those that the tokenizer would not write behind the ones before. Tokens
+ * that are not text are always allowed. */
+LZS_API lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes, lzs_grammar **grammar);
 
 /* Allows only what the grammar allows, from the next token on: the text that it is about begins here. It applies together with
  * the masks, and NULL removes it. LZS_EINVAL when the vocabularies differ in size. The grammar is borrowed, and must outlive
