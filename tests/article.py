@@ -115,6 +115,19 @@ def of_characters(pattern: str, alphabet: Iterable[str]) -> Automaton:
     return _minimal(made)
 
 
+def of_texts(texts: Iterable[str]) -> Automaton:
+    """Return the automaton of the characters of some texts in which each text has an end of its own."""
+    made = Automaton(0, set(), {0: {}})
+    for text in texts:
+        state = made.start
+        for letter in text:
+            if letter not in made.edges[state]:
+                made.edges[state][letter] = made.new_state(like=state)
+            state = made.edges[state][letter]
+        made.accepts.add(state)
+    return made
+
+
 def _minimal(automaton: Automaton) -> Automaton:
     block = {state: int(state in automaton.accepts) for state in automaton.edges}
     while True:
