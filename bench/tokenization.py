@@ -26,7 +26,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from constraints import VECTORS, exact, passed, percentile
+from constraints import VECTORS, passed, percentile
 
 from lzsampler import Grammar, Sampler
 from lzsampler.constraint.grammar import Tokenization
@@ -80,11 +80,16 @@ def walk(sampler: Sampler, spelling: Spelling, rng: random.Random) -> list[int] 
     return tokens
 
 
+def exact(text: str, vocabulary: Vocabulary, spelling: Spelling) -> list[int]:
+    """Return what the tokenizer writes for a text, without a space that it puts before it."""
+    before = "\n" if spelling.words == "none" else ""
+    made: list[int] = vocabulary.tokenize(before + text)[0].tolist()
+    return made[len(vocabulary.tokenize(before)[0]) :]
+
+
 def written(vocabulary: Vocabulary, spelling: Spelling, tokens: list[int]) -> list[int]:
     """Return what the tokenizer writes for the text of some tokens."""
-    before = "\n" if spelling.words == "none" else ""
-    text = b"".join(spelling.token_bytes.pieces[token] for token in tokens).decode()
-    return vocabulary.tokenize(before + text)[0].tolist()[len(vocabulary.tokenize(before)[0]) :]
+    return exact(b"".join(spelling.token_bytes.pieces[token] for token in tokens).decode(), vocabulary, spelling)
 
 
 def walks(vocabulary: Vocabulary, spelling: Spelling, n: int) -> dict[str, Any]:
@@ -132,8 +137,8 @@ def texts(vocabulary: Vocabulary, spelling: Spelling, given: list[Path]) -> dict
 
 
 def samples_of(constraint: dict[str, Any], grammar: Grammar) -> list[str]:
-    written = [sample if isinstance(sample, str) else json.dumps(sample) for sample in constraint["samples"]]
-    return [sample for sample in written if grammar.match(sample) == "yes"]
+    texts = [sample if isinstance(sample, str) else json.dumps(sample) for sample in constraint["samples"]]
+    return [sample for sample in texts if grammar.match(sample) == "yes"]
 
 
 def forced(vocabulary: Vocabulary, spelling: Spelling) -> dict[str, float]:
@@ -148,7 +153,7 @@ def forced(vocabulary: Vocabulary, spelling: Spelling) -> dict[str, float]:
             sampler.set_grammar(grammar)
             for sample in samples_of(constraint, grammar):
                 sampler.reset()
-                for token in exact(sample, vocabulary, spelling.token_bytes):
+                for token in exact(sample, vocabulary, spelling):
                     only += allowed(sampler).size == 1
                     total += 1
                     sampler.accept(token)
@@ -162,7 +167,7 @@ def times(vocabulary: Vocabulary, spelling: Spelling) -> dict[str, Any]:
         first, second, worst = [], [], {}
         for constraint in constraints():
             grammar = made(constraint, spelling, tokenization)
-            texts = [exact(sample, vocabulary, spelling.token_bytes) for sample in samples_of(constraint, grammar)]
+            texts = [exact(sample, vocabulary, spelling) for sample in samples_of(constraint, grammar)]
             sampler = Sampler(vocabulary.n_vocab)
             sampler.set_grammar(grammar)
             steps = passed(sampler, texts)

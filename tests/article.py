@@ -122,7 +122,8 @@ def of_texts(texts: Iterable[str]) -> Automaton:
         state = made.start
         for letter in text:
             if letter not in made.edges[state]:
-                made.edges[state][letter] = made.new_state(like=state)
+                made.edges[state][letter] = len(made.edges)
+                made.edges[len(made.edges)] = {}
             state = made.edges[state][letter]
         made.accepts.add(state)
     return made

@@ -105,6 +105,18 @@ static uint64_t time_of(lzs_merge_key key) {
     return key >> 32;
 }
 
+/* When the token that a rule makes of its parts takes up the left one. What happens at one time happens from left to right: if the
+ * right part comes about at this time, then after everything on the left of it. */
+static lzs_merge_key left_end_of(const lzs_merges *m, int32_t token) {
+    lzs_merge_key key = m->keys[token];
+    return time_of(m->keys[m->right[token]]) == time_of(key) ? key | UINT32_MAX : key;
+}
+
+/* A rule joins two tokens unless the left one is taken up before this. */
+static lzs_merge_key least_end(const lzs_merges *m, int32_t right, lzs_merge_key rule) {
+    return time_of(m->keys[right]) == time_of(rule) ? (time_of(rule) + 1) << 32 : rule + 1;
+}
+
 /* When a rule applies: not before both of its parts are there. */
 static lzs_merge_key key_of(const lzs_merges *m, int32_t left, int32_t right, uint64_t rank) {
     uint64_t time = rank;
@@ -290,10 +302,15 @@ static lzs_status make_trees(lzs_merges *m, const int32_t *tokens) {
     if (!made) return LZS_ENOMEM;
     size_t n = 0;
     for (int32_t token = 0; token < m->n_vocab; token++) {
-        if (m->left[token] >= 0) made[n++] = (lzs_merge_rule){token, 0, m->keys[token]};
+        if (m->left[token] < 0) continue;
+        m->left_ends[token] = left_end_of(m, token);
+        made[n++] = (lzs_merge_rule){token, 0, m->left_ends[token]};
     }
     qsort(made, n, sizeof *made, by_key);
-    bool ok = make_tree(m, &m->by_left, m->left, tokens, made, n) && make_tree(m, &m->by_right, m->right, tokens, made, n);
+    bool ok = make_tree(m, &m->by_left, m->left, tokens, made, n);
+    for (size_t i = 0; i < n; i++) made[i].key = m->keys[made[i].left];
+    qsort(made, n, sizeof *made, by_key);
+    ok = ok && make_tree(m, &m->by_right, m->right, tokens, made, n);
     free(made);
     return ok ? LZS_OK : LZS_ENOMEM;
 }
@@ -305,9 +322,10 @@ static lzs_status begin(lzs_merges *m, const lzs_vocabulary *v, size_t n_rules) 
     *m = (lzs_merges){.n_vocab = v->n_vocab};
     m->written = calloc(n, sizeof *m->written);
     m->keys = calloc(n, sizeof *m->keys);
+    m->left_ends = calloc(n, sizeof *m->left_ends);
     m->left = malloc(n * sizeof *m->left);
     m->right = malloc(n * sizeof *m->right);
-    if (!m->written || !m->keys || !m->left || !m->right || !make_table(m, n_rules)) return LZS_ENOMEM;
+    if (!m->written || !m->keys || !m->left_ends || !m->left || !m->right || !make_table(m, n_rules)) return LZS_ENOMEM;
     for (size_t i = 0; i < n; i++) m->left[i] = m->right[i] = -1;
     return LZS_OK;
 }
@@ -403,6 +421,7 @@ lzs_status lzs_merges_of_scores(lzs_merges *m, const lzs_vocabulary *v, const fl
 void lzs_merges_free(lzs_merges *m) {
     free(m->written);
     free(m->keys);
+    free(m->left_ends);
     free(m->left);
     free(m->right);
     tree_free(&m->by_left);
@@ -416,7 +435,7 @@ void lzs_merges_free(lzs_merges *m) {
 
 size_t lzs_merges_memory(const lzs_merges *m) {
     size_t n = (size_t)m->n_vocab;
-    return n * (sizeof *m->written + sizeof *m->keys + 14 * sizeof(int32_t)) + 2 * m->n_rules * sizeof *m->of_left +
+    return n * (sizeof *m->written + 2 * sizeof *m->keys + 14 * sizeof(int32_t)) + 2 * m->n_rules * sizeof *m->of_left +
            m->table_size * sizeof *m->table;
 }
 
@@ -427,10 +446,10 @@ bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     lzs_merge_key first_ends = NEVER, second_ends = NEVER; /* when the two parts that meet are used up */
     for (;;) {
         const struct lzs_rule_slot *rule = rule_of(m, first, second);
-        if (rule && rule->key < first_ends && rule->key <= second_ends) return false;
-        /* Undo what came about last: of two uses of one rule, the right one. */
-        if (m->left[second] >= 0 && (m->right[first] < 0 || m->keys[second] >= m->keys[first])) {
-            second_ends = m->keys[second];
+        if (rule && least_end(m, second, rule->key) <= first_ends && rule->key <= second_ends) return false;
+        /* Undo what came about last: at one time, what is on the right. */
+        if (m->left[second] >= 0 && (m->right[first] < 0 || time_of(m->keys[second]) >= time_of(m->keys[first]))) {
+            second_ends = m->left_ends[second];
             second = m->left[second];
         } else if (m->right[first] >= 0) {
             first_ends = m->keys[first];
@@ -441,13 +460,13 @@ bool lzs_merges_pair(const lzs_merges *m, int32_t first, int32_t second) {
     }
 }
 
-/* The first place of a tree's tokens below `token` that come about at `key` or later, without `token` itself. */
-static int32_t late_place(const lzs_merges *m, const lzs_merge_tree *tree, int32_t token, lzs_merge_key key) {
+/* The first place of a tree's tokens below `token` that take it up at `key` or later, by the tree's `ends`. */
+static int32_t late_place(const lzs_merge_tree *tree, const lzs_merge_key *ends, int32_t token, lzs_merge_key key) {
     int32_t low = tree->begins[token], high = tree->begins[token + 1];
-    if (low == high || m->keys[tree->children[high - 1]] < key) return tree->place[token] + tree->size[token];
+    if (low == high || ends[tree->children[high - 1]] < key) return tree->place[token] + tree->size[token];
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (m->keys[tree->children[middle]] < key) {
+        if (ends[tree->children[middle]] < key) {
             low = middle + 1;
         } else {
             high = middle;
@@ -462,9 +481,10 @@ void lzs_merges_forbid_after(const lzs_merges *m, int32_t first, uint32_t *words
     for (int32_t part = first; part >= 0; part = m->right[part]) {
         for (int32_t i = m->left_begins[part]; i < m->left_begins[part + 1] && m->of_left[i].key < ends; i++) {
             int32_t second = m->of_left[i].right;
+            if (least_end(m, second, m->of_left[i].key) > ends) continue;
             words[second / 32] &= ~(UINT32_C(1) << (second % 32));
             int32_t end = tree->place[second] + tree->size[second];
-            for (int32_t place = late_place(m, tree, second, m->of_left[i].key); place < end; place++) {
+            for (int32_t place = late_place(tree, m->left_ends, second, m->of_left[i].key); place < end; place++) {
                 int32_t token = tree->tokens[place];
                 words[token / 32] &= ~(UINT32_C(1) << (token % 32));
             }
@@ -486,9 +506,9 @@ void lzs_merges_mark_before(const lzs_merges *m, int32_t second, uint32_t *place
         for (int32_t i = m->right_begins[part]; i < m->right_begins[part + 1] && m->of_right[i].key <= ends; i++) {
             int32_t first = m->of_right[i].left;
             set_bits(places, tree->place[first], tree->place[first] + 1);
-            int32_t late = late_place(m, tree, first, m->of_right[i].key + 1); /* it must come about after the rule applies */
+            int32_t late = late_place(tree, m->keys, first, least_end(m, part, m->of_right[i].key));
             set_bits(places, late, tree->place[first] + tree->size[first]);
         }
-        ends = m->keys[part];
+        ends = m->left_ends[part];
     }
 }

@@ -35,7 +35,8 @@ typedef struct lzs_merge_tree {
 typedef struct lzs_merges {
     int32_t n_vocab;
     bool *written;        /* (n_vocab) the tokenizer writes the bytes of the token as this token */
-    lzs_merge_key *keys;  /* (n_vocab) of a token's last rule */
+    lzs_merge_key *keys;  /* (n_vocab) of a token's last rule, by which it comes about and takes up its right part */
+    lzs_merge_key *left_ends; /* (n_vocab) when it takes up its left part, as seen from the left */
     int32_t *left, *right; /* (n_vocab) its parts, -1 for a leaf */
     lzs_merge_tree by_left, by_right;
     /* All rules, by key, in the order of their left and of their right parts. */

@@ -29,7 +29,8 @@ struct lzs_try {
 
 void lzs_proper_forget(lzs_proper *p) {
     p->n_turns = 0;
-    p->n_notes = p->n_seen = p->n_asked_turns = 0;
+    p->n_notes = p->n_seen = p->n_asked_turns = p->n_lasts = 0;
+    for (size_t i = 0; i < p->lasts_size; i++) p->lasts[i].turn = -1;
     for (size_t i = 0; i < p->table_size; i++) p->table[i] = -1;
     if (p->seen_size) memset(p->seen, 0, p->seen_size * sizeof *p->seen);
 }
@@ -43,6 +44,7 @@ void lzs_proper_free(lzs_proper *p) {
     free(p->distances);
     free(p->class_bytes);
     free(p->seen);
+    free(p->lasts);
     free(p->stack);
     free(p->asked);
     free(p->asked_turns);
@@ -58,11 +60,12 @@ size_t lzs_proper_memory(const lzs_proper *p) {
     const lzs_vocabulary *v = p->spelling->vocabulary;
     return sizeof *p + lzs_contexts_memory(&p->contexts) + p->turns_room * sizeof *p->turns + p->table_size * sizeof *p->table +
            p->notes_room * sizeof *p->notes + p->seen_size * sizeof *p->seen + p->stack_room * sizeof *p->stack +
-           p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns + 2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 3 * v->n_words * sizeof(uint32_t);
+           p->lasts_size * sizeof *p->lasts + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns + 2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 3 * v->n_words * sizeof(uint32_t);
 }
 
 size_t lzs_proper_used(const lzs_proper *p) {
-    return (size_t)p->n_turns * (sizeof *p->turns + 2 * sizeof *p->table) + p->n_notes * sizeof *p->notes + 2 * p->n_seen * sizeof *p->seen;
+    return (size_t)p->n_turns * (sizeof *p->turns + 2 * sizeof *p->table) + p->n_notes * sizeof *p->notes + 2 * p->n_seen * sizeof *p->seen +
+           2 * p->n_lasts * sizeof *p->lasts;
 }
 
 /* The bytes from each operation to the end, if every loop could be left at once. */
@@ -572,12 +575,57 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     return LZS_OK;
 }
 
+static struct lzs_last *last_slot(const lzs_proper *p, int32_t turn, int32_t last) {
+    for (size_t at = (size_t)mixed(key_of(turn, last));; at++) {
+        struct lzs_last *slot = &p->lasts[at & (p->lasts_size - 1)];
+        if (slot->turn < 0 || (slot->turn == turn && slot->last == last)) return slot;
+    }
+}
+
+static lzs_status more_lasts(lzs_proper *p) {
+    size_t size = p->lasts_size ? 2 * p->lasts_size : MIN_TABLE, old = p->lasts_size;
+    struct lzs_last *before = p->lasts, *lasts = malloc(size * sizeof *lasts);
+    if (!lasts) return LZS_ENOMEM;
+    for (size_t i = 0; i < size; i++) lasts[i].turn = -1;
+    p->lasts = lasts;
+    p->lasts_size = size;
+    for (size_t i = 0; i < old; i++) {
+        if (before[i].turn >= 0) *last_slot(p, before[i].turn, before[i].last) = before[i];
+    }
+    free(before);
+    return LZS_OK;
+}
+
+/* Keeps the mask of a turn behind a token while there is much room: it is made again in little time. */
+static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const uint32_t *words) {
+    lzs_proper *p = g->proper;
+    if (g->mask_bytes > g->max_bytes / 4 || lzs_proper_used(p) > g->max_bytes / 8) return LZS_OK;
+    if (2 * (p->n_lasts + 1) > p->lasts_size) {
+        lzs_status status = more_lasts(p);
+        if (status != LZS_OK) return status;
+    }
+    int32_t mask;
+    lzs_status status = lzs_grammar_keep(g, words, &mask);
+    if (status != LZS_OK) return status;
+    *last_slot(p, turn, last) = (struct lzs_last){turn, last, mask};
+    p->n_lasts++;
+    return LZS_OK;
+}
+
 /* The tokens that the tokenizer writes behind `last` and that lead to the goal. */
 static lzs_status write_proper(lzs_grammar *g, int32_t last, int32_t state, int32_t context, uint32_t *words) {
     lzs_proper *p = g->proper;
     int32_t number;
     lzs_status status = turn_of(p, state, context, &number);
-    if (status == LZS_OK && !p->turns[number].made) status = make(g, number);
+    if (status != LZS_OK) return status;
+    if (p->n_lasts) {
+        const struct lzs_last *known = last_slot(p, number, last);
+        if (known->turn >= 0) {
+            lzs_grammar_write(g, known->mask, words);
+            return LZS_OK;
+        }
+    }
+    if (!p->turns[number].made) status = make(g, number);
     if (status != LZS_OK) return status;
     lzs_grammar_write(g, p->turns[number].either, words);
     lzs_spelling_forbid(p->spelling, last, words);
@@ -585,7 +633,7 @@ static lzs_status write_proper(lzs_grammar *g, int32_t last, int32_t state, int3
         lzs_grammar_write(g, p->turns[number].apart, p->apart_words);
         for (size_t i = 0; i < g->vocabulary->n_words; i++) words[i] |= p->apart_words[i];
     }
-    return LZS_OK;
+    return keep_last(g, number, last, words);
 }
 
 static void allow_others(const lzs_grammar *g, uint32_t *words) {

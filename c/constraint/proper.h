@@ -49,6 +49,12 @@ typedef struct lzs_proper {
     } *seen;
     size_t n_seen, seen_size;
     uint32_t search;
+    /* Masks of a turn behind a token, for as long as there is room. */
+    struct lzs_last {
+        int32_t turn, last; /* turn is -1 where there is none */
+        int32_t mask;
+    } *lasts;
+    size_t n_lasts, lasts_size;
     struct lzs_try *stack;
     size_t n_stack, stack_room;
     /* What making masks needs. */
