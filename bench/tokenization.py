@@ -1,17 +1,17 @@
 """What `tokenization` costs and what it gives, for one or several vocabularies.
 
-    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--text FILE]... [--only walks ...] [--json]
+    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--text FILE]... [--only PART ...] [--json]
 
 - `walks`: random texts under the 18 constraints of tests/vectors/constraints.jsonl and schemas.jsonl with
-  ``tokenization="proper"``. Each token is drawn from those that are allowed; after 40 of them the end is chosen where it
-  may come, and closing marks before other tokens. `stuck`: nothing was allowed; `improper`: llama.cpp's tokenizer writes
-  the text with other tokens; `unfinished`: longer than 400 tokens.
+  ``tokenization="proper"``. Each token is drawn from those that are allowed; after 40 of them the end is chosen where
+  it may come, and closing marks before other tokens. `stuck`: nothing was allowed; `improper`: llama.cpp's tokenizer
+  writes the text with other tokens; `unfinished`: longer than 400 tokens.
 - `texts`: tokens that the tokenizer writes and `proper` would refuse, over texts of all kinds: the sources, documents
   and vectors of this repository, or --text.
-- `forced`: of the tokens of the samples of the ten schemas, the share that is the only one allowed (in percent), so that
-  it needs no step of the model.
-- `times`: microseconds a token for a token and the next mask, mean over all constraints, as bench/constraints.py takes
-  them: the first pass, the second, and the longest step of the first.
+- `forced`: of the tokens of the samples of the ten schemas, the share that is the only one allowed (in percent): it
+  needs no step of the model.
+- `times`: microseconds a token for a token and the next mask, mean over all constraints, as bench/constraints.py
+  takes them: the first pass, the second, and the longest step of the first; with --samples of each constraint.
 
 Without --vocabulary it is the one of tests/vectors (V = 32,000).
 """
@@ -26,8 +26,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from constraints import VECTORS, passed, percentile
 
+from constraints import VECTORS, passed, percentile
 from lzsampler import Grammar, Sampler
 from lzsampler.constraint.grammar import Tokenization
 from lzsampler.constraint.spelling import Spelling
@@ -161,13 +161,13 @@ def forced(vocabulary: Vocabulary, spelling: Spelling) -> dict[str, float]:
     return shares
 
 
-def times(vocabulary: Vocabulary, spelling: Spelling) -> dict[str, Any]:
+def times(vocabulary: Vocabulary, spelling: Spelling, n: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for tokenization in ("any", "forced", "proper"):
         first, second, worst = [], [], {}
         for constraint in constraints():
             grammar = made(constraint, spelling, tokenization)
-            texts = [exact(sample, vocabulary, spelling) for sample in samples_of(constraint, grammar)]
+            texts = [exact(sample, vocabulary, spelling) for sample in samples_of(constraint, grammar)[:n]]
             sampler = Sampler(vocabulary.n_vocab)
             sampler.set_grammar(grammar)
             steps = passed(sampler, texts)
@@ -188,6 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocabulary", type=Path, action="append")
     parser.add_argument("--walks", type=int, default=2000)
+    parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--text", type=Path, action="append", default=[])
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--json", action="store_true")
@@ -197,7 +198,11 @@ def main() -> None:
         tokens = vocabulary.token_bytes
         start = perf_counter()
         spelling = tokens.spelling
-        row: dict[str, Any] = {"vocabulary": path.name, "n_vocab": vocabulary.n_vocab, "spelling_s": perf_counter() - start}
+        row: dict[str, Any] = {
+            "vocabulary": path.name,
+            "n_vocab": vocabulary.n_vocab,
+            "spelling_s": perf_counter() - start,
+        }
         if "walks" in options.only:
             row["walks"] = walks(vocabulary, spelling, options.walks)
         if "texts" in options.only:
@@ -205,7 +210,7 @@ def main() -> None:
         if "forced" in options.only:
             row["forced"] = forced(vocabulary, spelling)
         if "times" in options.only:
-            row["times"] = times(vocabulary, spelling)
+            row["times"] = times(vocabulary, spelling, options.samples)
         vocabulary.close()
         print(json.dumps(row) if options.json else "\n".join(f"{name:12}{value}" for name, value in row.items()))
 

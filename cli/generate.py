@@ -275,7 +275,9 @@ def _check_grammar(flags: dict[str, Any]) -> None:
     fields = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file"}
     given = [name for name, field in fields.items() if flags[field] not in (None, ())]
     if flags["tokenization"] == "forced" and not given:
-        raise click.UsageError("--tokenization forced is about what a grammar forces: give --regex, --choice or -j with it")
+        raise click.UsageError(
+            "--tokenization forced is about what a grammar forces: give --regex, --choice or -j with it"
+        )
     if flags["tokenization"] == "proper":
         given.append("--tokenization proper")
     if not given:

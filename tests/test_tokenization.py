@@ -21,7 +21,17 @@ VECTORS = Path(__file__).with_name("vectors")
 SPM = VECTORS / "ggml-vocab-llama-spm.gguf"
 END = 0
 LETTERS = "abc"
-MERGES = [("a", "b"), ("a", "a"), ("a", "c"), ("b", "c"), ("ab", "c"), ("aa", "aa"), ("c", "c"), ("bc", "a"), ("cc", "ab")]
+MERGES = [
+    ("a", "b"),
+    ("a", "a"),
+    ("a", "c"),
+    ("b", "c"),
+    ("ab", "c"),
+    ("aa", "aa"),
+    ("c", "c"),
+    ("bc", "a"),
+    ("cc", "ab"),
+]
 
 
 @cache
@@ -68,7 +78,9 @@ def names(spelling: Spelling) -> list[str]:
 # ---- the article's algorithms ----
 
 
-@pytest.mark.parametrize("pattern", ["(a|b){6}", "a*b*", "[abc]{0,5}", "a{7}|b?c{3}", "(abc)*a?", "aab(ca|c)*", "(a|bc)*cc"])
+@pytest.mark.parametrize(
+    "pattern", ["(a|b){6}", "a*b*", "[abc]{0,5}", "a{7}|b?c{3}", "(abc)*a?", "aab(ca|c)*", "(a|bc)*cc"]
+)
 def test_engine_and_both_algorithms_of_the_article_agree(pattern: str) -> None:
     merges = tuple(MERGES)
     spelling = toy(merges)
@@ -240,3 +252,166 @@ def test_what_the_tokenizer_writes_is_never_refused(path: Path, file: str) -> No
     for token in tokens.tolist()[:400]:
         assert token in allowed(sampler)
         sampler.accept(token)
+
+
+# ---- forced ----
+
+
+def test_forced_spells_only_what_is_forced() -> None:
+    spelling = toy(tuple(MERGES))
+    ids = {piece: token for token, piece in enumerate(spelling.token_bytes.pieces)}
+    sampler = sampler_of(Grammar.regex("(a|b)abcc", spelling, tokenization="forced"))
+    assert allowed(sampler) == {ids[b"a"], ids[b"b"], ids[b"aa"]}  # nothing is forced yet
+    sampler.accept(ids[b"b"])
+    assert allowed(sampler) == {ids[b"abc"]}  # the tokenizer writes b, abc, c
+    assert article.tokenize("babcc", MERGES) == ("b", "abc", "c")
+    sampler.rewind(1)
+    sampler.accept(ids[b"a"])  # it would write aa, b, cc: behind a alone it goes on as it would by itself
+    assert allowed(sampler) == {ids[b"abc"]}
+    sampler.accept(ids[b"abc"])
+    assert allowed(sampler) == {ids[b"c"]}
+
+
+@pytest.mark.parametrize("path", [SPM, tale()], ids=["llama-spm", "tale"])
+def test_forced_keys_of_json_are_written_by_the_tokenizer(path: Path) -> None:
+    spelling, _ = real(path)
+    pattern = r'\{"first name": "[a-z]{1,9}", "second name": "[a-z]{1,9}"\}'
+    plain = sampler_of(Grammar.regex(pattern, spelling))
+    forced = sampler_of(Grammar.regex(pattern, spelling, tokenization="forced"))
+    rng = random.Random(5)
+    tokens: list[int] = []
+    n_only = n_fewer = 0
+    while not set(spelling.token_bytes.end) & allowed(forced):
+        choices = allowed(forced)
+        assert choices
+        assert choices <= allowed(plain)
+        n_only += len(choices) == 1
+        n_fewer += len(choices) < len(allowed(plain))
+        token = rng.choice(sorted(choices))
+        tokens.append(token)
+        forced.accept(token)
+        plain.accept(token)
+    text = b"".join(spelling.token_bytes.pieces[token] for token in tokens).decode()
+    assert Grammar.regex(pattern, spelling).match(text) == "yes"
+    assert (n_only >= 5, n_fewer >= 7) == (True, True), (n_only, n_fewer, text)
+
+
+# ---- states ----
+
+
+@pytest.mark.parametrize("tokenization", ["forced", "proper"])
+def test_rewinds_clones_and_little_memory_change_nothing(tokenization: Any) -> None:
+    spelling, _ = real(tale())
+    rng = random.Random(9)
+    pattern = r'(\{"a": [1-9]\d{0,9}, "text": "[^"\\]{0,60}"\}\n){1,9}'
+    sampler = sampler_of(Grammar.regex(pattern, spelling, tokenization=tokenization))
+    small = sampler_of(Grammar.regex(pattern, spelling, tokenization=tokenization, max_bytes=150_000))
+    masks = [allowed(sampler)]
+    for step in range(60):
+        token = rng.choice(sorted(allowed(sampler) - set(spelling.token_bytes.end)) or [0])
+        if token == 0:
+            break
+        for one in (sampler, small):
+            one.accept(token)
+        masks.append(allowed(sampler))
+        assert masks[-1] == allowed(small)
+        if step % 10 == 9:
+            clone = sampler.clone()
+            clone.rewind(step)
+            for token in clone_tokens(sampler)[1:]:
+                assert token in allowed(clone)
+                clone.accept(token)
+            assert allowed(clone) == masks[-1]
+
+
+def clone_tokens(sampler: Sampler) -> list[int]:
+    from lzsampler._ffi import ffi, lib
+
+    n = ffi.new("size_t *")
+    tokens = lib.lzs_tokens(sampler.handle, n)
+    return [int(token) for token in ffi.unpack(tokens, n[0])]
+
+
+def test_a_token_that_is_not_proper_leaves_nothing_allowed() -> None:
+    spelling = toy(tuple(MERGES))
+    ids = {piece: token for token, piece in enumerate(spelling.token_bytes.pieces)}
+    sampler = sampler_of(Grammar.regex("(ab)*", spelling, tokenization="proper"))
+    sampler.accept(ids[b"a"])
+    sampler.accept(ids[b"b"])
+    assert allowed(sampler) == set()
+    with pytest.raises(LzsError):
+        sampler.sample(np.zeros(sampler.n_vocab, np.float32))
+    sampler.rewind(2)
+    assert allowed(sampler) == {END, ids[b"ab"]}
+
+
+def test_without_a_grammar_control_tokens_stay_allowed_and_begin_anew() -> None:
+    tokens = TokenBytes([b"", b"a", b"b", b"ab", b"<x>"], end=[END], special=[4])
+    spelling = Spelling(tokens, merges=[(1, 2)])
+    grammar = Grammar.proper(spelling)
+    sampler = sampler_of(grammar)
+    assert allowed(sampler) == {0, 1, 2, 3, 4}
+    sampler.accept(1)
+    assert allowed(sampler) == {0, 1, 3, 4}  # not b behind a
+    sampler.accept(4)
+    assert allowed(sampler) == {0, 1, 2, 3, 4}
+    sampler.accept(1)
+    sampler.accept(2)  # against it: then it is not known what is before, and nothing is refused for it
+    assert allowed(sampler) == {0, 1, 2, 3, 4}
+    assert grammar.match(b"\xff anything") == "yes"
+    assert grammar.source == {"tokenization": "proper"}
+
+
+# ---- what is refused ----
+
+
+def test_arguments_are_checked() -> None:
+    tokens = TokenBytes([b"", b"a", b"b", b"ab"], end=[END])
+    with pytest.raises(ValueError, match="these tokens do not say how texts are written"):
+        Grammar.regex("a*", tokens, tokenization="proper")
+    with pytest.raises(ValueError, match="tokenization must be one of any, forced, proper, got 'exact'"):
+        Grammar.regex("a*", tokens, tokenization="exact")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="vocabulary must be a Model, a TokenBytes or a Spelling"):
+        Grammar.proper("model")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="give either merges or scores"):
+        Spelling(tokens)
+    with pytest.raises(ValueError, match="merges must be pairs of ids below 4"):
+        Spelling(tokens, merges=[(1, 4)])
+    with pytest.raises(ValueError, match=r"merges must be pairs of ids, int\[n, 2\], got int64\[3\]"):
+        Spelling(tokens, merges=[1, 2, 3])
+    with pytest.raises(ValueError, match="scores must be 4 numbers"):
+        Spelling(tokens, scores=[1.0])
+    with pytest.raises(ValueError, match="words must be one of none, gpt2"):
+        Spelling(tokens, merges=[], words="bert")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="words and whole_words belong to merges"):
+        Spelling(tokens, scores=[0.0] * 4, words="gpt2")
+    with pytest.raises(ValueError, match="byte_tokens must be tokens of one byte, but 3 is b'ab'"):
+        Spelling(tokens, scores=[0.0] * 4, byte_tokens=[3])
+    with pytest.raises(ValueError, match="4 is not a token of a vocabulary of 4"):
+        Spelling(tokens, merges=[]).wrong([4])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("pre", "tekken", "its pre-tokenizer 'tekken' is not one of"),
+        ("model", "bert", "tokenizers of the kind 'bert' are not known"),
+        ("merges", None, "the file has no merges"),
+        ("merges", ["0 1"], "in a sample it writes"),
+        ("pre", "smollm", "in a sample it writes"),  # not what this tokenizer does
+    ],
+)
+def test_a_tokenizer_that_does_something_else_is_refused_with_the_reason(
+    key: str, value: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("llama_cpp")
+    from lzsampler.llama import gguf, token_bytes
+
+    tokens = token_bytes(tale())
+    header = gguf.read(tale())
+    changed = replace(header, metadata={**header.metadata, f"tokenizer.ggml.{key}": value})
+    monkeypatch.setattr(gguf, "read", lambda _: changed)
+    with pytest.raises(LzsError, match=message) as error:
+        Grammar.regex("a*", tokens, tokenization="proper")
+    assert "\n" not in str(error.value)
+    assert Grammar.regex("a*", tokens).match("aa") == "yes"

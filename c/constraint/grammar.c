@@ -239,32 +239,6 @@ void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
     if (mask->form == LZS_KEPT_FORBIDDEN && v->n_vocab % 32) words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
 }
 
-static uint32_t first_not_below(const lzs_kept_mask *mask, uint32_t from) {
-    uint32_t low = 0, high = mask->n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (mask->data[middle] < from) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-int32_t lzs_grammar_next_token(const lzs_grammar *g, int32_t number, int32_t from) {
-    const lzs_kept_mask *mask = &g->masks[number];
-    const int32_t n_vocab = g->vocabulary->n_vocab;
-    if (mask->form == LZS_KEPT_WORDS) {
-        while (from < n_vocab && !lzs_bit(mask->data, from)) from++;
-        return from < n_vocab ? from : -1;
-    }
-    uint32_t at = first_not_below(mask, (uint32_t)from);
-    if (mask->form == LZS_KEPT_ALLOWED) return at < mask->n ? (int32_t)mask->data[at] : -1;
-    for (; at < mask->n && mask->data[at] == (uint32_t)from; at++) from++;
-    return from < n_vocab ? from : -1;
-}
-
 /* ---- masks ---- */
 
 /* Adds to `words` the text tokens that may follow a state, at least those with more than `level` of LZS_SHORT_LEVELS. */

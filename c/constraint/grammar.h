@@ -47,7 +47,5 @@ lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words);
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number);
 lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number);
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words);
-/* The first token of a kept mask that is `from` or more; -1 for none. */
-int32_t lzs_grammar_next_token(const lzs_grammar *g, int32_t number, int32_t from);
 
 #endif

@@ -80,7 +80,13 @@ static struct lzs_rule_slot *rule_slot(const lzs_merges *m, int32_t left, int32_
     }
 }
 
+static size_t maybe_bit(const lzs_merges *m, int32_t left, int32_t right) {
+    return (size_t)(hash_pair(left, right) >> 20) & (4 * m->table_size - 1);
+}
+
 static const struct lzs_rule_slot *rule_of(const lzs_merges *m, int32_t left, int32_t right) {
+    size_t bit = maybe_bit(m, left, right);
+    if (!(m->maybe[bit / 32] >> (bit % 32) & 1)) return NULL;
     const struct lzs_rule_slot *slot = rule_slot(m, left, right);
     return slot->left < 0 ? NULL : slot;
 }
@@ -90,7 +96,8 @@ static bool make_table(lzs_merges *m, size_t n_rules) {
     while (m->table_size < 2 * n_rules) m->table_size *= 2;
     m->table = malloc(m->table_size * sizeof *m->table);
     for (size_t i = 0; m->table && i < m->table_size; i++) m->table[i].left = -1;
-    return m->table != NULL;
+    m->maybe = calloc(m->table_size / 8, sizeof *m->maybe);
+    return m->table && m->maybe;
 }
 
 /* Of two rules for the same parts the first one holds. */
@@ -98,6 +105,8 @@ static void add_rule(lzs_merges *m, int32_t left, int32_t right, uint32_t rank) 
     struct lzs_rule_slot *slot = rule_slot(m, left, right);
     if (slot->left >= 0) return;
     *slot = (struct lzs_rule_slot){left, right, rank};
+    size_t bit = maybe_bit(m, left, right);
+    m->maybe[bit / 32] |= UINT32_C(1) << (bit % 32);
     m->n_rules++;
 }
 
@@ -431,12 +440,13 @@ void lzs_merges_free(lzs_merges *m) {
     free(m->left_begins);
     free(m->right_begins);
     free(m->table);
+    free(m->maybe);
 }
 
 size_t lzs_merges_memory(const lzs_merges *m) {
     size_t n = (size_t)m->n_vocab;
     return n * (sizeof *m->written + 2 * sizeof *m->keys + 14 * sizeof(int32_t)) + 2 * m->n_rules * sizeof *m->of_left +
-           m->table_size * sizeof *m->table;
+           m->table_size * (sizeof *m->table + sizeof *m->maybe / 8);
 }
 
 /* ---- what may stand side by side ---- */
@@ -493,21 +503,18 @@ void lzs_merges_forbid_after(const lzs_merges *m, int32_t first, uint32_t *words
     }
 }
 
-static void set_bits(uint32_t *words, int32_t begin, int32_t end) {
-    for (; begin < end && begin % 32; begin++) words[begin / 32] |= UINT32_C(1) << (begin % 32);
-    for (; end - begin >= 32; begin += 32) words[begin / 32] = UINT32_MAX;
-    for (; begin < end; begin++) words[begin / 32] |= UINT32_C(1) << (begin % 32);
-}
-
-void lzs_merges_mark_before(const lzs_merges *m, int32_t second, uint32_t *places) {
+void lzs_merges_mark_before(const lzs_merges *m, int32_t second, uint32_t *words) {
     const lzs_merge_tree *tree = &m->by_right;
     lzs_merge_key ends = NEVER;
     for (int32_t part = second; part >= 0; part = m->left[part]) {
         for (int32_t i = m->right_begins[part]; i < m->right_begins[part + 1] && m->of_right[i].key <= ends; i++) {
             int32_t first = m->of_right[i].left;
-            set_bits(places, tree->place[first], tree->place[first] + 1);
-            int32_t late = late_place(tree, m->keys, first, least_end(m, part, m->of_right[i].key));
-            set_bits(places, late, tree->place[first] + tree->size[first]);
+            words[first / 32] |= UINT32_C(1) << (first % 32);
+            int32_t end = tree->place[first] + tree->size[first];
+            for (int32_t place = late_place(tree, m->keys, first, least_end(m, part, m->of_right[i].key)); place < end; place++) {
+                int32_t token = tree->tokens[place];
+                words[token / 32] |= UINT32_C(1) << (token % 32);
+            }
         }
         ends = m->left_ends[part];
     }

@@ -48,6 +48,7 @@ typedef struct lzs_merges {
         lzs_merge_key key;
     } *table;
     size_t table_size;
+    uint32_t *maybe; /* (4 * table_size bits) by hash: few of them are 1, and no rule is where a 0 is; it stays in the cache */
 } lzs_merges;
 
 /* Makes the rules of a byte pair encoding: `pairs` are the left and right parts of n rules by rank. LZS_EINVAL for ids out of
@@ -67,7 +68,7 @@ bool lzs_merges_pair(const lzs_merges *merges, int32_t first, int32_t second);
 /* Takes out of a mask the tokens that it never writes behind `first`. */
 void lzs_merges_forbid_after(const lzs_merges *merges, int32_t first, uint32_t *words);
 
-/* Sets, in bits of places of by_right, the tokens that it never writes before `second`. */
-void lzs_merges_mark_before(const lzs_merges *merges, int32_t second, uint32_t *places);
+/* Adds to a mask the tokens that it never writes before `second`. */
+void lzs_merges_mark_before(const lzs_merges *merges, int32_t second, uint32_t *words);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct lzs_way {
     bool apart; /* whatever token is before it; else if the two may stand side by side */
 } lzs_way;
 
-enum { LZS_MAX_WAYS = 8 };
+enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
 
 /* A state of the automaton in a context. Its masks are of tokens that the tokenizer writes there, and behind which it can go on
  * to the goal. */
@@ -58,6 +58,10 @@ typedef struct lzs_proper {
     struct lzs_try *stack;
     size_t n_stack, stack_room;
     /* What making masks needs. */
+    struct lzs_destination {
+        int32_t state, context; /* context is LZS_NO_CONTEXT where it is not used */
+        int32_t turn;           /* -1 where it is the goal */
+    } destinations[LZS_DESTINATIONS];
     struct lzs_asked {
         int32_t token, next;
         bool apart, either;
@@ -66,7 +70,7 @@ typedef struct lzs_proper {
     int32_t *asked_turns;
     size_t n_asked_turns, asked_turns_room;
     int32_t *apart_path, *either_path; /* (longest + 1) */
-    uint32_t *apart_words, *either_words, *places; /* masks */
+    uint32_t *apart_words, *either_words, *before; /* masks */
 } lzs_proper;
 
 /* Everything that follows from the states of the automaton, which are no longer valid. */

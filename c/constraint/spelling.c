@@ -46,11 +46,23 @@ static lzs_status begin(const lzs_vocabulary *v, const uint8_t *roles, lzs_spell
         bool is_text = lzs_bit(v->texts, token);
         if (roles[token] == LZS_TOKEN_BYTE && is_text && v->begins[token + 1] - v->begins[token] != 1) return LZS_EINVAL;
         s->roles[token] = roles[token];
+        s->some_whole |= roles[token] == LZS_TOKEN_WHOLE;
     }
     return LZS_OK;
 }
 
+static bool find_plain(lzs_spelling *s) {
+    const lzs_vocabulary *v = s->vocabulary;
+    s->plain = calloc(v->n_nodes ? v->n_nodes : 1, sizeof *s->plain);
+    for (size_t i = 0; s->plain && i < v->n_nodes && !s->by_scores; i++) {
+        int32_t token = v->nodes[i].token;
+        s->plain[i] = token >= 0 && v->same[token] < 0 && s->roles[token] == LZS_TOKEN_USUAL && s->merges.written[token];
+    }
+    return s->plain != NULL;
+}
+
 static lzs_status ended(lzs_status status, lzs_spelling **spelling) {
+    if (status == LZS_OK && !find_plain(*spelling)) status = LZS_ENOMEM;
     if (status != LZS_OK) {
         lzs_spelling_free(*spelling);
         *spelling = NULL;
@@ -93,12 +105,13 @@ void lzs_spelling_free(lzs_spelling *s) {
     lzs_words_free(&s->words);
     free(s->roles);
     free(s->characters);
+    free(s->plain);
     free(s);
 }
 
 size_t lzs_spelling_memory(const lzs_spelling *s) {
     return sizeof *s + lzs_merges_memory(&s->merges) + (size_t)s->vocabulary->n_vocab + s->words.n_nodes * sizeof *s->words.nodes +
-           s->n_characters * sizeof *s->characters;
+           s->n_characters * sizeof *s->characters + s->vocabulary->n_nodes * sizeof *s->plain;
 }
 
 /* ---- bytes that stand for characters ---- */

@@ -10,10 +10,12 @@ struct lzs_spelling {
     lzs_merges merges;
     lzs_words words;
     uint8_t *roles; /* (n_vocab) lzs_token_role */
+    bool some_whole; /* some are LZS_TOKEN_WHOLE */
     bool by_scores; /* SentencePiece: bytes stand for characters that are not tokens */
     bool whole_words; /* a word that is a token is written as this token, whatever the rules say */
     uint32_t *characters; /* characters that are tokens, ascending, where bytes stand for the others */
     size_t n_characters;
+    bool *plain; /* (nodes of the vocabulary) one token ends there, and it is usual and written, its bytes gone through by contexts */
 };
 
 /* How a token may follow another one, or what is before a text (-1). */
@@ -25,10 +27,5 @@ lzs_status lzs_spelling_step(const lzs_spelling *spelling, lzs_contexts *context
 
 /* Takes out of a mask the tokens that cannot follow `last` in the same word. */
 void lzs_spelling_forbid(const lzs_spelling *spelling, int32_t last, uint32_t *words);
-
-/* Whether the bytes of a token are gone through by the contexts alone, so that many tokens can be gone through together. */
-static inline bool lzs_spelling_by_bytes(const lzs_spelling *spelling, int32_t token) {
-    return !spelling->by_scores && spelling->roles[token] == LZS_TOKEN_USUAL;
-}
 
 #endif

@@ -49,8 +49,9 @@ class Grammar:
         """Return the grammar of the texts that a regular expression matches from beginning to end.
 
         ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model`, a `TokenBytes` or a
-        `Spelling`. ``tokenization``: as above; ValueError or LzsError where the tokenizer is not known. ``max_bytes``: memory for states and masks, which are forgotten and made anew where they need more; 0 is 128
-        MiB. ValueError for what the dialect does not have, with the place and the reason: nothing is ever ignored.
+        `Spelling`. ``tokenization``: as above; ValueError or LzsError where the tokenizer is not known. ``max_bytes``:
+        memory for states and masks, which are forgotten and made anew where they need more; 0 is 128 MiB. ValueError
+        for what the dialect does not have, with the place and the reason: nothing is ever ignored.
         """
         if not isinstance(pattern, str | bytes):
             raise ArgumentTypeError(f"pattern must be a str or bytes, got {pattern!r:.50}")
@@ -109,8 +110,9 @@ class Grammar:
         ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: how deep a schema that refers to itself is
         unrolled, and a value of any kind nested; deeper values are not allowed. ``closed``: what a schema leaves open
         is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
-        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the keyword and the
-        JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever ignored.
+        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the
+        keyword and the JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever
+        ignored.
         """
         from .json_schema import MAX_DEPTH, parts_of
 
