@@ -157,7 +157,7 @@ static void arguments_are_checked(void) {
 
 int main(void) {
     uint64_t seed = 1;
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < 200; i++) {
         toy t = random_toy(&seed, i % 2 == 0);
         check_pairs(&t, &seed);
     }
