@@ -138,6 +138,15 @@ def test_pairs_are_those_of_the_brute_force_algorithm(merges: tuple[tuple[str, s
             assert tokenizer.allows(first, second) == expected
 
 
+def test_what_may_follow_a_token_as_in_the_documents() -> None:
+    tokenizer = article.of_tokenizer("abc", [("a", "b"), ("a", "a"), ("a", "c")])
+    forbidden = {token: set(tokenizer.forbidden[state]) for token, state in tokenizer.behind.items()}
+    nothing: set[str] = set()
+    assert forbidden == {
+        **dict.fromkeys(("b", "c", "ab", "ac"), nothing), "a": {"a", "b", "c", "aa", "ac"}, "aa": {"b"}
+    }  # fmt: skip
+
+
 def spm_merges(alphabet: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the tokens of llama-spm over an alphabet, and its merges as a list, best scores first."""
     from lzsampler.llama import gguf

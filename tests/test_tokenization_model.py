@@ -184,7 +184,7 @@ def test_a_shark_that_is_spelled_otherwise_is_another_animal(smol: Model, kind: 
     words = {}
     for tokenization in ("any", "proper"):
         sampler = Sampler(smol.n_vocab)
-        sampler.set_grammar(Grammar.choices(texts, smol, tokenization=tokenization))  # type: ignore[arg-type]
+        sampler.set_grammar(Grammar.choices(texts, smol, tokenization=tokenization))
         mask = sampler.allowed()
         assert mask is not None
         bits = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
