@@ -242,7 +242,7 @@ static bool make_node(lzs_words *w, uint32_t code, int rest, uint32_t lowest, in
         row[i] = -1;
         if (last < lowest || first > 0x10FFFF || (first >= 0xD800 && last <= 0xDFFF)) continue;
         if (rest == 1) {
-            row[i] = (int16_t)class_of(first, false);
+            row[i] = w->kind == LZS_WORDS_NONE ? OTHER : (int16_t)class_of(first, false); /* one word needs no classes */
         } else if (!make_node(w, first, rest - 1, lowest, &row[i])) {
             return false;
         }

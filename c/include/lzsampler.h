@@ -427,9 +427,8 @@ LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, siz
 
 /* ---- tokenization: which of the ways to write a text as tokens are allowed ---- */
 
-/* The pre-tokenizers that are known, which cut a text into words before tokens are joined in them. */
-typedef enum lzs_words_kind {
-    LZS_WORDS_NONE = 0,        /* all of the text is one word, as in SentencePiece */
+typedef enum lzs_words_kind { /* how the pre-tokenizer cuts a text into the words in which tokens are joined */
+    LZS_WORDS_NONE = 0,        /* all of it is one word, as in SentencePiece */
     LZS_WORDS_GPT2 = 1,        /* llama.cpp's "gpt-2" */
     LZS_WORDS_GPT2_DIGITS = 2, /* the same with each digit by itself: "smollm", "starcoder", "refact", "command-r" */
     LZS_WORDS_LLAMA3 = 3,      /* "llama-bpe": up to three digits together */
@@ -442,12 +441,10 @@ typedef enum lzs_token_role {
     LZS_TOKEN_WHOLE = 2 /* is found in a text before everything else, as user-defined tokens are */
 } lzs_token_role;
 
-/* How the tokenizer of a vocabulary writes texts. roles[n_vocab] are its lzs_token_role, NULL where all tokens are usual. The
- * vocabulary is borrowed, and everything else is copied. One spelling serves any number of grammars and threads.
- *
- * Byte pair encoding: pairs[2 * n] are the left and right parts of n merges by rank, words is a lzs_words_kind, and whole_words
- * says that a word which is a token is written so whatever the merges say (Llama 3). SentencePiece: scores[n_vocab].
- * LZS_EINVAL for what is out of range. */
+/* How the tokenizer of a vocabulary, which is borrowed, writes texts; any number of grammars and threads may share it. Roles are
+ * lzs_token_role, NULL where all tokens are usual. Byte pair encoding: pairs[2 * n] are the parts of n merges by rank, words is a
+ * lzs_words_kind, and whole_words says that a word which is a token is written so whatever the merges say (Llama 3).
+ * SentencePiece: scores[n_vocab]. LZS_EINVAL for what is out of range. */
 LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs, size_t n,
                                           int32_t words, int32_t whole_words, lzs_spelling **spelling);
 LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, const uint8_t *roles, const float *scores,
@@ -455,8 +452,7 @@ LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, con
 LZS_API void lzs_spelling_free(lzs_spelling *spelling);
 LZS_API size_t lzs_spelling_memory(const lzs_spelling *spelling);
 
-/* Whether n tokens are how the tokenizer writes their text: *wrong is the first token that it would not write there, n where
- * it would not end there, and SIZE_MAX where all is well. */
+/* *wrong: the first of n tokens that the tokenizer would not write there, n if it would go on, SIZE_MAX if all is well. */
 LZS_API lzs_status lzs_spelling_check(const lzs_spelling *spelling, const int32_t *tokens, size_t n, size_t *wrong);
 
 typedef enum lzs_tokenization {
@@ -465,12 +461,10 @@ typedef enum lzs_tokenization {
     LZS_TOKENIZATION_PROPER = 2  /* only the tokenizer's way */
 } lzs_tokenization;
 
-/* Chooses the lzs_tokenization of a new grammar, once. The spelling is borrowed, and must be of the grammar's vocabulary (NULL
- * for LZS_TOKENIZATION_ANY), else LZS_EINVAL. */
+/* Chooses it for a new grammar, once. The spelling is borrowed and of the same vocabulary (NULL for any), else LZS_EINVAL. */
 LZS_API lzs_status lzs_grammar_set_tokenization(lzs_grammar *grammar, const lzs_spelling *spelling, int32_t tokenization);
 
-/* A grammar of all texts, which forbids no token but those that the tokenizer would not write behind the ones before. Tokens
- * that are not text are always allowed. */
+/* A grammar of all texts, which forbids only tokens that the tokenizer would not write there; what is not text is allowed. */
 LZS_API lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes, lzs_grammar **grammar);
 
 /* Allows only what the grammar allows, from the next token on: the text that it is about begins here. It applies together with
