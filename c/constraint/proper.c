@@ -279,7 +279,9 @@ static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
 /* Decides about all tokens that lead to a turn. */
 static lzs_status answer(lzs_grammar *g, int32_t number) {
     lzs_proper *p = g->proper;
-    for (int32_t i = 0; i < p->turns[number].n_ways; i++) go_way(p, &p->turns[number], p->turns[number].ways[i]);
+    /* Inside a character most bytes would join with most tokens, so that a way of one token is seldom that of another. */
+    bool shared = p->contexts.all[p->turns[number].context].node == 0;
+    for (int32_t i = 0; shared && i < p->turns[number].n_ways; i++) go_way(p, &p->turns[number], p->turns[number].ways[i]);
     while (p->turns[number].asked >= 0) {
         const struct lzs_asked asked = p->asked[p->turns[number].asked];
         bool found;
@@ -288,7 +290,7 @@ static lzs_status answer(lzs_grammar *g, int32_t number) {
         p->turns[number].asked = asked.next;
         if (!found) continue;
         allow(p, asked.token, asked.apart, asked.either);
-        go_way(p, &p->turns[number], p->turns[number].ways[p->turns[number].n_ways - 1]);
+        if (shared) go_way(p, &p->turns[number], p->turns[number].ways[p->turns[number].n_ways - 1]);
     }
     return LZS_OK;
 }

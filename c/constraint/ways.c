@@ -76,8 +76,9 @@ lzs_status lzs_note_of(lzs_grammar *g, int32_t state, struct lzs_state_note *not
     }
     if (!p->notes[state].known) {
         struct lzs_state_note found = {true, -1, -1};
-        uint32_t least = UINT32_MAX, n_bytes = 0;
-        for (uint32_t class = 0; class < g->program.n_classes; class++) {
+        bool all = p->tokenization == LZS_TOKENIZATION_FORCED; /* else the first byte on the shortest way is enough */
+        uint32_t least = UINT32_MAX, n_bytes = 0, distance_here = distance_of(g, state);
+        for (uint32_t class = 0; class < g->program.n_classes && (all || least >= distance_here); class++) {
             int32_t to;
             lzs_status status = lzs_automaton_step(&g->automaton, state, g->program.byte_of[class], &to);
             if (status != LZS_OK) return status;
@@ -187,7 +188,8 @@ static lzs_status push(lzs_grammar *g, int32_t state, int32_t context, int32_t t
     *seen = (struct lzs_seen){state, context, token, p->search};
     struct lzs_try *t = &p->stack[p->n_stack];
     *t = (struct lzs_try){.state = state, .context = context, .token = token, .lowest = p->n_stack};
-    lzs_status status = find_first(g, t);
+    bool inside = p->contexts.all[context].node != 0; /* a character: few bytes can follow, and most would join */
+    lzs_status status = inside ? LZS_OK : find_first(g, t);
     if (status == LZS_OK) p->n_stack++;
     return status;
 }
@@ -203,8 +205,8 @@ static lzs_status next_token(lzs_grammar *g, struct lzs_try *t, int32_t *token) 
         if (status == LZS_OK) status = lzs_automaton_work(&g->automaton, LZS_MAX_FIRST);
         if (status != LZS_OK) return status;
         lzs_grammar_write(g, mask, p->before);
-        bool joins = p->spelling->by_scores || p->contexts.all[t->context].node; /* no word can begin here */
-        if (joins) lzs_spelling_forbid(p->spelling, t->token, p->before);
+        t->joined = p->spelling->by_scores || p->contexts.all[t->context].node; /* no word can begin here */
+        if (t->joined) lzs_spelling_forbid(p->spelling, t->token, p->before);
         t->n_first = t->at_first = 0;
         while (t->n_first < LZS_MAX_FIRST && t->next >= 0) {
             t->next = next_bit(p->before, t->next, g->vocabulary->n_vocab);
@@ -245,7 +247,7 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     struct lzs_try *last = &p->stack[p->n_stack - 1];
     int32_t state, context, number;
     lzs_status status = lzs_automaton_work(&g->automaton, 1);
-    lzs_joint joint = lzs_spelling_joint(p->spelling, last->token, token);
+    lzs_joint joint = last->joined ? LZS_EITHER : lzs_spelling_joint(p->spelling, last->token, token);
     if (status == LZS_OK) status = lzs_spelling_step(p->spelling, &p->contexts, last->context, token, joint, &context);
     if (status != LZS_OK || !context) return status;
     status = state_behind(g, last->state, token, &state);

@@ -11,6 +11,7 @@ struct lzs_try {
     int32_t state, context, token; /* behind the token */
     int32_t first[LZS_MAX_FIRST]; /* tokens on a short way to the end, to be tried first */
     int8_t n_first, at_first;
+    bool joined; /* those in `first` may stand beside the token */
     int32_t next; /* of all tokens, the next one to be tried */
     size_t lowest; /* how far down the stack what was tried behind it depends on */
 };
