@@ -89,7 +89,7 @@ enum {
 static uint32_t beginning(lzs_words_kind kind, int class) {
     bool lines = kind == LZS_WORDS_LLAMA3 || kind == LZS_WORDS_QWEN2;
     if (is_letter(class)) return BIT(LETTERS);
-    if (class == DIGIT) return kind == LZS_WORDS_GPT2 ? BIT(DIGITS1) : kind == LZS_WORDS_LLAMA3 ? BIT(DIGITS1) : BIT(DIGITS3);
+    if (class == DIGIT) return kind == LZS_WORDS_GPT2 || kind == LZS_WORDS_LLAMA3 ? BIT(DIGITS1) : BIT(DIGITS3);
     if (class == QUOTE) return BIT(APOSTROPHE);
     if (class == OTHER) return lines ? BIT(MARK) : BIT(MARKS);
     if (lines && class == LINE) return BIT(LINE_COMES) | BIT(LAST_LINE);
