@@ -29,8 +29,8 @@ class Spelling:
     by rank. ``scores``, float[n_vocab]: those of SentencePiece. One of the two is given. ``words``: the pre-tokenizer
     that cuts a text into words before merges are applied in each (docs/tokenization.md). ``whole_words``: a word that
     is a token is written as this token whatever the merges say, as by Llama 3. ``whole``: ids of tokens that are found
-    in a text before everything else, as user-defined tokens are. ``byte_tokens``: ids of tokens of SentencePiece that stand
-    for a byte of a character that the vocabulary does not have.
+    in a text before everything else, as user-defined tokens are. ``byte_tokens``: ids of tokens of SentencePiece that
+    stand for a byte of a character that the vocabulary does not have.
 
     `TokenBytes.spelling` is that of a model, compared with its tokenizer. ValueError for what is out of range.
     """
