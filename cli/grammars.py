@@ -33,6 +33,11 @@ grammar_options = options(
         GRAMMAR, "--yaml-schema", "yaml", metavar="SCHEMA",
         help="write YAML whose values meet this JSON Schema, or the one in a file of this name",
     ),
+    option(
+        GRAMMAR, "--tokenization", type=click.Choice(["any", "forced", "proper"]), default="any",
+        help="allow any tokens that spell the text, those the model's tokenizer would write where the grammar leaves "
+        "no choice (forced), or only those (proper)",
+    ),
 )  # fmt: skip
 
 
@@ -47,6 +52,10 @@ def given_grammar(flags: Mapping[str, Any]) -> str | None:
 def check_grammar(flags: Mapping[str, Any]) -> None:
     """Raise a usage error for a grammar that does not go with other flags of lzs generate."""
     name = given_grammar(flags)
+    if name is None and flags["tokenization"] == "forced":
+        raise click.UsageError("--tokenization forced is about what a grammar forces: add --regex, --choice or -j")
+    if name is None and flags["tokenization"] == "proper":
+        name = "--tokenization proper"
     if name is None:
         if flags["no_fast_forward"]:
             raise click.UsageError("--no-fast-forward has no effect without a grammar: add --regex, --choice or -j")
@@ -65,18 +74,21 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
     """Return the grammar that the flags of `grammar_options` describe, for a vocabulary; None where there is none."""
     from lzsampler.constraint.grammar import Grammar
 
+    tokenization = flags["tokenization"]
     if flags["pattern"] is not None:
-        return Grammar.regex(flags["pattern"], vocabulary)
+        return Grammar.regex(flags["pattern"], vocabulary, tokenization=tokenization)
     if any(flags[name] is not None for name in ("schema", "schema_file", "yaml")):
         text, path = _schema(flags)
         make = Grammar.json_schema if flags["yaml"] is None else Grammar.yaml_schema
         try:
-            return make(text, vocabulary)
+            return make(text, vocabulary, tokenization=tokenization)
         except ValueError as error:
             if path is None:
                 raise  # it names the flag
             raise click.UsageError(f"{path}: {error}") from error
-    return Grammar.choices(flags["texts"], vocabulary) if flags["texts"] else None
+    if flags["texts"]:
+        return Grammar.choices(flags["texts"], vocabulary, tokenization=tokenization)
+    return Grammar.proper(vocabulary) if tokenization == "proper" else None
 
 
 def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:

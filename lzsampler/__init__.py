@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .auditing.run import audit_files
     from .auditing.texts import audit_texts
     from .constraint.grammar import Grammar
+    from .constraint.spelling import Spelling
     from .constraint.token_bytes import TokenBytes
     from .decoding.generate import generate
     from .detection import STOP_ON_LOOP, STOP_ON_STUCK, RepetitionDetection, StuckDetection
@@ -59,6 +60,7 @@ __all__ = [
     "Results",
     "Rules",
     "Sampler",
+    "Spelling",
     "Stuck",
     "StuckDetection",
     "Tax",
@@ -90,6 +92,7 @@ _LATE = {  # name: its module, which is loaded when the name is first used
     "STOP_ON_LOOP": "detection",
     "STOP_ON_STUCK": "detection",
     "Sampler": "sampler",
+    "Spelling": "constraint.spelling",
     "Stuck": "sampler",
     "StuckDetection": "detection",
     "Tax": "evaluation.taxed",

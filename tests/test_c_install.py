@@ -11,8 +11,8 @@ import pytest
 from native import ROOT, check_example, compiler, run, tool
 
 LIBRARIES = {  # the headers whose functions each exports
-    "lzsampler": ("lzsampler.h",),
-    "lzsampler_llama": ("lzsampler.h", "lzsampler_llama.h"),
+    "lzsampler": ("lzsampler.h", "lzsampler_grammar.h"),
+    "lzsampler_llama": ("lzsampler.h", "lzsampler_grammar.h", "lzsampler_llama.h"),
     "lzsampler_text": ("lzsampler_text.h",),
 }
 
@@ -110,7 +110,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_is_installed(prefix: Path) -> None:
     files = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    headers = {"lzsampler.h", "lzsampler_llama.h", "lzsampler_status.h", "lzsampler_text.h"}
+    names = ("", "_grammar", "_llama", "_status", "_text")
+    headers = {f"lzsampler{name}.h" for name in names}
     assert {path for path in files if path.startswith("include/")} == {f"include/{header}" for header in headers}
     for library in LIBRARIES:
         assert {f"lib/lib{library}.a", f"lib/pkgconfig/{library}.pc"} <= files

@@ -31,7 +31,8 @@ PAGES = {"c/README.md": (ROOT / "c" / "README.md").read_text(encoding="utf-8")}
 if SECTION:
     PAGES["README.md"] = SECTION[0]
 
-HEADER = (ROOT / "c" / "include" / "lzsampler.h").read_text(encoding="utf-8")
+HEADERS = [ROOT / "c" / "include" / f"lzsampler{name}.h" for name in ("", "_grammar")]
+HEADER = "".join(path.read_text(encoding="utf-8") for path in HEADERS)
 PROGRAM = (ROOT / "c" / "llama_example.c").read_text(encoding="utf-8")
 LOOP = "\n".join(line[7:] for line in re.findall(r"^ \*(?:     .*)$", HEADER.partition(" */")[0], re.MULTILINE)) + "\n"
 

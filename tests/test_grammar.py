@@ -534,7 +534,7 @@ def test_choices() -> None:
 
 def test_wrong_arguments() -> None:
     tokens = VOCABULARIES["few"]
-    with pytest.raises(TypeError, match="vocabulary must be a Model or a TokenBytes"):
+    with pytest.raises(TypeError, match="vocabulary must be a Model, a TokenBytes or a Spelling"):
         Grammar.regex("a", "model.gguf")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="pattern must be a str or bytes"):
         Grammar.regex(3, tokens)  # type: ignore[arg-type]

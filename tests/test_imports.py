@@ -83,6 +83,7 @@ def test_exports_are_pinned() -> None:
         "Results",
         "Rules",
         "Sampler",
+        "Spelling",
     ]
     classes += ["Stuck", "StuckDetection", "Tax", "TokenBytes"]
     functions = ["attach", "audit", "audit_files", "audit_texts", "compare", "evaluate", "generate", "lz_bits"]

@@ -587,7 +587,7 @@ def test_wrong_arguments() -> None:
             grammar_of({}, depth=depth)
     with pytest.raises(TypeError, match="closed must be"):
         grammar_of({}, closed=1)
-    with pytest.raises(TypeError, match="vocabulary must be a Model or a TokenBytes"):
+    with pytest.raises(TypeError, match="vocabulary must be a Model, a TokenBytes or a Spelling"):
         Grammar.json_schema({}, "model.gguf")  # type: ignore[arg-type]
     grammar = grammar_of(b'{"const": "a"}')
     assert grammar.source == {"json_schema": {"const": "a"}}

@@ -5,6 +5,8 @@
  */
 #include "cursor.h"
 
+#include "proper.h"
+
 void lzs_cursor_set(lzs_cursor *cursor, lzs_grammar *grammar, uint64_t position) {
     bool replaced = cursor->replaced || cursor->unknown || (cursor->grammar && cursor->begin < position);
     *cursor = (lzs_cursor){.grammar = grammar, .begin = position, .replaced = replaced};
@@ -26,26 +28,35 @@ void lzs_cursor_reset(lzs_cursor *cursor) {
     cursor->replaced = cursor->known = false;
 }
 
-static void restart(lzs_cursor *cursor, int32_t state, uint64_t position) {
+static void restart(lzs_cursor *cursor, int32_t state, int32_t context, uint64_t position) {
     cursor->known = true;
     cursor->epoch = cursor->grammar->epoch;
     cursor->oldest = cursor->newest = position;
     cursor->states[position % LZS_CURSOR_STATES] = state;
+    cursor->contexts[position % LZS_CURSOR_STATES] = context;
 }
 
 lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, uint32_t *words) {
     lzs_grammar *g = cursor->grammar;
-    if (!cursor->known || cursor->epoch != g->epoch) restart(cursor, LZS_START, cursor->begin);
+    if (!cursor->known || cursor->epoch != g->epoch) {
+        restart(cursor, LZS_START, g->proper ? lzs_proper_begin(g) : LZS_NO_CONTEXT, cursor->begin);
+    }
     for (;;) {
-        int32_t state = cursor->states[cursor->newest % LZS_CURSOR_STATES];
+        size_t at = (size_t)(cursor->newest % LZS_CURSOR_STATES);
+        int32_t state = cursor->states[at], context = cursor->contexts[at];
+        int32_t last = cursor->newest > cursor->begin ? accepted[cursor->newest - 1] : -1;
         lzs_status status = lzs_grammar_trim(g, &state);
         if (status != LZS_OK) return status;
-        if (cursor->epoch != g->epoch) restart(cursor, state, cursor->newest);
-        if (cursor->newest == position) return lzs_grammar_mask(g, state, words);
-        status = lzs_grammar_accept(g, state, accepted[cursor->newest], &state);
+        if (cursor->epoch != g->epoch) restart(cursor, state, context, cursor->newest);
+        if (cursor->newest == position) {
+            return g->proper ? lzs_proper_mask(g, last, state, context, words) : lzs_grammar_mask(g, state, words);
+        }
+        int32_t token = accepted[cursor->newest];
+        status = g->proper ? lzs_proper_accept(g, last, token, &state, &context) : lzs_grammar_accept(g, state, token, &state);
         if (status != LZS_OK) return status;
         cursor->newest++;
         if (cursor->newest - cursor->oldest >= LZS_CURSOR_STATES) cursor->oldest++;
         cursor->states[cursor->newest % LZS_CURSOR_STATES] = state;
+        cursor->contexts[cursor->newest % LZS_CURSOR_STATES] = context;
     }
 }

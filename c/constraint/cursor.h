@@ -15,7 +15,7 @@ typedef struct lzs_cursor {
     bool unknown;         /* a rewind went back to where another one was */
     bool known;           /* the states of the positions oldest..newest are in `states`, by their remainders */
     uint64_t epoch, oldest, newest;
-    int32_t states[LZS_CURSOR_STATES];
+    int32_t states[LZS_CURSOR_STATES], contexts[LZS_CURSOR_STATES]; /* contexts: see proper.h */
 } lzs_cursor;
 
 void lzs_cursor_set(lzs_cursor *cursor, lzs_grammar *grammar, uint64_t position);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "completion.h"
+#include "proper.h"
 #include "regex.h"
 
 enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at: about a second */ };
@@ -99,15 +100,47 @@ lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, s
     return status;
 }
 
+static lzs_status any_tree(lzs_tree *tree) {
+    uint32_t nodes[256];
+    for (int byte = 0; byte < 256; byte++) {
+        nodes[byte] = lzs_tree_literal(tree, &(uint8_t){(uint8_t)byte}, 1);
+        if (nodes[byte] == LZS_NO_NODE) return LZS_ENOMEM;
+    }
+    uint32_t one = lzs_tree_alt(tree, nodes, 256);
+    tree->root = one == LZS_NO_NODE ? LZS_NO_NODE : lzs_tree_repeat(tree, one, 0, LZS_UNBOUNDED);
+    return tree->root == LZS_NO_NODE ? LZS_ENOMEM : LZS_OK;
+}
+
+lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes, lzs_grammar **grammar) {
+    *grammar = NULL;
+    if (!spelling) return LZS_EINVAL;
+    lzs_tree tree = {0};
+    lzs_grammar *g = NULL;
+    lzs_status status = any_tree(&tree);
+    if (status == LZS_OK) status = lzs_grammar_of_tree(&tree, spelling->vocabulary, max_bytes, NULL, &g);
+    lzs_tree_free(&tree);
+    if (status != LZS_OK) return status;
+    g->open = true;
+    status = lzs_grammar_set_tokenization(g, spelling, LZS_TOKENIZATION_PROPER);
+    if (status != LZS_OK) {
+        lzs_grammar_free(g);
+        return status;
+    }
+    *grammar = g;
+    return LZS_OK;
+}
+
 static void forget_masks(lzs_grammar *g) {
     for (size_t i = 0; i < g->n_masks; i++) free(g->masks[i].data);
     g->n_masks = 0;
     g->mask_bytes = 0;
+    if (g->proper) lzs_proper_forget(g->proper);
 }
 
 void lzs_grammar_free(lzs_grammar *g) {
     if (!g) return;
     forget_masks(g);
+    lzs_proper_free(g->proper);
     lzs_automaton_free(&g->automaton);
     lzs_program_free(&g->program);
     free(g->safe);
@@ -121,7 +154,7 @@ size_t lzs_grammar_memory(const lzs_grammar *g) {
     size_t safe = g->safe ? g->program.n_ops * sizeof *g->safe : 0;
     return sizeof *g + lzs_program_memory(&g->program) + lzs_automaton_memory(&g->automaton) + g->mask_bytes +
            g->masks_room * sizeof *g->masks + ((size_t)g->vocabulary->longest + 1) * sizeof *g->path +
-           g->vocabulary->n_words * sizeof *g->words + safe;
+           g->vocabulary->n_words * sizeof *g->words + safe + (g->proper ? lzs_proper_memory(g->proper) : 0);
 }
 
 size_t lzs_grammar_states(const lzs_grammar *g) {
@@ -141,7 +174,8 @@ static void forget_all_masks(lzs_grammar *g) {
 
 lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     lzs_automaton_begin(&g->automaton);
-    if (g->mask_bytes > g->max_bytes / 2) forget_all_masks(g);
+    size_t proper = g->proper ? lzs_proper_used(g->proper) : 0;
+    if (g->mask_bytes > g->max_bytes / 2 || proper > g->max_bytes / 4) forget_all_masks(g);
     if (lzs_automaton_used(&g->automaton) <= g->max_bytes / 4) return LZS_OK;
     int32_t kept;
     forget_masks(g);
@@ -162,7 +196,7 @@ static uint32_t count_bits(uint32_t x) {
 }
 
 /* The tokens of a mask, in the smallest form. */
-static lzs_status keep_words(lzs_grammar *g, const uint32_t *words, int32_t *number) {
+lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number) {
     const lzs_vocabulary *v = g->vocabulary;
     size_t allowed = 0;
     for (size_t i = 0; i < v->n_words; i++) allowed += count_bits(words[i]);
@@ -193,8 +227,9 @@ static lzs_status keep_words(lzs_grammar *g, const uint32_t *words, int32_t *num
     return LZS_OK;
 }
 
-static void write_words(const lzs_grammar *g, const lzs_kept_mask *mask, uint32_t *words) {
+void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
     const lzs_vocabulary *v = g->vocabulary;
+    const lzs_kept_mask *mask = &g->masks[number];
     if (mask->form == LZS_KEPT_WORDS) {
         memcpy(words, mask->data, v->n_words * sizeof *words);
         return;
@@ -242,8 +277,6 @@ static lzs_status walk(lzs_grammar *g, int32_t state, int level, uint32_t *words
     return LZS_OK;
 }
 
-static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number);
-
 /* Puts the mask of a state into g->words. Only the tokens whose end a clamped state does not know are walked. */
 static lzs_status make_words(lzs_grammar *g, int32_t state) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
@@ -255,9 +288,9 @@ static lzs_status make_words(lzs_grammar *g, int32_t state) {
         int32_t clamped, base;
         status = lzs_automaton_clamp(&g->automaton, state, levels[level], &clamped);
         if (status != LZS_OK || clamped == state) continue;
-        status = mask_of(g, clamped, &base);
+        status = lzs_grammar_mask_number(g, clamped, &base);
         if (status != LZS_OK) break;
-        write_words(g, &g->masks[base], g->words);
+        lzs_grammar_write(g, base, g->words);
         for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[level][i];
         first = level + 1;
     }
@@ -270,17 +303,17 @@ static lzs_status make_words(lzs_grammar *g, int32_t state) {
 }
 
 /* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels. */
-static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
+lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number) {
     *number = g->automaton.states[state].mask;
     if (*number >= 0) return LZS_OK;
     int32_t clamped = state;
     lzs_status status = LZS_OK;
     if (g->whole) status = lzs_automaton_clamp(&g->automaton, state, g->vocabulary->longest, &clamped);
     if (status == LZS_OK && clamped != state) {
-        status = mask_of(g, clamped, number);
+        status = lzs_grammar_mask_number(g, clamped, number);
     } else if (status == LZS_OK) {
         status = make_words(g, state);
-        if (status == LZS_OK) status = keep_words(g, g->words, number);
+        if (status == LZS_OK) status = lzs_grammar_keep(g, g->words, number);
     }
     if (status == LZS_OK) g->automaton.states[state].mask = *number;
     return status;
@@ -288,8 +321,8 @@ static lzs_status mask_of(lzs_grammar *g, int32_t state, int32_t *number) {
 
 lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words) {
     int32_t number;
-    lzs_status status = mask_of(g, state, &number);
-    if (status == LZS_OK) write_words(g, &g->masks[number], words);
+    lzs_status status = lzs_grammar_mask_number(g, state, &number);
+    if (status == LZS_OK) lzs_grammar_write(g, number, words);
     return status;
 }
 

@@ -26,6 +26,8 @@ struct lzs_grammar {
     size_t mask_bytes, max_bytes;
     int32_t *path;   /* (longest + 1) states on the way to a node */
     uint32_t *words; /* the mask that is being made */
+    bool open;       /* every text is allowed, and tokens that are not text as well */
+    struct lzs_proper *proper; /* how texts are written as tokens; NULL where it does not matter */
 };
 
 /* Makes the grammar of a tree. LZS_EINVAL, with the error filled, where it cannot be used. */
@@ -40,5 +42,10 @@ lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int3
 
 /* Writes the mask of a state. */
 lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words);
+
+/* Masks that are kept, by number, until lzs_grammar_trim forgets them: that of a state, or the one in `words`. */
+lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number);
+lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number);
+void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words);
 
 #endif

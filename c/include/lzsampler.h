@@ -40,6 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lzsampler_grammar.h"
 #include "lzsampler_status.h"
 
 #ifdef __cplusplus
@@ -173,8 +174,6 @@ typedef struct lzs_plan {
 
 typedef struct lzs_sampler lzs_sampler;
 typedef struct lzs_backend lzs_backend;
-typedef struct lzs_vocabulary lzs_vocabulary;
-typedef struct lzs_grammar lzs_grammar;
 
 /* "0.1.0" */
 LZS_API const char *lzs_version(void);
@@ -341,97 +340,7 @@ LZS_API lzs_status lzs_set_mask(lzs_sampler *sampler, int32_t owner, const uint3
 LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const uint32_t *words, size_t n_words);
 #define LZS_MASK_CHANGES 32
 
-/* ---- grammars: which texts are allowed, for one vocabulary ---- */
-
-#define LZS_GRAMMAR_MAX_PATTERN 4194304 /* bytes of a pattern, or of all choices together */
-#define LZS_GRAMMAR_MAX_DEPTH 250       /* groups within groups */
-#define LZS_GRAMMAR_MAX_COUNT 1000000   /* m and n of {m,n} */
-
-typedef enum lzs_token_kind {
-    LZS_TOKEN_TEXT = 0,    /* adds its bytes to the text */
-    LZS_TOKEN_SPECIAL = 1, /* a grammar never allows it */
-    LZS_TOKEN_END = 2      /* ends the text: a grammar allows it where the text matches, and nothing but such tokens behind it */
-} lzs_token_kind;
-
-/* The bytes of n_vocab tokens, one after the other: those of token i end at ends[i]. kinds[i] is its lzs_token_kind; bytes of
- * tokens that are not text are not looked at, and a token without bytes is never allowed. Everything is copied. LZS_EINVAL
- * when no token ends a text, or one has more than 65,535 bytes. */
-LZS_API lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, const uint64_t *ends, const uint8_t *kinds,
-                                      lzs_vocabulary **vocabulary);
-LZS_API void lzs_vocabulary_free(lzs_vocabulary *vocabulary);
-LZS_API size_t lzs_vocabulary_memory(const lzs_vocabulary *vocabulary);
-
-/* Why a grammar could not be made. */
-typedef struct lzs_grammar_error {
-    size_t offset;    /* the byte of the pattern that it is about; SIZE_MAX where it is about all of it */
-    char reason[120]; /* one line of English; empty where the status says it all */
-} lzs_grammar_error;
-
-/* The texts that a regular expression matches from beginning to end, in UTF-8; docs/grammar.md has the dialect. LZS_EINVAL,
- * with `error` filled (which may be NULL), for what it cannot do: nothing of a pattern is ever ignored. The vocabulary is
- * borrowed, and must outlive the grammar.
- *
- * A grammar makes its states and masks when they are first asked for, and forgets them when they need more than about
- * max_bytes (0 is 128 MiB). Samplers may share it, one thread at a time. */
-LZS_API lzs_status lzs_grammar_new_regex(const char *pattern, size_t n, const lzs_vocabulary *vocabulary, size_t max_bytes,
-                                         lzs_grammar_error *error, lzs_grammar **grammar);
-
-/* One of n > 0 texts, which lie one after the other: text i ends at ends[i]. */
-LZS_API lzs_status lzs_grammar_new_choices(const uint8_t *texts, const uint64_t *ends, size_t n,
-                                           const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_grammar_error *error,
-                                           lzs_grammar **grammar);
-
-typedef enum lzs_part_kind {
-    LZS_PART_TEXT = 0,     /* text[first .. first + n), as it is */
-    LZS_PART_REGEX = 1,    /* what that regular expression matches */
-    LZS_PART_PATTERN = 2,  /* the inside of a string of JSON of min to max characters, in whose value ECMAScript finds it */
-    LZS_PART_SEQUENCE = 3, /* parts number children[first .. first + n), one after the other */
-    LZS_PART_CHOICE = 4,   /* one of them; n > 0 */
-    LZS_PART_REPEAT = 5,   /* children[first], min to max times; with children[first + 1] between them if n is 2 */
-    LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
-                            * are a REPEAT of 0 to 1 may be left out, but min of all, 0 or 1, must be there */
-    LZS_PART_YAML = 7      /* as a PATTERN, of a string of YAML: without characters that it cannot hold as they are */
-} lzs_part_kind;
-
-#define LZS_PART_UNBOUNDED 4294967295u /* max of a part that has no most */
-
-typedef struct lzs_part {
-    int32_t kind; /* lzs_part_kind */
-    uint32_t first, n;
-    uint32_t min, max; /* of a REPEAT at most LZS_GRAMMAR_MAX_COUNT */
-} lzs_part;
-
-/* The last of n_parts parts. Each is made of parts before it, and may be in several others, for each of which the automaton
- * has a copy of it. LZS_EINVAL as for a regular expression: an error's offset is into the text. */
-LZS_API lzs_status lzs_grammar_new_parts(const lzs_part *parts, size_t n_parts, const uint32_t *children, size_t n_children,
-                                         const uint8_t *text, size_t n_text, const lzs_vocabulary *vocabulary,
-                                         size_t max_bytes, lzs_grammar_error *error, lzs_grammar **grammar);
-LZS_API void lzs_grammar_free(lzs_grammar *grammar);
-
-/* The bytes that a grammar holds, without its vocabulary, and the states that it has at the moment. */
-LZS_API size_t lzs_grammar_memory(const lzs_grammar *grammar);
-LZS_API size_t lzs_grammar_states(const lzs_grammar *grammar);
-
-/* Which limit the last step reached that answered LZS_ELIMIT: one line of English, else NULL. The limits are counters, so that
- * the same text reaches the same limit on every machine. */
-LZS_API const char *lzs_grammar_problem(const lzs_grammar *grammar);
-
-typedef enum lzs_match {
-    LZS_NO_MATCH = 0,  /* no text that begins so matches */
-    LZS_BEGINNING = 1, /* some text that begins so matches, but this one does not */
-    LZS_MATCH = 2
-} lzs_match;
-
-/* What a grammar says of n bytes of text. */
-LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, size_t n, int32_t *match);
-
-/* For looking at a grammar, which is an automaton over bytes: where a byte leads from a state; -1 where nothing that matches
- * goes on so. LZS_ELIMIT as in sampling. States are numbers that hold until a sampler or lzs_grammar_match uses the grammar. */
-#define LZS_GRAMMAR_START 2 /* the state before the first byte */
-LZS_API lzs_status lzs_grammar_step(lzs_grammar *grammar, int32_t state, uint8_t byte, int32_t *next);
-
-/* Whether the text matches in a state, and the tokens that it allows, in one bit each as in lzs_set_mask. */
-LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_t *matches, uint32_t *words, size_t n_words);
+/* ---- a grammar (lzsampler_grammar.h) ---- */
 
 /* Allows only what the grammar allows, from the next token on: the text that it is about begins here. It applies together with
  * the masks, and NULL removes it. LZS_EINVAL when the vocabularies differ in size. The grammar is borrowed, and must outlive

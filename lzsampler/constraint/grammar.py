@@ -3,18 +3,25 @@
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from .._check import INT32_MAX, boolean, check, integer
 from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError, LzsError
+from .spelling import Spelling
 from .token_bytes import HasTokenBytes, TokenBytes
 
 if TYPE_CHECKING:
     from .json_schema import Translator
 
+Tokenization = Literal["any", "forced", "proper"]
+_TOKENIZATIONS: dict[str, int] = {
+    "any": lib.LZS_TOKENIZATION_ANY,
+    "forced": lib.LZS_TOKENIZATION_FORCED,
+    "proper": lib.LZS_TOKENIZATION_PROPER,
+}
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
 _SHOWN = 60  # characters of a repr
@@ -25,7 +32,12 @@ class Grammar:
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
     samplers should share one: from one thread at a time, and each other thread has a `copy`. ``source``: {"regex": the
-    pattern}, {"choices": the texts}, {"json_schema": the schema} or {"yaml_schema": the schema}. It cannot be pickled.
+    pattern}, {"choices": the texts}, {"json_schema": the schema} or {"yaml_schema": the schema}, and {"tokenization":
+    ...} with it if that is not "any". It cannot be pickled.
+
+    ``tokenization`` says which of the ways to write an allowed text as tokens are allowed: "any", all of them;
+    "proper", only what the model's tokenizer would write; "forced", that only where the grammar leaves no choice of
+    the next byte. The last two need to know the tokenizer: of a `Model`, a GGUF file or a `Spelling`.
     """
 
     def __init__(
@@ -34,15 +46,19 @@ class Grammar:
         self.source = source
         self.vocabulary = vocabulary
         self._again = again
+        self.spelling: Spelling | None = None  # C borrows it
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
 
     @classmethod
-    def regex(cls, pattern: str | bytes, vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
+    def regex(
+        cls, pattern: str | bytes, vocabulary: HasTokenBytes, *, tokenization: Tokenization = "any", max_bytes: int = 0
+    ) -> "Grammar":
         """Return the grammar of the texts that a regular expression matches from beginning to end.
 
-        ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model` or a `TokenBytes`.
-        ``max_bytes``: memory for states and masks, which are forgotten and made anew where they need more; 0 is 128
-        MiB. ValueError for what the dialect does not have, with the place and the reason: nothing is ever ignored.
+        ``pattern``: in the dialect of docs/grammar.md; bytes are UTF-8. ``vocabulary``: a `Model`, a `TokenBytes` or a
+        `Spelling`. ``tokenization``: as above; ValueError or LzsError where the tokenizer is not known. ``max_bytes``:
+        memory for states and masks, which are forgotten and made anew where they need more; 0 is 128 MiB. ValueError
+        for what the dialect does not have, with the place and the reason: nothing is ever ignored.
         """
         if not isinstance(pattern, str | bytes):
             raise ArgumentTypeError(f"pattern must be a str or bytes, got {pattern!r:.50}")
@@ -57,13 +73,15 @@ class Grammar:
             rest = data[offset : offset + 24].decode("utf-8", "replace")
             return f"pattern must be as in docs/grammar.md, but at byte {offset} ({rest!r}) {reason}"
 
-        return cls._made({"regex": data.decode("utf-8", "replace")}, refusal, make, vocabulary, max_bytes)
+        return cls._made({"regex": data.decode("utf-8", "replace")}, refusal, make, vocabulary, tokenization, max_bytes)
 
     @classmethod
-    def choices(cls, texts: Sequence[str], vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
+    def choices(
+        cls, texts: Sequence[str], vocabulary: HasTokenBytes, *, tokenization: Tokenization = "any", max_bytes: int = 0
+    ) -> "Grammar":
         """Return the grammar that allows exactly these texts, of which there is at least one.
 
-        ``vocabulary`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
+        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
         """
         if isinstance(texts, str | bytes) or not all(isinstance(text, str) for text in texts):
             raise ArgumentTypeError(f"texts must be a list of strings, got {texts!r:.50}")
@@ -81,7 +99,7 @@ class Grammar:
         def refusal(_: int, reason: str) -> str:
             return f"texts must be choices that can be used: {reason}"
 
-        return cls._made({"choices": list(texts)}, refusal, make, vocabulary, max_bytes)
+        return cls._made({"choices": list(texts)}, refusal, make, vocabulary, tokenization, max_bytes)
 
     @classmethod
     def json_schema(
@@ -91,6 +109,7 @@ class Grammar:
         *,
         depth: int = 5,
         closed: bool = True,
+        tokenization: Tokenization = "any",
         max_bytes: int = 0,
     ) -> "Grammar":
         """Return a grammar of texts of JSON that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
@@ -98,12 +117,13 @@ class Grammar:
         ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: how deep a schema that refers to itself is
         unrolled, and a value of any kind nested; deeper values are not allowed. ``closed``: what a schema leaves open
         is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
-        ``vocabulary`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the keyword and the
-        JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever ignored.
+        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the
+        keyword and the JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever
+        ignored.
         """
         from .json_schema import Translator
 
-        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, max_bytes)
+        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, tokenization, max_bytes)
 
     @classmethod
     def yaml_schema(
@@ -113,6 +133,7 @@ class Grammar:
         *,
         depth: int = 5,
         closed: bool = True,
+        tokenization: Tokenization = "any",
         max_bytes: int = 0,
     ) -> "Grammar":
         """Return a grammar of texts of YAML whose values meet a JSON Schema: block mappings and sequences.
@@ -121,7 +142,7 @@ class Grammar:
         """
         from .yaml_schema import YamlTranslator
 
-        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, max_bytes)
+        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, tokenization, max_bytes)
 
     @classmethod
     def _schema(
@@ -132,6 +153,7 @@ class Grammar:
         vocabulary: HasTokenBytes,
         depth: int,
         closed: bool,
+        tokenization: Tokenization,
         max_bytes: int,
     ) -> "Grammar":
         from .json_schema import MAX_DEPTH, parts_of
@@ -163,7 +185,7 @@ class Grammar:
                 "" if byte is None else f" (at byte {byte} of the pattern)"
             )
 
-        return cls._made({name: read}, refusal, make, vocabulary, max_bytes)
+        return cls._made({name: read}, refusal, make, vocabulary, tokenization, max_bytes)
 
     @classmethod
     def _made(
@@ -172,18 +194,44 @@ class Grammar:
         refusal: Callable[[int, str], str],
         make: Callable[..., int],
         vocabulary: HasTokenBytes,
+        tokenization: Tokenization,
         max_bytes: int,
     ) -> "Grammar":
+        if tokenization not in get_args(Tokenization):
+            raise ValueError(f"tokenization must be one of {', '.join(get_args(Tokenization))}, got {tokenization!r}")
         tokens = getattr(vocabulary, "token_bytes", None)
         if not isinstance(tokens, TokenBytes):
-            raise ArgumentTypeError(f"vocabulary must be a Model or a TokenBytes, got {vocabulary!r:.50}")
+            raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
+        spelling = None if tokenization == "any" else _spelling_of(vocabulary)
         out, error = ffi.new("lzs_grammar **"), ffi.new("lzs_grammar_error *")
         status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
         reason = ffi.string(error.reason).decode("utf-8", "replace")
         if status == lib.LZS_EINVAL and reason:
             raise ValueError(refusal(error.offset, reason))
         check(status)
-        return cls(source, tokens, out[0], lambda: cls._made(source, refusal, make, tokens, max_bytes))
+        named = source if spelling is None else {**source, "tokenization": tokenization}
+        kept = tokens if spelling is None else spelling
+        made = cls(named, tokens, out[0], lambda: cls._made(source, refusal, make, kept, tokenization, max_bytes))
+        if spelling is not None:
+            made.spelling = spelling
+            check(lib.lzs_grammar_set_tokenization(made.handle, spelling.handle, _TOKENIZATIONS[tokenization]))
+        return made
+
+    @classmethod
+    def proper(cls, vocabulary: HasTokenBytes, *, max_bytes: int = 0) -> "Grammar":
+        """Return the grammar of all texts, which only forbids tokens that the tokenizer would not write there.
+
+        Control tokens and tokens that end a text are always allowed. ``vocabulary`` and ``max_bytes`` as in `regex`.
+        """
+        return cls._proper(_spelling_of(vocabulary), max_bytes)
+
+    @classmethod
+    def _proper(cls, spelling: Spelling, max_bytes: int) -> "Grammar":
+        out = ffi.new("lzs_grammar **")
+        check(lib.lzs_grammar_new_proper(spelling.handle, integer("max_bytes", max_bytes, 0, INT32_MAX), out))
+        made = cls({"tokenization": "proper"}, spelling.token_bytes, out[0], lambda: cls._proper(spelling, max_bytes))
+        made.spelling = spelling
+        return made
 
     def copy(self) -> "Grammar":
         """Return a grammar of the same texts with states and masks of its own, for another thread."""
@@ -221,6 +269,15 @@ class Grammar:
     def __repr__(self) -> str:
         text = repr(next(iter(self.source.items())))
         return f"<Grammar: {text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}>"
+
+
+def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:
+    if isinstance(vocabulary, Spelling):
+        return vocabulary
+    tokens = getattr(vocabulary, "token_bytes", None)
+    if not isinstance(tokens, TokenBytes):
+        raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
+    return tokens.spelling
 
 
 def _utf8(name: str, text: str) -> bytes:

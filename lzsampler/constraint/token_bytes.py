@@ -1,7 +1,8 @@
 """`TokenBytes`: the byte string of every token of a vocabulary, and which tokens end a text."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -9,20 +10,32 @@ from .._check import check, token_array
 from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError
 
+if TYPE_CHECKING:
+    from .spelling import Spelling
+
 
 class TokenBytes:
     """The byte string of every token of a vocabulary, which grammars need.
 
     ``pieces``: bytes[n_vocab], what each token adds to a text. ``end``: the ids of the tokens that end a text, at
     least one. ``special``: the ids of others that a grammar never allows, such as control tokens; a token without
-    bytes is never allowed either. `lzsampler.llama.token_bytes` reads them of a model.
+    bytes is never allowed either. ``speller``: makes the `Spelling` of these tokens when it is first asked for.
+    `lzsampler.llama.token_bytes` reads them of a model.
 
     Raises TypeError for anything but bytes and ids, ValueError for an id outside the vocabulary, for no end token and
     for a token of more than 65,535 bytes.
     """
 
-    def __init__(self, pieces: Sequence[bytes], *, end: Iterable[int], special: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        pieces: Sequence[bytes],
+        *,
+        end: Iterable[int],
+        special: Iterable[int] = (),
+        speller: "Callable[[TokenBytes], Spelling] | None" = None,
+    ) -> None:
         self.pieces = tuple(pieces)
+        self._speller = speller
         wrong = next((i for i, piece in enumerate(self.pieces) if not isinstance(piece, bytes)), None)
         if wrong is not None:
             raise ArgumentTypeError(f"pieces must be bytes, but pieces[{wrong}] is {self.pieces[wrong]!r:.50}")
@@ -62,12 +75,22 @@ class TokenBytes:
         """Itself, so that it can be given where a model can."""
         return self
 
+    @cached_property
+    def spelling(self) -> "Spelling":
+        """How the tokenizer writes texts, which takes a second for a large vocabulary; made once.
+
+        ValueError where these tokens do not say it, LzsError where it is not known.
+        """
+        if self._speller is None:
+            raise ValueError("these tokens do not say how texts are written with them: give a Spelling of them instead")
+        return self._speller(self)
+
     def __repr__(self) -> str:
         return f"TokenBytes({self.n_vocab} tokens, end={self.end})"
 
 
 class HasTokenBytes(Protocol):
-    """A `TokenBytes`, or what has one: a `Model`."""
+    """A `TokenBytes`, or what has one: a `Model` or a `Spelling`."""
 
     @property
     def token_bytes(self) -> TokenBytes:

@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,9 @@ from ..params import LZ_BREAKERS, Params, used_breakers
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
+
+if TYPE_CHECKING:
+    from ..constraint.spelling import Spelling
 
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
@@ -44,7 +47,11 @@ class Vocabulary:
     @cached_property
     def token_bytes(self) -> TokenBytes:
         """The bytes of its tokens, for a `Grammar`."""
-        return _token_bytes(self._vocab)
+        return _token_bytes(self._vocab, self.path)
+
+    def ids_with(self, attribute: int) -> list[int]:
+        """Return the tokens that have an attribute of llama.cpp (LLAMA_TOKEN_ATTR_...)."""
+        return [i for i in range(self.n_vocab) if llama_cpp.llama_vocab_get_attr(self._vocab, i) & attribute]
 
     def close(self) -> None:
         """Free it; it cannot be used afterwards."""
@@ -134,10 +141,10 @@ def token_bytes(source: Any) -> TokenBytes:
         return source.token_bytes
     if not isinstance(source, llama_cpp.Llama):
         raise ArgumentTypeError(f"source must be a llama_cpp.Llama, a Vocabulary or a path, got {source!r:.50}")
-    return _token_bytes(llama_cpp.llama_model_get_vocab(source.model))
+    return _token_bytes(llama_cpp.llama_model_get_vocab(source.model), source.model_path)
 
 
-def _token_bytes(vocab: Any) -> TokenBytes:
+def _token_bytes(vocab: Any, path: str | Path) -> TokenBytes:
     n_vocab = int(llama_cpp.llama_vocab_n_tokens(vocab))
     buffer = ctypes.create_string_buffer(256)
     pieces = [_piece(vocab, token, buffer, special=False) for token in range(n_vocab)]
@@ -146,7 +153,13 @@ def _token_bytes(vocab: Any) -> TokenBytes:
     if not end:
         raise ValueError("this vocabulary has no end token, so that no text under a grammar could end")
     special = {token for token in range(n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, token) & other}
-    return TokenBytes(pieces, end=end, special=special - set(end))
+    return TokenBytes(pieces, end=end, special=special - set(end), speller=partial(_spelling, path))
+
+
+def _spelling(path: str | Path, tokens: TokenBytes) -> "Spelling":
+    from .spelling import spelling
+
+    return spelling(path, tokens)
 
 
 def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:

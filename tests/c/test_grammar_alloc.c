@@ -15,13 +15,24 @@ static const lzs_part parts[] = {{LZS_PART_TEXT, 0, 1, 0, 0},
                                  {LZS_PART_LIST, 2, 2, 1, 0},
                                  {LZS_PART_CHOICE, 3, 2, 0, 0}};
 static const uint8_t part_text[] = "a^b[^\"c]*$";
-enum { N_STEPS = 6, REGEX = 0, CHOICES, PARTS, N_KINDS };
+static const int32_t merges[] = {CASE_BYTES + 'b', CASE_BYTES + 'a', CASE_BYTES + 'a', CASE_BYTES + 'a'}; /* ba, aa */
+enum { N_STEPS = 6, REGEX = 0, CHOICES, PARTS, PROPER, FORCED, ALL_TEXTS, N_KINDS };
 
 static int32_t next_token(int step) {
     return CASE_BYTES + (step % 3 ? 'b' : 'a');
 }
 
-static lzs_status made(const lzs_vocabulary *v, int kind, lzs_grammar **g) {
+static lzs_status made(const lzs_vocabulary *v, int kind, const lzs_spelling *spelling, lzs_grammar **g) {
+    if (kind == ALL_TEXTS) return lzs_grammar_new_proper(spelling, 0, g);
+    if (kind == PROPER || kind == FORCED) {
+        lzs_status status = lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 200000, NULL, g);
+        if (status != LZS_OK) return status;
+        status = lzs_grammar_set_tokenization(*g, spelling, kind == PROPER ? LZS_TOKENIZATION_PROPER : LZS_TOKENIZATION_FORCED);
+        if (status == LZS_OK) return LZS_OK;
+        lzs_grammar_free(*g);
+        *g = NULL;
+        return status;
+    }
     if (kind == REGEX) return lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 200000, NULL, g);
     if (kind == CHOICES) return lzs_grammar_new_choices(choices, ends, 3, v, 0, NULL, g);
     return lzs_grammar_new_parts(parts, 5, children, 5, part_text, sizeof part_text - 1, v, 0, NULL, g);
@@ -30,11 +41,14 @@ static lzs_status made(const lzs_vocabulary *v, int kind, lzs_grammar **g) {
 /* Makes everything and takes a few steps; `sum` is of the masks. */
 static lzs_status run(const lzs_vocabulary *v, int kind, uint64_t *sum) {
     lzs_grammar *g = NULL;
+    lzs_spelling *spelling = NULL;
     lzs_sampler *s = NULL, *clone = NULL;
     lzs_params params;
     lzs_params_init(&params);
     *sum = 0;
-    lzs_status status = made(v, kind, &g);
+    lzs_status status = LZS_OK;
+    if (kind >= PROPER) status = lzs_spelling_new_pairs(v, NULL, merges, 2, LZS_WORDS_LLAMA3, 0, &spelling);
+    if (status == LZS_OK) status = made(v, kind, spelling, &g);
     CHECK((status == LZS_OK) == (g != NULL));
     if (status == LZS_OK) status = lzs_sampler_new(case_n_vocab, &params, &s);
     if (status == LZS_OK) status = lzs_sampler_set_grammar(s, g);
@@ -48,6 +62,7 @@ static lzs_status run(const lzs_vocabulary *v, int kind, uint64_t *sum) {
     lzs_sampler_free(clone);
     lzs_sampler_free(s);
     lzs_grammar_free(g);
+    lzs_spelling_free(spelling);
     return status;
 }
 

@@ -1,0 +1,129 @@
+"""How the tokenizer of a GGUF file writes texts: its merges or scores, compared with the tokenizer itself."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..constraint.spelling import Spelling, Words
+from ..constraint.token_bytes import TokenBytes
+from ..errors import LzsError
+from . import gguf
+from .binding import llama_cpp
+from .vocabulary import Vocabulary
+
+# The pre-tokenizers of llama.cpp whose regular expressions are those of a kind of words.
+WORDS_OF: dict[str, Words] = {
+    **dict.fromkeys(
+        ("gpt-2", "phi-2", "mpt", "olmo", "jais", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de"), "gpt2"
+    ),
+    **dict.fromkeys(("smollm", "starcoder", "refact", "command-r", "codeshell"), "gpt2-digits"),
+    **dict.fromkeys(("llama3", "llama-v3", "llama-bpe", "falcon3", "smaug-bpe", "dbrx"), "llama3"),
+    **dict.fromkeys(("qwen2", "stablelm2", "deepseek-r1-qwen"), "qwen2"),
+}
+WHOLE_WORDS = frozenset({"llama3", "llama-v3", "llama-bpe", "falcon3"})
+"""Those for which llama.cpp writes a word that is a token as this token, whatever the merges say."""
+
+N_PAIRS = 1500  # of each kind, in the comparison with the tokenizer
+
+TEXTS = (
+    "It's 9:30 o'clock, and we're late - they'd said \"you'll wait\", hadn't they? 1,234.50 (or 12345678) left...",
+    '{"name": "Anna", "age": 34, "tags": ["new", "old"], "nested": {"a": [], "b": null, "c": -1.5e-10}}',
+    '{\n    "id": 10000000,\n\t"text": "a\\nb\\u00e9",\n    "items": [\n        1,\n        333\n    ]\n}\n',
+    "def f(x, y=None):\n    # comment\n    if x >= 10:\n        return [i**2 for i in range(x)]\n\n\n    return 'x'\n",
+    "for (int i = 0; i < n; i++) {\n\t\tsum += a[i] * 0xFF; // ok\r\n\t}\r\n  }  \n   \n\n x\n\t\n   y  ",
+    "Ünïcödé: Größe, naïve, Ελληνικά, русский язык, 中文字符, 日本語テキスト, 한국어, العربية, עברית, हिन्दी, ไทย.",
+    "Emoji 🙂👍🏽 — “quotes” … № ½ ² Ⅷ ١٢٣ ٤٥٦٧ ①②③ a\u00a0b\u3000c\u2028d\u200be\ufeff",
+    "   leading and trailing   ",
+    "''' 'S 'RE 'LL 'd'D 're've'll 'r 'l 'v 'q ''s '\n's\n'\t''ll!'m it's's they'rex they'lly",
+    "http://www.example.com/a?b=c&d=%20#e_f-g~h user@example.org C:\\dir\\f.txt <a href='#'>&amp;</a> $$x^2$$ ```py\n",
+    "!!!\n\n???\r\n\r\n...\n   ...\n\n\n   \n word\n\n\nword\t\tword \t word  \n  12 345  6789\n1\n 2\n  3",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa          ==========--------########\n\n\n\n\n\n\n\n" + " " * 70 + "x",
+)
+
+
+def spelling(path: str | Path, tokens: TokenBytes) -> Spelling:
+    """Return how the tokenizer of a GGUF file writes texts. ``tokens``: the bytes of its tokens.
+
+    It is compared with the tokenizer, on texts of all kinds and on pairs of tokens. LzsError, with the reason, for a
+    tokenizer that is not known or that does something else.
+    """
+    header = gguf.read(path)
+    loaded = Vocabulary(path)
+    try:
+        made = _read(header, loaded, tokens)
+        _compare(made, loaded, header.path)
+    finally:
+        loaded.close()
+    return made
+
+
+def _read(header: gguf.Header, loaded: Vocabulary, tokens: TokenBytes) -> Spelling:
+    kind = header.metadata.get("tokenizer.ggml.model")
+    whole, byte_tokens = loaded.ids_with(llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED), []
+    if kind == "llama":
+        byte_tokens = loaded.ids_with(llama_cpp.LLAMA_TOKEN_ATTR_BYTE)
+        scores = header.metadata.get("tokenizer.ggml.scores")
+        if not isinstance(scores, list) or len(scores) != tokens.n_vocab:
+            raise _refusal(header.path, "the file has no scores of its tokens")
+        return Spelling(tokens, scores=scores, whole=whole, byte_tokens=byte_tokens)
+    if kind != "gpt2":
+        raise _refusal(
+            header.path, f"tokenizers of the kind {kind!r} are not known, only 'gpt2' (BPE) and 'llama' (SPM)"
+        )
+    pre = header.metadata.get("tokenizer.ggml.pre")
+    if pre not in WORDS_OF:
+        raise _refusal(header.path, f"its pre-tokenizer {pre!r} is not one of {', '.join(sorted(WORDS_OF))}")
+    ids = {text: token for token, text in reversed(list(enumerate(header.vocabulary)))}
+    merges = [(ids[left], ids[right]) for left, right in _merges(header) if left in ids and right in ids]
+    return Spelling(tokens, merges=merges, words=WORDS_OF[pre], whole_words=pre in WHOLE_WORDS, whole=whole)
+
+
+def _merges(header: gguf.Header) -> Iterator[tuple[str, str]]:
+    merges = header.metadata.get("tokenizer.ggml.merges")
+    if not isinstance(merges, list):
+        raise _refusal(header.path, "the file has no merges")
+    for merge in merges:
+        at = merge.find(" ", 1)
+        yield merge[:at], merge[at + 1 :]
+
+
+def _refusal(path: Path, reason: str) -> LzsError:
+    return LzsError(f"it is not known how the tokenizer of {path.name} writes texts: {reason}; use tokenization any")
+
+
+def _compare(made: Spelling, loaded: Vocabulary, path: Path) -> None:
+    """Raise LzsError where the tokenizer writes something that the spelling forbids, or the other way round."""
+    for text in TEXTS:
+        ids = loaded.tokenize(text)[0]
+        at = made.wrong(ids)
+        if at is not None:
+            piece = made.token_bytes.pieces[int(ids[min(at, ids.size - 1)])]
+            raise _refusal(path, f"in a sample it writes {piece!r} where its merges and pre-tokenizer do not")
+    # SentencePiece may put a space before a text, which the line feed keeps away from the tokens in question.
+    before = "\n" if made.words == "none" else ""
+    prefix = loaded.tokenize(before)[0].tolist()
+    for pair in _pairs(made):
+        joined = b"".join(made.token_bytes.pieces[token] for token in pair)
+        expected = [*prefix, *pair]
+        written = loaded.tokenize(before + joined.decode())[0].tolist()
+        if (made.wrong(expected) is None) != (written == expected):
+            raise _refusal(path, f"it {'writes' if written == expected else 'does not write'} {joined!r} as {pair}")
+
+
+def _pairs(made: Spelling) -> Iterator[list[int]]:
+    """Yield pairs of tokens that are text together: tokens at random, and parts of tokens, which mostly join."""
+    rng, tokens = random.Random(1), made.token_bytes
+    others = {*tokens.end, *tokens.special, *made.set_apart}
+    usual = [token for token, piece in enumerate(tokens.pieces) if piece and token not in others]
+    ids = {tokens.pieces[token]: token for token in reversed(usual)}
+    for attempt in range(2 * N_PAIRS):
+        first, second = rng.choice(usual), rng.choice(usual)
+        if attempt % 2:
+            piece = tokens.pieces[first]
+            at = rng.randrange(len(piece))
+            first, second = ids.get(piece[:at], first), ids.get(piece[at:], second)
+        try:
+            (tokens.pieces[first] + tokens.pieces[second]).decode()
+        except UnicodeDecodeError:
+            continue
+        yield [first, second]
