@@ -73,7 +73,6 @@ def test_the_flag_without_a_grammar(tmp_path: Path) -> None:
     [
         (["--tokenization", "forced"], "--tokenization forced is about what a grammar forces: give --regex"),
         (["--tokenization", "exact"], "'exact' is not one of 'any', 'forced', 'proper'"),
-        (["--tokenization", "proper", "-cnv"], "--tokenization proper is for one text"),
         (["--tokenization", "proper", "--ignore-eos"], "--ignore-eos forbids the tokens that end a text"),
         (["--tokenization", "proper", "--regex", "a", "--choice", "b"], "--regex and --choice exclude each other"),
         (["--tokenization", "proper", "--regex", "("], "--regex must be as in docs/grammar.md"),
