@@ -100,12 +100,10 @@ def measured(constraint: dict[str, Any], vocabulary: Vocabulary, tokens: TokenBy
 def exact(text: str, vocabulary: Vocabulary, tokens: TokenBytes) -> list[int]:
     """Return the tokenizer's tokens of a text, without a space that it puts before it."""
     made: list[int] = vocabulary.tokenize(text)[0].tolist()
-    while b"".join(tokens.pieces[token] for token in made) != text.encode():
-        first = tokens.pieces[made[0]].removeprefix(b" ")
-        made = [tokens.pieces.index(first), *made[1:]] if first in tokens.pieces else made[1:]
-        if not made:
-            return [tokens.pieces.index(bytes([byte])) for byte in text.encode()]
-    return made
+    if b"".join(tokens.pieces[token] for token in made) == text.encode():
+        return made
+    behind_a_line: list[int] = vocabulary.tokenize(f"\n{text}")[0].tolist()
+    return behind_a_line[len(vocabulary.tokenize("\n")[0]) :]
 
 
 def main() -> None:
