@@ -52,23 +52,6 @@ static size_t most(const lzs_params *p) {
     return finds(p) ? (size_t)p->lz_window : 0;
 }
 
-static float bits_of_cost(const lzs_params *p, float cost, float log2_vocab) {
-    if (cost > log2_vocab) cost = log2_vocab;
-    if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
-    return log2_vocab - cost;
-}
-
-static float bias_of_cost(const lzs_params *p, float cost, float log2_vocab) {
-    return lzs_finite(-(p->lz_penalty * bits_of_cost(p, cost, log2_vocab)));
-}
-
-/* What the price of a token is multiplied by for coming again and again. */
-static float times_of(int32_t count, float copies) {
-    float often = (float)count / (float)LZS_LZ_OFTEN, loop = copies / (float)LZS_LZ_COPIES;
-    float times = often > loop ? often : loop;
-    return times < 1.0f ? 1.0f : times > (float)LZS_LZ_TIMES ? (float)LZS_LZ_TIMES : times;
-}
-
 lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, int32_t reach) {
     *lz = (lzs_lz){.reach = reach};
     if (!reach) return LZS_OK;
@@ -81,7 +64,7 @@ lzs_status lzs_lz_init(lzs_lz *lz, const lzs_params *params, float log2_vocab, i
 void lzs_lz_set_prices(lzs_lz *lz, const lzs_params *params, float log2_vocab) {
     lz->nearest = (lzs_nearest_price){lz->bias_at, params->lz_penalty, log2_vocab, params->lz_formula == LZS_LZ_RATE};
     for (int32_t d = 1; d <= lz->reach; d++) {
-        lz->bias_at[d] = bias_of_cost(params, lzs_log2((float)(d + lz->nearest.plus)), log2_vocab);
+        lz->bias_at[d] = lzs_bias_of_cost(params, lzs_log2((float)(d + lz->nearest.plus)), log2_vocab);
     }
 }
 
@@ -156,7 +139,7 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 m->length = length;
                 m->distance = distance;
                 if (rate) {
-                    float cost = (lzs_log2((float)(distance + 1)) + lzs_log2((float)length)) / (float)length;
+                    float cost = lzs_rate_cost(length, distance);
                     if (cost < m->value) m->value = cost;
                 }
                 if (length > h->lz.cap) n_final++;
@@ -181,12 +164,11 @@ static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab) {
         if (p->lz_formula == LZS_LZ_DISTANCE) {
             cost = lzs_log2((float)m->distance);
         } else if (p->lz_formula == LZS_LZ_CODELENGTH && m->length == longest + 1) {
-            float after = (float)m->length * (float)m->distance, before = (float)longest * (float)at;
-            cost = lzs_log2(after / before) - 1.0f;
+            cost = lzs_joint_cost(m->length, m->distance, longest, at);
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
             cost = lzs_log2((float)m->nearest);
         }
-        m->value = lzs_finite(bias_of_cost(p, cost, log2_vocab) * times_of(m->count, m->copies));
+        m->value = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * lzs_times(m->count, m->copies));
     }
 }
 
@@ -222,7 +204,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
             count += d <= LZS_LZ_NEAR;
             if (length > d && (float)length / (float)d > copies) copies = (float)length / (float)d;
         }
-        float cost = (lzs_log2((float)(d + 1)) + lzs_log2((float)length)) / (float)length;
+        float cost = lzs_rate_cost(length, d);
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
         if (!nearest.length) nearest = (lzs_lz_reason){.length = p->lz_min_match == 1 ? 1 : length, .distance = d};
         if (reason.length && !better) continue;
@@ -234,13 +216,10 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     bool joint = p->lz_formula == LZS_LZ_CODELENGTH && longest && reason.length == longest + 1;
     if (p->lz_formula == LZS_LZ_CODELENGTH && !joint) reason = nearest;
     float cost = p->lz_formula == LZS_LZ_RATE ? cheapest : lzs_log2((float)reason.distance);
-    if (joint) {
-        float after = (float)reason.length * (float)reason.distance, before = (float)longest * (float)at;
-        cost = lzs_log2(after / before) - 1.0f;
-    }
-    reason.bits = bits_of_cost(p, cost, log2_vocab);
-    reason.times = times_of(count, copies);
-    reason.bias = lzs_finite(bias_of_cost(p, cost, log2_vocab) * reason.times);
+    if (joint) cost = lzs_joint_cost(reason.length, reason.distance, longest, at);
+    reason.bits = lzs_bits_of_cost(p, cost, log2_vocab);
+    reason.times = lzs_times(count, copies);
+    reason.bias = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * reason.times);
     return reason;
 }
 

@@ -3,11 +3,7 @@
 #define LZS_LZ_H
 
 #include "../state/history.h"
-
-/* Where lz_min_match is above 1, the price of a token is multiplied by its matches at distances up to LZS_LZ_NEAR divided by
- * LZS_LZ_OFTEN, or by the copies in a row of its best loop divided by LZS_LZ_COPIES, by the larger of them, though by 1 at
- * least and by LZS_LZ_TIMES at most: docs/penalties.md. */
-enum { LZS_LZ_NEAR = 512, LZS_LZ_OFTEN = 12, LZS_LZ_COPIES = 4, LZS_LZ_TIMES = 8 };
+#include "price.h"
 
 /* The best match of a token. */
 typedef struct lzs_lz_match {

@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "../../penalty/counted.h"
-#include "../../penalty/lz.h"
+#include "../../penalty/price.h"
 #include "../../state/sorted_tokens.h"
 #include "phases.h"
 
@@ -125,8 +125,7 @@ LZS_BODY void lzs_match_at(lzs_fold_shared *s, const lzs_fold_row *row, int32_t 
     if (!slot) return;
     lzs_atomic_max(&slot->best, lzs_best(length, distance));
     if (p->lz_formula == LZS_LZ_RATE) {
-        const float bits = lzs_log2((float)(distance + 1)) + lzs_log2((float)length);
-        lzs_atomic_max(&slot->cost, ~lzs_key(lzs_quotient(bits, (float)length)));
+        lzs_atomic_max(&slot->cost, ~lzs_key(lzs_rate_cost(length, distance)));
     } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
         lzs_atomic_max(&slot->cost, (uint32_t)(LZS_FAR - distance));
         lzs_atomic_max(&s->longest, lzs_best(length, distance));
@@ -145,22 +144,13 @@ LZS_DEVICE static inline float lzs_lz_bias(const lzs_fold_settings *f, const lzs
     } else if (p->lz_formula == LZS_LZ_DISTANCE) {
         cost = lzs_log2((float)distance);
     } else if (length > 1 && length == lzs_best_length(longest)) {
-        const float after = (float)length * (float)distance;
-        const float before = (float)(length - 1) * (float)lzs_best_distance(longest);
-        cost = lzs_log2(lzs_quotient(after, before)) - 1.0f;
+        cost = lzs_joint_cost(length, distance, length - 1, lzs_best_distance(longest));
     } else {
         cost = lzs_log2((float)(LZS_FAR - (int32_t)slot->cost));
     }
-    if (cost > f->log2_vocab) cost = f->log2_vocab;
-    if (cost < 0.0f && p->lz_formula != LZS_LZ_CODELENGTH) cost = 0.0f;
-    const float bias = lzs_finite(-(p->lz_penalty * (f->log2_vocab - cost)));
     const uint32_t most = LZS_LZ_OFTEN * LZS_LZ_TIMES, count = slot->near < most ? slot->near : most;
-    const float often = lzs_quotient((float)(int32_t)count, (float)LZS_LZ_OFTEN);
-    const float loop = lzs_quotient(lzs_bits_float(slot->copies), (float)LZS_LZ_COPIES);
-    float times = often > loop ? often : loop;
-    if (times < 1.0f) times = 1.0f;
-    if (times > (float)LZS_LZ_TIMES) times = (float)LZS_LZ_TIMES;
-    return lzs_finite(bias * times);
+    const float times = lzs_times((int32_t)count, lzs_bits_float(slot->copies));
+    return lzs_finite(lzs_bias_of_cost(p, cost, f->log2_vocab) * times);
 }
 
 /* ---- DRY: dry.c ---- */
