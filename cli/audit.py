@@ -147,7 +147,7 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
             click.echo(json.dumps(summary.to_json(), ensure_ascii=False))
         elif not console.quiet:
             console.print(_table(summary))
-    _warn(summary, flags["by"])
+    _warn(summary, flags["by"], bool(flags["turns"]))
     exceeded = [limit for limit in flags["limits"] if _exceeds(summary, limit)]
     if exceeded and not flags["exit_zero"]:
         raise click.exceptions.Exit(1)
@@ -240,9 +240,11 @@ def _table(summary: "Summary") -> str:
     return table
 
 
-def _warn(summary: "Summary", by: Sequence[str]) -> None:
+def _warn(summary: "Summary", by: Sequence[str], turns: bool) -> None:
     if not summary.total.records and not summary.turn_conversations:
         refuse_nothing(summary)
+    if turns and not summary.turn_conversations:
+        console.error("--turns: no conversation with turns of a model was read")
     for i, key in enumerate(by):
         if all(not values[i] for values in summary.groups):
             console.error(f"--by {key}: no record has {key!r}")

@@ -159,7 +159,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         console.note("stdout takes no colours, which --spec-show needs: --color always writes them all the same")
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
-    if grammar is not None and not flags["no_fast_forward"]:
+    if generation.forced:
         of = f"{generation.forced} of {generation.completion_tokens} tokens"
         console.note(f"{of} were not sampled: the grammar allowed nothing else")
     console.note(summary(generation, params, figures))

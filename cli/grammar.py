@@ -74,7 +74,9 @@ def grammar(action: str, given: tuple[str, ...], **flags: Any) -> None:
 
 def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> None:
     if given_grammar(flags) is None:
-        raise click.UsageError("there is no grammar: give --regex R, --choice TEXT, -j SCHEMA or -jf FILE")
+        raise click.UsageError("there is no grammar: give --regex, --choice, -j, -jf or --yaml-schema")
+    if action == "show" and flags["tokenization"] != "any":
+        raise click.UsageError("lzs grammar show is about texts and not their tokens: --tokenization is for check")
     if action == "show" and (given or flags["file"] is not None):
         raise click.UsageError("lzs grammar show takes no texts: lzs grammar check does")
     if action == "check" and flags["output"] is not None:

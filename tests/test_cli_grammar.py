@@ -117,7 +117,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("check",), "there is no grammar: give --regex R, --choice TEXT, -j SCHEMA or -jf FILE"),
+        (("check",), "there is no grammar: give --regex, --choice, -j, -jf or --yaml-schema"),
         (("show", "--regex", "a", "text"), "lzs grammar show takes no texts"),
         (("check", "--regex", "a", "-o", "x.svg"), "-o draws what lzs grammar show shows"),
         (("check", "--regex", "a(b"), "--regex must be as in docs/grammar.md, but at byte 1"),

@@ -191,6 +191,9 @@ def test_wrong_arguments(llm: Any) -> None:
             llm(PROMPT, on_loop="close-think")
         with pytest.raises(ValueError, match="grammar and response_format exclude each other"):
             llm.create_chat_completion(CHAT, grammar=grammar, response_format=OPENAI)
+        for call in (llm, llm.create_chat_completion, llm.generate):
+            with pytest.raises(TypeError, match="grammar must be a grammar and not a text, got 'root ::= "):
+                call(CHAT if call == llm.create_chat_completion else PROMPT, grammar='root ::= "a"')
         with pytest.raises(TypeError, match="response_format must be an object such as"):
             llm.create_chat_completion(CHAT, response_format="json")
         assert text_of(llm(PROMPT)) == "red"

@@ -520,6 +520,9 @@ def test_a_draft_that_does_not_fit_is_refused(
         other.write_bytes(data[:place] + bytes([1 - data[place]]) + data[place + 1 :])
         with opened(other) as model, pytest.raises(LzsError, match="their tokenizers differ in add_bos_token"):
             written(target, params, draft=Draft(model))
+        other.write_bytes(data.replace(key, b"tokenizer.ggml.add_bos_other"))  # what a file leaves out is no difference
+        with opened(other) as model:
+            assert written(target, params, draft=Draft(model)).speculated is not None
     monkeypatch.setattr(llama_cpp, "llama_model_is_recurrent", lambda model: model is small.llm.model)
     with pytest.raises(
         LzsError, match=r"tale-1m-q8_0.gguf is a recurrent model \(llama\), which cannot take tokens back"

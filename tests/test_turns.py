@@ -201,6 +201,14 @@ def test_what_turns_need_is_said(tmp_path: Path, arguments: list[str], said: str
     assert said in str(told.exception) + told.output
 
 
+def test_turns_that_are_not_there_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"prompt": "p", "response": "It is so."}\n')
+    told = CliRunner().invoke(lzs, ["audit", str(path), "--turns"])
+    assert told.exit_code == 0
+    assert "--turns: no conversation with turns of a model was read" in told.output
+
+
 @pytest.mark.parametrize(
     ("rules", "said"),
     [

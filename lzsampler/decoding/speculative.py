@@ -538,7 +538,7 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
     names = f"{b.path.name} cannot draft for {a.path.name}"
     for key in ("model", "add_bos_token", "add_eos_token"):
         x, y = (header.metadata.get(f"tokenizer.ggml.{key}") for header in (a, b))
-        if x != y:
+        if None not in (x, y) and x != y:  # what a file leaves out is llama.cpp's default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
     for i, (x, y) in enumerate(zip(a.vocabulary, b.vocabulary, strict=False)):
         if x != y:

@@ -29,7 +29,7 @@ from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
-from .keywords import merged, ours_beside, refuse_unknown, taken, with_token_ids
+from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
 from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
 from .settings import FLAGS, LoopFinishReason, Settings, Stats
@@ -179,6 +179,8 @@ class Attachment:
 
     def use_draft(self, llm: Any, draft: "Draft | str | Path | None") -> None:
         """Take a draft, or open the file of a draft model; nothing stays open where it cannot be used."""
+        if draft == "lookup":
+            raise ValueError("draft='lookup' is of the command line: give Draft(lookup=3)")
         if isinstance(draft, str | Path):
             from .drafted import open_draft
 
@@ -228,8 +230,7 @@ class Attachment:
         refuse_unknown(name, method, keywords)
         if name == "create_chat_completion":
             ours |= self._schemas.taken(self, keywords)
-        if isinstance(keywords.get("grammar"), Grammar):
-            ours["grammar"] = keywords.pop("grammar")
+        ours |= taken_grammar(keywords)
         if not ours:
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
@@ -302,8 +303,7 @@ class Hooks:
         """`Llama.generate`, with the keywords of `attach` for this text alone."""
         ours = taken(keywords, ours_beside("generate"))
         refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
-        if isinstance(keywords.get("grammar"), Grammar):
-            ours["grammar"] = keywords.pop("grammar")
+        ours |= taken_grammar(keywords)
         with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
             return self._generate(*arguments, **keywords)
 

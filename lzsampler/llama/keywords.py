@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from .._check import unknown_keyword
+from ..constraint.grammar import Grammar
 from ..errors import ArgumentTypeError
 from ..params import PENALTY_FIELDS, PRESETS, Params, changed
 from .binding import llama_cpp
@@ -48,6 +49,15 @@ def _keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
 def taken(keywords: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Take some names out of a call's keywords, and return them with their values."""
     return {name: keywords.pop(name) for name in names if name in keywords}
+
+
+def taken_grammar(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Take a `Grammar` out of a call's keywords, and return it by its name; a `LlamaGrammar` stays there."""
+    grammar = keywords.get("grammar")
+    if isinstance(grammar, str | bytes):
+        how = "Grammar.regex(...) of lzsampler, or LlamaGrammar.from_string(...)"
+        raise ArgumentTypeError(f"grammar must be a grammar and not a text, got {grammar!r:.50}: give {how}")
+    return taken(keywords, ["grammar"]) if isinstance(grammar, Grammar) else {}
 
 
 def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -> dict[str, Any]:
