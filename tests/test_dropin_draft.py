@@ -269,6 +269,23 @@ def test_a_call_has_its_own_draft(llm: Any, small: Model) -> None:
         assert figures(llm).drafted != before
 
 
+def test_a_stream_outlives_its_draft(llm: Any) -> None:
+    """`detach` closes the model that was opened for it while a stream is not read to its end."""
+    llm.reset()
+    whole = completion(llm, temperature=0.0)
+    llm.reset()
+    handle = attach(llm, Params(), draft=default_draft())
+    chunks = llm(COPY, max_tokens=50, stop=["Q:"], temperature=0.0, stream=True)
+    begun = [next(chunks) for _ in range(3)]
+    handle.detach()
+    assert "".join(chunk["choices"][0]["text"] for chunk in [*begun, *chunks]) == whole
+    closed = Model(default_draft(), n_ctx=64, n_threads=1)
+    closed.close()
+    with pytest.raises(LzsError, match=r"the model tale-1m-q8_0.gguf is closed: open it again"):
+        attach(llm, draft=Draft(closed))
+    assert type(llm) is llama_cpp.Llama
+
+
 def test_the_file_of_a_draft(llm: Any) -> None:
     with attach(llm, Params(), draft=default_draft()) as handle:
         assert handle.draft is not None
@@ -278,13 +295,13 @@ def test_the_file_of_a_draft(llm: Any) -> None:
         without = completion(llm, temperature=0.0, draft=None)
         assert completion(llm, temperature=0.0) == without
     assert model.past == []
-    assert model.llm._model.model is None  # it was closed
+    assert model.closed
     made = new(LZLlama, flash_attn=True, draft="tale-1m", lz_penalty=0.0)
     assert completion(made, temperature=0.0) == without
     assert figures(made).accepted > 0
     model = made.lz.draft.model
     made.close()
-    assert model.llm._model.model is None
+    assert model.closed
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

@@ -2,7 +2,7 @@
 
 import ctypes
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +16,9 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import by_chain, penalty_arguments  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
+from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama import binding as the_binding  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
 
 Logits = npt.NDArray[np.float32]
@@ -477,3 +479,25 @@ def test_exempt_ids(llm: Any) -> None:
         llama.exempt_ids(llm, ["a", ""])
     with pytest.raises(ValueError, match=r"llm must be a llama_cpp\.Llama, got None"):
         llama.exempt_ids(None, ["a"])
+
+
+def test_a_closed_model_says_so() -> None:
+    model = Model(default_model(), n_ctx=64, n_threads=1)
+    params, tokens = model.params(), model.token_bytes
+    model.close()
+    model.close()
+    assert model.closed
+    uses: list[Callable[[], object]] = [
+        lambda: generate(model, "x", params, n_predict=3),
+        lambda: model.tokenize("x"),
+        lambda: model.params(),
+        lambda: model.decode([1]),
+        lambda: model.piece(5),
+        lambda: model.llm,
+    ]
+    for use in uses:
+        with pytest.raises(LzsError, match=r"the model tale-7m-q8_0.gguf is closed: open it again"):
+            use()
+    assert tokens.n_vocab == model.n_vocab
+    with pytest.raises(AttributeError, match="'Model' object has no attribute 'nonsense'"):
+        model.nonsense  # type: ignore[attr-defined] # noqa: B018

@@ -242,6 +242,8 @@ class Grammar:
 
     def match(self, text: str | bytes) -> Match:
         """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
+        if not isinstance(text, str | bytes):
+            raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
         data = text if isinstance(text, bytes) else _utf8("text", text)
         out = ffi.new("int32_t *")
         status = lib.lzs_grammar_match(self.handle, data, len(data), out)

@@ -75,8 +75,9 @@ class Spelling:
             )
         else:
             row = np.ascontiguousarray(scores, np.float32)
-            if row.shape != (tokens.n_vocab,) or np.isnan(row).any():
-                raise ValueError(f"scores must be {tokens.n_vocab} numbers, one a token, got shape {row.shape}")
+            if row.shape != (tokens.n_vocab,) or not np.isfinite(row).all():
+                given = f"shape {row.shape}" if row.shape != (tokens.n_vocab,) else "NaN or infinities among them"
+                raise ValueError(f"scores must be {tokens.n_vocab} finite numbers, one a token, got {given}")
             status = lib.lzs_spelling_new_scores(tokens.handle, kinds, ffi.from_buffer("float[]", row), out)
         check(status)
         self.handle: Any = ffi.gc(out[0], lib.lzs_spelling_free, lib.lzs_spelling_memory(out[0]))

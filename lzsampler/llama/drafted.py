@@ -100,6 +100,11 @@ class Drafter:
         self._figures.rated(self._pace)
         return self._figures
 
+    @property
+    def _closed(self) -> bool:
+        """Whether the draft model was closed, as by `detach` while a stream goes on, which then has none."""
+        return self.draft.model is not None and self.draft.model.closed
+
     def tokens(
         self, llm: Any, plain: _Tokens, text: "SampledText", criteria: Callable[..., bool] | None, most: int | None
     ) -> _Tokens:
@@ -125,7 +130,7 @@ class Drafter:
                 if most is not None:
                     room = min(room, most - len(text.tokens) - 1)
                 try:
-                    made = proposer.propose(room, llm.n_tokens)
+                    made = None if self._closed else proposer.propose(room, llm.n_tokens)
                 finally:
                     copy.discard()
                 if made is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # costs a lot on a busy machine (embedded model, 8 MB, 2 cores with other work: 0.8 ms a token, but 9 to 50 with 2).
 _BYTES_A_THREAD = 32 << 20
 _PIECE_BYTES = 64  # longer than almost every piece; a longer one is asked for again
+_OF_LLAMA = ("llm", "_vocab", "_c_vocab", "_context", "_logits_context")  # what a closed model does not have
 # Names of control tokens that a reader wants to see; the text of any other control token is left out.
 _SHOWN = CONTROL_MARKS | {*TOOL_MARKS, *TOOL_MARKS.values(), "<tool_response>", "</tool_response>"}
 
@@ -120,10 +121,26 @@ class Model:
         return llm
 
     def close(self) -> None:
-        """Free the context and the weights; the model cannot be used after it."""
+        """Free the context and the weights: LzsError for whatever uses the model after it."""
+        if self.closed:
+            return
         self._row, self._row_at = np.empty(0, np.float32), 0
         self.past.clear()  # so that no logits are asked for
         self.llm.close()
+        for name in _OF_LLAMA:
+            del vars(self)[name]
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return "llm" not in vars(self)
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_LLAMA and "header" in vars(self):
+                raise LzsError(f"the model {self.path.name} is closed: open it again")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __enter__(self) -> "Model":
         return self
