@@ -388,7 +388,7 @@ def test_arguments_are_checked() -> None:
         Spelling(tokens, merges=[(1, 4)])
     with pytest.raises(ValueError, match=r"merges must be pairs of ids, int\[n, 2\], got int64\[3\]"):
         Spelling(tokens, merges=[1, 2, 3])
-    with pytest.raises(ValueError, match="scores must be 4 numbers"):
+    with pytest.raises(ValueError, match="scores must be 4 finite numbers"):
         Spelling(tokens, scores=[1.0])
     with pytest.raises(ValueError, match="words must be one of none, gpt2"):
         Spelling(tokens, merges=[], words="bert")  # type: ignore[arg-type]
