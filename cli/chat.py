@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .drafts import drafts, open_draft
+from .drafts import open_draft
 from .grammars import grammar_from
 from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
@@ -39,13 +39,8 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
         used = breakers(params, flags)
-        draft = None
-        if drafts(flags):
-            shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
-            draft = open_draft(model, flags, mode=flags["spec_mode"], on_proposed=shown)
-            if draft.model is not None:
-                stack.callback(draft.model.close)
-        limits["draft"] = draft
+        shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
+        limits["draft"] = open_draft(stack, model, flags, on_proposed=shown)
         limits["grammar"] = grammar = grammar_from(model, flags)
         forward = not flags["no_fast_forward"]
         chat = _chat(model, params, system=flags["system"], fast_forward=forward, **limits, **loops)

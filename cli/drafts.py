@@ -1,6 +1,7 @@
 """What the commands share that draft tokens: their options checked, and `Draft` out of them."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,13 +40,18 @@ def _refuse_given(names: tuple[str, ...], why: str) -> None:
             raise click.UsageError(f"{flag_of(param)} has no effect {why}")
 
 
-def open_draft(model: "Model", flags: Mapping[str, Any], **more: Any) -> "Draft":
-    """Return the draft that the flags of `draft_options` describe, with the context of the target.
+def open_draft(stack: ExitStack, model: "Model", flags: Mapping[str, Any], **more: Any) -> "Draft | None":
+    """Return the draft that the flags describe, with the context of the target; None where they ask for none.
 
-    ``more``: other arguments of `Draft`. Close its model.
+    ``stack`` closes its model. ``more``: arguments of `Draft` beside those of `draft_options` and ``mode``.
     """
+    if not drafts(flags):
+        return None
     opened = None if flags["model_draft"] is None else open_draft_model(model, flags)
-    return draft_of(opened, flags, model.flash_attn, **more)
+    draft = draft_of(opened, flags, model.flash_attn, mode=flags["spec_mode"], **more)
+    if opened is not None:
+        stack.callback(opened.close)
+    return draft
 
 
 def draft_of(opened: "Model | None", flags: Mapping[str, Any], flash_attn: bool, **more: Any) -> "Draft":

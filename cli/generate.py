@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console, general_options
-from .drafts import check_draft, drafts, open_draft
+from .drafts import check_draft, open_draft
 from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options
 from .help import GroupedCommand, option, options
 from .options import (
@@ -134,11 +134,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         params = with_tokens(params, model.llm, flags)
         console.detail(f"{params}")
         shown = output.show if flags["spec_show"] else None
-        draft = None
-        if drafts(flags):
-            draft = open_draft(model, flags, mode=flags["spec_mode"], on_proposed=shown)
-        if draft is not None and draft.model is not None:
-            stack.callback(draft.model.close)
+        draft = open_draft(stack, model, flags, on_proposed=shown)
         grammar = grammar_from(model, flags)
         also: dict[str, Any] = {"grammar": grammar, "draft": draft}
         forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"]}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .drafts import drafts, open_draft
+from .drafts import open_draft
 from .grammars import grammar_from
 from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
@@ -65,11 +65,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
         used = breakers(params, flags)
-        draft = None
-        if drafts(flags):
-            draft = open_draft(model, flags, mode=flags["spec_mode"])
-            if draft.model is not None:
-                stack.callback(draft.model.close)
+        draft = open_draft(stack, model, flags)
         grammar = grammar_from(model, flags)
         limits["grammar"] = grammar
         _check_lengths(model, rows, flags["prompts"])
