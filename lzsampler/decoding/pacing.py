@@ -15,14 +15,16 @@ _MEMORY = 0.97  # what a judged token weighs less with each later one at its pla
 _HOPE = (1.4, 2.0)  # (tokens that stood, tokens judged) before the first is: nothing is known yet
 _FIRST = 3  # the longest block until one was judged; then twice the longest so far
 _PLAIN_FIRST = 2  # calls without a draft, for the time that they take, before the first block
-_PLAIN_AGAIN = 64  # blocks between two such calls later on
+_PLAIN_AGAIN = 4, 64  # blocks between two such calls later on: few, as the first may have been slow, then twice as many
 _NEIGHBOUR = 32  # blocks between two that try a length beside the best
 _AGED = 4.0  # judged tokens that those before a new try count as, at most
 _CREDIT = 4  # calls without a draft that drafts which came to nothing may take, before they are paused
 _MARGIN = 1.05  # a gain below this may be the noise of a few measurements
 _TINY = 1e-12  # seconds, which are divided by
-_PAUSE, _LONGEST_PAUSE = 32, 512  # calls until a draft that does not pay is tried again: twice as many each time
-_PAUSE_OF_OTHERS = 128  # calls until then that other texts can demand, since another text may be easier to draft
+_PAUSE, _LONGEST_PAUSE = 128, 512  # calls until a draft that does not pay is tried again: twice as many each time
+_PAUSE_TOGETHER = 32  # the first one of several texts at once, which have no glances
+_GLANCE = 8  # calls without a draft between two glances
+_GLANCING = 0.005  # share of the time of calls without a draft that glances take
 
 
 @dataclass
@@ -42,6 +44,9 @@ class _Kind:
     all_stood: bool = False  # of the last block
     waited: int = 0
     pause: int = _PAUSE
+    glances_stood: int = 0  # glances in a row of which all stood
+    glanced: float = 0.0  # seconds of glances
+    plain: float = 0.0  # and of calls without a draft while this one was paused
 
     def took(self, drafted: int, seconds: float) -> None:
         """Take the time of tokens that were drafted and will be judged."""
@@ -51,16 +56,20 @@ class _Kind:
         self.owed = self.lost = 0.0
         self.seconds = _typical(self.times)
 
-    def saw(self, drafted: int, accepted: int) -> None:
+    def tried(self, drafted: int, accepted: int) -> None:
         """Take how many tokens of a block stood."""
         self.longest = max(self.longest, drafted)
+        self.all_stood = accepted == drafted
+        self.saw(drafted, accepted)
+
+    def saw(self, drafted: int, accepted: int) -> None:
+        """Take how many tokens of a block or of a glance stood."""
         while len(self.judged) < drafted:
             self.stood.append(_HOPE[0])
             self.judged.append(_HOPE[1])
         for i in range(min(accepted + 1, drafted)):
             self.stood[i] = _MEMORY * self.stood[i] + (i < accepted)
             self.judged[i] = _MEMORY * self.judged[i] + 1
-        self.all_stood = accepted == drafted
 
     def chances(self, n: int) -> Iterator[float]:
         """Yield the probability that the tokens up to each of n places of a block all stand."""
@@ -81,7 +90,8 @@ class _Kind:
     def renewed(self) -> "_Kind":
         """Return what is known of it at the beginning of another text."""
         known = _Kind(self.stood[:], self.judged[:], deque(self.times, _TIMES), self.seconds, longest=self.longest)
-        known.waited, known.pause = self.waited, min(self.pause, _PAUSE_OF_OTHERS)
+        known.waited, known.pause = self.waited, self.pause
+        known.glanced, known.plain = self.glanced, self.plain
         known.age()
         return known
 
@@ -93,6 +103,8 @@ class Pace:
     that stand when those before them do, and takes v(k + 1) seconds of the target and k times d of the draft. All are
     running estimates (Leviathan et al. 2023, arXiv 2211.17192, section 3.3, with measured costs in place of assumed
     ones and a share for each place). Where no draft pays one is tried now and then, and where one does a call without.
+    Between two such tries there are glances: tokens are drafted, which takes little, and compared with those that the
+    text gets without a draft. They say how many would have stood at no call of the target's.
 
     ``most``: the longest block. ``fixed``: a length to keep to; what is measured then serves `speed` alone. Drafts have
     a kind each, any int: the times of a call belong to all, the rest to the kind. ``rows``: most tokens of a call; None
@@ -108,6 +120,10 @@ class Pace:
         self._tokens = 0
         self._blocks = 0
         self._plain_at = 0  # number of blocks at the last call without a draft
+        self._plain_again = _PLAIN_AGAIN[0]  # and how many blocks later there is another
+        self._in_row = 0  # calls without a draft since the last block
+        self._drift = 1.0  # how much slower they have become since; other calls are taken to have become so as well
+        self._glanced = 0.0  # seconds of glances
         self._kinds: dict[int, _Kind] = {}
 
     def renewed(self) -> "Pace":
@@ -115,6 +131,7 @@ class Pace:
         pace = Pace(self.most, self.fixed, self._rows)
         pace._calls = {n: deque(times, _TIMES) for n, times in self._calls.items()}
         pace._typical = dict(self._typical)
+        pace._plain_again, pace._in_row, pace._drift = self._plain_again, self._in_row, self._drift
         pace._kinds = {kind: of.renewed() for kind, of in self._kinds.items()}
         return pace
 
@@ -122,23 +139,49 @@ class Pace:
 
     def stepped(self, seconds: float) -> None:
         """Take the time of a call without a drafted token, and of its pick."""
+        before = self._typical.get(1)
         self._called(1, seconds)
+        self._in_row += 1
+        if before is not None and self._in_row > _TIMES // 2:  # most of the times that count are from after the block
+            self._drift *= self._typical[1] / max(before, _TINY)
         self._tokens += 1
         self._plain_at = self._blocks
+        for of in self._kinds.values():
+            of.plain += seconds
 
     def judged(self, kind: int, drafted: int, accepted: int, tokens: int, draft_s: float, seconds: float) -> None:
         """Take what became of a block: ``tokens`` were added, in ``draft_s`` for the draft and ``seconds`` for the
         target's call and the picks.
         """
         of = self._kinds.setdefault(kind, _Kind())
+        if self._drift != 1:
+            for n, times in self._calls.items():
+                if n > 1:
+                    self._calls[n] = deque((time * self._drift for time in times), _TIMES)
+                    self._typical[n] *= self._drift
+        self._in_row, self._drift = 0, 1.0
         self._called(drafted + 1, seconds)
         self._tokens += tokens
         self._blocks += 1
         of.blocks += 1
         of.took(drafted, draft_s)
-        of.saw(drafted, accepted)
+        of.tried(drafted, accepted)
         if of.all_stood and of.pause > _PAUSE and self._pays(of, drafted, drafted):
             of.waited = of.pause  # blocks did not pay, and this one did: the next is tried at once
+
+    def glanced(self, kind: int, drafted: int, accepted: int) -> None:
+        """Take how many tokens of a `glance` the text got."""
+        of = self._kinds[kind]
+        of.saw(drafted, accepted)
+        of.glances_stood = of.glances_stood + 1 if accepted == drafted else 0
+        seconds = self._cost(of, drafted)
+        if of.glances_stood > 1 and (drafted + 1) * self._typical.get(1, 0.0) > _MARGIN * seconds:  # one may be chance
+            of.waited = of.pause
+
+    def glancing(self, kind: int, seconds: float) -> None:
+        """Take the time that drafting for a `glance` took, all of it."""
+        self._kinds[kind].glanced += seconds
+        self._glanced += seconds
 
     def wasted(self, kind: int, seconds: float) -> None:
         """Take the time of a draft that gave too few tokens for a block."""
@@ -160,9 +203,15 @@ class Pace:
         """Return how many tokens to draft now, none to ``room``."""
         if self.fixed is not None:
             return min(self.fixed, room)
-        if not self._compares or self._blocks - self._plain_at >= _PLAIN_AGAIN:
+        if not self._compares:
+            return 0
+        if self._blocks - self._plain_at >= self._plain_again:
+            self._plain_again = min(2 * self._plain_again, _PLAIN_AGAIN[1])
             return 0
         of = self._kinds.setdefault(kind, _Kind())
+        if of.waited % _GLANCE and of.waited < of.pause:  # it did not pay a moment ago
+            of.waited += 1
+            return 0
         room = min(room, self.most, max(2 * of.longest, _FIRST))
         if room < 1:
             return 0
@@ -183,6 +232,19 @@ class Pace:
             return min(beside, key=lambda k: self._n_calls[k + 1], default=best)
         return best
 
+    def glance(self, kind: int, room: int) -> int:
+        """Return how many tokens to draft now, none to ``room``, only to see how many of them the text gets.
+
+        To be asked where `length` was asked and nothing is drafted.
+        """
+        of = self._kinds.get(kind)
+        if self.fixed is not None or of is None or not of.judged or not of.waited or of.waited % _GLANCE:
+            return 0
+        if of.glanced > _GLANCING * of.plain:
+            return 0
+        room = min(room, of.longest)
+        return self._surest(of, room) if room > 0 else 0
+
     def rate(self, kind: int, room: int) -> float:
         """Return the most tokens a second that a kind of draft promises, in blocks of 1 to ``room`` tokens.
 
@@ -198,11 +260,10 @@ class Pace:
 
     def _best(self, of: _Kind, room: int) -> tuple[int, float]:
         """Return (the length of blocks that promises most tokens a second, 1 to ``room``, how many)."""
-        costs = self._costs = self._costs or self._line()
         expected, best, most = 1.0, 1, 0.0
         for k, chance in enumerate(of.chances(room), 1):
             expected += chance
-            rate = expected / max(costs[k + 1] + k * of.seconds, _TINY)
+            rate = expected / self._cost(of, k)
             if rate > most:
                 best, most = k, rate
         return best, most
@@ -214,21 +275,26 @@ class Pace:
 
     def _surest(self, of: _Kind, room: int) -> int:
         """Return the length of blocks that would pay most if all their tokens stood."""
-        return max(range(1, room + 1), key=lambda k: (k + 1) / max(self._costs[k + 1] + k * of.seconds, _TINY))
+        return max(range(1, room + 1), key=lambda k: (k + 1) / self._cost(of, k))
+
+    def _cost(self, of: _Kind, k: int) -> float:
+        """Return the seconds of a block of k tokens, as far as they are known."""
+        costs = self._costs = self._costs or self._line()
+        return max(costs[k + 1] + k * of.seconds, _TINY)
 
     def _line(self) -> list[float]:
         """Return the seconds of calls with 0 tokens to the most: measured, or on a line through those that were.
 
         Beyond them it goes on as between the last two; where there is one, all cost the same until another is known.
         """
-        known = sorted(self._typical)
-        costs = [self._typical[known[0]]] * (self._rows + 1)
-        for low, high in pairwise(known):
-            slope = (self._typical[high] - self._typical[low]) / (high - low)
+        times = {n: time * (self._drift if n > 1 else 1.0) for n, time in sorted(self._typical.items())}
+        costs = [next(iter(times.values()))] * (self._rows + 1)
+        for low, high in pairwise(times):
+            slope = (times[high] - times[low]) / (high - low)
             for n in range(low, high):
-                costs[n] = self._typical[low] + slope * (n - low)
+                costs[n] = times[low] + slope * (n - low)
             for n in range(high, self._rows + 1):
-                costs[n] = self._typical[high] + max(slope, 0.0) * (n - high)
+                costs[n] = times[high] + max(slope, 0.0) * (n - high)
         return costs
 
     # -- what came of it --
@@ -242,7 +308,7 @@ class Pace:
         if not self._compares or not self._judged:
             return None
         seconds = sum(count * self._typical[n] for n, count in self._n_calls.items())
-        seconds += sum(of.drafted * of.seconds + of.wasted for of in self._kinds.values())
+        seconds += sum(of.drafted * of.seconds + of.wasted for of in self._kinds.values()) + self._glanced
         return self._tokens * self._typical[1] / max(seconds, _TINY)
 
     @property
@@ -270,7 +336,7 @@ class SharedPace(Pace):
     def __init__(self, most: int, fixed: int | None, rows: int) -> None:
         super().__init__(most, fixed, rows)
         self._baseline = 0.0  # seconds that the tokens so far would have taken without a draft
-        self._waited, self._pause = 0, _PAUSE
+        self._waited, self._pause = 0, _PAUSE_TOGETHER
         self._promise: float | None = None  # how many times as fast the best block would be
 
     def went(self, n_texts: int, seconds: float) -> None:
@@ -294,7 +360,7 @@ class SharedPace(Pace):
             drafted = sum(n for of, n, _ in blocks if of == kind)
             self._kinds.setdefault(kind, _Kind()).took(drafted, draft_s.get(kind, 0.0))
         for kind, drafted, accepted in blocks:
-            self._kinds[kind].saw(drafted, accepted)
+            self._kinds[kind].tried(drafted, accepted)
         self._added(tokens, n_texts)
 
     def _added(self, tokens: int, n_texts: int) -> None:
@@ -312,7 +378,8 @@ class SharedPace(Pace):
             return 0
         if self.fixed is not None:
             return min(self.fixed, room)
-        if self._n_calls[n_texts] < _PLAIN_FIRST or self._blocks - self._plain_at >= _PLAIN_AGAIN:
+        if self._n_calls[n_texts] < _PLAIN_FIRST or self._blocks - self._plain_at >= self._plain_again:
+            self._plain_again = min(2 * self._plain_again, _PLAIN_AGAIN[1])
             return 0
         kinds = [self._kinds.setdefault(kind, _Kind()) for kind, _ in asked]
         room = min(room, max(max(2 * of.longest, _FIRST) for of in kinds))
@@ -329,7 +396,7 @@ class SharedPace(Pace):
                 of.age()
                 of.owed = of.lost = 0.0
             return min(best, _FIRST)
-        self._waited, self._pause = 0, _PAUSE
+        self._waited, self._pause = 0, _PAUSE_TOGETHER
         if self._blocks % _NEIGHBOUR == _NEIGHBOUR - 1:
             beside = [k for k in (best - 1, best + 1) if 1 <= k <= room]
             return min(beside, key=lambda k: self._n_calls[n_texts * (k + 1)], default=best)

@@ -263,6 +263,30 @@ class Proposal:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Glance:
+    """Tokens that were drafted only to see whether the text gets them after its first ``begin`` tokens.
+
+    ``n_actions``: that of the text by then.
+    """
+
+    tokens: list[int]
+    kind: int
+    begin: int
+    n_actions: int
+
+    def stood(self, text: Begun) -> int | None:
+        """Return how many of the tokens the text got; None where that is not known yet."""
+        n = 0
+        for token in self.tokens:
+            if self.begin + n == len(text.tokens):
+                return None
+            if text.tokens[self.begin + n] != token:
+                break
+            n += 1
+        return n
+
+
 class Proposer:
     """Drafts blocks for a text, by the draft model, by matches, or by the one that promises more."""
 
@@ -273,11 +297,12 @@ class Proposer:
         self._is_eog = is_eog
         self._found = Found(text, draft.lookup) if draft.lookup else None
         self._aside_s = 0.0  # seconds of the last proposal that say nothing of the next
+        self._glance: Glance | None = None
 
     def propose(self, room: int, n_past: int) -> Proposal | None:
         """Draft up to ``room`` tokens behind ``n_past`` of the target's; None where there are none, or too few."""
         clock, least = self._draft.clock, max(self._draft.n_min, 1)
-        for kind, propose in self._sources(room, n_past):
+        for kind, propose in self._sources(room, n_past, self._pace.length):
             before, self._aside_s = clock(), 0.0
             drafted = propose()
             seconds = clock() - before
@@ -286,25 +311,51 @@ class Proposer:
                 return Proposal(drafted, kind, seconds - self._aside_s)
             self._taker.discard()
             self._pace.wasted(kind, seconds - self._aside_s)
+        self._watch(room, n_past)
         return None
+
+    def _watch(self, room: int, n_past: int) -> None:
+        """Draft tokens now and then where no block is judged, only to see how many of them the text gets."""
+        text, pace, clock = self._text, self._pace, self._draft.clock
+        if self._glance is not None:
+            stood = self._glance.stood(text)
+            if self._glance.n_actions == text.n_actions:
+                if stood is None:
+                    return
+                pace.glanced(self._glance.kind, len(self._glance.tokens), stood)
+            self._glance = None
+        for kind, propose in self._sources(room, n_past, pace.glance)[:1]:
+            before = clock()
+            tokens = propose()
+            seconds = clock() - before
+            self._taker.discard()
+            self._figures.draft_s += seconds
+            pace.glancing(kind, seconds)
+            if tokens:
+                self._glance = Glance(tokens, kind, len(text.tokens), text.n_actions)
 
     def stands(self, n: int) -> None:
         """Have the draft model forget all but the first ``n`` tokens."""
         if self._draft.model is not None:
             purge(self._draft.model, n)
 
-    def _sources(self, room: int, n_past: int) -> list[tuple[int, Callable[[], list[int]]]]:
-        """Return the kinds of draft that are worth a try for up to ``room`` tokens, and what drafts them, in order."""
+    def _sources(
+        self, room: int, n_past: int, length: Callable[[int, int], int]
+    ) -> list[tuple[int, Callable[[], list[int]]]]:
+        """Return the kinds of draft that are worth a try for up to ``room`` tokens, and what drafts them, in order.
+
+        ``length`` says how many tokens of a kind to draft, none to a number of them.
+        """
         draft, pace, least = self._draft, self._pace, max(self._draft.n_min, 1)
         sources: list[tuple[int, int, Callable[[], list[int]]]] = []
         if draft.model is not None:
             own = min(room, draft.model.n_ctx - n_past)  # it does not decode the last token of a block
-            n = pace.length(BY_MODEL, own)
+            n = length(BY_MODEL, own)
             sources.append((BY_MODEL, n, partial(self._by_model, draft.model, n)))
         if self._found is not None and room > 0:
             kind, tokens = self._found.find(min(room, draft.most)) if draft.most else (0, [])
             if kind:
-                n = pace.length(kind, room)
+                n = length(kind, room)
                 sources.append((kind, n, partial(self._by_match, tokens[:n])))
         if len(sources) > 1 and pace.fixed is None:
             sources.sort(key=lambda source: -pace.rate(source[0], room))
