@@ -186,8 +186,8 @@ draft_options = options(
     ),
     option(
         _DRAFT, "--draft", "draft_source", type=click.Choice(["lookup"]), metavar="lookup",
-        help="propose what followed where prompt and text ended before as they end now, for copies and edits; "
-        "with -md, where the model proposes too little or promises less",
+        help="propose the tokens that followed when the end of the text occurred before, in it or in the prompt: for "
+        "copies and edits; with -md, where that promises more than the draft model",
     ),
     option(
         _DRAFT, "--lookup-min", "lookup", **whole(1), default=3,
