@@ -15,6 +15,7 @@ from .token_bytes import HasTokenBytes, TokenBytes
 
 if TYPE_CHECKING:
     from .json_schema import Translator
+    from .part_masks import PartMasks
 
 Tokenization = Literal["any", "forced", "proper"]
 _TOKENIZATIONS: dict[str, int] = {
@@ -47,6 +48,7 @@ class Grammar:
         self.vocabulary = vocabulary
         self._again = again
         self.spelling: Spelling | None = None  # C borrows it
+        self.part_masks: PartMasks | None = None  # and these
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
 
     @classmethod
@@ -111,19 +113,21 @@ class Grammar:
         closed: bool = True,
         tokenization: Tokenization = "any",
         max_bytes: int = 0,
+        share: bool = True,
     ) -> "Grammar":
         """Return a grammar of texts of JSON that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
 
         ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: how deep a schema that refers to itself is
         unrolled, and a value of any kind nested; deeper values are not allowed. ``closed``: what a schema leaves open
         is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
-        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the
-        keyword and the JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever
-        ignored.
+        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: masks inside strings and numbers
+        are kept in `TokenBytes.part_masks` for all grammars that have the same ones; they are the same masks without
+        it. ValueError for what is not supported, with the keyword and the JSON pointer to it, and for a schema that
+        nothing can meet: nothing but annotations is ever ignored.
         """
         from .json_schema import Translator
 
-        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, tokenization, max_bytes)
+        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
     @classmethod
     def yaml_schema(
@@ -135,6 +139,7 @@ class Grammar:
         closed: bool = True,
         tokenization: Tokenization = "any",
         max_bytes: int = 0,
+        share: bool = True,
     ) -> "Grammar":
         """Return a grammar of texts of YAML whose values meet a JSON Schema: block mappings and sequences.
 
@@ -142,7 +147,7 @@ class Grammar:
         """
         from .yaml_schema import YamlTranslator
 
-        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, tokenization, max_bytes)
+        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
     @classmethod
     def _schema(
@@ -155,6 +160,7 @@ class Grammar:
         closed: bool,
         tokenization: Tokenization,
         max_bytes: int,
+        share: bool,
     ) -> "Grammar":
         from .json_schema import MAX_DEPTH, parts_of
         from .json_values import parsed
@@ -185,7 +191,8 @@ class Grammar:
                 "" if byte is None else f" (at byte {byte} of the pattern)"
             )
 
-        return cls._made({name: read}, refusal, make, vocabulary, tokenization, max_bytes)
+        boolean("share", share)
+        return cls._made({name: read}, refusal, make, vocabulary, tokenization, max_bytes, share)
 
     @classmethod
     def _made(
@@ -196,6 +203,7 @@ class Grammar:
         vocabulary: HasTokenBytes,
         tokenization: Tokenization,
         max_bytes: int,
+        share: bool = False,
     ) -> "Grammar":
         if tokenization not in get_args(Tokenization):
             raise ValueError(f"tokenization must be one of {', '.join(get_args(Tokenization))}, got {tokenization!r}")
@@ -211,7 +219,9 @@ class Grammar:
         check(status)
         named = source if spelling is None else {**source, "tokenization": tokenization}
         kept = tokens if spelling is None else spelling
-        made = cls(named, tokens, out[0], lambda: cls._made(source, refusal, make, kept, tokenization, max_bytes))
+        made = cls(named, tokens, out[0], lambda: cls._made(source, refusal, make, kept, tokenization, max_bytes, share))
+        if share:
+            made.use_part_masks(tokens.part_masks)
         if spelling is not None:
             made.spelling = spelling
             check(lib.lzs_grammar_set_tokenization(made.handle, spelling.handle, _TOKENIZATIONS[tokenization]))
@@ -232,6 +242,13 @@ class Grammar:
         made = cls({"tokenization": "proper"}, spelling.token_bytes, out[0], lambda: cls._proper(spelling, max_bytes))
         made.spelling = spelling
         return made
+
+    def use_part_masks(self, masks: "PartMasks") -> None:
+        """Keep masks of its parts in ``masks``, of the same `TokenBytes` (else ValueError), and look for them there."""
+        if masks.vocabulary is not self.vocabulary:
+            raise ValueError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
+        check(lib.lzs_grammar_share(self.handle, masks.handle))
+        self.part_masks = masks
 
     def copy(self) -> "Grammar":
         """Return a grammar of the same texts with states and masks of its own, for another thread."""

@@ -71,6 +71,10 @@ class Parts:
         """
         return self._node(lib.LZS_PART_LIST, (separator, *items), at_least, 0)
 
+    def shared(self, part: int) -> int:
+        """Return a part, such as a string, whose masks are kept for all grammars that have the same one."""
+        return self._node(lib.LZS_PART_SHARED, (part,), 0, 0)
+
     def arrays(self) -> tuple[np.ndarray, np.ndarray, bytes]:
         """Return the parts, int64[n, 5] as in `lzs_part`, their children and their text."""
         return (
