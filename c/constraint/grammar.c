@@ -309,8 +309,7 @@ static lzs_status make_words(lzs_grammar *g, int32_t state) {
     return status;
 }
 
-/* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels, and for what
- * follows a shared part. */
+/* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels. */
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number) {
     *number = g->automaton.states[state].mask;
     if (*number >= 0) return LZS_OK;

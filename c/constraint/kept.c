@@ -44,19 +44,3 @@ void lzs_kept_write(const lzs_vocabulary *v, const lzs_kept_mask *mask, uint32_t
     for (uint32_t i = 0; i < mask->n; i++) words[mask->data[i] / 32] ^= UINT32_C(1) << (mask->data[i] % 32);
     if (mask->form == LZS_KEPT_FORBIDDEN && v->n_vocab % 32) words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
 }
-
-void lzs_kept_add(const lzs_vocabulary *v, const lzs_kept_mask *mask, uint32_t *words) {
-    uint32_t at = 0;
-    if (mask->form == LZS_KEPT_ALLOWED) {
-        for (uint32_t i = 0; i < mask->n; i++) words[mask->data[i] / 32] |= UINT32_C(1) << (mask->data[i] % 32);
-        return;
-    }
-    for (size_t i = 0; i < v->n_words; i++) {
-        uint32_t word = mask->form == LZS_KEPT_WORDS ? mask->data[i] : UINT32_MAX;
-        for (; mask->form == LZS_KEPT_FORBIDDEN && at < mask->n && mask->data[at] / 32 == i; at++) {
-            word ^= UINT32_C(1) << (mask->data[at] % 32);
-        }
-        words[i] |= word;
-    }
-    if (v->n_vocab % 32) words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
-}

@@ -15,7 +15,5 @@ typedef struct lzs_kept_mask {
 /* The mask in `words`; the caller frees its data. */
 lzs_status lzs_kept_make(const lzs_vocabulary *vocabulary, const uint32_t *words, lzs_kept_mask *mask);
 void lzs_kept_write(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
-/* Adds its tokens to those in `words`. */
-void lzs_kept_add(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
 
 #endif

@@ -104,27 +104,20 @@ static lzs_status words_of(lzs_part_masks *m, lzs_grammar *g, const inside *in, 
     if (status != LZS_OK || !mask) return status;
     lzs_kept_write(g->vocabulary, &mask->mask, words);
     *done = true;
-    return add_tail(g, mask, in->tail, words);
+    g->path[0] = in->tail;
+    if (in->ended) status = lzs_grammar_walk(g, 0, g->vocabulary->n_nodes, 0, words, NULL);
+    return status == LZS_OK ? add_tail(g, mask, in->tail, words) : status;
 }
 
 lzs_status lzs_shared_words(lzs_grammar *g, int32_t state, uint32_t *words, bool *done) {
     lzs_part_masks *m = g->shared;
     inside in;
-    int32_t tail = -1;
     bool found = false;
     *done = false;
     if (!g->whole || !g->program.n_parts) return LZS_OK;
     lzs_status status = look(g, state, &in, &found);
-    if (status != LZS_OK || !found) return status;
-    if (in.ended) {
-        g->shared = NULL; /* what follows may be the same part again, without end */
-        status = lzs_grammar_mask_number(g, in.tail, &tail);
-        g->shared = m;
-        if (status != LZS_OK) return status;
-    }
-    if (!lzs_part_masks_begin(m)) return LZS_OK;
+    if (status != LZS_OK || !found || !lzs_part_masks_begin(m)) return status;
     status = words_of(m, g, &in, words, done);
     lzs_part_masks_end(m);
-    if (status == LZS_OK && *done && in.ended) lzs_kept_add(g->vocabulary, &g->masks[tail], words);
     return status;
 }

@@ -147,7 +147,9 @@ class Grammar:
         """
         from .yaml_schema import YamlTranslator
 
-        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
+        return cls._schema(
+            "yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, tokenization, max_bytes, share
+        )
 
     @classmethod
     def _schema(
@@ -219,7 +221,9 @@ class Grammar:
         check(status)
         named = source if spelling is None else {**source, "tokenization": tokenization}
         kept = tokens if spelling is None else spelling
-        made = cls(named, tokens, out[0], lambda: cls._made(source, refusal, make, kept, tokenization, max_bytes, share))
+        made = cls(
+            named, tokens, out[0], lambda: cls._made(source, refusal, make, kept, tokenization, max_bytes, share)
+        )
         if share:
             made.use_part_masks(tokens.part_masks)
         if spelling is not None:

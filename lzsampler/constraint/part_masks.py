@@ -17,7 +17,7 @@ from .token_bytes import TokenBytes
 
 _MAGIC = b"lzsampler part masks 1\n"  # another number when the tree of tokens or the places of programs change
 _DIGEST = 32
-_FORMATS = ("date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "json-pointer")
+_FORMATS = ("date", "time", "date-time", "uuid")
 COMMON: tuple[dict[str, Any], ...] = (
     {"type": "string"},
     {"type": "integer"},
@@ -53,7 +53,7 @@ class PartMasks:
         self.handle: Any = ffi.gc(out[0], lib.lzs_part_masks_free)  # `lzs_part_masks *`
 
     def prepare(self, schemas: Iterable[dict[str, Any] | bool | str] = COMMON) -> None:
-        """Make the masks of the parts of some JSON Schemas: by default of strings, numbers and formats such as date.
+        """Make the masks of the parts of some JSON Schemas: by default of strings, numbers, dates and UUIDs.
 
         Each state is visited, up to 500 of a schema, nearest to the beginning first. Errors as `Grammar.json_schema`.
         """
