@@ -1,4 +1,4 @@
-"""Masks that grammars share: equal to those without, made once, kept in files, and refused where a file is not right."""
+"""Masks that grammars share: equal to those without, made once, and kept in files, which are refused if not right."""
 
 import json
 import random
@@ -116,7 +116,8 @@ def test_common_parts_come_out_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "parts"
     masks = fresh().part_masks
     masks.prepare()
-    assert {"parts", "masks"} <= set(vars(masks.figures)) and masks.figures.parts >= 5
+    assert {"parts", "masks"} <= set(vars(masks.figures))
+    assert masks.figures.parts >= 5
     masks.save(path)
     tokens = fresh()
     tokens.part_masks.load(path)
@@ -146,14 +147,15 @@ def test_a_file_that_is_not_right_is_refused_in_one_line_and_adds_nothing(tmp_pa
             other = fresh().part_masks
             with pytest.raises(LzsError, match=message) as error:
                 other.load(path)
-            assert str(path) in str(error.value) and "\n" not in str(error.value)
+            assert str(path) in str(error.value)
+            assert "\n" not in str(error.value)
             assert other.figures.masks == 0
     path.write_bytes(whole)
     with pytest.raises(LzsError, match="of another vocabulary"):
         PartMasks(TokenBytes(TOKENS.pieces[:-1], end=TOKENS.end)).load(path)
     with pytest.raises(LzsError, match="of another vocabulary"):
         PartMasks(TokenBytes(TOKENS.pieces, end=[*TOKENS.end, 5])).load(path)
-    with pytest.raises(LzsError, match="cannot read .*missing: No such file"):
+    with pytest.raises(LzsError, match=r"cannot read .*missing: No such file"):
         masks.load(tmp_path / "missing")
     with pytest.raises(LzsError, match="cannot write"):
         masks.save(tmp_path)

@@ -15,6 +15,7 @@ from .token_bytes import HasTokenBytes, TokenBytes
 
 if TYPE_CHECKING:
     from .json_schema import Translator
+    from .llguidance_grammar import LlguidanceGrammar
     from .part_masks import PartMasks
 
 Tokenization = Literal["any", "forced", "proper"]
@@ -40,6 +41,8 @@ class Grammar:
     "proper", only what the model's tokenizer would write; "forced", that only where the grammar leaves no choice of
     the next byte. The last two need to know the tokenizer: of a `Model`, a GGUF file or a `Spelling`.
     """
+
+    has_automaton = True  # whether its states can be looked at
 
     def __init__(
         self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any, again: Callable[[], "Grammar"]
@@ -152,6 +155,30 @@ class Grammar:
         )
 
     @classmethod
+    def llguidance_json_schema(
+        cls, schema: dict[str, Any] | bool | str | bytes, vocabulary: HasTokenBytes
+    ) -> "LlguidanceGrammar":
+        """Return a grammar of a JSON Schema whose masks llguidance makes, with all keywords that it knows.
+
+        It needs the package of the extra ``lzsampler[llguidance]``: MissingExtra, an ImportError, without it. There is
+        at most one blank where JSON allows white space. llguidance passes over keywords that nobody knows. ValueError
+        for what it refuses. docs/grammar.md says what such a grammar cannot do.
+        """
+        from .llguidance_grammar import LlguidanceGrammar, json_schema_source
+
+        return LlguidanceGrammar({"llguidance_json_schema": schema}, json_schema_source(schema), vocabulary)
+
+    @classmethod
+    def llguidance_lark(cls, text: str, vocabulary: HasTokenBytes) -> "LlguidanceGrammar":
+        """Return the grammar of a text in llguidance's dialect of Lark: any that is free of context.
+
+        Errors and limits as in `llguidance_json_schema`.
+        """
+        from .llguidance_grammar import LlguidanceGrammar, lark_source
+
+        return LlguidanceGrammar({"llguidance_lark": text}, lark_source(text), vocabulary)
+
+    @classmethod
     def _schema(
         cls,
         name: str,
@@ -168,7 +195,13 @@ class Grammar:
         from .json_values import parsed
 
         read = schema if isinstance(schema, dict | bool) else parsed(schema)
-        parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed), kind)
+        integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed)
+        try:
+            parts = parts_of(read, depth, closed, kind)
+        except ValueError as error:
+            if name != "json_schema" or "not supported" not in str(error):
+                raise
+            raise ValueError(f"{error}; or try Grammar.llguidance_json_schema of lzsampler[llguidance]") from None
         rows, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,10 @@ class PartMasks:
         """Write them to a file, which appears whole or not at all. LzsError where it cannot be written."""
         n = ffi.new("size_t *")
         words = np.empty(0, np.uint32)
-        while True:
-            pointer = ffi.from_buffer("uint32_t[]", words, require_writable=True)
-            _when_free(lambda: lib.lzs_part_masks_write(self.handle, pointer, words.size, n))
-            if n[0] <= words.size:
-                break
+        while n[0] > words.size or not n[0]:
             words = np.empty(n[0], np.uint32)
+            pointer = ffi.from_buffer("uint32_t[]", words, require_writable=True)
+            _when_free(partial(lib.lzs_part_masks_write, self.handle, pointer, words.size, n))
         payload = words[: n[0]].astype("<u4").tobytes()
         with replacing(path, durable=False) as file:
             file.write(_MAGIC + _fingerprint(self.vocabulary) + hashlib.sha256(payload).digest() + payload)

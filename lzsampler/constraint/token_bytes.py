@@ -88,7 +88,7 @@ class TokenBytes:
 
     @cached_property
     def part_masks(self) -> "PartMasks":
-        """Masks of strings, numbers and other parts that schemas have in common, kept for all grammars of these tokens."""
+        """Masks of strings, numbers and other parts that schemas have in common, for all grammars of these tokens."""
         from .part_masks import PartMasks
 
         return PartMasks(self)
