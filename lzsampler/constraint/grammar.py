@@ -76,7 +76,8 @@ class Grammar:
             if offset > len(data):
                 return f"pattern must be one that can be used: {reason}"
             rest = data[offset : offset + 24].decode("utf-8", "replace")
-            return f"pattern must be as in docs/grammar.md, but at byte {offset} ({rest!r}) {reason}"
+            place = f"byte {offset}" if isinstance(pattern, bytes) else f"character {_characters(data[:offset])}"
+            return f"pattern must be as in docs/grammar.md, but at {place} ({rest!r}) {reason}"
 
         return cls._made({"regex": data.decode("utf-8", "replace")}, refusal, make, vocabulary, tokenization, max_bytes)
 
@@ -221,9 +222,9 @@ class Grammar:
             )
 
         def refusal(offset: int, reason: str) -> str:
-            where, byte = parts.place(offset) or ("#", None)
+            where, at = parts.place(offset) or ("#", None)
             return f"schema must be as in docs/grammar.md, but at {where}: {reason}" + (
-                "" if byte is None else f" (at byte {byte} of the pattern)"
+                "" if at is None else f" (at character {at} of the pattern)"
             )
 
         boolean("share", share)
@@ -334,6 +335,11 @@ def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:
     if not isinstance(tokens, TokenBytes):
         raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
     return tokens.spelling
+
+
+def _characters(data: bytes) -> int:
+    """Return how many characters begin in a part of a text in UTF-8."""
+    return sum(byte & 0xC0 != 0x80 for byte in data)
 
 
 def _utf8(name: str, text: str) -> bytes:
