@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -191,6 +192,15 @@ def test_a_model_writes_under_it_with_and_without_a_draft() -> None:
         drafted = generate(model, "Some codes: ", model.params(), n_predict=40, grammar=grammar, draft=Draft(lookup=2))
     assert plain.text == fast.text == drafted.text
     assert grammar.match(plain.text) != "no"
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("llguidance", reason=NEEDED)
+    pytest.importorskip("llama_cpp")
+    page = (Path(__file__).parents[1] / "docs" / "grammar.md").read_text(encoding="utf-8")
+    block = page.split("<!-- not run: needs llguidance", 1)[1].split("```python\n", 1)[1].split("```", 1)[0]
+    exec(compile(block, "docs/grammar.md", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) >= 2
 
 
 def test_without_the_package_one_line_says_what_to_install() -> None:
