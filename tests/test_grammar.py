@@ -477,7 +477,7 @@ def test_what_is_not_supported_is_refused_with_its_place(pattern: str, offset: i
 
 
 def test_the_place_in_bytes_is_a_byte() -> None:
-    with pytest.raises(ValueError, match=r"but at byte 3 \('\*\+'\)|but at byte 2"):
+    with pytest.raises(ValueError, match="but at byte 3 "):
         Grammar.regex("é*+".encode(), VOCABULARIES["bytes"])
 
 

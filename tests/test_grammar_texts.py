@@ -137,7 +137,10 @@ def test_lzs_writes_json_of_a_schema_or_a_file_with_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--regex", "a(b"), "--regex must be as in docs/grammar.md, but at character 1 ('(b') the group is not closed"),
+        (
+            ("--regex", "a(b"),
+            "--regex must be as in docs/grammar.md, but at character 1 ('(b') the group is not closed",
+        ),
         (("--regex", "a", "--choice", "b"), "--regex and --choice exclude each other"),
         (("--choice", "b", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text, which --choice needs"),
         (("-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not: 'not' is not supported"),

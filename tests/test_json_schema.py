@@ -423,7 +423,11 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"multipleOf": 3}, "#/multipleOf", "1, 10, 100"),
     ({"multipleOf": 0.01}, "#/multipleOf", "1, 10, 100"),
     ({"pattern": 1}, "#/pattern", "must be a string"),
-    ({"items": {"pattern": "a(?=b)"}}, "#/items/pattern", "look-around is not supported (at character 1 of the pattern)"),
+    (
+        {"items": {"pattern": "a(?=b)"}},
+        "#/items/pattern",
+        "look-around is not supported (at character 1 of the pattern)",
+    ),
     ({"pattern": "é(?=b)"}, "#/pattern", "look-around is not supported (at character 1 of the pattern)"),
     ({"pattern": "a\\b"}, "#/pattern", "a word boundary, is not supported (at character 1 of the pattern)"),
     ({"pattern": "\\Aa"}, "#/pattern", "is not an escape that is supported"),

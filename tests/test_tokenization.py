@@ -165,8 +165,8 @@ def _beginnings(text: str) -> list[str]:
 def test_the_two_strings_of_the_article() -> None:
     """Outlines' automaton of boolean: true and boolean: false, and what is left of it.
 
-    The article counts 48 transitions with the tokens of Mistral 7B; those of Llama 2 make 49, because they have "lea" and
-    "fal" and lack "▁fals".
+    The article counts 48 transitions with the tokens of Mistral 7B; those of Llama 2 make 49, because they have "lea"
+    and "fal" and lack "▁fals".
     """
     pattern, alphabet = "boolean:▁(true|false)", "boolean:▁trufs"
     tokens, merges = spm_merges(alphabet)

@@ -47,7 +47,7 @@ class Parts:
         return self._leaf(kind, pattern, low, _most(high), 40 * len(pattern))
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """Return what asked for the pattern that an offset of an error is in, and the character of it; None if none did."""
+        """Return what asked for the pattern that an error's offset is in, and the character of it; None if none did."""
         begins, where = max([row for row in self._patterns if row[0] <= offset], default=(0, ""))
         before = self._text[begins:offset].decode("utf-8", "replace")
         return (where, len(before)) if where and offset <= len(self._text) else None
