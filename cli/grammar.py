@@ -109,18 +109,21 @@ def _row(made: "Grammar", text: str) -> dict[str, Any]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    from lzsampler.reports.text import visible
-
-    text = visible(row["text"], _SHOWN)
+    text = _quoted(row["text"], _SHOWN)
     if row["match"] == "beginning":
         return f"beginning  {text}: a longer text can match"
     if row["match"] == "no":
-        rest = visible(row["text"][row["wrong_at"] :], 20)
-        return f"no         {text}: wrong at character {row['wrong_at']}, {rest!r}"
+        rest = _quoted(row["text"][row["wrong_at"] :], 20)
+        return f"no         {text}: wrong at character {row['wrong_at']}, {rest}"
     if "tokens" not in row:
         return f"yes        {text}"
     share = 100 * row["forced"] / max(row["tokens"], 1)
     return f"yes        {text}: {row['tokens']} tokens, {row['forced']} forced ({share:.0f} %)"
+
+
+def _quoted(text: str, longest: int) -> str:
+    """Return the beginning of a text in quotes, with escapes for what a terminal would not show as it is."""
+    return repr(text[:longest]) + ("…" if len(text) > longest else "")
 
 
 def _show(made: "Grammar", flags: dict[str, Any]) -> None:

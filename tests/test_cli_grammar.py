@@ -79,10 +79,10 @@ def test_texts_are_checked(tmp_path: Path) -> None:
     done = lzs("grammar", "check", "--regex", r"\d{4}-\d{2}", "2024-01", "2024-", "2024-x1", "y" * 90)
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        "yes        2024-01: 7 tokens, 1 forced (14 %)",
-        "beginning  2024-: a longer text can match",
-        "no         2024-x1: wrong at character 5, 'x1'",
-        f"no         {'y' * 40}…: wrong at character 0, '{'y' * 20}…'",
+        "yes        '2024-01': 7 tokens, 1 forced (14 %)",
+        "beginning  '2024-': a longer text can match",
+        "no         '2024-x1': wrong at character 5, 'x1'",
+        f"no         '{'y' * 40}'…: wrong at character 0, '{'y' * 20}'…",
     ]
     assert lzs("grammar", "check", "--choice", "a", "a").returncode == 0
     ready = lzs("grammar", "check", "-j", PERSON)
@@ -120,7 +120,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         (("check",), "there is no grammar: give --regex, --choice, -j, -jf or --yaml-schema"),
         (("show", "--regex", "a", "text"), "lzs grammar show takes no texts"),
         (("check", "--regex", "a", "-o", "x.svg"), "-o draws what lzs grammar show shows"),
-        (("check", "--regex", "a(b"), "--regex must be as in docs/grammar.md, but at byte 1"),
+        (("check", "--regex", "a(b"), "--regex must be as in docs/grammar.md, but at character 1"),
         (("show", "-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not"),
         (("show", "--yaml-schema", '{"not": {}}'), "at #/not: 'not' is not supported"),
         (("show", "--yaml-schema", "nothing.json"), "--yaml-schema 'nothing.json' is neither a JSON Schema"),

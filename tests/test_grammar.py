@@ -284,9 +284,9 @@ def test_a_pattern_is_refused_with_a_place_or_means_what_it_does_in_python(patte
     else:
         refused = ""
     if refused:
-        place = re.match(r"pattern must be as in docs/grammar.md, but at byte (\d+) \(", refused)
+        place = re.match(r"pattern must be as in docs/grammar.md, but at character (\d+) \(", refused)
         assert place is not None
-        assert int(place[1]) <= len(pattern.encode())
+        assert int(place[1]) <= len(pattern)
         return
     pattern = pattern.replace(r"\z", r"\Z")
     try:
@@ -461,6 +461,7 @@ REFUSED = [
     ("(^a)", 1, "anchor"),
     ("^*", 1, "nothing before"),
     ("(?i)é", 4, "ASCII letters only"),
+    ("éé🙂*+", 4, "possessive"),
     ("(" * 251, 250, "nested more than 250 deep"),
     ("((((a{1000}){1000}){1000}){1000}){1000}b{3}", -1, "40 bits"),
 ]
@@ -470,9 +471,14 @@ REFUSED = [
 def test_what_is_not_supported_is_refused_with_its_place(pattern: str, offset: int, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)) as caught:
         Grammar.regex(pattern, VOCABULARIES["bytes"])
-    place = f"as in docs/grammar.md, but at byte {offset} (" if offset >= 0 else "one that can be used: "
+    place = f"as in docs/grammar.md, but at character {offset} (" if offset >= 0 else "one that can be used: "
     assert str(caught.value).startswith(f"pattern must be {place}")
     assert "\n" not in str(caught.value)
+
+
+def test_the_place_in_bytes_is_a_byte() -> None:
+    with pytest.raises(ValueError, match="but at byte 3 "):
+        Grammar.regex("é*+".encode(), VOCABULARIES["bytes"])
 
 
 def test_anchors_flags_and_names_that_change_nothing() -> None:

@@ -137,19 +137,22 @@ def test_lzs_writes_json_of_a_schema_or_a_file_with_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--regex", "a(b"), "--regex must be as in docs/grammar.md, but at byte 1 ('(b') the group is not closed"),
+        (
+            ("--regex", "a(b"),
+            "--regex must be as in docs/grammar.md, but at character 1 ('(b') the group is not closed",
+        ),
         (("--regex", "a", "--choice", "b"), "--regex and --choice exclude each other"),
         (("--choice", "b", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text, which --choice needs"),
         (("-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not: 'not' is not supported"),
         (
             ("-j", '{"pattern": "(a"}'),
-            "but at #/pattern: the group is not closed: ) is missing (at byte 0 of the pattern)",
+            "but at #/pattern: the group is not closed: ) is missing (at character 0 of the pattern)",
         ),
         (
             ("-j", "no such file.json"),
             "-j 'no such file.json' is neither a JSON Schema, such as {...}, nor a file",
         ),
-        (("-jf", str(SPM)), "ggml-vocab-llama-spm.gguf: schema must be JSON: "),
+        (("-jf", str(SPM)), "ggml-vocab-llama-spm.gguf: schema must be JSON in UTF-8, but byte "),
         (("-j", ""), "--json-schema must be JSON: Expecting value"),
         (("-j", "{}", "--regex", "a"), "--regex and -j exclude each other"),
         (("-j", "{}", "-jf", "a"), "-j and -jf exclude each other"),

@@ -215,7 +215,7 @@ def test_the_library_does_not_know_the_command_line(path: Path) -> None:
 LAYERS = {
     "util": set(),
     "models": set(),
-    "constraint": set(),
+    "constraint": {"util"},
     "llama": {"util", "models", "constraint"},
     "decoding": {"util", "llama", "constraint"},
     "auditing": {"util", "models"},

@@ -106,20 +106,16 @@ static lzs_status add_place(lzs_automaton *a, uint64_t place) {
     return LZS_OK;
 }
 
-static uint64_t at_op(uint64_t place, uint32_t op) {
-    return (uint64_t)op << LZS_COUNTER_BITS | (place & ((UINT64_C(1) << LZS_COUNTER_BITS) - 1));
-}
-
 /* An iteration begins at `op`, with `count` complete ones before it. */
 static lzs_status iterate(lzs_automaton *a, const lzs_loop_op *loop, uint32_t op, uint64_t place, uint64_t count,
                           uint32_t flags) {
     if (loop->max == LZS_UNBOUNDED && count < lzs_far_high(loop) && count + 1 >= loop->min) count = lzs_far_high(loop);
     if (loop->nullable) flags |= UINT32_C(1) << loop->depth;
-    return visit(a, at_op(lzs_with_counter(loop, place, count), op), flags);
+    return visit(a, lzs_at_op(lzs_with_counter(loop, place, count), op), flags);
 }
 
 static lzs_status leave(lzs_automaton *a, const lzs_loop_op *loop, uint64_t place, uint32_t flags) {
-    return visit(a, at_op(lzs_with_counter(loop, place, 0), loop->exit), flags & ~(UINT32_C(1) << loop->depth));
+    return visit(a, lzs_at_op(lzs_with_counter(loop, place, 0), loop->exit), flags & ~(UINT32_C(1) << loop->depth));
 }
 
 static lzs_status end_iteration(lzs_automaton *a, const lzs_loop_op *loop, uint64_t place, uint32_t flags) {
@@ -148,7 +144,7 @@ static lzs_status follow(lzs_automaton *a) {
         case LZS_OP_ACCEPT: status = add_place(a, v.place); break;
         case LZS_OP_SPLIT:
             for (uint32_t i = 0; i < op->n && status == LZS_OK; i++) {
-                status = visit(a, at_op(v.place, p->targets[op->first + i]), v.flags);
+                status = visit(a, lzs_at_op(v.place, p->targets[op->first + i]), v.flags);
             }
             break;
         case LZS_OP_ENTER: {
@@ -283,6 +279,20 @@ static lzs_status intern(lzs_automaton *a, int32_t *state) {
     return status;
 }
 
+lzs_status lzs_automaton_state_of(lzs_automaton *a, const uint64_t *places, size_t n, int32_t *state) {
+    begin_set(a);
+    lzs_status status = LZS_OK;
+    for (size_t i = 0; i < n && status == LZS_OK; i++) status = add_place(a, places[i]);
+    return status == LZS_OK ? intern(a, state) : status;
+}
+
+lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state) {
+    begin_set(a);
+    lzs_status status = visit(a, place, 0);
+    if (status == LZS_OK) status = follow(a);
+    return status == LZS_OK ? intern(a, state) : status;
+}
+
 /* The three states that are always there. */
 static lzs_status begin_states(lzs_automaton *a) {
     int32_t state;
@@ -293,10 +303,7 @@ static lzs_status begin_states(lzs_automaton *a) {
     for (size_t i = 0; i < a->table_size; i++) a->table[i] = -1;
     lzs_status status = add_state(a, 0, &state);                     /* LZS_DEAD */
     if (status == LZS_OK) status = add_state(a, 0, &state);          /* LZS_ENDED */
-    begin_set(a);
-    if (status == LZS_OK) status = visit(a, at_op(0, a->program->start), 0);
-    if (status == LZS_OK) status = follow(a);
-    if (status == LZS_OK) status = intern(a, &state); /* LZS_START */
+    if (status == LZS_OK) status = lzs_automaton_enter(a, lzs_at_op(0, a->program->start), &state); /* LZS_START */
     a->work += work;
     return status;
 }
@@ -314,11 +321,7 @@ lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept) {
     if (n && !places) return LZS_ENOMEM;
     if (n) memcpy(places, a->places + s->first, n * sizeof *places);
     lzs_status status = begin_states(a);
-    if (status == LZS_OK && keep > LZS_START) {
-        begin_set(a);
-        for (size_t i = 0; i < n && status == LZS_OK; i++) status = add_place(a, places[i]);
-        if (status == LZS_OK) status = intern(a, kept);
-    }
+    if (status == LZS_OK && keep > LZS_START) status = lzs_automaton_state_of(a, places, n, kept);
     free(places);
     return status;
 }
@@ -346,7 +349,7 @@ lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t cla
         uint64_t place = a->places[a->states[state].first + i];
         const lzs_op *op = &p->ops[lzs_place_op(place)];
         const lzs_edge *edge = op->kind == LZS_OP_BYTES ? edge_of(p, op, byte) : NULL;
-        if (edge) status = visit(a, at_op(place, edge->to), 0);
+        if (edge) status = visit(a, lzs_at_op(place, edge->to), 0);
     }
     if (status == LZS_OK) status = follow(a);
     if (status == LZS_OK) status = intern(a, to);

@@ -68,6 +68,10 @@ lzs_status lzs_automaton_flush(lzs_automaton *a, int32_t keep, int32_t *kept);
 /* The state that a byte leads to. LZS_ELIMIT when a limit is reached. */
 lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t class, int32_t *to);
 
+/* The state of these places, and that of a place with all that it leads to without a byte. */
+lzs_status lzs_automaton_state_of(lzs_automaton *a, const uint64_t *places, size_t n, int32_t *state);
+lzs_status lzs_automaton_enter(lzs_automaton *a, uint64_t place, int32_t *state);
+
 static inline lzs_status lzs_automaton_step(lzs_automaton *a, int32_t state, uint8_t byte, int32_t *to) {
     uint32_t class = a->program->class_of[byte];
     *to = a->edges[(size_t)state * a->program->n_classes + class];

@@ -13,6 +13,7 @@
 #include "completion.h"
 #include "proper.h"
 #include "regex.h"
+#include "shared.h"
 
 enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at: about a second */ };
 
@@ -130,6 +131,17 @@ lzs_status lzs_grammar_new_proper(const lzs_spelling *spelling, size_t max_bytes
     return LZS_OK;
 }
 
+lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_grammar_engine *engine, lzs_grammar **grammar) {
+    *grammar = NULL;
+    if (!vocabulary || !engine || !engine->accept || !engine->mask || !engine->trim) return LZS_EINVAL;
+    lzs_grammar *g = calloc(1, sizeof *g);
+    if (!g) return LZS_ENOMEM;
+    g->vocabulary = vocabulary;
+    g->engine = *engine;
+    *grammar = g;
+    return LZS_OK;
+}
+
 static void forget_masks(lzs_grammar *g) {
     for (size_t i = 0; i < g->n_masks; i++) free(g->masks[i].data);
     g->n_masks = 0;
@@ -141,6 +153,7 @@ void lzs_grammar_free(lzs_grammar *g) {
     if (!g) return;
     forget_masks(g);
     lzs_proper_free(g->proper);
+    free(g->part_numbers);
     lzs_automaton_free(&g->automaton);
     lzs_program_free(&g->program);
     free(g->safe);
@@ -154,11 +167,12 @@ size_t lzs_grammar_memory(const lzs_grammar *g) {
     size_t safe = g->safe ? g->program.n_ops * sizeof *g->safe : 0;
     return sizeof *g + lzs_program_memory(&g->program) + lzs_automaton_memory(&g->automaton) + g->mask_bytes +
            g->masks_room * sizeof *g->masks + ((size_t)g->vocabulary->longest + 1) * sizeof *g->path +
-           g->vocabulary->n_words * sizeof *g->words + safe + (g->proper ? lzs_proper_memory(g->proper) : 0);
+           g->vocabulary->n_words * sizeof *g->words + safe + (g->proper ? lzs_proper_memory(g->proper) : 0) +
+           (g->part_numbers ? g->program.n_parts * sizeof *g->part_numbers : 0);
 }
 
 size_t lzs_grammar_states(const lzs_grammar *g) {
-    return (size_t)g->automaton.n_states - LZS_START;
+    return g->engine.accept ? 0 : (size_t)g->automaton.n_states - LZS_START;
 }
 
 const char *lzs_grammar_problem(const lzs_grammar *g) {
@@ -173,6 +187,12 @@ static void forget_all_masks(lzs_grammar *g) {
 }
 
 lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
+    if (g->engine.accept) {
+        int32_t forgot = 0;
+        lzs_status status = (lzs_status)g->engine.trim(g->engine.user, *state, &forgot);
+        g->epoch += forgot != 0;
+        return status;
+    }
     lzs_automaton_begin(&g->automaton);
     size_t proper = g->proper ? lzs_proper_used(g->proper) : 0;
     if (g->mask_bytes > g->max_bytes / 2 || proper > g->max_bytes / 4) forget_all_masks(g);
@@ -189,37 +209,13 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     return LZS_OK;
 }
 
-static uint32_t count_bits(uint32_t x) {
-    x -= x >> 1 & 0x55555555;
-    x = (x & 0x33333333) + (x >> 2 & 0x33333333);
-    return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
-}
-
-/* The tokens of a mask, in the smallest form. */
 lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number) {
-    const lzs_vocabulary *v = g->vocabulary;
-    size_t allowed = 0;
-    for (size_t i = 0; i < v->n_words; i++) allowed += count_bits(words[i]);
-    size_t forbidden = (size_t)v->n_vocab - allowed;
-    lzs_kept_mask mask = {LZS_KEPT_WORDS, (uint32_t)v->n_words, NULL};
-    if (allowed < v->n_words) mask = (lzs_kept_mask){LZS_KEPT_ALLOWED, (uint32_t)allowed, NULL};
-    if (forbidden < v->n_words) mask = (lzs_kept_mask){LZS_KEPT_FORBIDDEN, (uint32_t)forbidden, NULL};
-    mask.data = malloc((mask.n ? mask.n : 1) * sizeof *mask.data);
-    if (!mask.data || !lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
+    lzs_kept_mask mask;
+    lzs_status status = lzs_kept_make(g->vocabulary, words, &mask);
+    if (status != LZS_OK) return status;
+    if (!lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
         free(mask.data);
         return LZS_ENOMEM;
-    }
-    if (mask.form == LZS_KEPT_WORDS) {
-        memcpy(mask.data, words, v->n_words * sizeof *words);
-    } else {
-        size_t n = 0;
-        uint32_t other = mask.form == LZS_KEPT_ALLOWED ? 0 : UINT32_MAX;
-        for (size_t i = 0; i < v->n_words; i++) {
-            uint32_t wanted = words[i] ^ other;
-            for (uint32_t bit = 0; wanted; wanted >>= 1, bit++) {
-                if (wanted & 1 && n < mask.n) mask.data[n++] = (uint32_t)i * 32 + bit; /* not those behind the last token */
-            }
-        }
     }
     g->mask_bytes += mask.n * sizeof *mask.data;
     *number = (int32_t)g->n_masks;
@@ -228,29 +224,25 @@ lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *numb
 }
 
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
-    const lzs_vocabulary *v = g->vocabulary;
-    const lzs_kept_mask *mask = &g->masks[number];
-    if (mask->form == LZS_KEPT_WORDS) {
-        memcpy(words, mask->data, v->n_words * sizeof *words);
-        return;
-    }
-    memset(words, mask->form == LZS_KEPT_ALLOWED ? 0 : 0xFF, v->n_words * sizeof *words);
-    for (uint32_t i = 0; i < mask->n; i++) words[mask->data[i] / 32] ^= UINT32_C(1) << (mask->data[i] % 32);
-    if (mask->form == LZS_KEPT_FORBIDDEN && v->n_vocab % 32) words[v->n_words - 1] &= (UINT32_C(1) << (v->n_vocab % 32)) - 1;
+    lzs_kept_write(g->vocabulary, &g->masks[number], words);
 }
 
 /* ---- masks ---- */
 
-/* Adds to `words` the text tokens that may follow a state, at least those with more than `level` of LZS_SHORT_LEVELS. */
-static lzs_status walk(lzs_grammar *g, int32_t state, int level, uint32_t *words) {
+static lzs_status add_exit(lzs_exits *exits, uint32_t node) {
+    if (!lzs_grow(&exits->nodes, &exits->room, exits->n + 1, sizeof *exits->nodes)) return LZS_ENOMEM;
+    exits->nodes[exits->n++] = node;
+    return LZS_OK;
+}
+
+lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
     const uint8_t *class_of = g->program.class_of;
     const size_t n_classes = g->program.n_classes;
     const int32_t *edges = g->automaton.edges;
-    const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
+    const lzs_trie_node *node = v->nodes + first, *last = v->nodes + end;
     int32_t *path = g->path;
-    path[0] = state;
-    while (node < end) {
+    while (node < last) {
         int32_t from = path[node->depth - 1], to = LZS_DEAD;
         if (node->level >= level) to = edges[(size_t)from * n_classes + class_of[node->byte]];
         if (to == LZS_NO_STATE) {
@@ -264,6 +256,10 @@ static lzs_status walk(lzs_grammar *g, int32_t state, int level, uint32_t *words
         }
         path[node->depth] = to;
         const lzs_trie_node *here = node++;
+        if (exits && here->size > 1 && here->depth >= exits->min_depth && g->automaton.states[to].accepts) {
+            lzs_status status = add_exit(exits, (uint32_t)(here - v->nodes));
+            if (status != LZS_OK) return status;
+        }
         if (here->token < 0) continue;
         bool viable = g->whole;
         if (!viable) {
@@ -277,25 +273,36 @@ static lzs_status walk(lzs_grammar *g, int32_t state, int level, uint32_t *words
     return LZS_OK;
 }
 
+lzs_status lzs_grammar_shorter(lzs_grammar *g, int32_t state, int32_t *clamped, int *level) {
+    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
+    *clamped = state;
+    for (*level = LZS_N_SHORT; *level > 0 && g->whole; --*level) {
+        if (levels[*level - 1] >= g->vocabulary->longest) continue;
+        lzs_status status = lzs_automaton_clamp(&g->automaton, state, levels[*level - 1], clamped);
+        if (status != LZS_OK || *clamped != state) return status;
+    }
+    *level = 0;
+    return LZS_OK;
+}
+
 /* Puts the mask of a state into g->words. Only the tokens whose end a clamped state does not know are walked. */
 static lzs_status make_words(lzs_grammar *g, int32_t state) {
-    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     const lzs_vocabulary *v = g->vocabulary;
-    lzs_status status = LZS_OK;
-    int first = 0; /* the level from which on tokens are walked */
-    for (int level = LZS_N_SHORT - 1; level >= 0 && !first && g->whole && status == LZS_OK; level--) {
-        if (levels[level] >= v->longest) continue;
-        int32_t clamped, base;
-        status = lzs_automaton_clamp(&g->automaton, state, levels[level], &clamped);
-        if (status != LZS_OK || clamped == state) continue;
+    bool done = false;
+    lzs_status status = g->shared ? lzs_shared_words(g, state, g->words, &done) : LZS_OK;
+    int32_t clamped, base;
+    int level = 0; /* the one from which on tokens are walked */
+    if (status == LZS_OK && !done) status = lzs_grammar_shorter(g, state, &clamped, &level);
+    if (status == LZS_OK && level) {
         status = lzs_grammar_mask_number(g, clamped, &base);
-        if (status != LZS_OK) break;
+        if (status != LZS_OK) return status;
         lzs_grammar_write(g, base, g->words);
-        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[level][i];
-        first = level + 1;
+        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[level - 1][i];
+    } else if (!done) {
+        memset(g->words, 0, v->n_words * sizeof *g->words);
     }
-    if (!first) memset(g->words, 0, v->n_words * sizeof *g->words);
-    if (status == LZS_OK) status = walk(g, state, first, g->words);
+    g->path[0] = state;
+    if (status == LZS_OK && !done) status = lzs_grammar_walk(g, 0, v->n_nodes, level, g->words, NULL);
     if (g->automaton.states[state].accepts || state == LZS_ENDED) {
         for (size_t i = 0; i < v->n_ends; i++) g->words[v->ends[i] / 32] |= UINT32_C(1) << (v->ends[i] % 32);
     }
@@ -321,6 +328,10 @@ lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *numbe
 
 lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words) {
     int32_t number;
+    if (g->engine.mask) {
+        memset(words, 0, g->vocabulary->n_words * sizeof *words);
+        return (lzs_status)g->engine.mask(g->engine.user, state, words, g->vocabulary->n_words);
+    }
     lzs_status status = lzs_grammar_mask_number(g, state, &number);
     if (status == LZS_OK) lzs_grammar_write(g, number, words);
     return status;
@@ -331,6 +342,7 @@ lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words) {
 lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int32_t *next) {
     const lzs_vocabulary *v = g->vocabulary;
     *next = LZS_DEAD;
+    if (g->engine.accept) return (lzs_status)g->engine.accept(g->engine.user, state, token, next);
     if (v->is_end[token]) {
         if (state == LZS_ENDED || g->automaton.states[state].accepts) *next = LZS_ENDED;
         return LZS_OK;
@@ -347,7 +359,7 @@ lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int3
 lzs_status lzs_grammar_match(lzs_grammar *g, const char *text, size_t n, int32_t *match) {
     int32_t state = LZS_START;
     *match = LZS_NO_MATCH;
-    if (n && !text) return LZS_EINVAL;
+    if ((n && !text) || g->engine.accept) return LZS_EINVAL;
     lzs_status status = LZS_OK;
     for (size_t i = 0; i < n && status == LZS_OK && state != LZS_DEAD; i++) {
         status = lzs_grammar_trim(g, &state);
@@ -361,7 +373,7 @@ lzs_status lzs_grammar_match(lzs_grammar *g, const char *text, size_t n, int32_t
 /* ---- looking at it ---- */
 
 static bool is_state(const lzs_grammar *g, int32_t state) {
-    return state >= LZS_START && state < g->automaton.n_states;
+    return !g->engine.accept && state >= LZS_START && state < g->automaton.n_states;
 }
 
 lzs_status lzs_grammar_step(lzs_grammar *g, int32_t state, uint8_t byte, int32_t *next) {
@@ -375,7 +387,7 @@ lzs_status lzs_grammar_step(lzs_grammar *g, int32_t state, uint8_t byte, int32_t
 }
 
 lzs_status lzs_grammar_state(lzs_grammar *g, int32_t state, int32_t *matches, uint32_t *words, size_t n_words) {
-    if (!is_state(g, state) || n_words != g->vocabulary->n_words) return LZS_EINVAL;
+    if (!is_state(g, state) || !matches || !words || n_words != g->vocabulary->n_words) return LZS_EINVAL;
     lzs_automaton_begin(&g->automaton);
     *matches = g->automaton.states[state].accepts;
     return lzs_grammar_mask(g, state, words);

@@ -3,16 +3,7 @@
 #define LZS_GRAMMAR_H
 
 #include "automaton.h"
-#include "vocabulary.h"
-
-/* The tokens that a state allows, in the form that needs the least memory. */
-typedef enum lzs_kept_form { LZS_KEPT_ALLOWED, LZS_KEPT_FORBIDDEN, LZS_KEPT_WORDS } lzs_kept_form;
-
-typedef struct lzs_kept_mask {
-    lzs_kept_form form;
-    uint32_t n;     /* tokens or words */
-    uint32_t *data;
-} lzs_kept_mask;
+#include "kept.h"
 
 struct lzs_grammar {
     const lzs_vocabulary *vocabulary;
@@ -28,7 +19,18 @@ struct lzs_grammar {
     uint32_t *words; /* the mask that is being made */
     bool open;       /* every text is allowed, and tokens that are not text as well */
     struct lzs_proper *proper; /* how texts are written as tokens; NULL where it does not matter */
+    lzs_part_masks *shared;    /* masks that are kept for other grammars as well; NULL for none */
+    uint32_t *part_numbers;    /* (program.n_parts) of its parts, there; valid in this epoch of it */
+    uint64_t shared_epoch;
+    lzs_grammar_engine engine; /* what answers in the place of program and automaton; `accept` is NULL where nothing does */
 };
+
+/* Nodes of the tree of the vocabulary, at least min_depth bytes deep, that have others below them. */
+typedef struct lzs_exits {
+    uint32_t *nodes;
+    size_t n, room;
+    uint32_t min_depth;
+} lzs_exits;
 
 /* Makes the grammar of a tree. LZS_EINVAL, with the error filled, where it cannot be used. */
 lzs_status lzs_grammar_of_tree(const lzs_tree *tree, const lzs_vocabulary *vocabulary, size_t max_bytes,
@@ -47,5 +49,14 @@ lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words);
 lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *number);
 lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number);
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words);
+
+/* Adds to `words` the text tokens of nodes first .. end - 1 of the tree of the vocabulary, at least those with more bytes than
+ * number level - 1 of LZS_SHORT_LEVELS. g->path has the state before the first node. Nodes where a text may end are added to
+ * `exits`, which may be NULL. */
+lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits);
+
+/* A state that allows the same tokens of up to LZS_SHORT_LEVELS[*level - 1] bytes, in which counts do not matter; *level is 0
+ * where there is none. */
+lzs_status lzs_grammar_shorter(lzs_grammar *g, int32_t state, int32_t *clamped, int *level);
 
 #endif

@@ -35,7 +35,7 @@ static bool is_leaf(const lzs_part *part) {
 /* Whether part number i is well formed, made of parts before it. */
 static bool is_valid(const parts *p, size_t i) {
     const lzs_part *part = &p->all[i];
-    if (part->kind < LZS_PART_TEXT || part->kind > LZS_PART_YAML) return false;
+    if (part->kind < LZS_PART_TEXT || part->kind > LZS_PART_SHARED) return false;
     if (is_leaf(part)) return within(part->first, part->n, p->n_text);
     if (!within(part->first, part->n, p->n_children)) return false;
     for (uint32_t k = 0; k < part->n; k++) {
@@ -43,6 +43,7 @@ static bool is_valid(const parts *p, size_t i) {
     }
     switch (part->kind) {
     case LZS_PART_CHOICE: return part->n >= 1;
+    case LZS_PART_SHARED: return part->n == 1;
     case LZS_PART_REPEAT: return (part->n == 1 || part->n == 2) && has_count(part);
     case LZS_PART_LIST: return part->n >= 1 && part->min <= 1 && (part->min == 0 || part->n >= 2);
     default: return true;
@@ -142,6 +143,10 @@ static lzs_status make(parts *p, size_t i) {
     case LZS_PART_PATTERN: status = parse(p, part, node); break;
     case LZS_PART_SEQUENCE: *node = lzs_tree_concat(&p->tree, nodes, part->n); break;
     case LZS_PART_CHOICE: *node = lzs_tree_alt(&p->tree, nodes, part->n); break;
+    case LZS_PART_SHARED:
+        *node = nodes[0];
+        p->tree.nodes[*node].shared = true;
+        break;
     case LZS_PART_REPEAT: status = separated(p, part, nodes, node); break;
     case LZS_PART_LIST: *node = lzs_tree_list(&p->tree, nodes + 1, part->n - 1, nodes[0], part->min); break;
     }

@@ -26,6 +26,8 @@ typedef struct builder {
     size_t n_frames, frames_room;
     uint32_t *starts; /* of the alternatives that are built */
     size_t n_starts, starts_room;
+    size_t part_frame;   /* the frame of the part that is being built, counted from 1; 0 where there is none */
+    lzs_part_range part;
 } builder;
 
 enum { NONE = UINT32_MAX >> 8 }; /* no operation has this number */
@@ -35,12 +37,14 @@ void lzs_program_free(lzs_program *program) {
     free(program->edges);
     free(program->targets);
     free(program->loops);
+    free(program->parts);
     *program = (lzs_program){0};
 }
 
 size_t lzs_program_memory(const lzs_program *program) {
     return program->ops_room * sizeof *program->ops + program->edges_room * sizeof *program->edges +
-           program->targets_room * sizeof *program->targets + program->loops_room * sizeof *program->loops;
+           program->targets_room * sizeof *program->targets + program->loops_room * sizeof *program->loops +
+           program->parts_room * sizeof *program->parts;
 }
 
 /* ---- operations ---- */
@@ -352,6 +356,26 @@ static lzs_status end_part(builder *b, frame *f, uint32_t *start) {
 
 /* ---- the tree ---- */
 
+/* Of parts within parts, only the outermost are shared. */
+static void begin_shared(builder *b, uint32_t next, uint32_t loop) {
+    lzs_part_range part = {.first_op = (uint32_t)b->program->n_ops, .first_loop = (uint32_t)b->program->n_loops};
+    part.exit = next;
+    part.outer = loop;
+    b->part = part;
+    b->part_frame = b->n_frames + 1;
+}
+
+static lzs_status end_shared(builder *b) {
+    lzs_program *p = b->program;
+    b->part_frame = 0;
+    b->part.end_op = (uint32_t)p->n_ops;
+    b->part.end_loop = (uint32_t)p->n_loops;
+    if (b->part.first_op == b->part.end_op) return LZS_OK;
+    if (!lzs_grow(&p->parts, &p->parts_room, p->n_parts + 1, sizeof *p->parts)) return LZS_ENOMEM;
+    p->parts[p->n_parts++] = b->part;
+    return LZS_OK;
+}
+
 static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t loop) {
     const lzs_node *n = &b->tree->nodes[node];
     if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
@@ -361,6 +385,7 @@ static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t 
         if (!n->min) f.op = next;
     }
     f.first_start = b->n_starts;
+    if (n->shared && !b->part_frame) begin_shared(b, next, loop);
     lzs_status status = n->kind == LZS_NODE_REPEAT ? begin_repeat(b, &f) : LZS_OK;
     b->frames[b->n_frames++] = f;
     return status;
@@ -430,8 +455,10 @@ static lzs_status build(builder *b) {
             status = push_frame(b, child, builds_separator(&b->tree->nodes[f->node], f) ? f->item : next, f->loop);
         } else if (status == LZS_OK) {
             frame done = *f;
+            bool shared = b->n_frames == b->part_frame;
             b->n_frames--;
             status = build_node(b, &done, &start);
+            if (status == LZS_OK && shared) status = end_shared(b);
         }
     }
     b->program->start = start;
@@ -439,7 +466,7 @@ static lzs_status build(builder *b) {
 }
 
 /* Bytes that no edge tells apart. */
-static void find_classes(lzs_program *p) {
+void lzs_program_find_classes(lzs_program *p) {
     bool begins[257] = {false};
     for (size_t i = 0; i < p->n_edges; i++) {
         begins[p->edges[i].first] = begins[p->edges[i].last + 1] = true;
@@ -457,6 +484,6 @@ lzs_status lzs_program_build(const lzs_tree *tree, lzs_program *program, lzs_gra
     lzs_status status = build(&b);
     free(b.frames);
     free(b.starts);
-    if (status == LZS_OK) find_classes(program);
+    if (status == LZS_OK) lzs_program_find_classes(program);
     return status;
 }

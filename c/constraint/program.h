@@ -44,6 +44,14 @@ typedef struct lzs_loop_op {
     uint32_t outer;       /* the next one around it, or LZS_NO_LOOP */
 } lzs_loop_op;
 
+/* A part whose masks grammars share. Its operations lie together, and lead on to `exit` alone. */
+typedef struct lzs_part_range {
+    uint32_t first_op, end_op;     /* its operations */
+    uint32_t first_loop, end_loop; /* its counted loops */
+    uint32_t exit;
+    uint32_t outer; /* the innermost counted loop around it, or LZS_NO_LOOP */
+} lzs_part_range;
+
 typedef struct lzs_program {
     lzs_op *ops;
     size_t n_ops, ops_room;
@@ -53,6 +61,8 @@ typedef struct lzs_program {
     size_t n_targets, targets_room;
     lzs_loop_op *loops;
     size_t n_loops, loops_room;
+    lzs_part_range *parts; /* by their operations, ascending */
+    size_t n_parts, parts_room;
     uint32_t start;
     uint8_t class_of[256]; /* bytes of one class have the same edges everywhere */
     uint8_t byte_of[256];  /* one byte of each class */
@@ -62,6 +72,11 @@ typedef struct lzs_program {
 
 static inline uint32_t lzs_place_op(uint64_t place) {
     return (uint32_t)(place >> LZS_COUNTER_BITS);
+}
+
+/* The same counters at another operation. */
+static inline uint64_t lzs_at_op(uint64_t place, uint32_t op) {
+    return (uint64_t)op << LZS_COUNTER_BITS | (place & ((UINT64_C(1) << LZS_COUNTER_BITS) - 1));
 }
 
 static inline uint64_t lzs_counter_mask(const lzs_loop_op *loop) {
@@ -93,6 +108,9 @@ static inline uint64_t lzs_far_low(const lzs_loop_op *loop) {
 
 void lzs_program_free(lzs_program *program);
 size_t lzs_program_memory(const lzs_program *program);
+
+/* Fills class_of, byte_of, n_classes and uses, when everything else is there. */
+void lzs_program_find_classes(lzs_program *program);
 
 /* Builds the automaton of a tree; the caller frees it in any case. LZS_EINVAL, with the error filled, where it would be too
  * large. */

@@ -115,7 +115,7 @@ static lzs_status init(lzs_proper *p, const lzs_grammar *g) {
 }
 
 lzs_status lzs_grammar_set_tokenization(lzs_grammar *g, const lzs_spelling *spelling, int32_t tokenization) {
-    if (!g || tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
+    if (!g || g->engine.accept || tokenization < LZS_TOKENIZATION_ANY || tokenization > LZS_TOKENIZATION_PROPER) return LZS_EINVAL;
     bool any = tokenization == LZS_TOKENIZATION_ANY;
     if (g->proper || (!any && (!spelling || spelling->vocabulary != g->vocabulary))) return LZS_EINVAL;
     if (g->open && tokenization == LZS_TOKENIZATION_FORCED) return LZS_EINVAL; /* nothing is forced */

@@ -70,7 +70,8 @@ typedef enum lzs_part_kind {
     LZS_PART_REPEAT = 5,   /* children[first], min to max times; with children[first + 1] between them if n is 2 */
     LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
                             * are a REPEAT of 0 to 1 may be left out, but min of all, 0 or 1, must be there */
-    LZS_PART_YAML = 7      /* as a PATTERN, of a string of YAML: without characters that it cannot hold as they are */
+    LZS_PART_YAML = 7,     /* as a PATTERN, of a string of YAML: without characters that it cannot hold as they are */
+    LZS_PART_SHARED = 8    /* children[first], whose masks lzs_grammar_share keeps; n is 1 */
 } lzs_part_kind;
 
 #define LZS_PART_UNBOUNDED 4294967295u /* max of a part that has no most */
@@ -110,8 +111,58 @@ LZS_API lzs_status lzs_grammar_match(lzs_grammar *grammar, const char *text, siz
 #define LZS_GRAMMAR_START 2 /* the state before the first byte */
 LZS_API lzs_status lzs_grammar_step(lzs_grammar *grammar, int32_t state, uint8_t byte, int32_t *next);
 
-/* Whether the text matches in a state, and the tokens that it allows, in one bit each as in lzs_set_mask. */
+/* Whether the text matches in a state, and the tokens that it allows, in one bit each as in lzs_set_mask: LZS_EINVAL for a
+ * number that is not a state's, and for another number of words. */
 LZS_API lzs_status lzs_grammar_state(lzs_grammar *grammar, int32_t state, int32_t *matches, uint32_t *words, size_t n_words);
+
+/* ---- grammars of another engine ---- */
+
+#define LZS_GRAMMAR_DEAD 0  /* the state behind a token that is not allowed */
+#define LZS_GRAMMAR_ENDED 1 /* behind one that ended the text */
+
+/* Functions of another engine, which numbers its states as it likes from LZS_GRAMMAR_START on; `user` is its own. Any status but
+ * LZS_OK ends the step with that status. They are called from the thread that samples. */
+typedef struct lzs_grammar_engine {
+    void *user;
+    /* The state behind a token, which may be any of the vocabulary. */
+    int32_t (*accept)(void *user, int32_t state, int32_t token, int32_t *next);
+    /* The tokens that a state allows, in n_words words, which are all zero. */
+    int32_t (*mask)(void *user, int32_t state, uint32_t *words, size_t n_words);
+    /* Before each step: *forgot is 1 where it has forgotten all states but LZS_GRAMMAR_START, `state` and those on the way to it.
+     * The numbers of those that it forgot must not come again. */
+    int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
+} lzs_grammar_engine;
+
+/* A grammar for samplers alone: lzs_grammar_match, _step, _state, _share and _set_tokenization answer LZS_EINVAL. */
+LZS_API lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_grammar_engine *engine,
+                                          lzs_grammar **grammar);
+
+/* ---- masks that grammars share ---- */
+
+typedef struct lzs_part_masks lzs_part_masks;
+
+/* Keeps the masks of LZS_PART_SHARED parts for all grammars of a vocabulary, which is borrowed: a grammar with a part that
+ * another one had before finds them there. Masks are the same bits with it and without. What needs more than about max_bytes
+ * (0 is 32 MiB) is forgotten. Any number of grammars and threads may use it: a grammar that finds it in use makes its masks
+ * itself. */
+LZS_API lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_part_masks **masks);
+LZS_API void lzs_part_masks_free(lzs_part_masks *masks);
+
+typedef struct lzs_part_masks_figures {
+    size_t n_parts, n_masks, bytes; /* that are kept now */
+    uint64_t found, made;           /* masks that were asked for, and were there or had to be made */
+} lzs_part_masks_figures;
+/* LZS_ELIMIT while another thread uses them; so do the next two. */
+LZS_API lzs_status lzs_part_masks_look(lzs_part_masks *masks, lzs_part_masks_figures *figures);
+
+/* What is kept as `*n` 32-bit words, of which the first `room` are written. lzs_part_masks_read adds what such words hold:
+ * LZS_EINVAL, and nothing is added, where they cannot be of this vocabulary. Whether the masks are right only the writer knows:
+ * the words must be kept from damage. */
+LZS_API lzs_status lzs_part_masks_write(lzs_part_masks *masks, uint32_t *words, size_t room, size_t *n);
+LZS_API lzs_status lzs_part_masks_read(lzs_part_masks *masks, const uint32_t *words, size_t n);
+
+/* Uses them for a grammar of the same vocabulary, else LZS_EINVAL; NULL is none. They must outlive it. */
+LZS_API lzs_status lzs_grammar_share(lzs_grammar *grammar, lzs_part_masks *masks);
 
 /* ---- tokenization: which of the ways to write a text as tokens are allowed ---- */
 

@@ -9,6 +9,7 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError, LzsError
 from ..sampler import Sampler
 from .grammar import Grammar
+from .part_masks import PartMasks
 
 MAX_STATES = 2_000
 
@@ -42,15 +43,21 @@ class Automaton:
         return sum(state.allowed == 1 for state in self.states)
 
 
-def automaton_of(grammar: Grammar, limit: int = MAX_STATES) -> Automaton:
+def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartMasks | None = None) -> Automaton:
     """Return the states of a grammar, the nearest to the beginning first, at most ``limit`` (1..2**31 - 1) of them.
+
+    ``part_masks``: where masks are kept in the place of those of the grammar's vocabulary.
 
     TypeError for anything but a `Grammar`; LzsError when a state reaches a limit of the grammar.
     """
     if not isinstance(grammar, Grammar):
         raise ArgumentTypeError(f"grammar must be a Grammar, got {grammar!r:.50}")
+    if not grammar.has_automaton:
+        raise ValueError("grammar must be one of lzsampler's own: llguidance's have no automaton to be looked at")
     limit = integer("limit", limit, 1, INT32_MAX)
     own = grammar.copy()  # numbers of states hold until someone else uses the grammar
+    if part_masks is not None:
+        own.use_part_masks(part_masks)
     n_vocab = own.vocabulary.n_vocab
     words = np.empty((n_vocab + 31) // 32, np.uint32)
     pointer = ffi.from_buffer("uint32_t[]", words, require_writable=True)

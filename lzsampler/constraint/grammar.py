@@ -15,6 +15,8 @@ from .token_bytes import HasTokenBytes, TokenBytes
 
 if TYPE_CHECKING:
     from .json_schema import Translator
+    from .llguidance_grammar import LlguidanceGrammar
+    from .part_masks import PartMasks
 
 Tokenization = Literal["any", "forced", "proper"]
 _TOKENIZATIONS: dict[str, int] = {
@@ -40,6 +42,8 @@ class Grammar:
     the next byte. The last two need to know the tokenizer: of a `Model`, a GGUF file or a `Spelling`.
     """
 
+    has_automaton = True  # whether its states can be looked at
+
     def __init__(
         self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any, again: Callable[[], "Grammar"]
     ) -> None:
@@ -47,6 +51,7 @@ class Grammar:
         self.vocabulary = vocabulary
         self._again = again
         self.spelling: Spelling | None = None  # C borrows it
+        self.part_masks: PartMasks | None = None  # and these
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
 
     @classmethod
@@ -71,7 +76,8 @@ class Grammar:
             if offset > len(data):
                 return f"pattern must be one that can be used: {reason}"
             rest = data[offset : offset + 24].decode("utf-8", "replace")
-            return f"pattern must be as in docs/grammar.md, but at byte {offset} ({rest!r}) {reason}"
+            place = f"byte {offset}" if isinstance(pattern, bytes) else f"character {_characters(data[:offset])}"
+            return f"pattern must be as in docs/grammar.md, but at {place} ({rest!r}) {reason}"
 
         return cls._made({"regex": data.decode("utf-8", "replace")}, refusal, make, vocabulary, tokenization, max_bytes)
 
@@ -111,19 +117,21 @@ class Grammar:
         closed: bool = True,
         tokenization: Tokenization = "any",
         max_bytes: int = 0,
+        share: bool = True,
     ) -> "Grammar":
         """Return a grammar of texts of JSON that meet a JSON Schema (draft 2020-12), in the form of docs/grammar.md.
 
         ``schema``: a dict, true, false, or JSON text. ``depth``, 1 to 32: how deep a schema that refers to itself is
         unrolled, and a value of any kind nested; deeper values are not allowed. ``closed``: what a schema leaves open
         is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
-        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for what is not supported, with the
-        keyword and the JSON pointer to it, and for a schema that nothing can meet: nothing but annotations is ever
-        ignored.
+        ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: masks inside strings and numbers
+        are kept in `TokenBytes.part_masks` for all grammars that have the same ones; they are the same masks without
+        it. ValueError for what is not supported, with the keyword and the JSON pointer to it, and for a schema that
+        nothing can meet: nothing but annotations is ever ignored.
         """
         from .json_schema import Translator
 
-        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, tokenization, max_bytes)
+        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
     @classmethod
     def yaml_schema(
@@ -135,6 +143,7 @@ class Grammar:
         closed: bool = True,
         tokenization: Tokenization = "any",
         max_bytes: int = 0,
+        share: bool = True,
     ) -> "Grammar":
         """Return a grammar of texts of YAML whose values meet a JSON Schema: block mappings and sequences.
 
@@ -142,7 +151,33 @@ class Grammar:
         """
         from .yaml_schema import YamlTranslator
 
-        return cls._schema("yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, tokenization, max_bytes)
+        return cls._schema(
+            "yaml_schema", YamlTranslator, schema, vocabulary, depth, closed, tokenization, max_bytes, share
+        )
+
+    @classmethod
+    def llguidance_json_schema(
+        cls, schema: dict[str, Any] | bool | str | bytes, vocabulary: HasTokenBytes
+    ) -> "LlguidanceGrammar":
+        """Return a grammar of a JSON Schema whose masks llguidance makes, with all keywords that it knows.
+
+        It needs the package of the extra ``lzsampler[llguidance]``: MissingExtra, an ImportError, without it. There is
+        at most one blank where JSON allows white space. llguidance passes over keywords that nobody knows. ValueError
+        for what it refuses. docs/grammar.md says what such a grammar cannot do.
+        """
+        from .llguidance_grammar import LlguidanceGrammar, json_schema_source
+
+        return LlguidanceGrammar({"llguidance_json_schema": schema}, json_schema_source(schema), vocabulary)
+
+    @classmethod
+    def llguidance_lark(cls, text: str, vocabulary: HasTokenBytes) -> "LlguidanceGrammar":
+        """Return the grammar of a text in llguidance's dialect of Lark: any that is free of context.
+
+        Errors and limits as in `llguidance_json_schema`.
+        """
+        from .llguidance_grammar import LlguidanceGrammar, lark_source
+
+        return LlguidanceGrammar({"llguidance_lark": text}, lark_source(text), vocabulary)
 
     @classmethod
     def _schema(
@@ -155,12 +190,19 @@ class Grammar:
         closed: bool,
         tokenization: Tokenization,
         max_bytes: int,
+        share: bool,
     ) -> "Grammar":
         from .json_schema import MAX_DEPTH, parts_of
         from .json_values import parsed
 
         read = schema if isinstance(schema, dict | bool) else parsed(schema)
-        parts = parts_of(read, integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed), kind)
+        integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed)
+        try:
+            parts = parts_of(read, depth, closed, kind)
+        except ValueError as error:
+            if name != "json_schema" or "not supported" not in str(error):
+                raise
+            raise ValueError(f"{error}; or try Grammar.llguidance_json_schema of lzsampler[llguidance]") from None
         rows, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
@@ -180,12 +222,13 @@ class Grammar:
             )
 
         def refusal(offset: int, reason: str) -> str:
-            where, byte = parts.place(offset) or ("#", None)
+            where, at = parts.place(offset) or ("#", None)
             return f"schema must be as in docs/grammar.md, but at {where}: {reason}" + (
-                "" if byte is None else f" (at byte {byte} of the pattern)"
+                "" if at is None else f" (at character {at} of the pattern)"
             )
 
-        return cls._made({name: read}, refusal, make, vocabulary, tokenization, max_bytes)
+        boolean("share", share)
+        return cls._made({name: read}, refusal, make, vocabulary, tokenization, max_bytes, share)
 
     @classmethod
     def _made(
@@ -196,6 +239,7 @@ class Grammar:
         vocabulary: HasTokenBytes,
         tokenization: Tokenization,
         max_bytes: int,
+        share: bool = False,
     ) -> "Grammar":
         if tokenization not in get_args(Tokenization):
             raise ValueError(f"tokenization must be one of {', '.join(get_args(Tokenization))}, got {tokenization!r}")
@@ -211,7 +255,11 @@ class Grammar:
         check(status)
         named = source if spelling is None else {**source, "tokenization": tokenization}
         kept = tokens if spelling is None else spelling
-        made = cls(named, tokens, out[0], lambda: cls._made(source, refusal, make, kept, tokenization, max_bytes))
+        made = cls(
+            named, tokens, out[0], lambda: cls._made(source, refusal, make, kept, tokenization, max_bytes, share)
+        )
+        if share:
+            made.use_part_masks(tokens.part_masks)
         if spelling is not None:
             made.spelling = spelling
             check(lib.lzs_grammar_set_tokenization(made.handle, spelling.handle, _TOKENIZATIONS[tokenization]))
@@ -232,6 +280,13 @@ class Grammar:
         made = cls({"tokenization": "proper"}, spelling.token_bytes, out[0], lambda: cls._proper(spelling, max_bytes))
         made.spelling = spelling
         return made
+
+    def use_part_masks(self, masks: "PartMasks") -> None:
+        """Keep masks of its parts in ``masks``, of the same `TokenBytes` (else ValueError), and look for them there."""
+        if masks.vocabulary is not self.vocabulary:
+            raise ValueError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
+        check(lib.lzs_grammar_share(self.handle, masks.handle))
+        self.part_masks = masks
 
     def copy(self) -> "Grammar":
         """Return a grammar of the same texts with states and masks of its own, for another thread."""
@@ -280,6 +335,11 @@ def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:
     if not isinstance(tokens, TokenBytes):
         raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
     return tokens.spelling
+
+
+def _characters(data: bytes) -> int:
+    """Return how many characters begin in a part of a text in UTF-8."""
+    return sum(byte & 0xC0 != 0x80 for byte in data)
 
 
 def _utf8(name: str, text: str) -> bytes:

@@ -233,7 +233,7 @@ class Translator:
             where = next(way.at[name] for name in names if name in way.at)
             self.document.nothing(where, "no number that can be written lies between the bounds")
             return None
-        return self.parts.regex(pattern, len(pattern))
+        return self.parts.shared(self.parts.regex(pattern, len(pattern)))
 
     def _string(self, way: Facts) -> int | None:
         parts = self.parts
@@ -249,7 +249,7 @@ class Translator:
             inside = self.pattern(f"^(?:{FORMATS[way.format]})$", low, high, way.at["format"])
         else:
             inside = parts.repeat(parts.regex(self.unit, _UNIT_WEIGHT), low, high)
-        return parts.sequence(self._quote, inside, self._quote)
+        return parts.shared(parts.sequence(self._quote, inside, self._quote))
 
     # ---- arrays ----
 
@@ -374,7 +374,7 @@ class Translator:
             return parts.choice(found) if found else None
         anything = parts.repeat(parts.regex(self.unit, _UNIT_WEIGHT), 0, self.longest_name)
         inside = self._unlike([self._units(name) for name in named]) if named else anything
-        return parts.sequence(self._quote, inside, self._quote)
+        return parts.shared(parts.sequence(self._quote, inside, self._quote))
 
     def _unlike(self, names: list[list[str]]) -> int:
         """Return the part of the insides of strings, without needless escapes, that are none of some."""

@@ -56,6 +56,8 @@ def parsed(text: str | bytes) -> Any:
         made = json.loads(text, parse_constant=_no_number, parse_float=WrittenFloat, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"schema must be JSON in UTF-8, but byte {error.start} is not: convert it first") from error
     except ValueError as error:
         raise ValueError(f"schema must be JSON: {error}") from error
     if twice:

@@ -47,9 +47,10 @@ class Parts:
         return self._leaf(kind, pattern, low, _most(high), 40 * len(pattern))
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """Return what asked for the pattern that an offset of an error is in, and the byte of it; None if none did."""
+        """Return what asked for the pattern that an error's offset is in, and the character of it; None if none did."""
         begins, where = max([row for row in self._patterns if row[0] <= offset], default=(0, ""))
-        return (where, offset - begins) if where and offset <= len(self._text) else None
+        before = self._text[begins:offset].decode("utf-8", "replace")
+        return (where, len(before)) if where and offset <= len(self._text) else None
 
     def sequence(self, *parts: int) -> int:
         """Return the part of some parts, one after the other."""
@@ -70,6 +71,10 @@ class Parts:
         ``at_least``: 0, or 1 if not all may be left out.
         """
         return self._node(lib.LZS_PART_LIST, (separator, *items), at_least, 0)
+
+    def shared(self, part: int) -> int:
+        """Return a part, such as a string, whose masks are kept for all grammars that have the same one."""
+        return self._node(lib.LZS_PART_SHARED, (part,), 0, 0)
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, bytes]:
         """Return the parts, int64[n, 5] as in `lzs_part`, their children and their text."""

@@ -11,6 +11,7 @@ from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError
 
 if TYPE_CHECKING:
+    from .part_masks import PartMasks
     from .spelling import Spelling
 
 
@@ -84,6 +85,13 @@ class TokenBytes:
         if self._speller is None:
             raise ValueError("these tokens do not say how texts are written with them: give a Spelling of them instead")
         return self._speller(self)
+
+    @cached_property
+    def part_masks(self) -> "PartMasks":
+        """Masks of strings, numbers and other parts that schemas have in common, for all grammars of these tokens."""
+        from .part_masks import PartMasks
+
+        return PartMasks(self)
 
     def __repr__(self) -> str:
         return f"TokenBytes({self.n_vocab} tokens, end={self.end})"

@@ -15,16 +15,18 @@
 enum { STEPS = 6, MAX_PATTERN = 2000 };
 
 static lzs_vocabulary *vocabulary;
+static lzs_part_masks *masks; /* that all cases share */
 
 static lzs_status make(uint8_t option, const uint8_t *pattern, size_t n, lzs_grammar_error *error, lzs_grammar **g) {
     size_t max_bytes = option & 1 ? 1 << 20 : 0;
     if (option & 4) { /* inside a string of JSON, up to three of them */
         const lzs_part parts[] = {{LZS_PART_PATTERN, 0, (uint32_t)n, option >> 4, option & 8 ? 9 : LZS_PART_UNBOUNDED},
                                   {LZS_PART_TEXT, 0, 0, 0, 0},
-                                  {LZS_PART_REPEAT, 0, 1, 0, 1},
-                                  {LZS_PART_LIST, 1, 4, option >> 1 & 1, 0}};
-        static const uint32_t children[] = {0, 1, 2, 2, 0};
-        return lzs_grammar_new_parts(parts, 4, children, 5, pattern, n, vocabulary, max_bytes, error, g);
+                                  {LZS_PART_SHARED, 0, 1, 0, 0},
+                                  {LZS_PART_REPEAT, 1, 1, 0, 1},
+                                  {LZS_PART_LIST, 2, 4, option >> 1 & 1, 0}};
+        static const uint32_t children[] = {0, 2, 1, 3, 3, 2};
+        return lzs_grammar_new_parts(parts, 5, children, 6, pattern, n, vocabulary, max_bytes, error, g);
     }
     if (!(option & 2)) return lzs_grammar_new_regex((const char *)pattern, n, vocabulary, max_bytes, error, g);
     uint64_t ends[4] = {n / 4, n / 2, n / 2, n};
@@ -33,7 +35,10 @@ static lzs_status make(uint8_t option, const uint8_t *pattern, size_t n, lzs_gra
 
 /* Whether the pattern was taken. */
 static bool run_case(const uint8_t *bytes, size_t n) {
-    if (!vocabulary) vocabulary = case_vocabulary();
+    if (!vocabulary) {
+        vocabulary = case_vocabulary();
+        CHECK(lzs_part_masks_new(vocabulary, 1 << 20, &masks) == LZS_OK);
+    }
     if (!n) return false;
     lzs_grammar *g;
     lzs_grammar_error error;
@@ -43,6 +48,7 @@ static bool run_case(const uint8_t *bytes, size_t n) {
         CHECK(status == LZS_EINVAL && error.reason[0] && strlen(error.reason) < sizeof error.reason - 1 && (error.offset < n || error.offset == SIZE_MAX));
         return false;
     }
+    CHECK(lzs_grammar_share(g, masks) == LZS_OK);
     g->automaton.max_work = 20000; /* what is slow here would be slow anywhere */
     uint64_t seed = n;
     for (size_t i = 0; i < n; i++) seed = seed * 31 + bytes[i];
@@ -86,6 +92,7 @@ int main(int argc, char **argv) {
             n_taken += run_case(bytes, random_pattern(&state, bytes));
         }
         printf("seed %s: %ld patterns, of which %ld are well formed\n", argv[1], n_cases, n_taken);
+        lzs_part_masks_free(masks);
         lzs_vocabulary_free(vocabulary);
         return 0;
     }
@@ -97,6 +104,7 @@ int main(int argc, char **argv) {
         LLVMFuzzerTestOneInput(bytes, n);
     }
     printf("%d files replayed\n", argc - 1);
+    lzs_part_masks_free(masks);
     lzs_vocabulary_free(vocabulary);
     return 0;
 }

@@ -245,9 +245,70 @@ static void wrong_arguments(void) {
     lzs_vocabulary_free(NULL);
 }
 
+/* Another engine: texts of a's, of up to three, whose states are their lengths. */
+static int32_t count_accept(void *user, int32_t state, int32_t token, int32_t *next) {
+    if (*(int *)user) return LZS_ELIMIT;
+    bool is_a = token == CASE_BYTES + 'a' && state >= LZS_GRAMMAR_START && state < LZS_GRAMMAR_START + 3;
+    *next = is_a ? state + 1 : token == CASE_END ? LZS_GRAMMAR_ENDED : LZS_GRAMMAR_DEAD;
+    return LZS_OK;
+}
+
+static int32_t count_mask(void *user, int32_t state, uint32_t *words, size_t n_words) {
+    CHECK(n_words == lzs_mask_words(case_n_vocab) && !words[0] && !words[n_words - 1]);
+    int32_t token = CASE_BYTES + 'a';
+    if (state >= LZS_GRAMMAR_START && state < LZS_GRAMMAR_START + 3) words[token / 32] |= UINT32_C(1) << token % 32;
+    if (state >= LZS_GRAMMAR_ENDED) words[0] |= 1 << CASE_END;
+    return *(int *)user ? LZS_ELIMIT : LZS_OK;
+}
+
+static int32_t count_trim(void *user, int32_t state, int32_t *forgot) {
+    CHECK(user && state >= 0);
+    *forgot = state == LZS_GRAMMAR_START + 2;
+    return LZS_OK;
+}
+
+static void another_engine(void) {
+    int fails = 0;
+    const lzs_grammar_engine engine = {&fails, count_accept, count_mask, count_trim};
+    lzs_grammar_engine half = engine;
+    lzs_grammar *g;
+    lzs_params params;
+    lzs_params_init(&params);
+    lzs_sampler *s;
+    lzs_plan plan;
+    CHECK(lzs_grammar_new_engine(vocabulary, &engine, &g) == LZS_OK);
+    CHECK(lzs_sampler_new(case_n_vocab, &params, &s) == LZS_OK && lzs_sampler_set_grammar(s, g) == LZS_OK);
+    for (int i = 0; i < 6; i++) {
+        CHECK(lzs_sampler_plan(s, &plan) == LZS_OK);
+        CHECK(lzs_bit(plan.mask, CASE_BYTES + 'a') == (i < 3) && lzs_bit(plan.mask, CASE_END) == (i < 4) && !lzs_bit(plan.mask, CASE_BYTES));
+        CHECK(lzs_accept(s, CASE_BYTES + 'a') == LZS_OK);
+    }
+    CHECK(lzs_rewind(s, 4) == LZS_OK && lzs_sampler_plan(s, &plan) == LZS_OK && lzs_bit(plan.mask, CASE_BYTES + 'a'));
+    CHECK(lzs_accept(s, CASE_END) == LZS_OK && lzs_sampler_plan(s, &plan) == LZS_OK);
+    CHECK(lzs_bit(plan.mask, CASE_END) && !lzs_bit(plan.mask, CASE_BYTES + 'a'));
+    fails = 1;
+    CHECK(lzs_sampler_plan(s, &plan) == LZS_ELIMIT);
+    int32_t out;
+    uint32_t words[CASE_MAX_VOCAB / 32 + 1];
+    CHECK(lzs_grammar_match(g, "a", 1, &out) == LZS_EINVAL && lzs_grammar_step(g, LZS_GRAMMAR_START, 'a', &out) == LZS_EINVAL);
+    CHECK(lzs_grammar_state(g, LZS_GRAMMAR_START, &out, words, lzs_mask_words(case_n_vocab)) == LZS_EINVAL);
+    CHECK(lzs_grammar_share(g, NULL) == LZS_EINVAL && lzs_grammar_set_tokenization(g, NULL, LZS_TOKENIZATION_ANY) == LZS_EINVAL);
+    CHECK(lzs_grammar_states(g) == 0 && lzs_grammar_memory(g) > 0 && !lzs_grammar_problem(g));
+    lzs_sampler_free(s);
+    lzs_grammar_free(g);
+    half.trim = NULL;
+    CHECK(lzs_grammar_new_engine(vocabulary, &half, &g) == LZS_EINVAL && !g && lzs_grammar_new_engine(NULL, &engine, &g) == LZS_EINVAL);
+    g = regex("a", 0);
+    size_t n_words = lzs_mask_words(case_n_vocab);
+    CHECK(lzs_grammar_state(g, LZS_GRAMMAR_START, &out, NULL, n_words) == LZS_EINVAL);
+    CHECK(lzs_grammar_state(g, LZS_GRAMMAR_START, NULL, words, n_words) == LZS_EINVAL);
+    lzs_grammar_free(g);
+}
+
 int main(void) {
     vocabulary = case_vocabulary();
     masks_are_right();
+    another_engine();
     parts_are_right();
     yaml_strings();
     looking();

@@ -8,17 +8,19 @@
 static const char pattern[] = "((a|bb){2,40}[^\\d\xc3\xa9]?){1,9}|abc(?i:x)|abd";
 static const uint8_t choices[] = "ab\n12\n";
 static const uint64_t ends[] = {2, 5, 6};
-static const uint32_t children[] = {0, 1, 0, 2, 0};
+static const uint32_t children[] = {1, 2, 0, 0, 3, 0};
 static const lzs_part parts[] = {{LZS_PART_TEXT, 0, 1, 0, 0},
                                  {LZS_PART_PATTERN, 1, 9, 2, 9},
+                                 {LZS_PART_SHARED, 0, 1, 0, 0},
                                  {LZS_PART_REPEAT, 1, 2, 0, 8},
-                                 {LZS_PART_LIST, 2, 2, 1, 0},
-                                 {LZS_PART_CHOICE, 3, 2, 0, 0}};
+                                 {LZS_PART_LIST, 3, 2, 1, 0},
+                                 {LZS_PART_CHOICE, 4, 2, 0, 0}};
 static const uint8_t part_text[] = "a^b[^\"c]*$";
 static const int32_t merges[] = {CASE_BYTES + 'b', CASE_BYTES + 'a', CASE_BYTES + 'a', CASE_BYTES + 'a'}; /* ba, aa */
-enum { N_STEPS = 6, REGEX = 0, CHOICES, PARTS, PROPER, FORCED, ALL_TEXTS, N_KINDS };
+enum { N_STEPS = 6, REGEX = 0, CHOICES, PARTS, SHARED, PROPER, FORCED, ALL_TEXTS, N_KINDS };
 
-static int32_t next_token(int step) {
+static int32_t next_token(int kind, int step) {
+    if (kind == SHARED) return CASE_BYTES + 'b'; /* stays inside the part */
     return CASE_BYTES + (step % 3 ? 'b' : 'a');
 }
 
@@ -35,7 +37,19 @@ static lzs_status made(const lzs_vocabulary *v, int kind, const lzs_spelling *sp
     }
     if (kind == REGEX) return lzs_grammar_new_regex(pattern, sizeof pattern - 1, v, 200000, NULL, g);
     if (kind == CHOICES) return lzs_grammar_new_choices(choices, ends, 3, v, 0, NULL, g);
-    return lzs_grammar_new_parts(parts, 5, children, 5, part_text, sizeof part_text - 1, v, 0, NULL, g);
+    return lzs_grammar_new_parts(parts, 6, children, 6, part_text, sizeof part_text - 1, v, 0, NULL, g);
+}
+
+/* Writes masks, and reads them again. */
+static lzs_status written_and_read(const lzs_vocabulary *v, lzs_part_masks *masks) {
+    static uint32_t words[1 << 16];
+    size_t n;
+    lzs_part_masks *again;
+    CHECK(lzs_part_masks_write(masks, words, sizeof words / sizeof *words, &n) == LZS_OK && n > 100 && n < sizeof words / sizeof *words);
+    lzs_status status = lzs_part_masks_new(v, 0, &again);
+    if (status == LZS_OK) status = lzs_part_masks_read(again, words, n);
+    lzs_part_masks_free(again);
+    return status;
 }
 
 /* Makes everything and takes a few steps; `sum` is of the masks. */
@@ -43,6 +57,7 @@ static lzs_status run(const lzs_vocabulary *v, int kind, uint64_t *sum) {
     lzs_grammar *g = NULL;
     lzs_spelling *spelling = NULL;
     lzs_sampler *s = NULL, *clone = NULL;
+    lzs_part_masks *masks = NULL;
     lzs_params params;
     lzs_params_init(&params);
     *sum = 0;
@@ -50,18 +65,22 @@ static lzs_status run(const lzs_vocabulary *v, int kind, uint64_t *sum) {
     if (kind >= PROPER) status = lzs_spelling_new_pairs(v, NULL, merges, 2, LZS_WORDS_LLAMA3, 0, &spelling);
     if (status == LZS_OK) status = made(v, kind, spelling, &g);
     CHECK((status == LZS_OK) == (g != NULL));
+    if (status == LZS_OK && kind == SHARED) status = lzs_part_masks_new(v, 0, &masks);
+    if (status == LZS_OK && kind == SHARED) status = lzs_grammar_share(g, masks);
     if (status == LZS_OK) status = lzs_sampler_new(case_n_vocab, &params, &s);
     if (status == LZS_OK) status = lzs_sampler_set_grammar(s, g);
     for (int step = 0; step < N_STEPS && status == LZS_OK; step++) {
         lzs_plan plan;
         status = lzs_sampler_plan(s, &plan);
         for (size_t i = 0; status == LZS_OK && i < lzs_mask_words(case_n_vocab); i++) *sum = *sum * 31 + plan.mask[i];
-        if (status == LZS_OK) status = lzs_accept(s, next_token(step));
+        if (status == LZS_OK) status = lzs_accept(s, next_token(kind, step));
     }
     if (status == LZS_OK) status = lzs_sampler_clone(s, &clone);
+    if (status == LZS_OK && masks) status = written_and_read(v, masks);
     lzs_sampler_free(clone);
     lzs_sampler_free(s);
     lzs_grammar_free(g);
+    lzs_part_masks_free(masks);
     lzs_spelling_free(spelling);
     return status;
 }
@@ -89,7 +108,7 @@ static void a_step_is_repeated(const lzs_vocabulary *v) {
                 CHECK(lzs_sampler_plan(s, &plan) == LZS_OK);
             }
             for (size_t i = 0; i < lzs_mask_words(case_n_vocab); i++) sum = sum * 31 + plan.mask[i];
-            CHECK(lzs_accept(s, next_token(step)) == LZS_OK);
+            CHECK(lzs_accept(s, next_token(REGEX, step)) == LZS_OK);
         }
         CHECK(sum == expected);
         lzs_sampler_free(s);

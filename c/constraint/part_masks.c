@@ -1,0 +1,522 @@
+/* part_masks.c - masks of parts that many grammars have, kept for all of them, and written and read.
+ *
+ * Parts are known by all that their programs are (slice.h), and masks by the places of their states, so that nothing rests on
+ * hashes that may collide.
+ */
+#include "part_masks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slice.h"
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+typedef volatile long use_flag;
+static bool take(use_flag *flag) {
+    return _InterlockedExchange(flag, 1) == 0;
+}
+static void give(use_flag *flag) {
+    _InterlockedExchange(flag, 0);
+}
+#else
+#include <stdatomic.h>
+typedef atomic_flag use_flag;
+static bool take(use_flag *flag) {
+    return !atomic_flag_test_and_set_explicit(flag, memory_order_acquire);
+}
+static void give(use_flag *flag) {
+    atomic_flag_clear_explicit(flag, memory_order_release);
+}
+#endif
+
+enum {
+    DEFAULT_BYTES = 32 << 20,
+    PART_BYTES = 8 << 20, /* of the states of one part */
+    MAX_WORK = 10000000,
+    MAX_KEY = 1 << 16,
+    MIN_TABLE = 256
+};
+
+#define NO_PART UINT32_MAX            /* a part of a grammar that is not shared */
+#define UNKNOWN_PART (UINT32_MAX - 1) /* one that was not looked for yet */
+#define NO_MASK SIZE_MAX
+
+typedef struct shared_part {
+    uint32_t *key;
+    size_t n_key;
+    uint64_t hash;
+    lzs_grammar *grammar; /* of the part alone; NULL while no grammar has had it */
+} shared_part;
+
+struct lzs_part_masks {
+    const lzs_vocabulary *vocabulary;
+    size_t max_bytes, bytes;
+    uint64_t epoch; /* changes when everything is forgotten */
+    shared_part *parts;
+    size_t n_parts, parts_room;
+    lzs_shared_mask *masks;
+    size_t n_masks, masks_room;
+    int32_t *table; /* masks by part and places */
+    size_t table_size;
+    uint64_t found, made;
+    uint32_t *words; /* for reading */
+    use_flag in_use;
+};
+
+/* ---- life ---- */
+
+static void forget(lzs_part_masks *m) {
+    for (size_t i = 0; i < m->n_parts; i++) {
+        free(m->parts[i].key);
+        lzs_grammar_free(m->parts[i].grammar);
+    }
+    for (size_t i = 0; i < m->n_masks; i++) {
+        free(m->masks[i].places);
+        free(m->masks[i].mask.data);
+        free(m->masks[i].exits);
+    }
+    for (size_t i = 0; i < m->table_size; i++) m->table[i] = -1;
+    m->n_parts = m->n_masks = m->bytes = 0;
+    m->epoch++;
+}
+
+lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes, lzs_part_masks **masks) {
+    *masks = NULL;
+    if (!vocabulary) return LZS_EINVAL;
+    lzs_part_masks *m = calloc(1, sizeof *m);
+    if (!m) return LZS_ENOMEM;
+    give(&m->in_use);
+    m->vocabulary = vocabulary;
+    m->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
+    m->epoch = 1; /* grammars begin with 0 */
+    m->words = malloc(vocabulary->n_words * sizeof *m->words);
+    if (!m->words) {
+        free(m);
+        return LZS_ENOMEM;
+    }
+    *masks = m;
+    return LZS_OK;
+}
+
+void lzs_part_masks_free(lzs_part_masks *m) {
+    if (!m) return;
+    forget(m);
+    free(m->parts);
+    free(m->masks);
+    free(m->table);
+    free(m->words);
+    free(m);
+}
+
+lzs_status lzs_part_masks_look(lzs_part_masks *m, lzs_part_masks_figures *figures) {
+    if (!take(&m->in_use)) return LZS_ELIMIT;
+    *figures = (lzs_part_masks_figures){m->n_parts, m->n_masks, m->bytes, m->found, m->made};
+    give(&m->in_use);
+    return LZS_OK;
+}
+
+lzs_status lzs_grammar_share(lzs_grammar *g, lzs_part_masks *m) {
+    if (!g || g->engine.accept || (m && m->vocabulary != g->vocabulary)) return LZS_EINVAL;
+    if (m && g->program.n_parts && !g->part_numbers) {
+        g->part_numbers = malloc(g->program.n_parts * sizeof *g->part_numbers);
+        if (!g->part_numbers) return LZS_ENOMEM;
+    }
+    g->shared = m;
+    g->shared_epoch = 0;
+    return LZS_OK;
+}
+
+/* ---- parts ---- */
+
+static uint64_t mixed(uint64_t hash, uint64_t x) {
+    hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 29;
+}
+
+static size_t part_of_key(const lzs_part_masks *m, const uint32_t *key, size_t n, uint64_t *hash) {
+    *hash = n;
+    for (size_t i = 0; i < n; i++) *hash = mixed(*hash, key[i]);
+    size_t i = 0;
+    for (; i < m->n_parts; i++) {
+        const shared_part *p = &m->parts[i];
+        if (p->hash == *hash && p->n_key == n && memcmp(p->key, key, n * sizeof *key) == 0) break;
+    }
+    return i;
+}
+
+/* The number of the part with a key, which is taken over; a new one if there was none. */
+static lzs_status add_part(lzs_part_masks *m, uint32_t *key, size_t n, size_t *number) {
+    uint64_t hash;
+    *number = part_of_key(m, key, n, &hash);
+    if (*number < m->n_parts) {
+        free(key);
+        return LZS_OK;
+    }
+    if (!lzs_grow(&m->parts, &m->parts_room, m->n_parts + 1, sizeof *m->parts)) {
+        free(key);
+        return LZS_ENOMEM;
+    }
+    m->parts[m->n_parts++] = (shared_part){key, n, hash, NULL};
+    m->bytes += sizeof *m->parts + n * sizeof *key;
+    return LZS_OK;
+}
+
+/* Takes the program over. */
+static lzs_status grammar_of(const lzs_vocabulary *v, lzs_program *program, lzs_grammar **made) {
+    lzs_grammar *g = calloc(1, sizeof *g);
+    if (!g) {
+        lzs_program_free(program);
+        return LZS_ENOMEM;
+    }
+    g->vocabulary = v;
+    g->program = *program;
+    g->max_bytes = PART_BYTES;
+    g->whole = true; /* the grammars that ask can complete every place */
+    g->path = malloc(((size_t)v->longest + 1) * sizeof *g->path);
+    g->words = malloc(v->n_words * sizeof *g->words);
+    lzs_status status = g->path && g->words ? lzs_automaton_init(&g->automaton, &g->program, PART_BYTES, MAX_WORK) : LZS_ENOMEM;
+    if (status != LZS_OK) {
+        lzs_grammar_free(g);
+        g = NULL;
+    }
+    *made = g;
+    return status;
+}
+
+/* Finds a part of a grammar among those that are shared, or adds it. *number is NO_PART where it cannot be. */
+static lzs_status find_part(lzs_part_masks *m, const lzs_grammar *g, const lzs_part_range *range, uint32_t *number) {
+    lzs_program slice;
+    bool made = false;
+    size_t n, found = 0;
+    *number = NO_PART;
+    lzs_status status = lzs_slice(&g->program, range, &slice, &made);
+    uint32_t *key = status == LZS_OK && made ? lzs_slice_key(&slice, &n) : NULL;
+    if (status == LZS_OK && made && !key) status = LZS_ENOMEM;
+    if (status != LZS_OK || !made || n > MAX_KEY) {
+        free(key);
+        lzs_program_free(&slice);
+        return status;
+    }
+    status = add_part(m, key, n, &found);
+    if (status != LZS_OK || m->parts[found].grammar) {
+        lzs_program_free(&slice);
+    } else {
+        status = grammar_of(m->vocabulary, &slice, &m->parts[found].grammar);
+        if (status == LZS_OK) m->bytes += lzs_grammar_memory(m->parts[found].grammar);
+    }
+    if (status == LZS_OK) *number = (uint32_t)found;
+    return status == LZS_ELIMIT ? LZS_OK : status;
+}
+
+static lzs_status part_number(lzs_part_masks *m, lzs_grammar *g, size_t part, uint32_t *number) {
+    if (g->shared_epoch != m->epoch) {
+        for (size_t i = 0; i < g->program.n_parts; i++) g->part_numbers[i] = UNKNOWN_PART;
+        g->shared_epoch = m->epoch;
+    }
+    *number = g->part_numbers[part];
+    if (*number != UNKNOWN_PART) return LZS_OK;
+    lzs_status status = find_part(m, g, &g->program.parts[part], number);
+    if (status == LZS_OK) g->part_numbers[part] = *number;
+    return status;
+}
+
+/* ---- masks ---- */
+
+static size_t slot_of(const lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n) {
+    uint64_t hash = part;
+    for (size_t i = 0; i < n; i++) hash = mixed(hash, places[i]);
+    for (size_t at = (size_t)hash;; at++) {
+        int32_t number = m->table[at & (m->table_size - 1)];
+        if (number < 0) return at & (m->table_size - 1);
+        const lzs_shared_mask *mask = &m->masks[number];
+        if (mask->part == part && mask->n_places == n && memcmp(mask->places, places, n * sizeof *places) == 0) {
+            return at & (m->table_size - 1);
+        }
+    }
+}
+
+static lzs_status more_table(lzs_part_masks *m) {
+    size_t size = m->table_size ? 2 * m->table_size : MIN_TABLE;
+    int32_t *table = malloc(size * sizeof *table);
+    if (!table) return LZS_ENOMEM;
+    for (size_t i = 0; i < size; i++) table[i] = -1;
+    free(m->table);
+    m->table = table;
+    m->table_size = size;
+    for (size_t i = 0; i < m->n_masks; i++) {
+        const lzs_shared_mask *mask = &m->masks[i];
+        table[slot_of(m, mask->part, mask->places, mask->n_places)] = (int32_t)i;
+    }
+    return LZS_OK;
+}
+
+static bool is_used(const lzs_shared_mask *mask) {
+    return mask->n_exits <= LZS_PART_EXITS;
+}
+
+static size_t find_mask(const lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n) {
+    int32_t number = m->table_size ? m->table[slot_of(m, part, places, n)] : -1;
+    return number < 0 ? NO_MASK : (size_t)number;
+}
+
+static void *copied(const void *from, size_t n) {
+    void *copy = malloc(n ? n : 1);
+    if (copy && n) memcpy(copy, from, n);
+    return copy;
+}
+
+/* Keeps the mask in `words`. */
+static lzs_status keep(lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n, const uint32_t *words,
+                       const uint32_t *exits, size_t n_exits, size_t *number) {
+    lzs_shared_mask mask = {.part = part, .n_places = (uint32_t)n, .n_exits = (uint32_t)n_exits};
+    size_t kept = n_exits <= LZS_PART_EXITS ? n_exits : 0;
+    lzs_status status = 2 * (m->n_masks + 1) > m->table_size ? more_table(m) : LZS_OK;
+    if (status == LZS_OK) status = lzs_kept_make(m->vocabulary, words, &mask.mask);
+    if (status != LZS_OK) return status;
+    mask.places = copied(places, n * sizeof *places);
+    mask.exits = copied(exits, kept * sizeof *exits);
+    if (!mask.places || !mask.exits || !lzs_grow(&m->masks, &m->masks_room, m->n_masks + 1, sizeof *m->masks)) {
+        free(mask.mask.data);
+        free(mask.places);
+        free(mask.exits);
+        return LZS_ENOMEM;
+    }
+    *number = m->n_masks;
+    m->table[slot_of(m, part, places, n)] = (int32_t)m->n_masks;
+    m->masks[m->n_masks++] = mask;
+    m->bytes += sizeof mask + 4 * sizeof *m->table + n * sizeof *places + (kept + mask.mask.n) * sizeof *exits;
+    return LZS_OK;
+}
+
+static lzs_status mask_of_state(lzs_part_masks *m, uint32_t part, int32_t state, size_t *number);
+
+/* Exits of a clamped state that are fewer than `depth` bytes deep. */
+static lzs_status copy_exits(const lzs_part_masks *m, size_t base, uint32_t depth, lzs_exits *exits) {
+    const lzs_shared_mask *mask = &m->masks[base];
+    if (!lzs_grow(&exits->nodes, &exits->room, mask->n_exits, sizeof *exits->nodes)) return LZS_ENOMEM;
+    for (uint32_t i = 0; i < mask->n_exits; i++) {
+        if (m->vocabulary->nodes[mask->exits[i]].depth < depth) exits->nodes[exits->n++] = mask->exits[i];
+    }
+    return LZS_OK;
+}
+
+/* Makes the mask of a state of a part, as grammar.c does it, with the exits. */
+static lzs_status make_mask(lzs_part_masks *m, uint32_t part, int32_t state, const uint64_t *places, size_t n, size_t *number) {
+    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
+    const lzs_vocabulary *v = m->vocabulary;
+    lzs_grammar *g = m->parts[part].grammar;
+    lzs_exits exits = {0};
+    int32_t clamped;
+    int level = 0;
+    size_t base = NO_MASK;
+    lzs_status status = lzs_grammar_shorter(g, state, &clamped, &level);
+    if (status == LZS_OK && level) status = mask_of_state(m, part, clamped, &base);
+    if (status == LZS_OK && base != NO_MASK && is_used(&m->masks[base])) {
+        exits.min_depth = levels[level - 1];
+        lzs_kept_write(v, &m->masks[base].mask, g->words);
+        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[level - 1][i];
+        status = copy_exits(m, base, exits.min_depth, &exits);
+    } else {
+        memset(g->words, 0, v->n_words * sizeof *g->words);
+        level = 0;
+    }
+    g->path[0] = state;
+    if (status == LZS_OK) status = lzs_grammar_walk(g, 0, v->n_nodes, level, g->words, &exits);
+    if (status == LZS_OK) status = keep(m, part, places, n, g->words, exits.nodes, exits.n, number);
+    free(exits.nodes);
+    m->made += status == LZS_OK;
+    return status;
+}
+
+/* It calls itself with states whose counts are clamped at ever smaller levels. */
+static lzs_status mask_of_state(lzs_part_masks *m, uint32_t part, int32_t state, size_t *number) {
+    lzs_automaton *a = &m->parts[part].grammar->automaton;
+    *number = NO_MASK;
+    lzs_status status = lzs_automaton_clamp(a, state, m->vocabulary->longest, &state);
+    if (status != LZS_OK) return status;
+    uint64_t places[LZS_PART_PLACES]; /* those of the automaton may move */
+    size_t n = a->states[state].n;
+    if (n > LZS_PART_PLACES) return LZS_OK;
+    memcpy(places, a->places + a->states[state].first, n * sizeof *places);
+    *number = find_mask(m, part, places, n);
+    return *number == NO_MASK ? make_mask(m, part, state, places, n, number) : LZS_OK;
+}
+
+/* The mask of some places of a part; NO_MASK where a limit forbids it. */
+static lzs_status mask_of_places(lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n, size_t *number) {
+    *number = find_mask(m, part, places, n);
+    if (*number != NO_MASK) {
+        m->found++;
+        return LZS_OK;
+    }
+    lzs_grammar *g = m->parts[part].grammar;
+    lzs_automaton *a = &g->automaton;
+    size_t before = lzs_grammar_memory(g);
+    int32_t state = LZS_START;
+    lzs_automaton_begin(a);
+    lzs_status status = lzs_automaton_used(a) > PART_BYTES / 2 ? lzs_automaton_flush(a, LZS_START, &state) : LZS_OK;
+    if (status == LZS_OK) status = lzs_automaton_state_of(a, places, n, &state);
+    if (status == LZS_OK) status = make_mask(m, part, state, places, n, number);
+    m->bytes += lzs_grammar_memory(g) - before;
+    return status == LZS_ELIMIT ? LZS_OK : status;
+}
+
+lzs_status lzs_part_masks_find(lzs_part_masks *m, lzs_grammar *g, size_t part, const uint64_t *places, size_t n,
+                               const lzs_shared_mask **mask) {
+    uint32_t number;
+    size_t found = NO_MASK;
+    *mask = NULL;
+    if (m->bytes > m->max_bytes) forget(m);
+    lzs_status status = part_number(m, g, part, &number);
+    if (status == LZS_OK && number != NO_PART) status = mask_of_places(m, number, places, n, &found);
+    if (status == LZS_OK && found != NO_MASK && is_used(&m->masks[found])) *mask = &m->masks[found];
+    return status;
+}
+
+bool lzs_part_masks_begin(lzs_part_masks *m) {
+    return take(&m->in_use);
+}
+
+void lzs_part_masks_end(lzs_part_masks *m) {
+    give(&m->in_use);
+}
+
+/* ---- files ---- */
+
+typedef struct writer {
+    uint32_t *words;
+    size_t room, n;
+} writer;
+
+static void put(writer *w, const uint32_t *words, size_t n) {
+    if (n && w->n < w->room) memcpy(w->words + w->n, words, (n < w->room - w->n ? n : w->room - w->n) * sizeof *words);
+    w->n += n;
+}
+
+static void put_one(writer *w, size_t word) {
+    put(w, &(uint32_t){(uint32_t)word}, 1);
+}
+
+static void put_mask(writer *w, const lzs_shared_mask *mask) {
+    put_one(w, mask->n_places);
+    for (uint32_t i = 0; i < mask->n_places; i++) {
+        put_one(w, (uint32_t)mask->places[i]);
+        put_one(w, mask->places[i] >> 32);
+    }
+    put_one(w, mask->mask.form);
+    put_one(w, mask->mask.n);
+    put(w, mask->mask.data, mask->mask.n);
+    put_one(w, mask->n_exits);
+    put(w, mask->exits, mask->n_exits);
+}
+
+lzs_status lzs_part_masks_write(lzs_part_masks *m, uint32_t *words, size_t room, size_t *n) {
+    if (!n || (room && !words)) return LZS_EINVAL;
+    if (!take(&m->in_use)) return LZS_ELIMIT;
+    writer w = {words, room, 0};
+    put_one(&w, (size_t)m->vocabulary->n_vocab);
+    put_one(&w, m->vocabulary->n_nodes);
+    put_one(&w, m->n_parts);
+    for (size_t part = 0; part < m->n_parts; part++) {
+        size_t n_masks = 0;
+        for (size_t i = 0; i < m->n_masks; i++) n_masks += m->masks[i].part == part && is_used(&m->masks[i]);
+        put_one(&w, m->parts[part].n_key);
+        put(&w, m->parts[part].key, m->parts[part].n_key);
+        put_one(&w, n_masks);
+        for (size_t i = 0; i < m->n_masks; i++) {
+            if (m->masks[i].part == part && is_used(&m->masks[i])) put_mask(&w, &m->masks[i]);
+        }
+    }
+    give(&m->in_use);
+    *n = w.n;
+    return LZS_OK;
+}
+
+typedef struct reader {
+    const uint32_t *words;
+    size_t n;
+    bool failed;
+} reader;
+
+/* The next n words; NULL, also for all that follows, where there are not so many. */
+static const uint32_t *get(reader *r, size_t n) {
+    r->failed |= n > r->n;
+    if (r->failed) return NULL;
+    const uint32_t *words = r->words;
+    r->words += n;
+    r->n -= n;
+    return words;
+}
+
+static uint32_t get_one(reader *r) {
+    const uint32_t *word = get(r, 1);
+    return word ? *word : 0;
+}
+
+/* Whether the words of a mask are ones that lzs_kept_make could have written for tokens that are text. */
+static bool is_mask(lzs_part_masks *m, const lzs_kept_mask *mask) {
+    const lzs_vocabulary *v = m->vocabulary;
+    if (mask->form == LZS_KEPT_WORDS ? mask->n != v->n_words : mask->n >= v->n_words) return false;
+    for (uint32_t i = 0; i < mask->n && mask->form != LZS_KEPT_WORDS; i++) {
+        if (mask->data[i] >= (uint32_t)v->n_vocab || (i && mask->data[i] <= mask->data[i - 1])) return false;
+    }
+    lzs_kept_write(v, mask, m->words);
+    bool ok = true;
+    for (size_t i = 0; i < v->n_words; i++) ok &= !(m->words[i] & ~v->texts[i]);
+    return ok;
+}
+
+/* Reads one mask, and keeps it if `part` is not NO_PART. */
+static lzs_status read_mask(lzs_part_masks *m, reader *r, uint32_t part) {
+    const lzs_vocabulary *v = m->vocabulary;
+    uint64_t places[LZS_PART_PLACES];
+    uint32_t n_places = get_one(r);
+    if (!n_places || n_places > LZS_PART_PLACES) return LZS_EINVAL;
+    for (uint32_t i = 0; i < n_places; i++) {
+        places[i] = get_one(r);
+        places[i] |= (uint64_t)get_one(r) << 32;
+    }
+    uint32_t form = get_one(r), n = get_one(r);
+    const uint32_t *data = get(r, n);
+    uint32_t n_exits = get_one(r);
+    const uint32_t *exits = get(r, n_exits);
+    if (r->failed || form > LZS_KEPT_WORDS || n_exits > LZS_PART_EXITS) return LZS_EINVAL;
+    const lzs_kept_mask mask = {(lzs_kept_form)form, n, (uint32_t *)data};
+    if (!is_mask(m, &mask)) return LZS_EINVAL;
+    for (uint32_t i = 0; i < n_exits; i++) {
+        if (exits[i] >= v->n_nodes || v->nodes[exits[i]].size < 2) return LZS_EINVAL;
+    }
+    size_t number;
+    if (part == NO_PART || find_mask(m, part, places, n_places) != NO_MASK) return LZS_OK;
+    return keep(m, part, places, n_places, m->words, exits, n_exits, &number);
+}
+
+/* Reads all words, and keeps what they hold if `keeps`. */
+static lzs_status read_all(lzs_part_masks *m, const uint32_t *words, size_t n, bool keeps) {
+    reader r = {words, n, false};
+    bool ours = get_one(&r) == (uint32_t)m->vocabulary->n_vocab;
+    ours &= get_one(&r) == (uint32_t)m->vocabulary->n_nodes;
+    lzs_status status = ours ? LZS_OK : LZS_EINVAL;
+    for (uint32_t n_parts = get_one(&r); n_parts && status == LZS_OK; n_parts--) {
+        size_t n_key = get_one(&r), part = NO_PART;
+        const uint32_t *key = get(&r, n_key);
+        uint32_t n_masks = get_one(&r);
+        if (r.failed || !n_key || n_key > MAX_KEY) return LZS_EINVAL;
+        if (keeps) {
+            uint32_t *copy = copied(key, n_key * sizeof *key);
+            status = copy ? add_part(m, copy, n_key, &part) : LZS_ENOMEM;
+        }
+        for (; n_masks && status == LZS_OK; n_masks--) status = read_mask(m, &r, (uint32_t)part);
+    }
+    return status == LZS_OK && (r.failed || r.n) ? LZS_EINVAL : status;
+}
+
+lzs_status lzs_part_masks_read(lzs_part_masks *m, const uint32_t *words, size_t n) {
+    if (n && !words) return LZS_EINVAL;
+    if (!take(&m->in_use)) return LZS_ELIMIT;
+    lzs_status status = read_all(m, words, n, false);
+    if (status == LZS_OK) status = read_all(m, words, n, true);
+    give(&m->in_use);
+    return status;
+}

@@ -1,0 +1,15 @@
+/* shared.h - masks of parts that many grammars have, such as the strings of JSON, kept for all of them.
+ *
+ * A part is a piece of a program that leads on to one place only. While a text is inside it, the tokens that stay inside or end
+ * with it are the same in every grammar. They are kept with the nodes of the tree of tokens at which the part may end: what can
+ * follow there is another grammar's own, and the walk goes on from these nodes alone.
+ */
+#ifndef LZS_SHARED_H
+#define LZS_SHARED_H
+
+#include "grammar.h"
+
+/* Puts the text tokens that a state allows into `words`, where the state lies in a shared part; else *done is false. */
+lzs_status lzs_shared_words(lzs_grammar *g, int32_t state, uint32_t *words, bool *done);
+
+#endif

@@ -1,0 +1,192 @@
+"""Masks that grammars share: equal to those without, made once, and kept in files, which are refused if not right."""
+
+import json
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lzsampler import Grammar, LzsError, Sampler, TokenBytes
+from lzsampler.constraint.automaton import automaton_of
+from lzsampler.constraint.part_masks import PartMasks
+from schemas import TOKENS
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "number"}, "note": {"type": "string", "maxLength": 20}},
+    "required": ["name", "age"],
+}
+ORDER = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "price": {"type": "number"},
+            "text": {"type": "string", "maxLength": 20},
+            "sku": {"type": "string"},
+        },
+        "required": ["price", "sku"],
+    },
+    "minItems": 2,
+    "maxItems": 40,
+}
+OTHERS: list[Any] = [
+    {},
+    {"type": "object", "additionalProperties": {"type": ["string", "integer"]}},
+    {"anyOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^a+$"}, {"type": "number"}]},
+    {"type": "array", "items": {"type": "integer", "minimum": -3, "maximum": 1200}},
+    {"type": "string", "minLength": 3, "maxLength": 90},
+    {"type": "array", "items": {"enum": ["a", "b"]}},
+]
+
+
+def fresh() -> TokenBytes:
+    return TokenBytes(TOKENS.pieces, end=TOKENS.end)
+
+
+def masks_of(grammar: Grammar, seed: int) -> list[bytes]:
+    """Return the masks on the way through random texts."""
+    rng = random.Random(seed)
+    sampler = Sampler(grammar.vocabulary.n_vocab)
+    sampler.set_grammar(grammar)
+    masks = []
+    for _ in range(6):
+        sampler.reset()
+        for _ in range(40):
+            words = sampler.allowed()
+            assert words is not None
+            masks.append(words.tobytes())
+            token = rng.choice(np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist())
+            if token in TOKENS.end:
+                break
+            sampler.accept(token)
+    return masks
+
+
+@pytest.mark.parametrize("yaml", [False, True])
+def test_masks_are_the_same_with_and_without(yaml: bool) -> None:
+    make = Grammar.yaml_schema if yaml else Grammar.json_schema
+    tokens = fresh()
+    for seed in range(4):
+        for schema in (PERSON, ORDER, *OTHERS):
+            assert masks_of(make(schema, tokens), seed) == masks_of(make(schema, tokens, share=False), seed)
+    assert tokens.part_masks.figures.found > tokens.part_masks.figures.made > 0
+
+
+def test_masks_are_the_same_on_a_real_vocabulary() -> None:
+    pytest.importorskip("llama_cpp")
+    from lzsampler.llama.vocabulary import token_bytes
+
+    tokens = token_bytes(Path(__file__).with_name("vectors") / "ggml-vocab-llama-spm.gguf")
+    for seed, schema in enumerate((PERSON, ORDER, *OTHERS)):
+        for tokenization in ("any", "forced"):
+            made = [
+                Grammar.json_schema(schema, tokens, share=share, tokenization=tokenization) for share in (True, False)
+            ]
+            assert masks_of(made[0], seed) == masks_of(made[1], seed)
+    assert tokens.part_masks.figures.found
+
+
+def test_a_second_schema_makes_no_masks_of_parts_that_were_there() -> None:
+    tokens = fresh()
+    automaton_of(Grammar.json_schema(PERSON, tokens))
+    before = tokens.part_masks.figures
+    automaton_of(Grammar.json_schema({**ORDER, "minItems": 0}, tokens), 500)
+    after = tokens.part_masks.figures
+    assert (after.parts, after.masks, after.made) == (before.parts, before.masks, before.made)
+    assert after.found > before.found
+
+
+def test_a_grammar_copies_with_them_and_says_whose_they_are() -> None:
+    tokens = fresh()
+    grammar = Grammar.json_schema(PERSON, tokens)
+    assert grammar.part_masks is grammar.copy().part_masks is tokens.part_masks
+    assert Grammar.json_schema(PERSON, tokens, share=False).copy().part_masks is None
+    assert Grammar.regex("a", tokens).part_masks is None
+    with pytest.raises(ValueError, match="masks must be of the grammar's own vocabulary"):
+        grammar.use_part_masks(PartMasks(fresh()))
+    with pytest.raises(ValueError, match="share must be"):
+        Grammar.json_schema(PERSON, tokens, share=1)  # type: ignore[arg-type]
+
+
+def test_common_parts_come_out_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "parts"
+    masks = fresh().part_masks
+    masks.prepare()
+    assert {"parts", "masks"} <= set(vars(masks.figures))
+    assert masks.figures.parts >= 5
+    masks.save(path)
+    tokens = fresh()
+    tokens.part_masks.load(path)
+    assert tokens.part_masks.figures.masks == masks.figures.masks
+    schema = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}, "n": {"type": "integer"}}}
+    assert masks_of(Grammar.json_schema(schema, tokens), 1) == masks_of(
+        Grammar.json_schema(schema, tokens, share=False), 1
+    )
+    assert tokens.part_masks.figures.made == 0 < tokens.part_masks.figures.found
+    assert [file.name for file in tmp_path.iterdir()] == ["parts"]
+    assert repr(tokens.part_masks).startswith(f"<PartMasks of {TOKENS.n_vocab} tokens: ")
+
+
+def test_a_file_that_is_not_right_is_refused_in_one_line_and_adds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "parts"
+    masks = fresh().part_masks
+    masks.prepare([PERSON])
+    masks.save(path)
+    whole = path.read_bytes()
+    cases = {
+        "is not a file of part masks": [b"", b"{}", b"lzsampler part masks 0\n" + whole[23:]],
+        "is damaged": [whole[:-1], whole[:-4], whole[:40], whole + b"\0\0\0\0", whole[:-9] + b"?" + whole[-8:]],
+    }
+    for message, contents in cases.items():
+        for content in contents:
+            path.write_bytes(content)
+            other = fresh().part_masks
+            with pytest.raises(LzsError, match=message) as error:
+                other.load(path)
+            assert str(path) in str(error.value)
+            assert "\n" not in str(error.value)
+            assert other.figures.masks == 0
+    path.write_bytes(whole)
+    with pytest.raises(LzsError, match="of another vocabulary"):
+        PartMasks(TokenBytes(TOKENS.pieces[:-1], end=TOKENS.end)).load(path)
+    with pytest.raises(LzsError, match="of another vocabulary"):
+        PartMasks(TokenBytes(TOKENS.pieces, end=[*TOKENS.end, 5])).load(path)
+    with pytest.raises(LzsError, match=r"cannot read .*missing: No such file"):
+        masks.load(tmp_path / "missing")
+    with pytest.raises(LzsError, match="cannot write"):
+        masks.save(tmp_path)
+
+
+def test_threads_share_them() -> None:
+    tokens = fresh()
+    expected = {seed: masks_of(Grammar.json_schema(ORDER, tokens, share=False), seed) for seed in range(6)}
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        for _ in range(5):
+            if masks_of(Grammar.json_schema(ORDER, tokens), seed) != expected[seed]:
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in expected]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_little_memory_forgets_and_gives_the_same_masks() -> None:
+    tokens = fresh()
+    masks = PartMasks(tokens, max_bytes=20_000)
+    for seed in range(3):
+        for schema in (PERSON, ORDER, *OTHERS):
+            grammar = Grammar.json_schema(schema, tokens, share=False)
+            expected = masks_of(grammar.copy(), seed)
+            grammar.use_part_masks(masks)
+            assert masks_of(grammar, seed) == expected
+    assert masks.figures.made > masks.figures.masks
+    assert json.dumps(vars(masks.figures))
