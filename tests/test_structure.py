@@ -129,7 +129,7 @@ def test_a_history_of_free_tokens_is_one_without_the_others() -> None:
     grammar = Grammar.regex('(\\{"key":"[a-f]{2}"\\}){20}', tokens)
     penalised = {}
     for structure in ("scale", "free"):
-        sampler = Sampler(9, Params(dry_multiplier=1.0, dry_allowed_length=1, structure=structure))  # type: ignore[arg-type]
+        sampler = Sampler(9, Params(dry_multiplier=1.0, dry_allowed_length=1, structure=structure))
         sampler.set_grammar(grammar)
         for token in (1, 2, 3, 8, 1, 4, 5, 8, 1, 6, 7, 8, 1):
             sampler.accept(token)
