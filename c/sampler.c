@@ -117,7 +117,8 @@ static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_backend *s
     lzs_status status = own_arrays(&s->params);
     if (status == LZS_OK) merge_biases(&s->params);
     if (status == LZS_OK) status = lzs_state_init(&s->state, n_vocab, &s->params, lzs_kernels_best());
-    if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, &s->state.history);
+    const lzs_history *looked_at = lzs_state_looked_at(&s->state);
+    if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, looked_at);
     if (status == LZS_OK && !shared) {
         s->owns_backend = true;
         size_t n_edits = lzs_edits_max(&s->params, n_vocab);
@@ -147,14 +148,15 @@ lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs
 }
 
 /* Room for the edits of the state as it is now, also after a copy. */
-static lzs_status reserve_edits(lzs_sampler *s, size_t n) {
-    return lzs_edit_list_reserve(&s->edits, &s->params, &s->state.history, n);
+static lzs_status reserve_edits(lzs_sampler *s) {
+    const lzs_history *looked_at = lzs_state_looked_at(&s->state);
+    return lzs_edit_list_reserve(&s->edits, &s->params, looked_at, looked_at->n);
 }
 
 static lzs_status copy_state(lzs_sampler *to, const lzs_sampler *from) {
     to->edits.valid = false;
     lzs_status status = lzs_state_copy(&to->state, &from->state);
-    if (status == LZS_OK) status = reserve_edits(to, to->state.history.n);
+    if (status == LZS_OK) status = reserve_edits(to);
     if (status != LZS_OK) lzs_state_reset(&to->state);
     return status;
 }
@@ -277,8 +279,8 @@ lzs_status lzs_prime(lzs_sampler *s, const int32_t *tokens, size_t n) {
     s->edits.valid = false;
     lzs_status status = lzs_state_prime(&s->state, tokens, n);
     if (status != LZS_OK) return status;
-    status = reserve_edits(s, s->state.history.n);
-    if (status != LZS_OK) lzs_history_rewind(&s->state.history, n);
+    status = reserve_edits(s);
+    if (status != LZS_OK) lzs_state_unprime(&s->state, n);
     return status;
 }
 
@@ -287,7 +289,7 @@ lzs_status lzs_accept(lzs_sampler *s, int32_t token) {
     s->edits.valid = false;
     lzs_status status = lzs_state_accept(&s->state, token);
     if (status != LZS_OK) return status;
-    status = reserve_edits(s, s->state.history.n);
+    status = reserve_edits(s);
     if (status != LZS_OK) lzs_state_rewind(&s->state, 1);
     return status;
 }
@@ -328,23 +330,43 @@ lzs_status lzs_borrow_mask(lzs_sampler *s, int32_t owner, const uint32_t *words,
 
 lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
     if (grammar && grammar->vocabulary->n_vocab != s->n_vocab) return LZS_EINVAL;
+    s->edits.valid = false;
     return lzs_state_set_grammar(&s->state, grammar);
 }
 
 /* ---- a step ---- */
 
+static lzs_status make_edits(lzs_sampler *s) {
+    lzs_grammar *grammar = NULL;
+    int32_t place = LZS_DEAD;
+    lzs_status status = lzs_state_look(&s->state);
+    if (status == LZS_OK) status = reserve_edits(s);
+    if (status == LZS_OK && s->params.structure != LZS_STRUCTURE_OFF) status = lzs_state_place(&s->state, &grammar, &place);
+    if (status != LZS_OK) return status;
+    const lzs_history *looked_at = lzs_state_looked_at(&s->state);
+    return lzs_edit_list_make(&s->edits, looked_at, &s->params, s->log2_vocab, grammar, place);
+}
+
+lzs_status lzs_sampler_edits(lzs_sampler *s, const lzs_edit **edits, size_t *n) {
+    lzs_status status = s->edits.valid ? LZS_OK : make_edits(s);
+    *n = status == LZS_OK ? s->edits.n : 0;
+    *edits = status == LZS_OK ? s->edits.edits : NULL;
+    return status;
+}
+
 const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
-    lzs_edit_list_make(&s->edits, &s->state.history, &s->params, s->log2_vocab);
-    *n = s->edits.n;
-    return s->edits.edits;
+    const lzs_edit *edits;
+    lzs_sampler_edits(s, &edits, n);
+    return edits;
 }
 
 lzs_status lzs_sampler_plan(lzs_sampler *s, lzs_plan *plan) {
     lzs_plan_settings(plan, s->n_vocab, &s->params);
-    plan->edits = lzs_edits(s, &plan->n_edits);
     plan->position = s->state.position;
     if (s->state.rng) plan->uniform = lzs_llama_rng_uniform(s->state.rng, s->state.position);
-    return lzs_state_allowed(&s->state, &plan->mask);
+    lzs_status edited = lzs_sampler_edits(s, &plan->edits, &plan->n_edits);
+    lzs_status status = lzs_state_allowed(&s->state, &plan->mask);
+    return status == LZS_OK ? edited : status;
 }
 
 lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
@@ -408,9 +430,14 @@ lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *token
     lzs_plan plan;
     lzs_status status = lzs_sampler_plan(s, &plan);
     if (status == LZS_OK) status = lzs_backend_process(s->backend, logits, &plan, row);
+    lzs_grammar *grammar = NULL;
+    int32_t place = LZS_DEAD;
+    bool scales = status == LZS_OK && s->params.structure != LZS_STRUCTURE_OFF;
+    if (scales) status = lzs_state_place(&s->state, &grammar, &place);
     for (size_t i = 0; status == LZS_OK && i < n; i++) {
         const lzs_edit *made = lzs_sampler_edit_of(s, tokens[i]);
-        lzs_explanation e = lzs_explain_edit(&s->state.history, &s->params, s->log2_vocab, tokens[i], made);
+        lzs_explanation e = lzs_explain_edit(lzs_state_looked_at(&s->state), &s->params, s->log2_vocab, tokens[i], made);
+        if (grammar) status = lzs_grammar_share(grammar, place, tokens[i], &e.free_share);
         lzs_edit edit = {e.token, e.repeat, e.bias};
         e.allowed = lzs_allowed(plan.mask, e.token);
         e.logit = logits[e.token];

@@ -16,9 +16,12 @@ struct lzs_sampler {
     bool owns_backend;
 };
 
-/* The edit of a token among those that lzs_edits gave, or NULL. */
+/* The edits of the next step; none on failure, which only a grammar can bring about. */
+lzs_status lzs_sampler_edits(lzs_sampler *s, const lzs_edit **edits, size_t *n);
+
+/* The edit of a token among those, or NULL. */
 static inline const lzs_edit *lzs_sampler_edit_of(const lzs_sampler *s, int32_t token) {
-    return lzs_edit_list_find(&s->edits, &s->state.history, &s->params, token);
+    return lzs_edit_list_find(&s->edits, lzs_state_looked_at(&s->state), &s->params, token);
 }
 
 #endif

@@ -10,7 +10,7 @@ import click
 
 from .console import console
 from .drafts import open_draft
-from .grammars import grammar_from
+from .grammars import grammar_from, unfinished
 from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 
@@ -42,6 +42,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
         shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
         limits["draft"] = open_draft(stack, model, flags, on_proposed=shown)
         limits["grammar"] = grammar = grammar_from(model, flags)
+        limits["grammar_scope"] = flags["grammar_scope"] or None
         forward = not flags["no_fast_forward"]
         chat = _chat(model, params, system=flags["system"], fast_forward=forward, **limits, **loops)
         if flags["model"] is None:
@@ -79,7 +80,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used))
             for action in generation.actions:
                 console.note(action_line(action))
-            if grammar is not None and grammar.match(generation.text) != "yes":
+            if unfinished(grammar, generation):
                 console.note("the answer ends before it matches what was asked for: -n N lets it be longer")
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")

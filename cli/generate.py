@@ -11,9 +11,10 @@ import click
 
 from .console import console, general_options
 from .drafts import check_draft, open_draft
-from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options
+from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, unfinished
 from .help import GroupedCommand, option, options
 from .options import (
+    PARTS,
     asked_with,
     breakers,
     cuts,
@@ -70,6 +71,11 @@ _options = options(
     option(
         _OUTPUT, "-r", "--reverse-prompt", "--stop", "stop", multiple=True, metavar="TEXT",
         help="end the text before TEXT; repeatable",
+    ),
+    option(
+        GRAMMAR, "--grammar-scope", type=PARTS, multiple=True, metavar="PART",
+        help="where the grammar holds: answer, behind the thinking that the chat template opens; repeatable (default: "
+        "everywhere)",
     ),
     option(
         GRAMMAR, "--no-fast-forward", is_flag=True,
@@ -136,7 +142,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         shown = output.show if flags["spec_show"] else None
         draft = open_draft(stack, model, flags, on_proposed=shown)
         grammar = grammar_from(model, flags)
-        also: dict[str, Any] = {"grammar": grammar, "draft": draft}
+        also: dict[str, Any] = {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None, "draft": draft}
         forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"]}
         generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
         figures = figures_of(generation)
@@ -147,7 +153,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         if file is not None:
             file.append(transcript)
     _say_what_happened(model, generation, flags)
-    if grammar is not None and grammar.match(generation.text) != "yes":
+    if unfinished(grammar, generation):
         console.note("the text ends before it matches what was asked for: -n N lets it be longer")
     if flags["explain"] and explainer.silent:
         console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")

@@ -11,6 +11,7 @@ from .help import option, options
 if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
     from lzsampler.constraint.token_bytes import HasTokenBytes
+    from lzsampler.decoding.generate import Generation
 
 GRAMMAR = "Grammar (docs/grammar.md)"
 _FIELDS = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
@@ -57,6 +58,8 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
     if name is None and flags["tokenization"] == "proper":
         name = "--tokenization proper"
     if name is None:
+        if flags["grammar_scope"]:
+            raise click.UsageError("--grammar-scope has no effect without a grammar: add --regex, --choice or -j")
         if flags["no_fast_forward"]:
             raise click.UsageError("--no-fast-forward has no effect without a grammar: add --regex, --choice or -j")
         return
@@ -66,8 +69,16 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
         )
     if flags["ignore_eos"]:
         raise click.UsageError(f"--ignore-eos forbids the tokens that end a text, which {name} needs: leave it out")
-    if flags["on_loop"] == "close-think":
+    scope = flags["grammar_scope"]
+    if scope and "answer" not in scope:
+        raise click.UsageError("--grammar-scope must have answer, with which the text ends: add --grammar-scope answer")
+    if flags["on_loop"] == "close-think" and (not scope or "thinking" in scope):
         raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
+
+
+def unfinished(grammar: "Grammar | None", generation: "Generation") -> bool:
+    """Return whether a text ends before it matches its grammar."""
+    return grammar is not None and grammar.match(generation.constrained or "") != "yes"
 
 
 def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Grammar | None":

@@ -30,7 +30,7 @@ LOOP_FLAGS = {
     "min_count": "--loop-min-count",
 }
 _ACTIONS = click.Choice(["off", "stop", "trim", "rewind", "close-think", "kick"])
-_PARTS = click.Choice(["thinking", "answer", "tool"])
+PARTS = click.Choice(["thinking", "answer", "tool"])
 _GBNF = "lzs has no GBNF: use --regex, --choice or -j, or llama-cpp-python with lzsampler (docs/llama-cpp-python.md)"
 
 
@@ -168,11 +168,11 @@ loop_options = options(
     option(_ACTION, "--loop-min-pattern", "min_pattern_size", **whole(), help="shortest pattern, tokens (default: 8)"),
     option(_ACTION, "--loop-min-count", "min_count", **whole(), help="copies that make a loop (default: 8)"),
     option(
-        _ACTION, "--loop-scope", type=_PARTS, multiple=True, metavar="PART",
+        _ACTION, "--loop-scope", type=PARTS, multiple=True, metavar="PART",
         help="act on loops only in thinking, answer or tool (a tool call); repeatable (default: everywhere)",
     ),
     option(
-        _ACTION, "--penalty-scope", type=_PARTS, multiple=True, metavar="PART",
+        _ACTION, "--penalty-scope", type=PARTS, multiple=True, metavar="PART",
         help="the same for all penalties: thinking leaves answers and tool calls as they are without a penalty",
     ),
     refused("--stop-on-loop", is_flag=True, message="--stop-on-loop has another name: use --on-loop stop"),

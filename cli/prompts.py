@@ -11,7 +11,7 @@ import click
 
 from .console import console
 from .drafts import open_draft
-from .grammars import grammar_from
+from .grammars import grammar_from, unfinished
 from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
@@ -67,7 +67,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         used = breakers(params, flags)
         draft = open_draft(stack, model, flags)
         grammar = grammar_from(model, flags)
-        limits["grammar"] = grammar
+        limits |= {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None}
         _check_lengths(model, rows, flags["prompts"])
         requests = (
             Request(
@@ -75,7 +75,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
             )
             for row in rows
         )
-        written = tokens = acted = unfinished = 0
+        written = tokens = acted = n_unfinished = 0
         speculated = Speculated()
         try:
             for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"], draft=draft):
@@ -88,7 +88,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
                 tokens += generation.completion_tokens
                 acted += bool(generation.actions)
                 speculated.add(generation.speculated)
-                unfinished += grammar is not None and grammar.match(generation.text) != "yes"
+                n_unfinished += unfinished(grammar, generation)
                 while written in waiting:
                     write(written)
                     written += 1
@@ -102,8 +102,8 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         console.note(f"{acted:,} of {len(rows):,} texts looped (--on-loop {flags['on_loop']})")
     if draft is not None:
         console.note(f"speculation: {speculated}")
-    if unfinished:
-        console.note(f"{unfinished:,} texts end before they match what was asked for: -n N lets them be longer")
+    if n_unfinished:
+        console.note(f"{n_unfinished:,} texts end before they match what was asked for: -n N lets them be longer")
     where = "" if flags["save"] is None else f" to {flags['save']}"
     console.note(f"wrote {len(rows):,} texts, {tokens:,} tokens{where}")
 

@@ -102,6 +102,7 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
 _ELSEWHERE = {
     "penalty_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "loop_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
+    "grammar_scope": "only lzsampler.generate and Chat tell the parts of a text apart",
     "preset": "give the fields of one, as in **PRESETS['paper'] (lzsampler.params)",
 }
 

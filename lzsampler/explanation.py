@@ -17,6 +17,7 @@ class _Logits:
     after: float
     allowed: bool
     exempt: bool
+    free_share: float
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class TokenExplanation(PenaltyParts, _Logits):
     ``logit``: as the model gave it; ``edited``: after the penalties and ``logit_bias``; ``after``: as `Sampler.process`
     leaves it, so after temperature and truncation too, and -inf where the token was removed. ``allowed``: whether the
     masks allow it; ``exempt``: whether `Params.exempt` spares it, and then all changes but ``logit_bias`` are 0.
+    ``free_share``: the share of its bytes that a grammar leaves free, 0..1, by which the penalties are multiplied
+    (`Params.structure`); 1 without a grammar. The changes below are those before this multiplication.
 
     The fields of the penalties are those of `lzsampler.params.PenaltyParts`: ``lz_length``, ``lz_distance``,
     ``lz_bits``, ``lz_times``, ``lz_change``; ``count``, ``count_factor``, ``count_change``; ``dry_length``,
@@ -40,7 +43,7 @@ class TokenExplanation(PenaltyParts, _Logits):
     @property
     def is_penalised(self) -> bool:
         """Whether a penalty changes the logit."""
-        return any(
+        return self.free_share > 0 and any(
             getattr(self, part.name) != (1 if part.name.endswith("_factor") else 0)
             for part in fields(PenaltyParts)
             if part.name.endswith(("_change", "_factor"))
@@ -56,6 +59,9 @@ class TokenExplanation(PenaltyParts, _Logits):
         "removed" is by truncation, or at temperature 0 for not being the best token.
         """
         found = [reason for of in REASONS if (reason := of(self, self.exempt))]
+        if found and self.free_share < 1 and not self.exempt:
+            why = "part of its bytes is forced" if self.free_share else "the grammar forces it"
+            found.append(f"times {self.free_share:.3g} ({why})")
         if self.logit_bias:
             found.append(f"logit_bias {_number(self.logit_bias, sign=True)}")
         if not self.allowed:

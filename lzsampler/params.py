@@ -16,6 +16,7 @@ Method = Literal["subtractive", "multiplicative"]
 History = Literal["generated", "all"]
 Ties = Literal["cut", "keep"]
 Pick = Literal["race", "llama"]
+Structure = Literal["off", "scale", "free"]
 
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
@@ -64,6 +65,10 @@ class Params:
     - ``history``: the tokens that all penalties look at: "generated" (the accepted tokens) or "all" (the primed prompt
       as well). llama.cpp's own penalties always look at both, so that "generated" leaves alone what the prompt
       contains: names, quoted text, code to be changed. ``exempt``: token ids that no penalty touches.
+    - ``structure``: what penalties make of a grammar. "scale": the penalty of a token is multiplied by the share of its
+      bytes that the grammar leaves free, so that a token that it forces whole has none. "free": besides, all penalties
+      look at the text without such tokens, as if they were not there. "off": neither. Without a grammar all three are
+      alike. docs/penalties.md.
     - ``dry_multiplier``: strength of DRY, logits, >= 0; 0 is off, 0.8 is usual. A token that would extend a repetition
       of m >= ``dry_allowed_length`` tokens (0..65535) loses dry_multiplier * dry_base**(m - dry_allowed_length), with
       ``dry_base`` >= 1. DRY looks at the last ``dry_penalty_last_n`` tokens (0 is off, -1 the maximum, 131072).
@@ -122,6 +127,7 @@ class Params:
     pick: Pick = "race"
     repetition_detection: RepetitionDetection | Mapping[str, int] | None = None
     stuck_detection: StuckDetection | Mapping[str, int] | None = None
+    structure: Structure = "scale"
 
     def __post_init__(self) -> None:
         def normal(field: str, value: object) -> None:
@@ -201,6 +207,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "history": get_args(History),
     "ties": get_args(Ties),
     "pick": get_args(Pick),
+    "structure": get_args(Structure),
 }
 
 
@@ -324,6 +331,9 @@ FLAGS = (
          "break, digits, double quote, brackets and other marks of structure)"),
     Flag("history", _LZ, ("--history",), "WHAT", "generated",
          "what all penalties look at: generated tokens, or all, with the prompt"),
+    Flag("structure", _LZ, ("--structure",), "WHAT", "scale",
+         "what all penalties make of a grammar: scale multiplies that of a token by the share of its bytes that the "
+         "grammar leaves free; free also looks at such tokens only; off does neither"),
     Flag("exempt", _LZ, ("--exempt",), "TEXT", None, "apply no penalty to the tokens of TEXT; repeatable"),
     Flag("repetition_penalty", _OTHERS, ("--repeat-penalty",), "R", None,
          "divide the logits of tokens seen before by R, above 0; 1 is off (default: off)"),
@@ -416,6 +426,7 @@ class CallSettings(TypedDict, total=False):
     repetition_penalty: float | None
     penalty_window: int
     history: History
+    structure: Structure
     dry_multiplier: float
     dry_base: float
     dry_allowed_length: int
@@ -527,6 +538,8 @@ def fixed_difference(before: Params, after: Params) -> str | None:
     for field in _FIXED:
         if getattr(before, field) != getattr(after, field):
             return f"{field} cannot change"
+    if (before.structure == "free") != (after.structure == "free"):
+        return "structure cannot change from or to free"
     if (before.lz_min_match == 1) != (after.lz_min_match == 1):
         return "lz_min_match cannot change from or to 1"
     for penalty in PENALTIES:

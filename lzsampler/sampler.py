@@ -197,7 +197,8 @@ class Sampler:
         All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
         others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
         ``exempt``, ``repetition_detection``, ``stuck_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``,
-        ``lz_breakers``, ``dry_breakers``, and whether ``lz_min_match`` is 1. The strengths of LZ and of DRY can change,
+        ``lz_breakers``, ``dry_breakers``, whether ``lz_min_match`` is 1, and whether ``structure`` is "free". The
+        strengths of LZ and of DRY can change,
         but neither penalty can be switched on or off; the same holds for repetition, frequency and presence taken
         together. ValueError, with nothing changed, names the field.
         """
@@ -289,11 +290,15 @@ class Sampler:
         """Return the edits of the next step: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
 
         Penalties and ``logit_bias`` together make one edit for each token that they change: its logit x becomes
-        (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token.
+        (x / repeat if x > 0 else x * repeat) + bias. A bias of -inf forbids the token. LzsError when a grammar reaches
+        a limit.
         """
         n = ffi.new("size_t *")
         edits = lib.lzs_edits(self.handle, n)
         if not n[0]:
+            status = 0 if self.grammar is None else lib.lzs_sampler_plan(self.handle, ffi.new("lzs_plan *"))
+            if status not in (lib.LZS_OK, lib.LZS_EMASKED):
+                self.refuse(status, ())
             return np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32)
         rows = np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT)
         tokens, repeat, bias = rows["token"], rows["repeat"], rows["bias"]

@@ -10,7 +10,7 @@ the core does and accepts one answer.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -264,8 +264,13 @@ class Edit(NamedTuple):
     bias: float
 
 
-def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
-    """Return the edit of each token, folded: factors, then biases, then those of LZ, of DRY and of logit_bias."""
+def edits(
+    history: Tokens, n_vocab: int, p: Params, share: Callable[[int], float] = lambda token: 1.0
+) -> dict[int, Edit]:
+    """Return the edit of each token, folded: factors, then biases, then those of LZ, of DRY and of logit_bias.
+
+    ``share``: of a token's bytes that a grammar leaves free, by which penalties are multiplied (structure.py).
+    """
     tokens = [int(t) for t in history]
     out: dict[int, Edit] = {}
     assert p.repetition_penalty is not None  # a number, once made
@@ -302,12 +307,16 @@ def edits(history: Tokens, n_vocab: int, p: Params) -> dict[int, Edit]:
     for t, penalty in dry.items():
         before = out.get(t, Edit(1.0, 0.0))
         out[t] = Edit(before.repeat, _finite(before.bias - penalty))
-    out = {t: edit for t, edit in out.items() if t not in p.exempt}
+    out = {t: _scaled(edit, share(t)) for t, edit in out.items() if t not in p.exempt}
     table: Any = p.logit_bias
     for t, bias in table:  # no penalty: it holds for exempt tokens too, and may forbid one
         before = out.get(t, Edit(1.0, 0.0))
         out[t] = Edit(before.repeat, -math.inf if bias == -math.inf else _finite(before.bias + bias))
     return out
+
+
+def _scaled(edit: Edit, share: float) -> Edit:
+    return Edit(1 + share * (edit.repeat - 1), share * edit.bias)
 
 
 def _power(base: float, n: int) -> float:

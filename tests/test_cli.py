@@ -104,6 +104,7 @@ def test_flags_reach_the_sampler() -> None:
         "--lz-buffer": ("lz_buffer", 16),
         "--lz-formula": ("lz_formula", "distance"),
         "--history": ("history", "all"),
+        "--structure": ("structure", "free"),
         "--repeat-penalty": ("repetition_penalty", 1.1),
         "--frequency-penalty": ("frequency_penalty", 0.1),
         "--presence-penalty": ("presence_penalty", 0.3),

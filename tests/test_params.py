@@ -65,6 +65,7 @@ DEFAULTS = {
     "pick": "race",
     "repetition_detection": None,
     "stuck_detection": None,
+    "structure": "scale",
 }
 REALS = [
     "lz_penalty",
@@ -81,7 +82,16 @@ METHODS = {f"{name}_penalty": f"{name}_method" for name in ("repetition", "frequ
 INTEGERS = ["lz_window", "lz_buffer", "lz_min_match", "penalty_window", "dry_allowed_length", "top_k", "seed"]
 BREAKERS = ["lz_breakers", "dry_breakers"]
 TOKENS = ["exempt", *BREAKERS, "logit_bias"]
-NAMES = ["lz_formula", "repetition_method", "frequency_method", "presence_method", "history", "ties", "pick"]
+NAMES = [
+    "lz_formula",
+    "repetition_method",
+    "frequency_method",
+    "presence_method",
+    "history",
+    "structure",
+    "ties",
+    "pick",
+]
 FLAGS = ["sign_aware", "temperature_last"]
 
 
@@ -204,7 +214,7 @@ ON: dict[str, dict[str, Any]] = {
 
 
 def test_the_table_has_every_field_of_a_penalty() -> None:
-    shared = {"penalty_window", "history", "exempt", "sign_aware", *BREAKERS, "logit_bias", *DETECTIONS}
+    shared = {"penalty_window", "history", "structure", "exempt", "sign_aware", *BREAKERS, "logit_bias", *DETECTIONS}
     owned = [field for penalty in PENALTIES for field in penalty.fields]
     assert len(owned) == len(set(owned))
     assert {*owned, *shared, *SAMPLING_FIELDS} == DEFAULTS.keys()

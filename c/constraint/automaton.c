@@ -245,7 +245,7 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     if (!lzs_grow(&a->edges, &a->edges_room, next * p->n_classes, sizeof *a->edges)) return LZS_ENOMEM;
     if (!lzs_grow(&a->places, &a->places_room, a->n_places + n, sizeof *a->places)) return LZS_ENOMEM;
     lzs_dfa_state *s = &a->states[a->n_states];
-    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .mask = -1};
+    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .byte = LZS_NOT_ASKED, .mask = -1};
     if (n) memcpy(a->places + a->n_places, a->made, n * sizeof *a->made);
     a->n_places += n;
     for (size_t i = 0; i < n; i++) s->accepts |= p->ops[lzs_place_op(a->made[i])].kind == LZS_OP_ACCEPT;
@@ -355,6 +355,28 @@ lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t cla
     if (status == LZS_OK) status = intern(a, to);
     if (status == LZS_OK) a->edges[(size_t)state * p->n_classes + class] = *to;
     return status;
+}
+
+/* All edges of the program lead to texts that match, so none has to be followed. */
+static int16_t byte_of_places(const lzs_automaton *a, const lzs_dfa_state *s) {
+    const lzs_program *p = a->program;
+    int16_t only = LZS_NO_BYTE;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const lzs_op *op = &p->ops[lzs_place_op(a->places[s->first + i])];
+        if (op->kind != LZS_OP_BYTES) continue;
+        for (uint32_t k = 0; k < op->n; k++) {
+            const lzs_edge *edge = &p->edges[op->first + k];
+            if (edge->first != edge->last || (only != LZS_NO_BYTE && only != edge->first)) return LZS_SOME_BYTES;
+            only = edge->first;
+        }
+    }
+    return only;
+}
+
+int32_t lzs_automaton_byte(lzs_automaton *a, int32_t state) {
+    lzs_dfa_state *s = &a->states[state];
+    if (s->byte == LZS_NOT_ASKED) s->byte = byte_of_places(a, s);
+    return s->byte;
 }
 
 /* ---- counts that do not matter ---- */

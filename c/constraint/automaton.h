@@ -15,11 +15,14 @@ enum {
     LZS_NO_STATE = -1 /* an edge that was not asked for yet */
 };
 
+enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2, LZS_NOT_ASKED = -3 };
+
 typedef struct lzs_dfa_state {
     size_t first; /* its places, ascending, from here on */
     uint32_t n;
     bool accepts;
     uint8_t viable; /* for grammar.c: whether tokens can complete the text; 0 is not known yet */
+    int16_t byte;   /* lzs_automaton_byte, or LZS_NOT_ASKED */
     int32_t mask;   /* for grammar.c: its mask, or -1 */
 } lzs_dfa_state;
 
@@ -76,6 +79,14 @@ static inline lzs_status lzs_automaton_step(lzs_automaton *a, int32_t state, uin
     uint32_t class = a->program->class_of[byte];
     *to = a->edges[(size_t)state * a->program->n_classes + class];
     return *to != LZS_NO_STATE ? LZS_OK : lzs_automaton_make_edge(a, state, class, to);
+}
+
+/* The only byte that can follow in a state; LZS_NO_BYTE where none can, and LZS_SOME_BYTES where several can. */
+int32_t lzs_automaton_byte(lzs_automaton *a, int32_t state);
+
+/* Whether exactly one byte can follow in a state, where the text may not end either. */
+static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
+    return !a->states[state].accepts && lzs_automaton_byte(a, state) >= 0;
 }
 
 /* A state that allows the same texts of up to n_bytes bytes, in which counts that are too far from their limits to matter do

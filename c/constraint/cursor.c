@@ -36,7 +36,12 @@ static void restart(lzs_cursor *cursor, int32_t state, int32_t context, uint64_t
     cursor->contexts[position % LZS_CURSOR_STATES] = context;
 }
 
-lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, uint32_t *words) {
+/* The token before the newest state, -1 where the text begins there. */
+static int32_t last_of(const lzs_cursor *cursor, const int32_t *accepted) {
+    return cursor->newest > cursor->begin ? accepted[cursor->newest - 1] : -1;
+}
+
+lzs_status lzs_cursor_state(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, int32_t *behind) {
     lzs_grammar *g = cursor->grammar;
     if (!cursor->known || cursor->epoch != g->epoch) {
         restart(cursor, LZS_START, g->proper ? lzs_proper_begin(g) : LZS_NO_CONTEXT, cursor->begin);
@@ -44,14 +49,14 @@ lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t
     for (;;) {
         size_t at = (size_t)(cursor->newest % LZS_CURSOR_STATES);
         int32_t state = cursor->states[at], context = cursor->contexts[at];
-        int32_t last = cursor->newest > cursor->begin ? accepted[cursor->newest - 1] : -1;
         lzs_status status = lzs_grammar_trim(g, &state);
         if (status != LZS_OK) return status;
         if (cursor->epoch != g->epoch) restart(cursor, state, context, cursor->newest);
         if (cursor->newest == position) {
-            return g->proper ? lzs_proper_mask(g, last, state, context, words) : lzs_grammar_mask(g, state, words);
+            *behind = state;
+            return LZS_OK;
         }
-        int32_t token = accepted[cursor->newest];
+        int32_t token = accepted[cursor->newest], last = last_of(cursor, accepted);
         status = g->proper ? lzs_proper_accept(g, last, token, &state, &context) : lzs_grammar_accept(g, state, token, &state);
         if (status != LZS_OK) return status;
         cursor->newest++;
@@ -59,4 +64,13 @@ lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t
         cursor->states[cursor->newest % LZS_CURSOR_STATES] = state;
         cursor->contexts[cursor->newest % LZS_CURSOR_STATES] = context;
     }
+}
+
+lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, uint32_t *words) {
+    lzs_grammar *g = cursor->grammar;
+    int32_t state;
+    lzs_status status = lzs_cursor_state(cursor, accepted, position, &state);
+    if (status != LZS_OK || !g->proper) return status == LZS_OK ? lzs_grammar_mask(g, state, words) : status;
+    int32_t context = cursor->contexts[position % LZS_CURSOR_STATES];
+    return lzs_proper_mask(g, last_of(cursor, accepted), state, context, words);
 }

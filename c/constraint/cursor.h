@@ -23,6 +23,10 @@ void lzs_cursor_rewind(lzs_cursor *cursor, uint64_t position);
 /* The grammar stays, and begins anew. */
 void lzs_cursor_reset(lzs_cursor *cursor);
 
+/* The state behind the first `position` of the accepted tokens, which is at or behind the last position that was asked for. It
+ * holds until the grammar is used for something else. */
+lzs_status lzs_cursor_state(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, int32_t *state);
+
 /* What the grammar allows behind the `position` accepted tokens. */
 lzs_status lzs_cursor_mask(lzs_cursor *cursor, const int32_t *accepted, uint64_t position, uint32_t *words);
 

@@ -356,6 +356,27 @@ lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int3
     return status;
 }
 
+lzs_status lzs_grammar_share(lzs_grammar *g, int32_t state, int32_t token, float *share) {
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_automaton *a = &g->automaton;
+    *share = 1.0f;
+    if (g->open) return LZS_OK;
+    if (v->is_end[token]) {
+        bool ends = state == LZS_ENDED || a->states[state].accepts;
+        if (ends && lzs_automaton_byte(a, state) == LZS_NO_BYTE) *share = 0.0f;
+        return LZS_OK;
+    }
+    if (!lzs_bit(v->texts, token)) return LZS_OK;
+    size_t first = v->begins[token], last = v->begins[token + 1], n_free = 0;
+    for (size_t i = first; i < last; i++) {
+        n_free += !lzs_automaton_forces(a, state);
+        lzs_status status = lzs_automaton_step(a, state, v->bytes[i], &state);
+        if (status != LZS_OK || state == LZS_DEAD) return status;
+    }
+    *share = (float)n_free / (float)(last - first);
+    return LZS_OK;
+}
+
 lzs_status lzs_grammar_match(lzs_grammar *g, const char *text, size_t n, int32_t *match) {
     int32_t state = LZS_START;
     *match = LZS_NO_MATCH;

@@ -33,7 +33,6 @@ void lzs_proper_free(lzs_proper *p) {
     free(p->table);
     free(p->notes);
     free(p->distances);
-    free(p->class_bytes);
     free(p->seen);
     free(p->lasts);
     free(p->stack);
@@ -101,16 +100,14 @@ static lzs_status init(lzs_proper *p, const lzs_grammar *g) {
     const lzs_vocabulary *v = g->vocabulary;
     const lzs_program *program = &g->program;
     p->distances = malloc(program->n_ops * sizeof *p->distances);
-    p->class_bytes = calloc(program->n_classes, sizeof *p->class_bytes);
     p->apart_path = malloc(((size_t)v->longest + 1) * sizeof *p->apart_path);
     p->either_path = malloc(((size_t)v->longest + 1) * sizeof *p->either_path);
     p->apart_words = malloc(v->n_words * sizeof *p->apart_words);
     p->either_words = malloc(v->n_words * sizeof *p->either_words);
     p->before = malloc(v->n_words * sizeof *p->before);
-    if (!p->distances || !p->class_bytes || !p->apart_path || !p->either_path) return LZS_ENOMEM;
+    if (!p->distances || !p->apart_path || !p->either_path) return LZS_ENOMEM;
     if (!p->apart_words || !p->either_words || !p->before) return LZS_ENOMEM;
     measure(program, p->distances);
-    for (int byte = 0; byte < 256; byte++) p->class_bytes[program->class_of[byte]]++;
     return lzs_contexts_init(&p->contexts, &p->spelling->words);
 }
 
@@ -400,9 +397,7 @@ lzs_status lzs_proper_mask(lzs_grammar *g, int32_t last, int32_t state, int32_t 
     if (state == LZS_DEAD || state == LZS_ENDED) return lzs_grammar_mask(g, state, words);
     if (last >= 0 && !lzs_bit(v->texts, last)) last = -1;
     if (p->tokenization == LZS_TOKENIZATION_FORCED) {
-        struct lzs_state_note note;
-        status = lzs_note_of(g, state, &note);
-        if (status != LZS_OK || note.forced < 0) return status == LZS_OK ? lzs_grammar_mask(g, state, words) : status;
+        if (!lzs_automaton_forces(&g->automaton, state)) return lzs_grammar_mask(g, state, words);
         status = write_proper(g, last, state, context, words);
         if (status == LZS_OK && is_empty(g, words)) status = write_proper(g, -1, state, LZS_ANY_CONTEXT, words);
         return status == LZS_OK && is_empty(g, words) ? lzs_grammar_mask(g, state, words) : status;

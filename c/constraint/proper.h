@@ -36,12 +36,10 @@ typedef struct lzs_proper {
     size_t table_size;
     struct lzs_state_note {
         bool known;
-        int16_t lead;   /* the byte of a short way to the end */
-        int16_t forced; /* the only byte that can follow, or -1 */
+        int16_t lead; /* the byte of a short way to the end */
     } *notes; /* by state */
     size_t n_notes, notes_room;
     uint32_t *distances; /* (n_ops) bytes to the end, where counts do not matter */
-    uint16_t *class_bytes; /* (n_classes) bytes of a class */
     /* Tokens behind which the goal was not found, by state and context before them. */
     struct lzs_seen {
         int32_t state, context, token; /* of a slot that is not used, context is LZS_NO_CONTEXT */

@@ -75,21 +75,18 @@ lzs_status lzs_note_of(lzs_grammar *g, int32_t state, struct lzs_state_note *not
         p->notes[p->n_notes++] = (struct lzs_state_note){0};
     }
     if (!p->notes[state].known) {
-        struct lzs_state_note found = {true, -1, -1};
-        bool all = p->tokenization == LZS_TOKENIZATION_FORCED; /* else the first byte on the shortest way is enough */
-        uint32_t least = UINT32_MAX, n_bytes = 0, distance_here = distance_of(g, state);
-        for (uint32_t class = 0; class < g->program.n_classes && (all || least >= distance_here); class++) {
+        struct lzs_state_note found = {true, -1};
+        uint32_t least = UINT32_MAX, distance_here = distance_of(g, state); /* the first byte on the shortest way is enough */
+        for (uint32_t class = 0; class < g->program.n_classes && least >= distance_here; class++) {
             int32_t to;
             lzs_status status = lzs_automaton_step(&g->automaton, state, g->program.byte_of[class], &to);
             if (status != LZS_OK) return status;
             if (to == LZS_DEAD) continue;
-            n_bytes += p->class_bytes[class];
             uint32_t distance = distance_of(g, to);
             if (found.lead >= 0 && distance >= least) continue;
             least = distance;
             found.lead = g->program.byte_of[class];
         }
-        if (n_bytes == 1 && !g->automaton.states[state].accepts) found.forced = found.lead;
         p->notes[state] = found;
     }
     *note = p->notes[state];
@@ -102,10 +99,8 @@ lzs_status lzs_is_goal(lzs_grammar *g, int32_t state, int32_t context, bool *goa
         *goal = g->open || (g->automaton.states[state].accepts && lzs_contexts_may_end(&p->contexts, context));
         return LZS_OK;
     }
-    struct lzs_state_note note;
-    lzs_status status = lzs_note_of(g, state, &note);
-    *goal = note.forced < 0;
-    return status == LZS_OK && *goal ? lzs_viable(g, state, goal) : status;
+    *goal = !lzs_automaton_forces(&g->automaton, state);
+    return *goal ? lzs_viable(g, state, goal) : LZS_OK;
 }
 
 static lzs_status state_behind(lzs_grammar *g, int32_t state, int32_t token, int32_t *to) {

@@ -74,6 +74,12 @@ typedef enum lzs_history_scope {
     LZS_HISTORY_ALL = 1        /* or also at the prompt that lzs_prime was given. */
 } lzs_history_scope;
 
+typedef enum lzs_structure {
+    LZS_STRUCTURE_OFF = 0,   /* Penalties know nothing of a grammar; */
+    LZS_STRUCTURE_SCALE = 1, /* or that of a token is multiplied by the share of its bytes that the grammar leaves free; */
+    LZS_STRUCTURE_FREE = 2   /* or it is, and penalties look only at tokens of which the grammar left a byte free. */
+} lzs_structure;
+
 typedef enum lzs_ties {
     LZS_TIES_CUT = 0, /* Exactly k tokens stay; equal logits are ordered by token id. */
     LZS_TIES_KEEP = 1 /* Every token equal to the last one kept stays too, as in transformers and vLLM. */
@@ -140,6 +146,8 @@ typedef struct lzs_params {
     int32_t stuck_min_count; /* [fixed] the occurrence from which an n-gram is old, >= 2 */
     int32_t stuck_weight;    /* [fixed] what a new token takes from the score, 0..LZS_MAX_WINDOW */
     int32_t stuck_window;    /* [fixed] lookback for earlier occurrences, tokens, 1..LZS_MAX_WINDOW */
+    int32_t structure;       /* lzs_structure, for every penalty; without a grammar all three are alike. [fixed: whether it is
+                              * LZS_STRUCTURE_FREE] */
 } lzs_params;
 
 /* What all penalties together do to one token's logit: x -> (x > 0 ? x / repeat : x * repeat) + bias. A finite logit
@@ -352,7 +360,8 @@ LZS_API lzs_status lzs_borrow_mask(lzs_sampler *sampler, int32_t owner, const ui
  *
  * lzs_rewind and copies take the place in the grammar with them. A rewind to before the grammar was set removes it, unless it
  * replaced another: then sampling answers LZS_EMASKED until one is set. After lzs_sampler_reset the grammar begins anew.
- * A step with a grammar may allocate memory, and answers LZS_ENOMEM, or LZS_ELIMIT, where that fails. */
+ * A step with a grammar may allocate memory, and answers LZS_ENOMEM, or LZS_ELIMIT, where that fails; so does this function with
+ * LZS_STRUCTURE_FREE, when it replaces a grammar. */
 LZS_API lzs_status lzs_sampler_set_grammar(lzs_sampler *sampler, lzs_grammar *grammar);
 
 /* The token that is the only one which grammar and masks allow next, so that it is picked whatever the logits are; -1 where there
@@ -360,7 +369,8 @@ LZS_API lzs_status lzs_sampler_set_grammar(lzs_sampler *sampler, lzs_grammar *gr
 LZS_API lzs_status lzs_forced(lzs_sampler *sampler, int32_t *token);
 
 /* The edits of the current history, each token at most once, in no particular order; some may change nothing (repeat 1,
- * bias 0). Valid until the sampler changes; may be NULL when *n is 0. */
+ * bias 0). Valid until the sampler changes; may be NULL when *n is 0. With a grammar they may fail, and are then none:
+ * lzs_sampler_plan gives the same ones, and a status. */
 LZS_API const lzs_edit *lzs_edits(lzs_sampler *sampler, size_t *n);
 
 /* The plan of the next step. Its arrays are the sampler's: they are valid until the sampler changes. LZS_EMASKED when a
@@ -472,8 +482,8 @@ LZS_API lzs_status lzs_lookup_rewind(lzs_lookup *lookup, size_t n);
  * what repeats is repeated. Returns the length of the match, at most 65535; 0, with nothing written, where there is none. */
 LZS_API int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens, int32_t n);
 
-/* What happened to one token's logit, and why. The edit of the token is made of the parts: `repeat` is count_repeat, and
- * `bias` is count_bias + lz_bias + dry_bias + logit_bias. For an exempt token the three penalties are 0 (and count_repeat
+/* What happened to one token's logit, and why. The edit of the token is made of the parts: `repeat` is 1 + free_share *
+ * (count_repeat - 1), and `bias` is free_share * (count_bias + lz_bias + dry_bias) + logit_bias. For an exempt token the three penalties are 0 (and count_repeat
  * is 1), while its matches and its count are still told. */
 typedef struct lzs_explanation {
     int32_t token;
@@ -495,6 +505,7 @@ typedef struct lzs_explanation {
     float dry_bias;
     float logit_bias; /* the user's addend for this token */
     float lz_times;   /* 1 to 8: above 1 where lz_min_match is above 1 and the match has come many times; 0: there is none */
+    float free_share; /* of the token's bytes, by which the penalties are multiplied; 1 without a grammar */
 } lzs_explanation;
 
 /* Explains what the next step does to n tokens (explanations[i] of tokens[i]). LZS_EINVAL for a token that is not in the

@@ -86,7 +86,8 @@ static void apply_grammar(chain_context *c, lzs_llama_token_data_array *candidat
 static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates) {
     bool sign_aware = c->sampler->params.sign_aware;
     size_t n, done = 0;
-    const lzs_edit *edits = lzs_edits(c->sampler, &n);
+    const lzs_edit *edits;
+    remember(c, lzs_sampler_edits(c->sampler, &edits, &n));
     if (n == 0) return;
     for (; done < n; done++) { /* as long as ids are indices: no other candidate is looked at */
         size_t token = (size_t)edits[done].token;

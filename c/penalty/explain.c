@@ -13,7 +13,7 @@ static float bias_of_user(const lzs_params *p, int32_t token) {
 
 lzs_explanation lzs_explain_edit(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token,
                                  const lzs_edit *edit) {
-    lzs_explanation e = {.token = token, .repeat = 1.0f};
+    lzs_explanation e = {.token = token, .repeat = 1.0f, .free_share = 1.0f};
     if (edit) {
         e.repeat = edit->repeat;
         e.bias = edit->bias;

@@ -1,7 +1,8 @@
 /* fold.c - the penalties of a history, folded into one edit a token.
  *
  * The factors of repetition, frequency and presence multiply, then their biases add, then LZ's, then those of the others
- * in the order of LZS_PENALTIES; exempt tokens lose all of that; the user's logit_bias is added last.
+ * in the order of LZS_PENALTIES; exempt tokens lose all of that; a grammar leaves the others a share of it; the user's logit_bias is
+ * added last.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -140,9 +141,21 @@ const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h,
     return place < params->n_logit_bias ? &e->edits[e->biased[place]] : NULL;
 }
 
-void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
-    if (e->valid) return;
-    e->valid = true;
+/* Leaves of each edit the share that the grammar leaves free of the token's bytes. */
+static lzs_status scale(lzs_edit_list *e, lzs_grammar *grammar, int32_t place) {
+    for (size_t i = 0; i < e->n; i++) {
+        lzs_edit *edit = &e->edits[i];
+        if (edit->repeat == 1.0f && edit->bias == 0.0f) continue;
+        float share;
+        lzs_status status = lzs_grammar_share(grammar, place, edit->token, &share);
+        if (status != LZS_OK) return status;
+        *edit = lzs_scaled_edit(*edit, share);
+    }
+    return LZS_OK;
+}
+
+lzs_status lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab,
+                              lzs_grammar *grammar, int32_t place) {
     if (h->by_nearest) lzs_lz_match_all(&e->lz, h, params, log2_vocab, NULL);
     fold_windows(e, h, params);
     if (e->most_found) fold_others(e, h, params, log2_vocab);
@@ -151,5 +164,11 @@ void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params
         bool exempt = lzs_find_token(params->exempt, params->n_exempt, sizeof token, token) < params->n_exempt;
         if (exempt) e->edits[i] = (lzs_edit){token, 1.0f, 0.0f};
     }
+    if (grammar) {
+        lzs_status status = scale(e, grammar, place);
+        if (status != LZS_OK) return status;
+    }
     add_logit_bias(e, h, params);
+    e->valid = true;
+    return LZS_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef LZS_PENALTY_H
 #define LZS_PENALTY_H
 
+#include "../constraint/grammar.h"
 #include "counted.h"
 #include "lz.h"
 
@@ -61,6 +62,13 @@ static inline lzs_edit *lzs_edit_of_found(lzs_edit_list *e, const lzs_history *h
     return &e->edits[entry->last];
 }
 
+/* A share (0..1) of what an edit does: of the bias, and of the way from 1 to the factor. */
+static inline lzs_edit lzs_scaled_edit(lzs_edit edit, float share) {
+    if (share == 1.0f) return edit;
+    if (share == 0.0f) return (lzs_edit){edit.token, 1.0f, 0.0f};
+    return (lzs_edit){edit.token, 1.0f + share * (edit.repeat - 1.0f), share * edit.bias};
+}
+
 lzs_status lzs_edit_list_init(lzs_edit_list *e, const lzs_params *params, float log2_vocab, const lzs_history *h);
 /* Makes room for the edits of a history that has come to n tokens. */
 lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, const lzs_history *h, size_t n);
@@ -68,7 +76,10 @@ lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, con
 void lzs_edit_list_settings(lzs_edit_list *e, const lzs_params *before, const lzs_params *params, float log2_vocab);
 void lzs_edit_list_free(lzs_edit_list *e);
 size_t lzs_edit_list_memory(const lzs_edit_list *e, const lzs_params *params);
-void lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab);
+/* Makes the edits, unscaled without a grammar; `place` is the state of it. Not valid on failure, which only a grammar can bring
+ * about. */
+lzs_status lzs_edit_list_make(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab,
+                              lzs_grammar *grammar, int32_t place);
 /* The edit of a token among those that lzs_edit_list_make made, or NULL. */
 const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h, const lzs_params *params, int32_t token);
 

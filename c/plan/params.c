@@ -18,6 +18,7 @@ static void set_defaults(lzs_params *params) {
         .stuck_min_count = 3,
         .stuck_weight = 4,
         .stuck_window = 4096,
+        .structure = LZS_STRUCTURE_SCALE,
         .temperature = 1.0f,
         .top_p = 1.0f,
     };
@@ -92,6 +93,7 @@ const char *lzs_params_invalid(const lzs_params *given, int32_t n_vocab) {
     if (p->stuck_min_count < 2) return "stuck_min_count";
     if (!lzs_choice(p->stuck_weight, LZS_MAX_WINDOW)) return "stuck_weight";
     if (p->stuck_window < 1 || p->stuck_window > LZS_MAX_WINDOW) return "stuck_window";
+    if (!lzs_choice(p->structure, LZS_STRUCTURE_FREE)) return "structure";
     return NULL;
 }
 
@@ -110,5 +112,6 @@ const char *lzs_params_fixed(const lzs_params *given, const lzs_params *other) {
     if (a->stuck_ngram != b->stuck_ngram) return "stuck_ngram";
     if (a->stuck_min_count != b->stuck_min_count) return "stuck_min_count";
     if (a->stuck_weight != b->stuck_weight) return "stuck_weight";
-    return a->stuck_window != b->stuck_window ? "stuck_window" : NULL;
+    if (a->stuck_window != b->stuck_window) return "stuck_window";
+    return (a->structure == LZS_STRUCTURE_FREE) != (b->structure == LZS_STRUCTURE_FREE) ? "structure" : NULL;
 }

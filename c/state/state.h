@@ -4,13 +4,14 @@
 
 #include "../constraint/cursor.h"
 #include "../constraint/mask.h"
-#include "history.h"
+#include "free_text.h"
 #include "llama_rng.h"
 #include "loop.h"
 #include "stuck.h"
 
 typedef struct lzs_state {
-    lzs_history history;
+    lzs_history history;      /* all tokens; also what penalties look at, where free_text is NULL */
+    lzs_free_text *free_text; /* NULL unless penalties look at free tokens only */
     lzs_masks masks;
     lzs_cursor cursor; /* in the grammar */
     uint32_t *allowed; /* (masks.n_words) what grammar and masks allow; NULL until there is a grammar */
@@ -38,8 +39,20 @@ lzs_status lzs_state_prime(lzs_state *state, const int32_t *tokens, size_t n);
 lzs_status lzs_state_accept(lzs_state *state, int32_t token);
 void lzs_state_rewind(lzs_state *state, size_t n);
 
-/* A grammar for what follows, which is borrowed; NULL for none. */
+/* Takes back the last n tokens that were primed. */
+void lzs_state_unprime(lzs_state *state, size_t n);
+
+/* What penalties look at, as lzs_state_look has left it. */
+static inline const lzs_history *lzs_state_looked_at(const lzs_state *state) {
+    return state->free_text ? &state->free_text->history : &state->history;
+}
+/* Brings it up to date with the accepted tokens. */
+lzs_status lzs_state_look(lzs_state *state);
+
+/* A grammar for what follows, which is borrowed; NULL for none. On failure nothing has changed. */
 lzs_status lzs_state_set_grammar(lzs_state *state, lzs_grammar *grammar);
+/* The grammar in force (NULL: none) and the state of it, until it is used for something else. */
+lzs_status lzs_state_place(lzs_state *state, lzs_grammar **grammar, int32_t *place);
 /* What masks and grammar allow now, in *words (NULL: everything). LZS_EMASKED when one in force is no longer known. */
 lzs_status lzs_state_allowed(lzs_state *state, const uint32_t **words);
 

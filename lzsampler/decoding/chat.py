@@ -10,7 +10,7 @@ from ..explanation import Explanation
 from ..llama.model import Model, refuse_other_model
 from ..params import Params
 from ..sampler import sequence_seed
-from ..util.parts import Part
+from ..util.parts import Part, parts_of
 from ..util.rescue import LoopPolicy, LoopRule, OnLoop
 from .generate import Generation, generate
 from .speculative import Draft, refuse_draft
@@ -51,6 +51,7 @@ class Chat:
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
         grammar: Grammar | None = None,
+        grammar_scope: Sequence[Part] | None = None,
         fast_forward: bool = True,
         on_loop: OnLoop | None = None,
         loop_rule: LoopRule | None = None,
@@ -67,6 +68,7 @@ class Chat:
         self.model, self.params, self.system = model, params, system
         self.n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         self.stop, self.ignore_eos, self.grammar = tuple(stop), ignore_eos, grammar
+        self.grammar_scope = parts_of("grammar_scope", grammar_scope)
         self.fast_forward = boolean("fast_forward", fast_forward)
         self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
         self.draft = draft
@@ -124,6 +126,7 @@ class Chat:
             stop=self.stop,
             ignore_eos=self.ignore_eos,
             grammar=self.grammar,
+            grammar_scope=self.grammar_scope,
             fast_forward=self.fast_forward,
             on_loop=self.loops.on_loop,
             loop_rule=self.loops.loop_rule,

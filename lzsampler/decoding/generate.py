@@ -3,19 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
+from .._check import INT32_MAX, boolean, integer, row_of, token_array
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
 from ..params import Params
 from ..sampler import Loop, Sampler, Stuck
-from ..util.parts import PARTS, Part, PartTracker
+from ..util.parts import PARTS, Part, PartTracker, parts_of
 from ..util.reasoning import closing, opened, split
 from ..util.rescue import (
     DEFAULT_POLICY,
@@ -32,6 +32,7 @@ from ..util.rescue import (
 )
 from .speculative import Begun, Draft, Figured, Speculated, Speculator, common_length, refuse_draft
 from .stream import TextStream
+from .text_sampler import TextSampler, step_of
 
 FinishReason = Literal["stop", "repetition", "length", "context", "interrupted"]
 
@@ -62,7 +63,8 @@ class Generation:
     (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
     ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
     what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
-    ``forced``: new tokens that were not sampled, since the grammar allowed nothing else.
+    ``forced``: new tokens that were not sampled, since the grammar allowed nothing else. ``constrained``: the part of
+    ``text`` that the grammar is about, "" where it did not begin; None without a grammar.
 
     ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
     that were trained to chat often do that, so the caller may want to suggest the template.
@@ -82,6 +84,7 @@ class Generation:
     actions: tuple[Action, ...] = ()
     speculated: Speculated | None = None
     forced: int = 0
+    constrained: str | None = None
 
     @property
     def completion_tokens(self) -> int:
@@ -108,6 +111,7 @@ def generate(
     stop: Sequence[str] = (),
     ignore_eos: bool = False,
     grammar: Grammar | None = None,
+    grammar_scope: Sequence[Part] | None = None,
     fast_forward: bool = True,
     on_loop: OnLoop | None = None,
     loop_rule: LoopRule | None = None,
@@ -126,10 +130,12 @@ def generate(
     goes on until the context is full. ``stop``: strings that end the text and are not part of it (llama.cpp's
     reverse prompts). ``ignore_eos``: forbid the tokens by which the model would end the text. ``grammar``: allow
     only texts that it allows; the new text alone, without the prompt, and unfinished where it ends early ("length",
-    "context", ``stop``). Neither ``ignore_eos`` nor "close-think" can be used with it. ``fast_forward``: take a token
-    that alone is allowed without sampling, and decode it together with the one before it; llama.cpp may round
-    differently then, as with a draft. ``on_loop``: what to do when the text loops, "off", "stop", "trim", "rewind",
-    "close-think" or "kick"; None stops it if ``params`` have a detector. `LoopPolicy` describes this and ``loop_rule``
+    "context", ``stop``). Neither ``ignore_eos`` nor "close-think" can be used with it. ``grammar_scope``: the parts of
+    the text that it is about, the answer among them; without "thinking" it begins behind the thinking that the prompt
+    opens, and "close-think" can be used. None is all of them. ``fast_forward``: take a token that alone is allowed
+    without sampling, and decode it together with the one before it; llama.cpp may round differently then, as with a
+    draft. ``on_loop``: what to do when the text loops, "off", "stop", "trim", "rewind", "close-think" or "kick"; None
+    stops it if ``params`` have a detector. `LoopPolicy` describes this and ``loop_rule``
     ("period", "stuck" or "both"), ``max_rescues``, ``loop_scope`` and ``penalty_scope`` ("thinking", "answer", "tool").
     A text is cut after a whole character.
     ``reuse_context``: decode only what comes after the beginning that the prompt has in common with the tokens in
@@ -156,6 +162,7 @@ def generate(
         stop=stop,
         ignore_eos=ignore_eos,
         grammar=grammar,
+        grammar_scope=grammar_scope,
         fast_forward=fast_forward,
         loops=LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope),
         on_text=on_text,
@@ -195,19 +202,6 @@ def _keep(model: Model, n: int) -> int:
     return n
 
 
-class TextSampler(Protocol):
-    """What a text needs of a sampler other than `Sampler`."""
-
-    def prime(self, tokens: Tokens) -> None:
-        """Take the prompt."""
-
-    def sample(self, logits: npt.NDArray[np.float32]) -> int:
-        """Pick a token; ValueError when the logits are not numbers."""
-
-    def accept(self, token: int) -> None:
-        """Take a token into the text."""
-
-
 class Text(Begun):
     """A text that is being written: its prompt, its sampler, and what there is so far, which no interrupt loses.
 
@@ -230,6 +224,7 @@ class Text(Begun):
         stop: Sequence[str] = (),
         ignore_eos: bool = False,
         grammar: Grammar | None = None,
+        grammar_scope: Sequence[Part] | None = None,
         fast_forward: bool = False,
         loops: LoopPolicy = DEFAULT_POLICY,
         on_text: Callable[[str], object] | None = None,
@@ -260,18 +255,23 @@ class Text(Begun):
         loops, params = loops.settled(params)
         if grammar is not None and ignore_eos:
             raise ValueError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
-        if grammar is not None and loops.on_loop == "close-think":
+        scope = parts_of("grammar_scope", grammar_scope)
+        if "answer" not in scope:
+            raise ValueError(f"grammar_scope must have the answer, which ends the text, got {grammar_scope!r}")
+        self._grammar, waits = grammar, grammar is not None and "thinking" not in scope
+        self._grammar_from: int | None = None if waits else 0  # the token with which it begins
+        if grammar is not None and loops.on_loop == "close-think" and not waits:
             raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
         self.sampler: Sampler | TextSampler
         self._own: Sampler | None = None  # which can be taken back and set anew
         if sampler is None:
             self._params = without_end(model, params) if ignore_eos else params
             self.sampler = self._own = Sampler(model.n_vocab, self._params)
-            self._own.set_grammar(grammar)
+            self._own.set_grammar(None if waits else grammar)
             self._step_at: Callable[[Any], tuple[int, bool]] = self._own.step_at
         else:
             self.sampler = sampler
-            self._step_at = _step_of(sampler, model.n_vocab)
+            self._step_at = step_of(sampler, model.n_vocab)
         self.sampler.prime(self.prompt)
         self.tokens: list[int] = []
         self.written: list[str] = []
@@ -305,7 +305,7 @@ class Text(Begun):
         # Only where it is asked which part of the text it is.
         self._parts: PartTracker | None = None
         everywhere = loops.loop_scope == loops.penalty_scope == PARTS
-        if sampler is None and (loops.on_loop == "close-think" or not everywhere):
+        if sampler is None and (loops.on_loop == "close-think" or waits or not everywhere):
             self._parts = PartTracker(self._opened)
         self._priced = frozenset(loops.penalty_scope or PARTS)
         self._in_force: tuple[float | None, bool] = None, True
@@ -458,7 +458,7 @@ class Text(Begun):
             self._hand_out(text)
         if self._parts is not None:
             self._parts.add(fragment)
-            if (self._parts.part in self._priced) != self._in_force[1]:
+            if self._grammar_from is None or (self._parts.part in self._priced) != self._in_force[1]:
                 self._steer()
 
     def _hand_out(self, text: str) -> None:
@@ -503,6 +503,8 @@ class Text(Begun):
         assert self._own is not None
         self._own.rewind(len(self.tokens) - keep)
         del self.tokens[keep:]
+        if self._grammar_from is not None and keep < self._grammar_from:
+            self._grammar_from = None  # the rewind removed it
         if self._parts is not None:
             self._parts.cut(keep)
         self._stream = TextStream(self._stream.stop)
@@ -515,6 +517,9 @@ class Text(Begun):
         """Have the sampler draw the next token as its part of the text and the state of the rescue want it."""
         if self._own is None:
             return
+        if self._grammar_from is None and self._parts is not None and self._parts.part != "thinking":
+            self._own.set_grammar(self._grammar)
+            self._grammar_from = len(self.tokens)
         forbidden = () if self._rescue is None else self._rescue.forbidden
         if forbidden or self._masked:
             self._own.set_mask(_without(forbidden, self.model.n_vocab) if forbidden else None)
@@ -588,7 +593,15 @@ class Text(Begun):
             actions=() if self._rescue is None else tuple(self._rescue.actions),
             speculated=None if self.speculator is None else self.speculator.figures,
             forced=self.forced,
+            constrained=None if self._grammar is None else self._constrained(text),
         )
+
+    def _constrained(self, text: str) -> str:
+        if self._grammar_from is None:
+            return ""
+        before = TextStream(())
+        fragments = (self._fragments[token] or "" for token in self.tokens[: self._grammar_from])
+        return text[sum(len(before.feed(fragment)) for fragment in fragments) :]
 
     def _finish(self, reason: FinishReason) -> None:
         self.finish_reason = reason
@@ -615,17 +628,6 @@ def without_end(model: Model, params: Params) -> Params:
     """Return settings that forbid the tokens that end a text."""
     biases: Any = params.logit_bias
     return replace(params, logit_bias={**dict(biases), **dict.fromkeys(model.eog_tokens, float("-inf"))})
-
-
-def _step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, bool]]:
-    """Return what `Sampler.step_at` does, for another sampler."""
-
-    def step_at(logits: Any) -> tuple[int, bool]:
-        token = sampler.sample(row_of(logits, n_vocab))
-        sampler.accept(token)
-        return token, False
-
-    return step_at
 
 
 def split_reasoning(text: str, opened: str = "") -> tuple[str | None, str]:

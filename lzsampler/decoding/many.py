@@ -34,10 +34,12 @@ from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..params import Params
 from ..util.cores import physical_cores
+from ..util.parts import Part
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
-from .generate import Generation, Text, TextSampler
+from .generate import Generation, Text
 from .sequences import Sequences
 from .speculative import Draft, common_length, refuse_draft
+from .text_sampler import TextSampler
 from .together import Place, Shared, Together
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
@@ -51,8 +53,9 @@ class Request:
 
     Each text is drawn with the seed of its own ``params``, as by `generate`. Texts of different prompts with the same
     seed are drawn with the same noise: give each the `sequence_seed` of the seed and the number of its prompt.
-    ``loops``: the arguments of `generate` about loops and parts of a text. ``grammar``: texts in different contexts,
-    which are written at the same time, each use a copy of it.
+    ``loops``: the arguments of `generate` about loops and parts of a text. ``grammar`` and ``grammar_scope``: those of
+    `generate`; texts in different contexts, which are written at the same time, each use a copy of the grammar, and
+    every token is sampled.
     ``on_text`` may be called from another thread. ``sampler``: called when the text begins, to make a sampler that
     takes the place of the one of ``params``.
     """
@@ -64,6 +67,7 @@ class Request:
     stop: Sequence[str] = ()
     ignore_eos: bool = False
     grammar: Grammar | None = None
+    grammar_scope: Sequence[Part] | None = None
     loops: LoopPolicy = DEFAULT_POLICY
     on_text: Callable[[str], object] | None = None
     sampler: Callable[[], TextSampler] | None = None
@@ -167,6 +171,7 @@ def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Gram
         stop=request.stop,
         ignore_eos=request.ignore_eos,
         grammar=grammar,
+        grammar_scope=request.grammar_scope,
         loops=request.loops,
         on_text=request.on_text,
         sampler=None if request.sampler is None else request.sampler(),

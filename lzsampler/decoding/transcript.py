@@ -17,6 +17,7 @@ from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..llama.model import Messages, Model
 from ..params import Params, to_json
+from ..util.parts import Part
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation
 from .speculative import Draft
@@ -39,6 +40,7 @@ def record(
     loops: LoopPolicy = DEFAULT_POLICY,
     breakers: Mapping[str, Sequence[str]] | None = None,
     grammar: Grammar | None = None,
+    grammar_scope: Sequence[Part] | None = None,
     draft: Draft | None = None,
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
@@ -72,6 +74,7 @@ def record(
             "stop": list(stop),
             "ignore_eos": ignore_eos,
             **({} if grammar is None else {"grammar": dict(grammar.source)}),
+            **({} if grammar is None or grammar_scope is None else {"grammar_scope": list(grammar_scope)}),
             **loops.to_json(),
             "chat": not isinstance(prompt, str),
             "n_ctx": model.n_ctx,

@@ -1,0 +1,28 @@
+/* free_text.h - the tokens of a sequence that penalties look at where they look at the free ones only: without those that the
+ * grammar forced whole, as if these were not there.
+ */
+#ifndef LZS_FREE_TEXT_H
+#define LZS_FREE_TEXT_H
+
+#include "history.h"
+
+typedef struct lzs_free_text {
+    lzs_history history; /* the prompt, if penalties look at it, and the free ones of the accepted tokens */
+    uint64_t position;   /* accepted tokens that were looked at: a sequence may be ahead */
+    int32_t *before;     /* (position of capacity) tokens of the history before each of them */
+    size_t capacity;
+} lzs_free_text;
+
+lzs_status lzs_free_text_init(lzs_free_text *text, const lzs_history_shape *shape, const lzs_kernels *kernels);
+/* Makes `to`, of the same shape, equal to `from`; on failure `to` is empty. */
+lzs_status lzs_free_text_copy(lzs_free_text *to, const lzs_free_text *from);
+void lzs_free_text_free(lzs_free_text *text);
+void lzs_free_text_clear(lzs_free_text *text);
+size_t lzs_free_text_memory(const lzs_free_text *text);
+
+/* Looks at the next accepted token. On failure nothing has changed. */
+lzs_status lzs_free_text_add(lzs_free_text *text, int32_t token, bool is_free);
+/* Takes back all but the first `position` accepted tokens. */
+void lzs_free_text_rewind(lzs_free_text *text, uint64_t position);
+
+#endif

@@ -1,0 +1,33 @@
+"""`TextSampler`: what a text needs of a sampler other than `Sampler`."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import Tokens, row_of
+
+
+class TextSampler(Protocol):
+    """What a text needs of a sampler other than `Sampler`."""
+
+    def prime(self, tokens: Tokens) -> None:
+        """Take the prompt."""
+
+    def sample(self, logits: npt.NDArray[np.float32]) -> int:
+        """Pick a token; ValueError when the logits are not numbers."""
+
+    def accept(self, token: int) -> None:
+        """Take a token into the text."""
+
+
+def step_of(sampler: TextSampler, n_vocab: int) -> Callable[[Any], tuple[int, bool]]:
+    """Return what `Sampler.step_at` does, for another sampler."""
+
+    def step_at(logits: Any) -> tuple[int, bool]:
+        token = sampler.sample(row_of(logits, n_vocab))
+        sampler.accept(token)
+        return token, False
+
+    return step_at
