@@ -16,6 +16,9 @@ struct lzs_sampler {
     bool owns_backend;
 };
 
+/* What lzs_step does with a token that it picked. */
+lzs_status lzs_take(lzs_sampler *s, int32_t token, int32_t *looping);
+
 /* The edit of a token among those that lzs_edits gave, or NULL. */
 static inline const lzs_edit *lzs_sampler_edit_of(const lzs_sampler *s, int32_t token) {
     return lzs_edit_list_find(&s->edits, &s->state.history, &s->params, token);

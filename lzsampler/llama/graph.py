@@ -1,0 +1,168 @@
+"""`GraphSampler`: a `Sampler` whose penalties and mask work in llama.cpp's graph, where the logits are (c/llama/graph.c).
+
+llama.cpp calls this backend sampling, and it is experimental there. A chain with our sampler in it is set in a context,
+and from then on until it is taken out again every decode of that context gives edited logits, or the best token alone,
+instead of the model's logits.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._check import check
+from .._ffi import ffi, lib
+from ..errors import LzsError
+from ..sampler import Sampler
+from .binding import llama_cpp
+from .chain import address
+
+if TYPE_CHECKING:
+    from .model import Model
+
+Place = Literal["auto", "cpu", "graph"]
+"""Where penalties and masks are applied: "graph" is in llama.cpp's graph, on the device that has the logits; "auto" is that
+where the model is on a GPU and nothing speaks against it, and else "cpu"."""
+
+_SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
+_SINCE = "0.3.35"
+_NEEDED = ("llama_set_sampler", "llama_sampler_copy", "llama_get_sampled_token_ith", "ggml_set_rows")
+
+
+def missing() -> str | None:
+    """Return in one line what the installed llama.cpp lacks for a graph sampler; None where it has everything."""
+    if all(_address(name) for name in _NEEDED) and hasattr(llama_cpp.llama_context_params, "n_outputs_max_per_seq"):
+        return None
+    version = llama_cpp.__version__
+    return f"the graph sampler needs llama-cpp-python {_SINCE} or newer, not {version}: install it, or use the CPU's"
+
+
+def refuse_old_llama() -> None:
+    """Raise LzsError where the installed llama.cpp has no graph samplers."""
+    problem = missing()
+    if problem is not None:
+        raise LzsError(problem)
+
+
+def on_device(llm: Any, n_layers: int | None) -> bool:
+    """Return whether the logits of a `llama_cpp.Llama` with so many layers are computed on a GPU.
+
+    llama.cpp counts the layer that computes them after all others.
+    """
+    asked = int(llm.model_params.n_gpu_layers)  # llama-cpp-python makes a very large number of -1
+    offloads = asked < 0 or (n_layers is not None and asked > n_layers)
+    return offloads and bool(llama_cpp.llama_supports_gpu_offload())
+
+
+class GraphSampler:
+    """Has a sampler work in the graph of a model's context, from now on until `close`, or within a ``with`` block.
+
+    The sampler's state at each decode counts. ``best``: the graph picks as well, the best token, for temperature 0.
+    ``masked``: masks go into the graph, as a row of biases; else they are applied on the CPU, and with ``best`` there
+    must not be any. LzsError where llama.cpp or the device cannot do it.
+    """
+
+    def __init__(self, model: "Model", sampler: Sampler, *, best: bool, masked: bool) -> None:
+        self._model, self._sampler = model, sampler
+        kind = lib.LZS_GRAPH_BEST if best else lib.LZS_GRAPH_ROWS
+        self._chain = GraphChain(model.llm.ctx, sampler, kind, model.n_ctx, masked)
+        self.handle = self._chain.handle
+        self._context = ffi.cast("void *", model.llm.ctx)
+        self._token, self._looping = ffi.new("int32_t *"), ffi.new("int32_t *")
+
+    def close(self) -> None:
+        """Take the sampler out of the context, whose next decode gives logits again."""
+        self._chain.close(is_open=not self._model.closed)
+
+    def __enter__(self) -> "GraphSampler":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def step_at(self, _: Any) -> tuple[int, bool]:
+        """`Sampler.step_at` with the last output of the last decode, whatever it is given."""
+        status = lib.lzs_graph_step(self.handle, self._context, -1, self._token, self._looping)
+        if status:
+            self.refuse(status)
+        return self._token[0], self._looping[0] != 0
+
+    def decode_block(self, tokens: Sequence[int], speculation: Any) -> None:
+        """Decode a token and the drafted ones behind it, each with the edits of its position.
+
+        ``speculation``: an ``lzs_speculation *`` that drafted them for the same sampler.
+        """
+        lib.lzs_graph_set_block(self.handle, speculation)
+        try:
+            self._model.decode_outputs(list(tokens))
+        finally:
+            lib.lzs_graph_set_block(self.handle, ffi.NULL)
+
+    def verify(self, speculation: Any, n_rows: int, verified: Any) -> int:
+        """Call `lzs_graph_verify` on what `decode_block` gave, and return its status."""
+        return int(lib.lzs_graph_verify(self.handle, speculation, self._context, n_rows, verified))
+
+    def refuse(self, status: int) -> None:
+        """Raise what a status of C stands for, as `Sampler.refuse` does."""
+        if status == lib.LZS_ENAN:
+            raise ValueError("the logits are nan")
+        self._sampler.refuse(status, ())
+
+
+class GraphChain:
+    """A chain of llama.cpp that begins with our sampler, set in a context until `close`.
+
+    ``kind``: an `lzs_graph_kind`. LzsError where llama.cpp or the device of the context cannot do it.
+    """
+
+    def __init__(self, context: Any, sampler: Sampler, kind: int, max_history: int, masked: bool) -> None:
+        refuse_old_llama()
+        self._context = context
+        self._sampler = sampler  # which C borrows
+        out = ffi.new("void **")
+        check(lib.lzs_graph_sampler_new(sampler.handle, _functions(), kind, max_history, masked, out))
+        self.handle = out[0]
+        self.chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        ours = ctypes.cast(int(ffi.cast("uintptr_t", self.handle)), ctypes.POINTER(llama_cpp.llama_sampler))
+        llama_cpp.llama_sampler_chain_add(self.chain, ours)
+        done = llama_cpp.llama_set_sampler(context, _SEQUENCE, self.chain)
+        if not done or not lib.lzs_graph_supported(self.handle):
+            self.close()
+            raise LzsError("the device of this model lacks an operation that the graph sampler needs: use the CPU's")
+
+    def close(self, *, is_open: bool = True) -> None:
+        """Take the chain out of the context, if that is open, and free it."""
+        if self.chain is None:
+            return
+        if is_open:
+            llama_cpp.llama_set_sampler(self._context, _SEQUENCE, None)
+        llama_cpp.llama_sampler_free(self.chain)
+        self.chain = self.handle = None
+
+
+@cache
+def _functions() -> Any:
+    """Return the `lzs_graph_functions` of the llama.cpp that is loaded."""
+    made = ffi.new("lzs_graph_functions *")
+    for name, _ in ffi.typeof("lzs_graph_functions").fields:
+        setattr(made, name, ffi.cast("void *", _address(name)))
+    return made
+
+
+def _address(name: str) -> int:
+    """Return where a function of libllama or libggml is, 0 where it is in neither."""
+    for library in _libraries():
+        function = getattr(library, name, None)
+        if function is not None:
+            return int(ffi.cast("uintptr_t", address(function)))
+    return 0
+
+
+@cache
+def _libraries() -> tuple[Any, ...]:
+    """Return libllama, with which most systems also find what it links to, and for the others libggml-base."""
+    binding = llama_cpp.llama_cpp
+    try:
+        return binding._lib, binding.load_shared_library("ggml-base", binding._base_path)
+    except (AttributeError, FileNotFoundError, RuntimeError):
+        return (binding._lib,)
