@@ -54,7 +54,7 @@ class Scripted(Model):
         self._row[0 : self.n_vocab] = list(self.script(self.past))
         return self._row
 
-    def stepper(self, sampler: Sampler) -> Any:
+    def stepper(self, sampler: Sampler, graph: object = None) -> Any:
         def step(token: int) -> tuple[int, bool]:
             self.decode((token,))
             return sampler.step_at(self.logits_pointer())

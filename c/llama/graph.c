@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../backend/kernels.h"
 #include "../plan/plan.h"
 
 enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* of one row; that a float counts to */

@@ -1,8 +1,8 @@
-"""`GraphSampler`: a `Sampler` whose penalties and mask work in llama.cpp's graph, where the logits are (c/llama/graph.c).
+"""`GraphSampler`: a `Sampler` whose penalties and mask work in llama.cpp's graph, where the logits are.
 
-llama.cpp calls this backend sampling, and it is experimental there. A chain with our sampler in it is set in a context,
-and from then on until it is taken out again every decode of that context gives edited logits, or the best token alone,
-instead of the model's logits.
+The operations are in c/llama/graph.c. llama.cpp calls this backend sampling, and it is experimental there. A chain with
+our sampler in it is set in a context, and from then on until it is taken out again every decode of that context gives
+edited logits, or the best token alone, instead of the model's logits.
 """
 
 import ctypes
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 Place = Literal["auto", "cpu", "graph"]
-"""Where penalties and masks are applied: "graph" is in llama.cpp's graph, on the device that has the logits; "auto" is that
-where the model is on a GPU and nothing speaks against it, and else "cpu"."""
+"""Where penalties and masks are applied. "graph": in llama.cpp's graph, on the device that has the logits. "auto":
+there if the model is on a GPU and nothing speaks against it, else on the CPU."""
 
 _SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
 _SINCE = "0.3.35"
@@ -144,7 +144,7 @@ class GraphChain:
 def _functions() -> Any:
     """Return the `lzs_graph_functions` of the llama.cpp that is loaded."""
     made = ffi.new("lzs_graph_functions *")
-    for name, _ in ffi.typeof("lzs_graph_functions").fields:
+    for name in dir(made):
         setattr(made, name, ffi.cast("void *", _address(name)))
     return made
 
@@ -161,7 +161,7 @@ def _address(name: str) -> int:
 @cache
 def _libraries() -> tuple[Any, ...]:
     """Return libllama, with which most systems also find what it links to, and for the others libggml-base."""
-    binding = llama_cpp.llama_cpp
+    binding: Any = llama_cpp.llama_cpp
     try:
         return binding._lib, binding.load_shared_library("ggml-base", binding._base_path)
     except (AttributeError, FileNotFoundError, RuntimeError):

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "llama/abi.h"
 #include "lzsampler_llama.h"
+#include "backend/kernels.h"
 #include "sampler.h"
 
 enum { N_VOCAB = 70, MOST = 4096, MOST_ROWS = 6 };
