@@ -32,6 +32,7 @@ class Scripted(Model):
         self.header: Any = SimpleNamespace(chat_template=None)
         self.past: list[int] = []
         self.picks = 0
+        self.on_device = False
         known = tokens_of or {}
         self.llm: Any = SimpleNamespace(tokenize=lambda text, add_bos, special: known[text.decode()])
         self._row = ffi.new("float[]", self.n_vocab)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from ..errors import LzsError
-from ..llama.graph import GraphSampler, Place, missing
+from ..llama.graph import GraphSampler, Place, check_place, missing
 from ..util.rescue import OnLoop
 from .speculative import Draft
 
@@ -22,8 +22,7 @@ def placed(text: "Text", place: Place, *, on_loop: OnLoop | None, draft: Draft |
     "auto" is the graph where the logits are computed on a GPU and nothing speaks against it, else the CPU. ValueError
     for another word, and for "graph" with explanations, LzsError where llama.cpp or the device cannot do it.
     """
-    if place not in get_args(Place):
-        raise ValueError(f"sampler must be one of {', '.join(get_args(Place))}, got {place!r}")
+    check_place(place)
     graph = None if place == "cpu" else _graph(text, place == "graph", on_loop, draft)
     if graph is None:
         yield

@@ -8,7 +8,7 @@ edited logits, or the best token alone, instead of the model's logits.
 import ctypes
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .._check import check
 from .._ffi import ffi, lib
@@ -26,7 +26,14 @@ there if the model is on a GPU and nothing speaks against it, else on the CPU.""
 
 _SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
 _SINCE = "0.3.35"
+UNSUPPORTED = "the device of this model lacks an operation that the graph sampler needs: use sampler='cpu'"
 _NEEDED = ("llama_set_sampler", "llama_sampler_copy", "llama_get_sampled_token_ith", "ggml_set_rows")
+
+
+def check_place(place: object) -> None:
+    """Raise ValueError for what is not a `Place`."""
+    if place not in get_args(Place):
+        raise ValueError(f"sampler must be one of {', '.join(get_args(Place))}, got {place!r}")
 
 
 def missing() -> str | None:
@@ -63,16 +70,27 @@ class GraphSampler:
     """
 
     def __init__(self, model: "Model", sampler: Sampler, *, best: bool, masked: bool) -> None:
-        self._model, self._sampler = model, sampler
+        self._model, self._sampler = model, sampler  # C borrows the sampler
         kind = lib.LZS_GRAPH_BEST if best else lib.LZS_GRAPH_ROWS
-        self._chain = GraphChain(model.llm.ctx, sampler, kind, model.n_ctx, masked)
-        self.handle = self._chain.handle
+        ours = graph_sampler(sampler, kind, model.n_ctx, masked)
+        self.handle = address(ours)
+        self._chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        llama_cpp.llama_sampler_chain_add(self._chain, ours)
+        if not set_chain(model.llm.ctx, self._chain, ours):
+            self.close()
+            raise LzsError(UNSUPPORTED)
         self._context = ffi.cast("void *", model.llm.ctx)
         self._token, self._looping = ffi.new("int32_t *"), ffi.new("int32_t *")
 
     def close(self) -> None:
         """Take the sampler out of the context, whose next decode gives logits again."""
-        self._chain.close(is_open=not self._model.closed)
+        if self._chain is None:
+            return
+        if not self._model.closed:
+            unset_chain(self._model.llm.ctx)
+            self._model.forget_logits()
+        llama_cpp.llama_sampler_free(self._chain)
+        self._chain = self.handle = None
 
     def __enter__(self) -> "GraphSampler":
         return self
@@ -109,35 +127,37 @@ class GraphSampler:
         self._sampler.refuse(status, ())
 
 
-class GraphChain:
-    """A chain of llama.cpp that begins with our sampler, set in a context until `close`.
+def graph_sampler(source: Sampler, kind: int, max_history: int, masked: bool) -> Any:
+    """Return a `llama_sampler *` (a ctypes pointer) for the beginning of a chain that `set_chain` sets.
 
-    ``kind``: an `lzs_graph_kind`. LzsError where llama.cpp or the device of the context cannot do it.
+    ``kind``: an `lzs_graph_kind`; ``max_history``: tokens. It is owned as that of `penalties_sampler`. LzsError where
+    llama.cpp is too old.
     """
+    refuse_old_llama()
+    out = ffi.new("void **")
+    check(lib.lzs_graph_sampler_new(source.handle, _functions(), kind, max_history, masked, out))
+    return ctypes.cast(int(ffi.cast("uintptr_t", out[0])), ctypes.POINTER(llama_cpp.llama_sampler))
 
-    def __init__(self, context: Any, sampler: Sampler, kind: int, max_history: int, masked: bool) -> None:
-        refuse_old_llama()
-        self._context = context
-        self._sampler = sampler  # which C borrows
-        out = ffi.new("void **")
-        check(lib.lzs_graph_sampler_new(sampler.handle, _functions(), kind, max_history, masked, out))
-        self.handle = out[0]
-        self.chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-        ours = ctypes.cast(int(ffi.cast("uintptr_t", self.handle)), ctypes.POINTER(llama_cpp.llama_sampler))
-        llama_cpp.llama_sampler_chain_add(self.chain, ours)
-        done = llama_cpp.llama_set_sampler(context, _SEQUENCE, self.chain)
-        if not done or not lib.lzs_graph_supported(self.handle):
-            self.close()
-            raise LzsError("the device of this model lacks an operation that the graph sampler needs: use the CPU's")
 
-    def close(self, *, is_open: bool = True) -> None:
-        """Take the chain out of the context, if that is open, and free it."""
-        if self.chain is None:
-            return
-        if is_open:
-            llama_cpp.llama_set_sampler(self._context, _SEQUENCE, None)
-        llama_cpp.llama_sampler_free(self.chain)
-        self.chain = self.handle = None
+def for_chain(source: Sampler, max_history: int) -> Any:
+    """Return a `graph_sampler` with a clone of ``source``, in front of llama.cpp's own samplers."""
+    return graph_sampler(source, lib.LZS_GRAPH_CHAIN, max_history, source.grammar is not None)
+
+
+def set_chain(context: Any, chain: Any, ours: Any) -> bool:
+    """Have a context run a chain in its graph, as far as it can; return whether our sampler runs there.
+
+    Where it does not the chain is not set, and works on the CPU. A chain can be set once.
+    """
+    if llama_cpp.llama_set_sampler(context, _SEQUENCE, chain) and lib.lzs_graph_supported(address(ours)):
+        return True
+    unset_chain(context)
+    return False
+
+
+def unset_chain(context: Any) -> None:
+    """Have a context give logits again, from its next decode on."""
+    llama_cpp.llama_set_sampler(context, _SEQUENCE, None)
 
 
 @cache

@@ -124,6 +124,7 @@ class Model:
         """Begin with the context that llama-cpp-python's object has now."""
         self.past.clear()
         self._row_at = 0
+        self._kept_logits = False  # whether those of the last decode never came
         self._context = self.llm.ctx
         self._logits_context = ffi.cast("void *", self._context)
 
@@ -337,6 +338,7 @@ class Model:
         if status != 0:
             raise _decode_failed(status, self.n_past)
         self.past += tokens
+        self._kept_logits = False
 
     def logits(self) -> npt.NDArray[np.float32]:
         """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
@@ -354,8 +356,11 @@ class Model:
 
         Valid until the next `decode`. LzsError before the first.
         """
-        if not self.past:
-            raise LzsError("there are no logits before the first decode()")
+        if not self.past or self._kept_logits:
+            where = (
+                "after a graph sampler, which keeps them: decode() again" if self.past else "before the first decode()"
+            )
+            raise LzsError(f"there are no logits {where}")
         pointer = self._logits_of(self._logits_context, -1)
         if not pointer:
             raise LzsError("llama.cpp gave no logits for the last token")
@@ -367,6 +372,10 @@ class Model:
         ``graph``: that which has the sampler work in the graph, if one is set.
         """
         return Stepper(self, sampler, graph)
+
+    def forget_logits(self) -> None:
+        """Have no `logits` until the next decode: what the last one left is a graph sampler's."""
+        self._kept_logits = True
 
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` goes on from there.
