@@ -165,7 +165,8 @@ def test_auto_on_a_gpu(llm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lzsampler.llama.sampled.on_device", lambda *_: True)
     with attach(llm) as lz:
         seen = []
-        for more in ({}, {"logit_bias": {5: 1.0}}):
+        settings: list[dict[str, Any]] = [{}, {"logit_bias": {5: 1.0}}]
+        for more in settings:
             text(llm, max_tokens=2, **more)
             seen.append(lz.stats.sampler)
         assert seen == ["graph", "cpu"]

@@ -55,6 +55,13 @@ static void backend_set_input(lzs_llama_sampler *sampler) {
     }
 }
 
+/* Without it llama_sampler_copy would put the context of a clone in the place of this one, which has no graph. */
+static void copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
+    const chain_context *a = from->ctx;
+    chain_context *b = to->ctx;
+    if (!b->borrows) lzs_remember(b, lzs_sampler_copy(b->sampler, a->sampler));
+}
+
 static const lzs_llama_sampler_i graph_interface = {
     .name = lzs_chain_penalties_name,
     .accept = lzs_chain_accept,
@@ -66,6 +73,7 @@ static const lzs_llama_sampler_i graph_interface = {
     .backend_apply = backend_apply,
     .backend_set_input = backend_set_input,
     .backend_reset = backend_reset,
+    .copy_state = copy_state,
 };
 
 /* Whether the penalties of these settings can divide logits. */

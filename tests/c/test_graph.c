@@ -510,7 +510,7 @@ static void test_chain(void) {
     lzs_params p = params_of(3);
     lzs_sampler *s;
     CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
-    lzs_llama_sampler *m = new_member(s, LZS_GRAPH_CHAIN, 100, false);
+    lzs_llama_sampler *m = new_member(s, LZS_GRAPH_CHAIN, 100, false), *other = new_member(s, LZS_GRAPH_CHAIN, 100, false);
     lzs_sampler *inner = lzs_chain_sampler_inner(m);
     CHECK(inner != s);
     for (int32_t t = 0; t < 20; t++) m->iface->accept(m, t % 7);
@@ -527,6 +527,12 @@ static void test_chain(void) {
     CHECK(clone && clone->iface != m->iface && !clone->iface->backend_init);
     clone->iface->apply(clone, &array);
     for (int32_t t = 0; t < N_VOCAB; t++) CHECK(sampled_logits(&c, 0)[t] == candidates[t].logit);
+    m->iface->copy_state(m, other);
+    float expected[N_VOCAB];
+    memcpy(expected, sampled_logits(&c, 0), sizeof row);
+    decode(&c, other, row, 1); /* it has its graph still */
+    CHECK(memcmp(expected, sampled_logits(&c, 0), sizeof row) == 0 && lzs_position(lzs_chain_sampler_inner(other)) == 20);
+    sampler_free(other);
     m->iface->reset(m);
     CHECK(lzs_position(inner) == 0 && lzs_chain_sampler_status(m) == LZS_OK);
     sampler_free(clone);
