@@ -6,18 +6,19 @@ from typing import Any
 import pytest
 
 from lzsampler import Grammar, LzsError, attach
-from lzsampler.models import default_model
+from lzsampler.models import default_draft, default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.speculative import Draft  # noqa: E402 (needs llama_cpp)
 from lzsampler.llama import LZLlama  # noqa: E402
 from lzsampler.llama.graph import missing  # noqa: E402
+from lzsampler.llama.model import Model  # noqa: E402
 
 needs_graph = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 PROMPT = "Once upon a time there was a king"
 LOOPS = "Still Sunday said nothing, but only"
-GREEDY: dict[str, Any] = {"temperature": 0.0, "max_tokens": 80}
+GREEDY: dict[str, Any] = {"temperature": 0.0, "max_tokens": 60}
 PENALTIES: dict[str, dict[str, Any]] = {
     "default": {},
     "paper": {"lz_penalty": 0.15, "lz_min_match": 1, "history": "all"},
@@ -115,6 +116,56 @@ def test_a_model_that_is_closed_in_a_text() -> None:
     tokens.close()
 
 
+# -- several outputs --
+
+
+@needs_graph
+@pytest.mark.parametrize("name", PENALTIES)
+def test_drafts_change_no_text(name: str) -> None:
+    prompt = "The king said no. The king said yes. The king said no. The king said"
+    llm = LZLlama(str(default_model()), n_ctx=512, n_threads=1, flash_attn=True, verbose=False, **PENALTIES[name])
+    alone = text(llm, prompt, sampler="graph")
+    assert llm.context_params.n_outputs_max_per_seq == 1
+    for sampler in ("cpu", "graph"):
+        draft = Draft(lookup=2, n_max=4)
+        assert text(llm, prompt, sampler=sampler, draft=draft) == alone
+        assert llm.lz.stats.sampler == sampler
+        figures = llm.lz.stats.speculated
+        assert figures is not None
+        assert figures.blocks > 0
+    assert llm.context_params.n_outputs_max_per_seq == 5
+    assert text(llm, prompt, sampler="graph") == alone
+    llm.close()
+
+
+@needs_graph
+def test_a_draft_model_and_a_grammar() -> None:
+    llm = LZLlama(str(default_model()), n_ctx=512, n_threads=1, flash_attn=True, verbose=False)
+    grammar = Grammar.regex(r"(the (king|queen) (and|or) ){2,6}the end", llm.lz)
+    alone = text(llm, grammar=grammar, sampler="cpu")
+    with Model(default_draft(), n_ctx=512, n_threads=1, flash_attn=True) as small:
+        draft = Draft(small, n_max=3, lookup=1)
+        assert text(llm, grammar=grammar, sampler="graph", draft=draft) == alone
+        assert llm.lz.stats.sampler == "graph"
+        # what falls leaves a context that goes on rightly
+        warm: dict[str, Any] = {"temperature": 0.8, "seed": 3, "max_tokens": 60, "draft": draft}
+        assert len(text(llm, sampler="graph", **warm)) > 20
+    llm.close()
+
+
+@needs_graph
+def test_penalties_of_llama_cpp_leave_the_graph_with_several_outputs() -> None:
+    """Its issue 29017: then ours, which come after them, cannot be in the graph either."""
+    draft = Draft(lookup=2, n_max=3)
+    llm = LZLlama(str(default_model()), n_ctx=256, n_threads=1, flash_attn=True, verbose=False, draft=draft)
+    with pytest.raises(LzsError, match=r"^llama\.cpp cannot run this sampler in the graph"):
+        text(llm, sampler="graph", repeat_penalty=1.1, max_tokens=4)
+    made = text(llm, sampler="cpu", repeat_penalty=1.1, max_tokens=4)
+    assert text(llm, sampler="graph", max_tokens=4)
+    assert text(llm, sampler="cpu", repeat_penalty=1.1, max_tokens=4) == made
+    llm.close()
+
+
 # -- errors --
 
 
@@ -123,7 +174,6 @@ def test_a_model_that_is_closed_in_a_text() -> None:
     ("settings", "reason"),
     [
         ({"fast_grammar": True, "grammar": "own"}, "fast_grammar"),
-        ({"draft": Draft(lookup=2)}, "a draft"),
         ({"logit_bias": {5: 1.0}}, "a logits_processor, or a logit_bias of the call"),
     ],
 )

@@ -558,7 +558,8 @@ def attach(
 
     ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph" with as many samplers of
     the chain behind them as can (docs/graph.md); "auto" is the graph where the model's last layer is on a GPU, and
-    neither ``logits_all``, ``fast_grammar``, a draft nor a logits processor needs the logits.
+    neither ``logits_all``, ``fast_grammar`` nor a logits processor needs the logits. The first text with a draft there
+    makes a new context.
 
     Raises TypeError for what is not a `Llama`, for an unknown keyword and for a value of the wrong type, ValueError for
     a model that is attached already and for `Params` that cannot be used here, and as `generate` for a draft. Warns

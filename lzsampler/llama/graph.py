@@ -6,7 +6,8 @@ edited logits, or the best token alone, instead of the model's logits.
 """
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,6 +17,7 @@ from ..errors import LzsError
 from ..sampler import Sampler
 from .binding import llama_cpp
 from .chain import address
+from .log import captured_log, reason
 
 if TYPE_CHECKING:
     from .model import Model
@@ -26,7 +28,7 @@ there if the model is on a GPU and nothing speaks against it, else on the CPU.""
 
 _SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
 _SINCE = "0.3.35"
-UNSUPPORTED = "the device of this model lacks an operation that the graph sampler needs: use sampler='cpu'"
+UNSUPPORTED = "llama.cpp cannot run this sampler in the graph of this model's device: use sampler='cpu'"
 _NEEDED = ("llama_set_sampler", "llama_sampler_copy", "llama_get_sampled_token_ith", "ggml_set_rows")
 
 
@@ -144,6 +146,27 @@ def for_chain(source: Sampler, max_history: int) -> Any:
     return graph_sampler(source, lib.LZS_GRAPH_CHAIN, max_history, source.grammar is not None)
 
 
+def reserve_outputs(llm: Any, n: int) -> bool:
+    """Have room for ``n`` outputs of a decode in the context of a `llama_cpp.Llama`; return whether it is a new one.
+
+    llama.cpp fixes that number when it makes a context. LzsError where it makes none, which leaves the model without,
+    and for a llama.cpp that has no graph samplers.
+    """
+    refuse_old_llama()
+    params, context = llm.context_params, llm._ctx
+    if params.n_outputs_max_per_seq == 0 or params.n_outputs_max_per_seq >= n:
+        return False
+    params.n_outputs_max_per_seq = n
+    context.close()
+    with captured_log() as errors:
+        try:
+            made = type(context)(model=llm._model, params=params, verbose=False)
+        except ValueError as error:
+            raise LzsError(f"llama.cpp makes no context for {n} outputs: {reason(errors) or error}") from error
+    llm._ctx = llm._stack.enter_context(closing(made))
+    return True
+
+
 def set_chain(context: Any, chain: Any, ours: Any) -> bool:
     """Have a context run a chain in its graph, as far as it can; return whether our sampler runs there.
 
@@ -158,6 +181,37 @@ def set_chain(context: Any, chain: Any, ours: Any) -> bool:
 def unset_chain(context: Any) -> None:
     """Have a context give logits again, from its next decode on."""
     llama_cpp.llama_set_sampler(context, _SEQUENCE, None)
+
+
+class Block:
+    """Drafted tokens of a chain that `set_chain` set: the next decode has the edits of each of their positions.
+
+    ``ours``: the `for_chain` of the chain. It takes the tokens later, as the chain accepts them.
+    """
+
+    def __init__(self, ours: Any, n_vocab: int) -> None:
+        self._ours = address(ours)
+        out = ffi.new("lzs_speculation **")
+        inner = lib.lzs_chain_sampler_inner(self._ours)
+        mode, most = lib.LZS_SPEC_GUMBEL, lib.LZS_MAX_DRAFT
+        check(lib.lzs_speculation_new(inner, mode, most, n_vocab, ffi.NULL, 0, out))
+        self._speculation = ffi.gc(out[0], lib.lzs_speculation_free, lib.lzs_speculation_memory(out[0]))
+
+    @contextmanager
+    def of(self, tokens: Sequence[int]) -> Iterator[list[int]]:
+        """Have decodes within a ``with`` block be of tokens behind another; yield those of them that may follow it.
+
+        After a token that a grammar does not allow there are none.
+        """
+        n = 0
+        while n < len(tokens) and lib.lzs_draft_token(self._speculation, tokens[n]) == 0:
+            n += 1
+        lib.lzs_graph_set_block(self._ours, self._speculation)
+        try:
+            yield list(tokens[:n])
+        finally:
+            lib.lzs_graph_set_block(self._ours, ffi.NULL)
+            lib.lzs_undraft(self._speculation)
 
 
 @cache

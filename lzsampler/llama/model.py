@@ -2,7 +2,6 @@
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .binding import llama_cpp
 from .chain import address
-from .graph import GraphSampler, on_device, refuse_old_llama
+from .graph import GraphSampler, on_device, reserve_outputs
 from .log import captured_log, reason
 from .vocabulary import BREAKERS, token_bytes, with_breakers
 
@@ -131,23 +130,17 @@ class Model:
     def reserve_outputs(self, n: int) -> None:
         """Have room for ``n`` outputs of a decode while a graph sampler is set: a new context, where there is less.
 
-        llama.cpp fixes that number when it makes a context. The new one is empty. LzsError where there is no memory for
-        it, which closes the model, and for a llama.cpp that has no graph samplers.
+        The new one is empty. LzsError where llama.cpp makes none, which closes the model, and for a llama.cpp that has
+        no graph samplers.
         """
-        refuse_old_llama()
-        params, context = self.llm.context_params, self.llm._ctx
-        if params.n_outputs_max_per_seq == 0 or params.n_outputs_max_per_seq >= n:
-            return
-        params.n_outputs_max_per_seq = n
-        context.close()
-        with captured_log() as errors:
-            try:
-                made = type(context)(model=self.llm._model, params=params, verbose=False)
-            except ValueError as error:
+        try:
+            is_new = reserve_outputs(self.llm, n)
+        except LzsError:
+            if self.llm._ctx.ctx is None:
                 self.close()
-                raise LzsError(f"llama.cpp makes no context for {n} outputs: {reason(errors) or error}") from error
-        self.llm._ctx = self.llm._stack.enter_context(closing(made))
-        self._use_context()
+            raise
+        if is_new:
+            self._use_context()
 
     @cached_property
     def on_device(self) -> bool:

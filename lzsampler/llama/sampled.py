@@ -6,7 +6,8 @@ it finds. Where tokens are to be taken back `_create_completion` begins anew too
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,17 @@ from ..util.rescue import KICK_TOP_K, Rescue, fresh_start, whole_character
 from .binding import llama_cpp
 from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst, allows_other
-from .graph import UNSUPPORTED, for_chain, missing, on_device, refuse_old_llama, set_chain, unset_chain
+from .graph import (
+    UNSUPPORTED,
+    Block,
+    for_chain,
+    missing,
+    on_device,
+    refuse_old_llama,
+    reserve_outputs,
+    set_chain,
+    unset_chain,
+)
 
 if TYPE_CHECKING:
     from .settings import Settings, Stats
@@ -78,8 +89,9 @@ class SampledText:
         self.temperature = temperature
         self.tokens: list[int] = []
         self.place = settings.sampler
-        self.drafts = settings.draft is not None
+        self.n_draft = 0 if settings.draft is None else settings.draft.most
         self.in_graph = False
+        self._block: Block | None = None
         self.keep = 0  # how many of them stay when a loop has ended the text
         self.rescue: Rescue | None = None
         self._chain: Any = None  # LlamaSampler, or what stands for one
@@ -133,7 +145,7 @@ class SampledText:
         refuse_old_llama()
         reasons = {
             "logits_all=True, which is for the logits of every token": llm._logits_all,
-            "a draft": self.drafts,
+            "a draft and a LoRA adapter": self.n_draft and llm.lora_path,
             "a logits_processor, or a logit_bias of the call": chain.custom_samplers,
             "fast_grammar": fast,
         }
@@ -141,6 +153,8 @@ class SampledText:
         if asked and hindrance is not None:
             chain.close()
             raise ValueError(f"sampler='graph' cannot be used with {hindrance}: leave one of them out")
+        if hindrance is None and self.n_draft and reserve_outputs(llm, self.n_draft + 1):
+            llm.reset()
         return hindrance is None
 
     def _set(self, llm: Any, chain: Any) -> None:
@@ -150,6 +164,17 @@ class SampledText:
             chain.close()
             raise LzsError(UNSUPPORTED)
         llm._requires_eval = True
+
+    @contextmanager
+    def block(self, llm: Any, tokens: list[int]) -> Iterator[list[int]]:
+        """Within a ``with`` block, have the next decode be of drafted tokens behind another; yield those to decode."""
+        if not self.in_graph:
+            yield tokens
+            return
+        if self._block is None:
+            self._block = Block(self._ours, llm.n_vocab())
+        with self._block.of(tokens) as possible:
+            yield possible
 
     def copied(self) -> Any:
         """Return a copy of the chain as it is now, without the grammar and without Python's samplers.
@@ -271,7 +296,7 @@ class SampledText:
             if llm._ctx.ctx is not None:  # the model is open
                 unset_chain(llm._ctx.ctx)
             llm._requires_eval = True  # what the last decode left is no row of logits
-            self.in_graph = False
+            self.in_graph, self._block = False, None
         if llm._sampler is self._chain:
             llm._sampler = None
         self._chain.close()
