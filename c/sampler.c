@@ -396,14 +396,20 @@ lzs_status lzs_sample(lzs_sampler *s, const float *logits, int32_t *token) {
     return status == LZS_OK ? lzs_backend_sample(s->backend, &logits, &plan, 1, token, &status) : status;
 }
 
-lzs_status lzs_step(lzs_sampler *s, const float *logits, int32_t *token, int32_t *looping) {
-    lzs_status status = lzs_sample(s, logits, token);
-    if (status == LZS_OK) status = lzs_accept(s, *token);
-    if (status != LZS_OK) *token = -1;
+lzs_status lzs_take(lzs_sampler *s, int32_t token, int32_t *looping) {
+    lzs_status status = token < 0 ? LZS_OK : lzs_accept(s, token);
     if (looping) {
         bool loops = s->state.detector && s->state.detector->found.count > 0;
         *looping = loops || (s->state.stuck && s->state.stuck->found.end > 0);
     }
+    return status;
+}
+
+lzs_status lzs_step(lzs_sampler *s, const float *logits, int32_t *token, int32_t *looping) {
+    lzs_status status = lzs_sample(s, logits, token);
+    lzs_status taken = lzs_take(s, *token, looping);
+    if (status == LZS_OK) status = taken;
+    if (status != LZS_OK) *token = -1;
     return status;
 }
 

@@ -16,6 +16,9 @@ struct lzs_sampler {
     bool owns_backend;
 };
 
+/* What lzs_step does with a token that it picked. */
+lzs_status lzs_take(lzs_sampler *s, int32_t token, int32_t *looping);
+
 /* The edits of the next step; none on failure, which only a grammar can bring about. */
 lzs_status lzs_sampler_edits(lzs_sampler *s, const lzs_edit **edits, size_t *n);
 

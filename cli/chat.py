@@ -43,8 +43,8 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
         limits["draft"] = open_draft(stack, model, flags, on_proposed=shown)
         limits["grammar"] = grammar = grammar_from(model, flags)
         limits["grammar_scope"] = flags["grammar_scope"] or None
-        forward = not flags["no_fast_forward"]
-        chat = _chat(model, params, system=flags["system"], fast_forward=forward, **limits, **loops)
+        how = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
+        chat = _chat(model, params, system=flags["system"], **how, **limits, **loops)
         if flags["model"] is None:
             console.note(f"embedded model {model.path.name}; use -m FILE for another")
         if sys.stdin.isatty():

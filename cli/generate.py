@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
-_PROMPT, _OUTPUT = "Prompt", "Output"
+_PROMPT, _OUTPUT, _SAMPLING = "Prompt", "Output", "Sampling"
 _FILE = click.Path(path_type=Path)
 
 _options = options(
@@ -80,6 +80,11 @@ _options = options(
     option(
         GRAMMAR, "--no-fast-forward", is_flag=True,
         help="sample also where the grammar allows one token only, which is otherwise taken and decoded with others",
+    ),
+    option(
+        _SAMPLING, "--sampler", type=click.Choice(["auto", "cpu", "graph"]), default="auto",
+        help="where penalties and masks are applied: on the CPU, or in llama.cpp's graph, on the device that has the "
+        "logits (docs/graph.md); auto is the graph where the model's last layer is on a GPU",
     ),
     option(_OUTPUT, "--ignore-eos", is_flag=True, help="go on where the model would end the text"),
     option(_OUTPUT, "--explain", is_flag=True, help="say on stderr which tokens the penalties changed, and why"),
@@ -143,7 +148,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         draft = open_draft(stack, model, flags, on_proposed=shown)
         grammar = grammar_from(model, flags)
         also: dict[str, Any] = {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None, "draft": draft}
-        forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"]}
+        forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
         generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(
@@ -200,6 +205,10 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
         if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):
             raise click.UsageError(f"--save {flags['save']} would append to the file of {name}: name another file")
     check_draft(flags)
+    if flags["sampler"] == "graph" and flags["explain"]:
+        raise click.UsageError("--explain needs the model's logits, which --sampler graph keeps: leave one of them out")
+    if flags["sampler"] == "graph" and flags["prompts"] is not None:
+        raise click.UsageError("--sampler graph is for one text at a time, not for --prompts: leave one of them out")
     if flags["spec_show"]:
         _check_live(flags)
     if flags["prompts"] is None:

@@ -135,8 +135,9 @@ def summary(generation: "Generation", params: "Params", figures: "Repetition") -
     zlib = "" if figures.zlib_ratio is None else f", zlib {figures.zlib_ratio:.2f}"
     drew = params.temperature > 0 or any(action.name == "kick" for action in generation.actions)
     seed = f"seed {params.seed}; " if drew else ""
+    where = " and in the graph" if generation.sampler == "graph" else ""
     return (
         f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
-        f"sampling {generation.sampling_microseconds:.1f} µs/token; {repeats(figures)}, "
+        f"sampling {generation.sampling_microseconds:.1f} µs/token{where}; {repeats(figures)}, "
         f"rep-4 {figures.rep4:.3f}{zlib}"
     )

@@ -32,6 +32,7 @@ class Scripted(Model):
         self.header: Any = SimpleNamespace(chat_template=None)
         self.past: list[int] = []
         self.picks = 0
+        self.on_device = False
         known = tokens_of or {}
         self.llm: Any = SimpleNamespace(tokenize=lambda text, add_bos, special: known[text.decode()])
         self._row = ffi.new("float[]", self.n_vocab)
@@ -54,7 +55,7 @@ class Scripted(Model):
         self._row[0 : self.n_vocab] = list(self.script(self.past))
         return self._row
 
-    def stepper(self, sampler: Sampler) -> Any:
+    def stepper(self, sampler: Sampler, graph: object = None) -> Any:
         def step(token: int) -> tuple[int, bool]:
             self.decode((token,))
             return sampler.step_at(self.logits_pointer())

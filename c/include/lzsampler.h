@@ -436,6 +436,11 @@ LZS_API lzs_status lzs_draft_token(lzs_speculation *speculation, int32_t token);
 /* The *n tokens of the block, which are the last ones of the sampler's; may be NULL when *n is 0. */
 LZS_API const int32_t *lzs_drafted(const lzs_speculation *speculation, size_t *n);
 
+/* The plan by which position i of the block is judged, for whoever applies it to a row elsewhere; position n, behind the block's n
+ * tokens, is that of lzs_sampler_plan. Its arrays are valid until the next draft, lzs_verify or lzs_undraft. LZS_EINVAL for i above
+ * n, and where the sampler is not where the last draft left it. */
+LZS_API lzs_status lzs_drafted_plan(const lzs_speculation *speculation, size_t i, lzs_plan *plan);
+
 /* What became of a block: n_accepted tokens, and `token` if it is not -1, are the text's next ones. */
 typedef struct lzs_verified {
     int32_t n_accepted; /* drafted tokens that stand */

@@ -1,10 +1,11 @@
-/* abi.h - a mirror of the five structs of llama.h that a sampler meets, so that nothing here needs llama.cpp to build or links
- * to it. tests/c/abi_llama.c compares it with the real header, and the Python package compares it with the binding that is
+/* abi.h - a mirror of the structs of llama.h and ggml.h that a sampler meets, so that nothing here needs llama.cpp to build or
+ * links to it. tests/c/abi_llama.c compares it with the real header, and the Python package compares it with the binding that is
  * loaded.
  *
  * llama_sampler_i had 6 members up to llama-cpp-python 0.3.16, 10 from 0.3.17 and 12 from 0.3.35; it grows at its end and
  * the first six never moved. libllama reads as many as it knows, so the mirror is longer than any of them; the members
- * that we do not provide stay NULL.
+ * that we do not provide stay NULL. The other six mean what they mean here from 0.3.35 on: before it, backend_init had one
+ * argument less.
  */
 #ifndef LZS_LLAMA_ABI_H
 #define LZS_LLAMA_ABI_H
@@ -28,6 +29,13 @@ typedef struct lzs_llama_token_data_array {
     bool sorted;
 } lzs_llama_token_data_array;
 
+typedef struct lzs_llama_sampler_data { /* each is a ggml_tensor *, or NULL */
+    void *logits;
+    void *probs;
+    void *sampled;
+    void *candidates;
+} lzs_llama_sampler_data;
+
 struct lzs_llama_sampler_i;
 
 typedef struct lzs_llama_sampler {
@@ -42,7 +50,13 @@ typedef struct lzs_llama_sampler_i {
     void (*reset)(lzs_llama_sampler *sampler);
     lzs_llama_sampler *(*clone)(const lzs_llama_sampler *sampler);
     void (*free)(lzs_llama_sampler *sampler);
-    void *spare[LZS_LLAMA_MEMBERS - 6];
+    bool (*backend_init)(lzs_llama_sampler *sampler, void *buffer_type, uint32_t most_outputs);
+    void (*backend_accept)(lzs_llama_sampler *sampler, void *context, void *graph, void *token);
+    void (*backend_apply)(lzs_llama_sampler *sampler, void *context, void *graph, lzs_llama_sampler_data *data);
+    void (*backend_set_input)(lzs_llama_sampler *sampler);
+    void (*backend_reset)(lzs_llama_sampler *sampler);
+    void (*copy_state)(const lzs_llama_sampler *from, lzs_llama_sampler *to);
+    void *spare[LZS_LLAMA_MEMBERS - 12];
 } lzs_llama_sampler_i;
 
 typedef struct lzs_llama_batch {
@@ -54,6 +68,15 @@ typedef struct lzs_llama_batch {
     int32_t **seq_id;
     int8_t *logits;
 } lzs_llama_batch;
+
+/* ggml_init_params, and two of ggml's types. */
+typedef struct lzs_ggml_init_params {
+    size_t mem_size;
+    void *mem_buffer;
+    bool no_alloc;
+} lzs_ggml_init_params;
+
+enum { LZS_GGML_TYPE_F32 = 0, LZS_GGML_TYPE_I32 = 26 };
 
 typedef lzs_llama_sampler *(*lzs_llama_sampler_init)(const lzs_llama_sampler_i *iface, void *ctx);
 

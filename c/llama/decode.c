@@ -43,7 +43,9 @@ lzs_status lzs_llama_step(lzs_llama_loop *loop) {
     double read = seconds();
     loop->logits_seconds += read - decoded;
     if (!logits) return LZS_EINVAL;
-    lzs_status status = lzs_step(loop->sampler, logits, &loop->token, &loop->looping);
+    lzs_status status = loop->graph_sampler
+                            ? lzs_graph_step(loop->graph_sampler, loop->context, -1, &loop->token, &loop->looping)
+                            : lzs_step(loop->sampler, logits, &loop->token, &loop->looping);
     loop->sampling_seconds += seconds() - read;
     return status;
 }

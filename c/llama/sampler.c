@@ -13,20 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../include/lzsampler_llama.h"
-#include "abi.h"
+#include "chain.h"
 
-typedef struct chain_context {
-    lzs_sampler *sampler;
-    lzs_llama_sampler_init init;
-    int32_t kind;
-    lzs_status status; /* the first error since the last lzs_chain_sampler_status */
-    float *row;        /* (n_vocab) the candidates as a dense row; LZS_CHAIN_SAMPLER only */
-} chain_context;
-
-static void context_free(chain_context *c) {
+void lzs_chain_context_free(chain_context *c) {
     if (!c) return;
-    lzs_sampler_free(c->sampler);
+    if (!c->borrows) lzs_sampler_free(c->sampler);
+    lzs_graph_free(c->graph);
     free(c->row);
     free(c);
 }
@@ -44,20 +36,23 @@ static lzs_status context_new(const lzs_sampler *sampler, int32_t kind, lzs_llam
         if (!c->row) status = LZS_ENOMEM;
     }
     if (status != LZS_OK) {
-        context_free(c);
+        lzs_chain_context_free(c);
         return status;
     }
     *out = c;
     return LZS_OK;
 }
 
-static void remember(chain_context *c, lzs_status status) {
-    if (c->status == LZS_OK) c->status = status;
+lzs_status lzs_chain_make(chain_context *c, const lzs_llama_sampler_i *members, void **made) {
+    *made = c->init(members, c);
+    if (*made) return LZS_OK;
+    lzs_chain_context_free(c);
+    return LZS_ENOMEM;
 }
 
 /* ---- penalties: edits, and what a grammar forbids ---- */
 
-static const char *penalties_name(const lzs_llama_sampler *sampler) {
+const char *lzs_chain_penalties_name(const lzs_llama_sampler *sampler) {
     (void)sampler;
     return "lz-penalties";
 }
@@ -68,7 +63,7 @@ static void apply_grammar(chain_context *c, lzs_llama_token_data_array *candidat
     const uint32_t *allowed;
     lzs_status status = lzs_state_allowed(&c->sampler->state, &allowed);
     if (status != LZS_OK) {
-        remember(c, status);
+        lzs_remember(c, status);
         return;
     }
     bool any = false;
@@ -79,7 +74,7 @@ static void apply_grammar(chain_context *c, lzs_llama_token_data_array *candidat
         if (!is_known || !(allowed[token / 32] >> (token % 32) & 1)) candidate->logit = -INFINITY;
         any |= candidate->logit > -INFINITY;
     }
-    if (!any) remember(c, LZS_EMASKED);
+    if (!any) lzs_remember(c, LZS_EMASKED);
     candidates->sorted = false;
 }
 
@@ -103,7 +98,7 @@ static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates
     candidates->sorted = false;
 }
 
-static void penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
+void lzs_chain_penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
     chain_context *c = sampler->ctx;
     apply_edits(c, candidates);
     if (c->sampler->state.cursor.grammar) apply_grammar(c, candidates);
@@ -125,7 +120,7 @@ static lzs_status scatter(chain_context *c, const lzs_llama_token_data_array *ca
         if (candidate.logit == candidate.logit) {
             c->row[candidate.id] = candidate.logit;
         } else {
-            remember(c, LZS_ENAN);
+            lzs_remember(c, LZS_ENAN);
         }
     }
     return LZS_OK;
@@ -174,43 +169,57 @@ static void sampler_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array
         keep_candidates(c->row, token, candidates);
     } else {
         select_best(candidates);
-        remember(c, status);
+        lzs_remember(c, status);
     }
 }
 
 /* ---- both ---- */
 
-static void chain_accept(lzs_llama_sampler *sampler, int32_t token) {
+void lzs_chain_accept(lzs_llama_sampler *sampler, int32_t token) {
     chain_context *c = sampler->ctx;
-    remember(c, lzs_accept(c->sampler, token));
+    if (c->borrows) return;
+    lzs_remember(c, lzs_accept(c->sampler, token));
 }
 
-static void chain_reset(lzs_llama_sampler *sampler) {
+void lzs_chain_reset(lzs_llama_sampler *sampler) {
     chain_context *c = sampler->ctx;
-    lzs_sampler_reset(c->sampler);
+    if (!c->borrows) lzs_sampler_reset(c->sampler);
     c->status = LZS_OK;
 }
 
-static void chain_free(lzs_llama_sampler *sampler) {
-    context_free(sampler->ctx);
-}
-
-static lzs_llama_sampler *chain_clone(const lzs_llama_sampler *sampler) {
-    const chain_context *from = sampler->ctx;
-    chain_context *c;
-    if (context_new(from->sampler, from->kind, from->init, &c) != LZS_OK) return NULL;
-    c->status = from->status;
-    lzs_llama_sampler *clone = from->init(sampler->iface, c);
-    if (!clone) context_free(c);
-    return clone;
+void lzs_chain_free(lzs_llama_sampler *sampler) {
+    lzs_chain_context_free(sampler->ctx);
 }
 
 static const lzs_llama_sampler_i penalties_interface = {
-    penalties_name, chain_accept, penalties_apply, chain_reset, chain_clone, chain_free, {0},
+    .name = lzs_chain_penalties_name,
+    .accept = lzs_chain_accept,
+    .apply = lzs_chain_penalties_apply,
+    .reset = lzs_chain_reset,
+    .clone = lzs_chain_clone,
+    .free = lzs_chain_free,
 };
 static const lzs_llama_sampler_i sampler_interface = {
-    sampler_name, chain_accept, sampler_apply, chain_reset, chain_clone, chain_free, {0},
+    .name = sampler_name,
+    .accept = lzs_chain_accept,
+    .apply = sampler_apply,
+    .reset = lzs_chain_reset,
+    .clone = lzs_chain_clone,
+    .free = lzs_chain_free,
 };
+
+static const lzs_llama_sampler_i *interface_of(int32_t kind) {
+    return kind == LZS_CHAIN_PENALTIES ? &penalties_interface : &sampler_interface;
+}
+
+lzs_llama_sampler *lzs_chain_clone(const lzs_llama_sampler *sampler) {
+    const chain_context *from = sampler->ctx;
+    chain_context *c;
+    void *clone;
+    if (context_new(from->sampler, from->kind, from->init, &c) != LZS_OK) return NULL;
+    c->status = from->status;
+    return lzs_chain_make(c, interface_of(from->kind), &clone) == LZS_OK ? clone : NULL;
+}
 
 lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kind, void *llama_sampler_init,
                                  void **chain_sampler) {
@@ -220,11 +229,7 @@ lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kind, void 
     memcpy(&init, &llama_sampler_init, sizeof init);
     chain_context *c;
     lzs_status status = context_new(sampler, kind, init, &c);
-    if (status != LZS_OK) return status;
-    *chain_sampler = c->init(kind == LZS_CHAIN_PENALTIES ? &penalties_interface : &sampler_interface, c);
-    if (*chain_sampler) return LZS_OK;
-    context_free(c);
-    return LZS_ENOMEM;
+    return status == LZS_OK ? lzs_chain_make(c, interface_of(kind), chain_sampler) : status;
 }
 
 lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler) {

@@ -11,6 +11,7 @@
 #include "../sampler.h"
 #include "../state/sorted_tokens.h"
 #include "rejection.h"
+#include "speculation.h"
 
 enum { P_MIN_TOKENS = 10 }; /* llama.cpp's draft looks at so many */
 
@@ -254,18 +255,35 @@ void lzs_undraft(lzs_speculation *s) {
     s->n = 0;
 }
 
+lzs_status lzs_drafted_plan(const lzs_speculation *s, size_t i, lzs_plan *plan) {
+    if (i > (size_t)s->n || !in_place(s)) return LZS_EINVAL;
+    if (i == (size_t)s->n) return lzs_sampler_plan(s->sampler, plan);
+    *plan = s->proposals[i].plan;
+    return LZS_OK;
+}
+
 /* ---- verifying ---- */
 
+/* The target's own token at position i. */
+static lzs_status pick(lzs_speculation *s, const lzs_target *target, const lzs_plan *plan, int32_t i, int32_t *token) {
+    if (target->tokens) {
+        *token = target->tokens[i];
+        return target->statuses[i];
+    }
+    lzs_plan left = lzs_plan_left(plan, target->is_edited, target->is_masked);
+    return lzs_backend_sample(s->sampler->backend, &target->rows[i], &left, 1, token, NULL);
+}
+
 /* The token at position i of the block, by the target's logits: it stands if it is the drafted one. */
-static lzs_status judge(lzs_speculation *s, const float *row, int32_t i, int32_t *token) {
-    lzs_backend *backend = s->sampler->backend;
+static lzs_status judge(lzs_speculation *s, const lzs_target *target, int32_t i, int32_t *token) {
     const proposal *drafted = &s->proposals[i];
-    if (s->mode != LZS_SPEC_MRS) return lzs_backend_sample(backend, &row, &drafted->plan, 1, token, NULL);
+    if (s->mode != LZS_SPEC_MRS || target->tokens) return pick(s, target, &drafted->plan, i, token);
     lzs_sparse p = {s->p_ids, s->p_probabilities, 0};
     lzs_sparse q = {s->q_ids + drafted->q_at, s->q_probabilities + drafted->q_at, drafted->n_q};
     size_t capacity = (size_t)s->sampler->n_vocab;
-    lzs_status status =
-        lzs_backend_distribution(backend, row, &drafted->plan, s->p_ids, s->p_probabilities, capacity, &p.n);
+    lzs_plan left = lzs_plan_left(&drafted->plan, target->is_edited, target->is_masked);
+    lzs_status status = lzs_backend_distribution(s->sampler->backend, target->rows[i], &left, s->p_ids, s->p_probabilities,
+                                                 capacity, &p.n);
     lzs_noise_key key = lzs_noise_key_of(drafted->plan.seed, drafted->plan.position);
     if (status == LZS_OK) *token = lzs_mrs_token(&p, &q, s->tokens[i], key);
     return status;
@@ -282,22 +300,33 @@ static bool over(const lzs_speculation *s, int32_t n, uint64_t found) {
 }
 
 lzs_status lzs_verify(lzs_speculation *s, const float *const *rows, size_t n_rows, lzs_verified *verified) {
+    return lzs_verify_target(s, &(lzs_target){.rows = rows}, n_rows, verified);
+}
+
+/* The target's token behind the block. */
+static lzs_status pick_last(lzs_speculation *s, const lzs_target *target, int32_t *token) {
+    lzs_plan plan;
+    lzs_status status = lzs_sampler_plan(s->sampler, &plan);
+    return status == LZS_OK ? pick(s, target, &plan, s->n, token) : status;
+}
+
+lzs_status lzs_verify_target(lzs_speculation *s, const lzs_target *target, size_t n_rows, lzs_verified *verified) {
     *verified = (lzs_verified){.token = -1};
-    if (!rows || n_rows != (size_t)s->n + 1 || !in_place(s)) return LZS_EINVAL;
-    for (size_t i = 0; i < n_rows; i++) {
-        if (!rows[i]) return LZS_EINVAL;
+    if ((!target->rows && !target->tokens) || n_rows != (size_t)s->n + 1 || !in_place(s)) return LZS_EINVAL;
+    for (size_t i = 0; i < n_rows && !target->tokens; i++) {
+        if (!target->rows[i]) return LZS_EINVAL;
     }
     uint64_t found = found_at(s->sampler);
     lzs_status status = LZS_OK;
     int32_t stand = 0, token = -1;
     while (stand < s->n && !over(s, stand, found)) {
-        status = judge(s, rows[stand], stand, &token);
+        status = judge(s, target, stand, &token);
         if (status != LZS_OK || token != s->tokens[stand]) break;
         stand++;
         token = -1;
     }
     bool ends = over(s, stand, found);
-    if (status == LZS_OK && stand == s->n && !ends) status = lzs_sample(s->sampler, rows[stand], &token);
+    if (status == LZS_OK && stand == s->n && !ends) status = pick_last(s, target, &token);
     if (status != LZS_OK && stand == 0) return status;
     int32_t last = stand ? s->tokens[stand - 1] : -1;
     lzs_rewind(s->sampler, (size_t)(s->n - stand));

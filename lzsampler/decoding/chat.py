@@ -7,6 +7,7 @@ from .._check import INT32_MAX, boolean, integer
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..explanation import Explanation
+from ..llama.graph import Place
 from ..llama.model import Model, refuse_other_model
 from ..params import Params
 from ..sampler import sequence_seed
@@ -59,6 +60,7 @@ class Chat:
         loop_scope: Sequence[Part] | None = None,
         penalty_scope: Sequence[Part] | None = None,
         draft: Draft | None = None,
+        sampler: Place = "auto",
     ) -> None:
         refuse_other_model("Chat", model)
         if draft is not None:
@@ -72,6 +74,7 @@ class Chat:
         self.fast_forward = boolean("fast_forward", fast_forward)
         self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
         self.draft = draft
+        self.sampler = sampler
         self._messages: list[dict[str, str]] = []
         self._turns = 0
         self._turn: Turn | None = None
@@ -137,6 +140,7 @@ class Chat:
             on_text=on_text,
             on_explanation=on_explanation,
             draft=self.draft,
+            sampler=self.sampler,
         )
         self._turn = Turn(tuple(dict(message) for message in asked), params)
         if made.finish_reason == "interrupted" and not made.text:

@@ -12,6 +12,7 @@ from .._check import INT32_MAX, boolean, integer, row_of, token_array
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
+from ..llama.graph import GraphSampler, Place
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
 from ..params import Params
 from ..sampler import Loop, Sampler, Stuck
@@ -30,6 +31,7 @@ from ..util.rescue import (
     unpriced,
     whole_character,
 )
+from .placement import placed
 from .speculative import Begun, Draft, Figured, Speculated, Speculator, common_length, refuse_draft
 from .stream import TextStream
 from .text_sampler import TextSampler, step_of
@@ -64,7 +66,8 @@ class Generation:
     ended the text, in tokens; None for what did not. ``actions``: everything that was done about loops, in its order;
     what was cut is in ``Action.cut`` and no more in ``tokens`` and ``text``. ``speculated``: the figures of a draft.
     ``forced``: new tokens that were not sampled, since the grammar allowed nothing else. ``constrained``: the part of
-    ``text`` that the grammar is about, "" where it did not begin; None without a grammar.
+    ``text`` that the grammar is about, "" where it did not begin; None without a grammar. ``sampler``: where penalties
+    were applied, on the "cpu" or in llama.cpp's "graph".
 
     ``template_unused``: the prompt was plain text, the model has a chat template, and it answered with nothing. Models
     that were trained to chat often do that, so the caller may want to suggest the template.
@@ -85,6 +88,7 @@ class Generation:
     speculated: Speculated | None = None
     forced: int = 0
     constrained: str | None = None
+    sampler: Literal["cpu", "graph"] = "cpu"
 
     @property
     def completion_tokens(self) -> int:
@@ -122,6 +126,7 @@ def generate(
     on_text: Callable[[str], object] | None = None,
     on_explanation: Callable[[Explanation], object] | None = None,
     draft: Draft | None = None,
+    sampler: Place = "auto",
 ) -> Generation:
     """Continue a prompt until the model ends it, a stop string comes, it loops, or there is no room left.
 
@@ -147,7 +152,9 @@ def generate(
     taken back. If it returns True the text ends there. A KeyboardInterrupt ends it too, and what was written is
     returned. ``on_explanation`` is called before each token, that which ends the text included, with what the
     sampler does (`Sampler.explain`) and the texts of the tokens; it makes a token take several times as long.
-    ``draft``: what proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed.
+    ``draft``: what proposes tokens, which changes the speed and, but in mode "mrs", no text of a seed. ``sampler``:
+    where the penalties and the mask are applied, which changes no text (docs/graph.md): on the "cpu", in llama.cpp's
+    "graph", or, "auto", in the graph where the model's last layer is on a GPU.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
     TypeError for a model that is not a `Model`; LzsError when the model or its template fails, and for a draft with
@@ -176,14 +183,15 @@ def generate(
     begins = False
     start = perf_counter()
     try:
-        # Not the last token of the prompt, whose logits are needed.
-        known = common_length(model.past, written.prompt[:-1]) if reuse_context else 0
-        model.decode(written.prompt[_keep(model, known) :])
-        logits = model.logits_pointer()
-        begins, written.prompt_s = True, perf_counter() - start
-        token = written.take(logits, model.n_past < model.n_ctx)
-        while token is not None:
-            token = follow(token)
+        with placed(written, sampler, on_loop=on_loop, draft=draft):
+            # Not the last token of the prompt, whose logits are needed.
+            known = common_length(model.past, written.prompt[:-1]) if reuse_context else 0
+            model.decode(written.prompt[_keep(model, known) :])
+            logits = model.logits_pointer()
+            begins, written.prompt_s = True, perf_counter() - start
+            token = written.take(logits, model.n_past < model.n_ctx)
+            while token is not None:
+                token = follow(token)
     except KeyboardInterrupt:
         written.interrupt()
     finally:
@@ -279,6 +287,7 @@ class Text(Begun):
         self.found: Loop | Stuck | None = None
         self.speculator: Figured | None = None
         self.forced = 0
+        self.graph: GraphSampler | None = None
         given = boolean("fast_forward", fast_forward) and grammar is not None
         self.forces = given and on_explanation is None  # which is about every token
         self.behind: int | None = None
@@ -312,6 +321,10 @@ class Text(Begun):
         self._steer()
         self._fragments = model.fragments
         self._stepper: Stepper | None = None
+
+    def use_graph(self, graph: GraphSampler) -> None:
+        """Pick from what the graph gives, in which the sampler works from now on."""
+        self.graph, self._step_at = graph, graph.step_at
 
     def take(self, logits: Any, room: bool) -> int | None:
         """Pick the next token and return it, to be decoded; None when the text is over.
@@ -386,7 +399,7 @@ class Text(Begun):
         """Decode a token that was taken, and return the arguments of `add` for the one after it, while `steady`."""
         if self._stepper is None:
             assert self._own is not None
-            self._stepper = self.model.stepper(self._own)
+            self._stepper = self.model.stepper(self._own, self.graph)
         try:
             return self._stepper.step(token)
         except ValueError as error:
@@ -594,6 +607,7 @@ class Text(Begun):
             speculated=None if self.speculator is None else self.speculator.figures,
             forced=self.forced,
             constrained=None if self._grammar is None else self._constrained(text),
+            sampler="cpu" if self.graph is None else "graph",
         )
 
     def _constrained(self, text: str) -> str:

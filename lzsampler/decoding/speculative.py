@@ -481,9 +481,15 @@ class Speculator:
     def _verified(self, token: int, drafted: Proposal) -> Verified:
         text, target, clock = self._text, self._target, self._clock
         before = clock()
-        rows = target.decode_for_rows([token, *drafted.tokens])
-        decoded = clock()
-        made = self._speculation.verify_at(rows)
+        tokens, speculation, graph = [token, *drafted.tokens], self._speculation, text.graph
+        if graph is None:
+            rows = target.decode_for_rows(tokens)
+            decoded = clock()
+            made = speculation.verify_at(rows)
+        else:
+            graph.decode_block(tokens, speculation.handle)
+            decoded = clock()
+            made = speculation.verify_by(graph.verify)
         judged = clock()
         text.sampling_s += judged - decoded
         text.decode_s += decoded - before

@@ -82,6 +82,7 @@ def record(
             "n_threads": model.n_threads,
             "n_gpu_layers": model.n_gpu_layers,
             "flash_attn": model.flash_attn,
+            "sampler": generation.sampler,
         },
         **({"prompt": prompt} if isinstance(prompt, str) else {}),
         "messages": [*asked, answer],

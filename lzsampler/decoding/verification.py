@@ -3,7 +3,7 @@
 It knows logits and no model: `lzsampler.decoding.speculative` has the loop over two of llama.cpp's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -76,19 +76,19 @@ class Speculation:
             sampler.handle, number, self.max_draft, self.n_draft_vocab, pointer, array.size, out
         )
         check(status)
-        self._handle = ffi.gc(out[0], lib.lzs_speculation_free, lib.lzs_speculation_memory(out[0]))
+        self.handle = ffi.gc(out[0], lib.lzs_speculation_free, lib.lzs_speculation_memory(out[0]))
         self._token, self._verified = ffi.new("int32_t *"), ffi.new("lzs_verified *")
         self._n = ffi.new("size_t *")
 
     @property
     def memory(self) -> int:
         """Bytes that it takes, the sampler not included."""
-        return int(lib.lzs_speculation_memory(self._handle))
+        return int(lib.lzs_speculation_memory(self.handle))
 
     @property
     def drafted(self) -> tuple[int, ...]:
         """The tokens of the block, which are the last ones of the sampler's."""
-        tokens = lib.lzs_drafted(self._handle, self._n)
+        tokens = lib.lzs_drafted(self.handle, self._n)
         return tuple(ffi.unpack(tokens, self._n[0])) if self._n[0] else ()
 
     def draft(self, logits: npt.ArrayLike, p_min: float = 0.0) -> int | None:
@@ -103,7 +103,7 @@ class Speculation:
 
     def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
         """`draft` for logits that lie outside numpy: a ``float *`` of `lzsampler._ffi`, which is not checked."""
-        status = lib.lzs_draft(self._handle, logits, p_min, self._token)
+        status = lib.lzs_draft(self.handle, logits, p_min, self._token)
         if status:
             if not 0 <= p_min <= 1:
                 raise ValueError(f"p_min must be from 0 to 1, got {p_min!r}")
@@ -117,7 +117,7 @@ class Speculation:
         To find it, the text so far may be looked at, and nothing that is drawn.
         """
         token = integer("token", token, 0, self.sampler.n_vocab - 1)
-        status = lib.lzs_draft_token(self._handle, token)
+        status = lib.lzs_draft_token(self.handle, token)
         if status:
             self._refuse(status, None, "")
 
@@ -142,16 +142,33 @@ class Speculation:
         """`verify` for rows outside numpy that follow each other: a ``float *`` to all, which are not checked."""
         drafted, n_vocab = self.drafted, self.sampler.n_vocab
         pointers = ffi.new("float *[]", [rows + i * n_vocab for i in range(len(drafted) + 1)])
-        status = lib.lzs_verify(self._handle, pointers, len(pointers), self._verified)
+        status = lib.lzs_verify(self.handle, pointers, len(pointers), self._verified)
         if status:
             self._refuse(status, row_of(rows, n_vocab), "the target's logits")
+        return self._judged(drafted)
+
+    def verify_by(self, verify: Callable[[Any, int, Any], int]) -> Verified:
+        """`verify` for rows that something else has and judges.
+
+        ``verify``: gets an ``lzs_speculation *``, the number of rows and an ``lzs_verified *`` to fill in, and returns
+        an `lzs_status`.
+        """
+        drafted = self.drafted
+        status = verify(self.handle, len(drafted) + 1, self._verified)
+        if status == lib.LZS_ENAN:
+            raise ValueError("the target's logits are nan")
+        if status:
+            self._refuse(status, None, "")
+        return self._judged(drafted)
+
+    def _judged(self, drafted: tuple[int, ...]) -> Verified:
         v = self._verified
         tokens = drafted[: v.n_accepted] if v.token < 0 else (*drafted[: v.n_accepted], v.token)
         return Verified(tokens, v.n_accepted, v.ended != 0, v.looping != 0)
 
     def discard(self) -> None:
         """Take the drafted tokens back. Where the sampler was changed since, they are only forgotten."""
-        lib.lzs_undraft(self._handle)
+        lib.lzs_undraft(self.handle)
 
     def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:
         if status == lib.LZS_ESPACE:

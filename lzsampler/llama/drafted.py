@@ -136,7 +136,7 @@ class Drafter:
                 if made is None:
                     token = self._step(llm, token, criteria)
                 else:
-                    token = yield from self._block(llm, token, made, criteria)
+                    token = yield from self._block(llm, text, token, made, criteria)
 
     def _step(self, llm: Any, token: int, criteria: Callable[..., bool] | None) -> int | None:
         """Decode a token, and return the one after it; None where a criterion ends the text."""
@@ -149,16 +149,17 @@ class Drafter:
         return None if _ended(llm, criteria) else picked
 
     def _block(
-        self, llm: Any, token: int, made: Proposal, criteria: Callable[..., bool] | None
+        self, llm: Any, text: "SampledText", token: int, made: Proposal, criteria: Callable[..., bool] | None
     ) -> Generator[int, Sequence[int] | None, int | None]:
         """Decode a token and a block behind it, yield what stands of it, and return the token after that.
 
         None where a criterion ends the text. Between two tokens the model says that it has those before them, and only
         those, as `Llama.generate` has it.
         """
-        clock, drafted, n_past = self.draft.clock, made.tokens, llm.n_tokens
+        clock, n_past = self.draft.clock, llm.n_tokens
         before = clock()
-        _decode(llm, [token, *drafted])
+        with text.block(llm, made.tokens) as drafted:
+            _decode(llm, [token, *drafted])
         seconds = clock() - before
         stood, done = 0, False
         try:

@@ -29,6 +29,7 @@ from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
+from .graph import Place
 from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
 from .response import Schemas, refuse_other_vocabulary
 from .sampled import LoopEnd, NothingAllowed, SampledText, TextCut
@@ -150,6 +151,15 @@ class Attachment:
     @draft.setter
     def draft(self, draft: "Draft | None") -> None:
         self._settings = dataclasses.replace(self._settings, draft=draft)
+
+    @property
+    def sampler(self) -> Place:
+        """Where penalties are applied; see `attach`."""
+        return self._settings.sampler
+
+    @sampler.setter
+    def sampler(self, sampler: Place) -> None:
+        self._settings = dataclasses.replace(self._settings, sampler=sampler)
 
     def __repr__(self) -> str:
         made = {**vars(self.params), **{name: getattr(self, name) for name in FLAGS}}
@@ -314,7 +324,8 @@ class Hooks:
         settings = self.lz.current()
         if settings.grammar is not None:
             raise ValueError("sample() does not know where the text begins that the grammar is about: use generate()")
-        whole = dataclasses.replace(settings, params=dataclasses.replace(settings.params, history="all"))
+        params = dataclasses.replace(settings.params, history="all")
+        whole = dataclasses.replace(settings, params=params, sampler="cpu")  # the logits are there already
         text = SampledText(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
         try:
             with self.lz.building(text):
@@ -330,7 +341,8 @@ class Hooks:
         make = super()._init_sampler  # type: ignore[misc]
         bound = inspect.signature(make).bind(*arguments, **keywords)
         bound.apply_defaults()
-        text = self.lz.text or SampledText(self.lz.current(), ())  # or of the caller's own chain
+        own = dataclasses.replace(self.lz.current(), sampler="cpu")  # of the caller's own chain
+        text = self.lz.text or SampledText(own, ())
         return text.build(self, make, bound.arguments)
 
     def _generate(self, *arguments: Any, **keywords: Any) -> Generator[int, Sequence[int] | None, None]:
@@ -505,6 +517,7 @@ def attach(
     max_rescues: int = 3,
     loop_finish_reason: LoopFinishReason = "stop",
     draft: "Draft | str | Path | None" = None,
+    sampler: Place = "auto",
     **penalties: "Unpack[AttachSettings]",
 ) -> Attachment:
     """Put penalties into a `llama_cpp.Llama`; all of its methods keep working, with them.
@@ -543,6 +556,11 @@ def attach(
     proposes tokens, which changes the speed and no text of a seed (docs/speculative.md). It warns where llama.cpp's
     rounding may depend on the block, without ``flash_attn=True``, and of a draft model that is not the smaller one.
 
+    ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph" with as many samplers of
+    the chain behind them as can (docs/graph.md); "auto" is the graph where the model's last layer is on a GPU, and
+    neither ``logits_all``, ``fast_grammar`` nor a logits processor needs the logits. The first text with a draft there
+    makes a new context.
+
     Raises TypeError for what is not a `Llama`, for an unknown keyword and for a value of the wrong type, ValueError for
     a model that is attached already and for `Params` that cannot be used here, and as `generate` for a draft. Warns
     when ``params`` switch no penalty on although they set something for penalties.
@@ -555,7 +573,7 @@ def attach(
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())
     refuse_other_vocabulary(llm, grammar)
-    chosen = Settings(made, grammar, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason)
+    chosen = Settings(made, grammar, fast_grammar, on_loop, loop_rule, max_rescues, loop_finish_reason, sampler=sampler)
     return _attached(llm, chosen, draft)
 
 

@@ -28,7 +28,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
     (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold
     strings beside token ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_rule``,
-    ``max_rescues``, ``loop_finish_reason`` and ``draft``. So do `__call__`, `create_completion`,
+    ``max_rescues``, ``loop_finish_reason``, ``draft`` and ``sampler``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
     ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.

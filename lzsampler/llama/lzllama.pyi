@@ -26,6 +26,7 @@ from ..decoding.speculative import Draft
 from ..params import CallSettings, Params
 from ..util.rescue import LoopRule, OnLoop
 from .dropin import Attachment, AttachSettings
+from .graph import Place
 from .settings import LoopFinishReason
 
 class _LlamaSettings(AttachSettings, total=False):
@@ -37,6 +38,7 @@ class _LlamaSettings(AttachSettings, total=False):
     max_rescues: int
     loop_finish_reason: LoopFinishReason
     draft: Draft | str | Path | None
+    sampler: Place
 
 class _CallSettings(CallSettings, total=False):
     exempt: Iterable[int | str]
@@ -49,6 +51,7 @@ class _CallSettings(CallSettings, total=False):
     max_rescues: int
     loop_finish_reason: LoopFinishReason
     draft: Draft | None
+    sampler: Place
 
 class _GenerateSettings(_CallSettings, total=False):
     logit_bias: Mapping[int, float] | Iterable[tuple[int, float]]

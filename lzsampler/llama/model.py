@@ -22,6 +22,7 @@ from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .binding import llama_cpp
 from .chain import address
+from .graph import GraphSampler, on_device, reserve_outputs
 from .log import captured_log, reason
 from .vocabulary import BREAKERS, token_bytes, with_breakers
 
@@ -86,17 +87,15 @@ class Model:
         self.n_ctx = min(self.n_ctx, int(self.llm.n_ctx()))  # llama.cpp rounds up; the user's number holds
         self.past: list[int] = []  # the tokens in the context
         self.fragments = _Fragments(self.fragment)
+        self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
         # What is called for each new token is called through cffi, which costs a fraction of a call through ctypes.
         self._c_vocab = ffi.cast("void *", self._vocab)
         self._to_piece = ffi.cast(
             "int32_t (*)(void *, int32_t, char *, int32_t, int32_t, _Bool)", address(llama_cpp.llama_token_to_piece)
         )
         self._is_eog = ffi.cast("_Bool (*)(void *, int32_t)", address(llama_cpp.llama_vocab_is_eog))
-        self._context = self.llm.ctx
         self._logits_of = ffi.cast("float *(*)(void *, int32_t)", address(llama_cpp.llama_get_logits_ith))
-        self._logits_context = ffi.cast("void *", self._context)
-        self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
-        self._row_at = 0
+        self._use_context()
 
     def _open(self) -> Any:
         with captured_log() as errors:
@@ -119,6 +118,35 @@ class Model:
             llm.close()
             raise LzsError(f"{self.path} is an encoder ({self.header.architecture}): it does not continue a text")
         return llm
+
+    def _use_context(self) -> None:
+        """Begin with the context that llama-cpp-python's object has now."""
+        self.past.clear()
+        self._row_at = 0
+        self._kept_logits = False  # whether those of the last decode never came
+        self._context = self.llm.ctx
+        self._logits_context = ffi.cast("void *", self._context)
+
+    def reserve_outputs(self, n: int) -> None:
+        """Have room for ``n`` outputs of a decode while a graph sampler is set: a new context, where there is less.
+
+        The new one is empty. LzsError where llama.cpp makes none, which closes the model, and for a llama.cpp that has
+        no graph samplers.
+        """
+        try:
+            is_new = reserve_outputs(self.llm, n)
+        except LzsError:
+            if self.llm._ctx.ctx is None:
+                self.close()
+            raise
+        if is_new:
+            self._use_context()
+
+    @cached_property
+    def on_device(self) -> bool:
+        """Whether its logits are computed on a GPU."""
+        layers = self.header.of_architecture("block_count")
+        return on_device(self.llm, layers)
 
     def close(self) -> None:
         """Free the context and the weights: LzsError for whatever uses the model after it."""
@@ -279,13 +307,17 @@ class Model:
 
         Valid until the next `decode`. The tokens are of the vocabulary.
         """
-        if not 1 <= len(tokens) <= self.n_batch:
-            raise ValueError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
-        self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
+        self.decode_outputs(tokens)
         first = llama_cpp.llama_get_logits(self._context)
         if not first:
             raise LzsError("llama.cpp gave no logits for these tokens")
         return ffi.cast("float *", ctypes.cast(first, ctypes.c_void_p).value)
+
+    def decode_outputs(self, tokens: list[int]) -> None:
+        """Append tokens of the vocabulary to the context in one batch, with an output after each of them."""
+        if not 1 <= len(tokens) <= self.n_batch:
+            raise ValueError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
+        self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
         """Decode one batch; ``wanted``: an int8 for each token, 1 where logits are wanted; None: only for the last."""
@@ -299,6 +331,7 @@ class Model:
         if status != 0:
             raise _decode_failed(status, self.n_past)
         self.past += tokens
+        self._kept_logits = False
 
     def logits(self) -> npt.NDArray[np.float32]:
         """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
@@ -316,16 +349,26 @@ class Model:
 
         Valid until the next `decode`. LzsError before the first.
         """
-        if not self.past:
-            raise LzsError("there are no logits before the first decode()")
+        if not self.past or self._kept_logits:
+            where = (
+                "after a graph sampler, which keeps them: decode() again" if self.past else "before the first decode()"
+            )
+            raise LzsError(f"there are no logits {where}")
         pointer = self._logits_of(self._logits_context, -1)
         if not pointer:
             raise LzsError("llama.cpp gave no logits for the last token")
         return pointer
 
-    def stepper(self, sampler: Sampler) -> "Stepper":
-        """Return what decodes a token and picks the next one by ``sampler`` in one call."""
-        return Stepper(self, sampler)
+    def stepper(self, sampler: Sampler, graph: GraphSampler | None = None) -> "Stepper":
+        """Return what decodes a token and picks the next one by ``sampler`` in one call.
+
+        ``graph``: that which has the sampler work in the graph, if one is set.
+        """
+        return Stepper(self, sampler, graph)
+
+    def forget_logits(self) -> None:
+        """Have no `logits` until the next decode: what the last one left is a graph sampler's."""
+        self._kept_logits = True
 
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` goes on from there.
@@ -349,13 +392,15 @@ class Stepper:
     Between two decodes everything is out of the caches, so that what a loop costs is the memory that it touches.
     """
 
-    def __init__(self, model: Model, sampler: Sampler) -> None:
-        self._model, self._sampler, self._past = model, sampler, model.past
+    def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:
+        self._model, self._sampler, self._past, self._graph = model, sampler, model.past, graph
         self.loop = ffi.new("lzs_llama_loop *")  # `lzs_llama_loop` of C, with the seconds that its parts took
         self.loop.context = ffi.cast("void *", model.llm.ctx)
         self.loop.decode = address(llama_cpp.llama_decode)
         self.loop.get_logits_ith = address(llama_cpp.llama_get_logits_ith)
         self.loop.sampler = sampler.handle
+        if graph is not None:
+            self.loop.graph_sampler = graph.handle
 
     def step(self, token: int) -> tuple[int, bool]:
         """Decode a token of the vocabulary, and return the next one and whether the text now ends in a loop.
@@ -374,6 +419,8 @@ class Stepper:
         if self.loop.decoded:
             raise _decode_failed(self.loop.decoded, len(self._past))
         self._past.append(token)
+        if self._graph is not None:
+            self._graph.refuse(status)
         self._sampler.refuse(status, self._model.logits())
 
 

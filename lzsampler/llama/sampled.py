@@ -6,7 +6,8 @@ it finds. Where tokens are to be taken back `_create_completion` begins anew too
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,17 @@ from ..util.rescue import KICK_TOP_K, Rescue, fresh_start, whole_character
 from .binding import llama_cpp
 from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst, allows_other
+from .graph import (
+    UNSUPPORTED,
+    Block,
+    for_chain,
+    missing,
+    on_device,
+    refuse_old_llama,
+    reserve_outputs,
+    set_chain,
+    unset_chain,
+)
 
 if TYPE_CHECKING:
     from .settings import Settings, Stats
@@ -76,6 +88,10 @@ class SampledText:
         self.prompt = prompt
         self.temperature = temperature
         self.tokens: list[int] = []
+        self.place = settings.sampler
+        self.n_draft = 0 if settings.draft is None else settings.draft.most
+        self.in_graph = False
+        self._block: Block | None = None
         self.keep = 0  # how many of them stay when a loop has ended the text
         self.rescue: Rescue | None = None
         self._chain: Any = None  # LlamaSampler, or what stands for one
@@ -102,9 +118,12 @@ class SampledText:
         if self.grammar is not None and forbidden and not _allows_other(source, self.tokens, forbidden):
             chain.close()
             raise NothingAllowed
-        self._ours = penalties_sampler(source)
+        in_graph = self._goes_into_graph(llm, chain, fast)
+        self._ours = for_chain(source, llm.n_ctx()) if in_graph else penalties_sampler(source)
         chain.grammar_of_lzsampler = self.grammar  # which C borrows, for as long as there is a chain
         at = insert(chain, self._ours)
+        if in_graph:
+            self._set(llm, chain)
         self._handle = lib.lzs_chain_sampler_inner(address(self._ours))
         self._chain = chain
         if fast:
@@ -115,6 +134,47 @@ class SampledText:
         for token in self.tokens:  # it is not the first chain of this text
             self._chain.accept(token)
         return self._chain
+
+    def _goes_into_graph(self, llm: Any, chain: Any, fast: bool) -> bool:
+        """Return whether the chain is to run in the graph; raises for one that is to, and cannot."""
+        if self.place == "cpu":
+            return False
+        asked = self.place == "graph"
+        if not asked and not (on_device(llm, llama_cpp.llama_model_n_layer(llm.model)) and missing() is None):
+            return False
+        refuse_old_llama()
+        reasons = {
+            "logits_all=True, which is for the logits of every token": llm._logits_all,
+            "a draft and a LoRA adapter": self.n_draft and llm.lora_path,
+            "a logits_processor, or a logit_bias of the call": chain.custom_samplers,
+            "fast_grammar": fast,
+        }
+        hindrance = next((name for name, is_there in reasons.items() if is_there), None)
+        if asked and hindrance is not None:
+            chain.close()
+            raise ValueError(f"sampler='graph' cannot be used with {hindrance}: leave one of them out")
+        if hindrance is None and self.n_draft and reserve_outputs(llm, self.n_draft + 1):
+            llm.reset()
+        return hindrance is None
+
+    def _set(self, llm: Any, chain: Any) -> None:
+        """Have the context run the chain from its next decode on, of which there must be one."""
+        self.in_graph = set_chain(llm.ctx, chain.sampler, self._ours)
+        if not self.in_graph and self.place == "graph":
+            chain.close()
+            raise LzsError(UNSUPPORTED)
+        llm._requires_eval = True
+
+    @contextmanager
+    def block(self, llm: Any, tokens: list[int]) -> Iterator[list[int]]:
+        """Within a ``with`` block, have the next decode be of drafted tokens behind another; yield those to decode."""
+        if not self.in_graph:
+            yield tokens
+            return
+        if self._block is None:
+            self._block = Block(self._ours, llm.n_vocab())
+        with self._block.of(tokens) as possible:
+            yield possible
 
     def copied(self) -> Any:
         """Return a copy of the chain as it is now, without the grammar and without Python's samplers.
@@ -231,6 +291,12 @@ class SampledText:
             return
         if isinstance(self._chain, PickFirst):
             stats.refused += self._chain.refused
+        stats.sampler = "graph" if self.in_graph else "cpu"
+        if self.in_graph:
+            if llm._ctx.ctx is not None:  # the model is open
+                unset_chain(llm._ctx.ctx)
+            llm._requires_eval = True  # what the last decode left is no row of logits
+            self.in_graph, self._block = False, None
         if llm._sampler is self._chain:
             llm._sampler = None
         self._chain.close()

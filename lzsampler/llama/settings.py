@@ -11,6 +11,7 @@ from ..params import PENALTY_FIELDS, Params, sampling_fields
 from ..sampler import Loop
 from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
 from .binding import llama_cpp
+from .graph import Place, check_place
 
 if TYPE_CHECKING:
     from .drafted import Draft, Speculated
@@ -25,6 +26,7 @@ FLAGS = {
     "max_rescues": int,
     "loop_finish_reason": LoopFinishReason,
     "draft": "Draft | None",
+    "sampler": Place,
 }
 OURS = (*PENALTY_FIELDS, "params", *FLAGS)
 _THEIRS = inspect.signature(llama_cpp.Llama.create_completion).parameters
@@ -37,7 +39,8 @@ class Stats:
     ``last_loop``: the last of these loops, in positions of its text's tokens; None if that text was stuck without one.
     ``rescues``: how often rewind, close-think or kick acted; ``actions``: the records of what was done in the last text
     that looped. ``refused``: picks that the grammar refused, with ``fast_grammar``. ``seed``: that of the last text.
-    ``speculated``: the figures of the draft over all texts that it drafted for; None without a draft.
+    ``speculated``: the figures of the draft over all texts that it drafted for; None without a draft. ``sampler``:
+    where the penalties of the last text were applied.
     """
 
     calls: int = 0
@@ -49,6 +52,7 @@ class Stats:
     refused: int = 0
     seed: int | None = None
     speculated: "Speculated | None" = None
+    sampler: Literal["cpu", "graph"] = "cpu"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Settings:
     max_rescues: int = 3
     loop_finish_reason: LoopFinishReason = "stop"
     draft: "Draft | None" = None
+    sampler: Place = "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.params, Params):
@@ -81,6 +86,7 @@ class Settings:
         if self.loop_finish_reason not in get_args(LoopFinishReason):
             names = ", ".join(get_args(LoopFinishReason))
             raise ValueError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
+        check_place(self.sampler)
         if self.draft is not None:
             from .drafted import check_draft
 

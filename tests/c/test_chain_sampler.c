@@ -118,7 +118,9 @@ static void test_interface(void) {
         lzs_llama_sampler *l = new_member(&p, kind);
         const lzs_llama_sampler_i *i = l->iface;
         CHECK(i->name && i->accept && i->apply && i->reset && i->clone && i->free);
-        for (int m = 0; m < LZS_LLAMA_MEMBERS - 6; m++) CHECK(i->spare[m] == NULL);
+        CHECK(!i->backend_init && !i->backend_accept && !i->backend_apply && !i->backend_set_input && !i->backend_reset);
+        CHECK(!i->copy_state);
+        for (int m = 0; m < LZS_LLAMA_MEMBERS - 12; m++) CHECK(i->spare[m] == NULL);
         CHECK(sizeof *i == LZS_LLAMA_MEMBERS * sizeof(void *));
         names[kind] = i->name(l);
         CHECK(names[kind] && *names[kind]);

@@ -1,0 +1,253 @@
+/* graph.c - the edits and the mask of plans as operations in llama.cpp's graph.
+ *
+ * The logits of the edited tokens are gathered, changed and scattered back. The number of tokens is that of the graph: free
+ * places take other tokens, each once, with an edit that changes nothing, since what set_rows does with one row twice is not
+ * defined. The operations are lzs_apply_edit's, so that they give the same bits where each of them is rounded by itself; only
+ * what leaves the range of floats is not brought back into it.
+ *
+ * The best token is the first of equals, which argmax does not promise: a row of falling numbers, 0 where a logit is not the
+ * maximum, has its maximum there.
+ *
+ * llama.cpp also builds graphs that it never runs, to see how large they are, and one of them has 131,072 logits whatever the
+ * model: so the row has the size that it has.
+ */
+#include "graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../backend/kernels.h"
+#include "../plan/plan.h"
+
+enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* of one row; that a float counts to */
+
+/* The inputs of a row. */
+typedef struct inputs {
+    void *ids;     /* (max_edits) int32; NULL where there are no edits */
+    void *repeats; /* (max_edits) float; NULL without repeats */
+    void *biases;  /* (max_edits) float */
+    void *mask;    /* (n_vocab) float, 0 or -inf; NULL without a mask */
+} inputs;
+
+struct lzs_graph {
+    lzs_graph_calls f;
+    lzs_graph_settings settings;
+    void *device;   /* while its operations are looked at, else NULL */
+    bool supported; /* as far as they were looked at */
+    inputs *rows;   /* (max_rows) */
+    size_t n_rows, max_rows;
+    /* What is uploaded: */
+    int32_t *ids;   /* (max_edits) */
+    float *repeats; /* (max_edits) */
+    float *biases;  /* (max_edits) */
+    float *mask;    /* (n_vocab) */
+    uint32_t *used; /* (words of the vocabulary) 0 between calls */
+};
+
+_Static_assert(sizeof(lzs_graph_calls) == sizeof(lzs_graph_functions), "the two lists differ");
+
+/* ---- life ---- */
+
+lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph) {
+    *graph = NULL;
+    void *addresses[sizeof *functions / sizeof(void *)];
+    memcpy(addresses, functions, sizeof addresses);
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        if (!addresses[i]) return LZS_EINVAL;
+    }
+    if (settings->takes_best && settings->n_vocab >= MOST_COUNTED) return LZS_EINVAL;
+    lzs_graph *g = calloc(1, sizeof *g);
+    if (!g) return LZS_ENOMEM;
+    memcpy(&g->f, functions, sizeof g->f); /* ISO C has no cast from object to function pointer */
+    g->settings = *settings;
+    size_t n = settings->max_edits ? settings->max_edits : 1, n_vocab = (size_t)settings->n_vocab;
+    g->ids = malloc(n * sizeof *g->ids);
+    g->repeats = malloc(n * sizeof *g->repeats);
+    g->biases = malloc(n * sizeof *g->biases);
+    g->mask = malloc((settings->has_mask ? n_vocab : 1) * sizeof *g->mask);
+    g->used = calloc(lzs_mask_words(settings->n_vocab), sizeof *g->used);
+    if (g->ids && g->repeats && g->biases && g->mask && g->used) {
+        *graph = g;
+        return LZS_OK;
+    }
+    lzs_graph_free(g);
+    return LZS_ENOMEM;
+}
+
+void lzs_graph_free(lzs_graph *g) {
+    if (!g) return;
+    free(g->rows);
+    free(g->ids);
+    free(g->repeats);
+    free(g->biases);
+    free(g->mask);
+    free(g->used);
+    free(g);
+}
+
+const lzs_graph_calls *lzs_graph_calls_of(const lzs_graph *g) {
+    return &g->f;
+}
+
+const lzs_graph_settings *lzs_graph_settings_of(const lzs_graph *g) {
+    return &g->settings;
+}
+
+/* ---- building ---- */
+
+/* An operation that was added; while a device is looked at it is asked. */
+static void *made(lzs_graph *g, void *operation) {
+    if (g->device && !g->f.supports(g->device, operation)) g->supported = false;
+    return operation;
+}
+
+static void *new_input(lzs_graph *g, void *context, int type, int64_t n) {
+    void *tensor = g->f.new_tensor_1d(context, type, n);
+    g->f.set_input(tensor);
+    return tensor;
+}
+
+/* x / repeat where x is positive, x * repeat elsewhere: both with 1 where it is the other's turn, since a product with 0 would make
+ * NaN of an infinity. */
+static void *repeated(lzs_graph *g, void *context, void *x, void *repeats) {
+    const lzs_graph_calls *f = &g->f;
+    if (!g->settings.sign_aware) return made(g, f->div(context, x, repeats));
+    void *positive = made(g, f->step(context, x));
+    void *other = made(g, f->scale_bias(context, positive, -1.0f, 1.0f));
+    void *divisor = made(g, f->mul(context, positive, repeats));
+    divisor = made(g, f->add(context, divisor, other));
+    void *factor = made(g, f->mul(context, other, repeats));
+    factor = made(g, f->add(context, factor, positive));
+    x = made(g, f->div(context, x, divisor));
+    return made(g, f->mul(context, x, factor));
+}
+
+/* The row with its edits, for the inputs of the row. */
+static void *edited(lzs_graph *g, void *context, void *logits, int64_t width, inputs *in) {
+    const lzs_graph_calls *f = &g->f;
+    int64_t n = (int64_t)g->settings.max_edits;
+    in->ids = new_input(g, context, LZS_GGML_TYPE_I32, n);
+    in->biases = new_input(g, context, LZS_GGML_TYPE_F32, n);
+    if (g->settings.has_repeats) in->repeats = new_input(g, context, LZS_GGML_TYPE_F32, n);
+    void *column = f->reshape_2d(context, logits, 1, width);
+    void *x = made(g, f->get_rows(context, column, in->ids));
+    x = f->reshape_1d(context, x, n);
+    if (in->repeats) x = repeated(g, context, x, in->repeats);
+    x = made(g, f->add(context, x, in->biases));
+    column = made(g, f->set_rows(context, column, f->reshape_2d(context, x, 1, n), in->ids));
+    return f->reshape_1d(context, column, width);
+}
+
+/* Makes the best token the result; `row` is that of the logits before the mask. */
+static void take_best(lzs_graph *g, void *context, int64_t width, void *row, lzs_llama_sampler_data *data) {
+    const lzs_graph_calls *f = &g->f;
+    void *logits = data->logits, *column = f->reshape_2d(context, logits, 1, width);
+    void *some = made(g, f->argmax(context, logits));
+    void *best = f->reshape_1d(context, made(g, f->get_rows(context, column, some)), 1);
+    void *gap = made(g, f->sub(context, logits, best));
+    gap = made(g, f->scale_bias(context, gap, -1.0f, 0.0f));
+    void *below = made(g, f->step(context, gap));
+    void *equal = made(g, f->scale_bias(context, below, -1.0f, 1.0f));
+    void *falling = made(g, f->arange(context, 0.0f, (float)width, 1.0f));
+    falling = made(g, f->scale_bias(context, falling, -1.0f, (float)width));
+    void *first = made(g, f->mul(context, equal, falling));
+    data->sampled = made(g, f->argmax(context, first));
+    data->logits = f->reshape_1d(context, made(g, f->get_rows(context, column, data->sampled)), 1);
+    data->probs = made(g, f->sum(context, row));
+}
+
+bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data) {
+    if (g->n_rows == g->max_rows) return false;
+    const lzs_graph_calls *f = &g->f;
+    inputs *in = &g->rows[g->n_rows++];
+    *in = (inputs){0};
+    int64_t width = f->n_elements(data->logits);
+    void *row = f->reshape_1d(context, data->logits, width);
+    if (g->settings.max_edits) row = edited(g, context, row, width, in);
+    data->logits = row;
+    if (g->settings.has_mask) {
+        in->mask = new_input(g, context, LZS_GGML_TYPE_F32, width);
+        data->logits = made(g, f->add(context, row, in->mask));
+    }
+    if (g->settings.takes_best) take_best(g, context, width, row, data);
+    return true;
+}
+
+bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows) {
+    const lzs_graph_calls *f = &g->f;
+    inputs *rows = realloc(g->rows, (max_rows ? max_rows : 1) * sizeof *rows);
+    if (!rows) return false;
+    g->rows = rows;
+    g->max_rows = max_rows;
+    g->n_rows = 0;
+    g->device = f->device_of(buffer_type);
+    g->supported = true;
+    if (g->device) {
+        void *context = f->begin((lzs_ggml_init_params){MOST_TENSORS * f->tensor_overhead(), NULL, true});
+        if (!context) return false;
+        lzs_llama_sampler_data data = {.logits = f->new_tensor_1d(context, LZS_GGML_TYPE_F32, g->settings.n_vocab)};
+        g->supported = lzs_graph_build(g, context, &data) && g->supported;
+        f->end(context);
+        g->n_rows = 0;
+        g->device = NULL;
+    }
+    return g->supported;
+}
+
+bool lzs_graph_is_supported(const lzs_graph *g) {
+    return g->supported;
+}
+
+void lzs_graph_clear(lzs_graph *g) {
+    g->n_rows = 0;
+}
+
+size_t lzs_graph_rows(const lzs_graph *g) {
+    return g->n_rows;
+}
+
+/* ---- uploading ---- */
+
+/* Edits in the first places, in the others tokens that have none. There are as many tokens as places, or more. Says whether an
+ * edit divides. */
+static void fill(lzs_graph *g, const lzs_edit *edits, size_t n, bool *repeats) {
+    for (size_t i = 0; i < n; i++) {
+        *repeats |= edits[i].repeat != 1.0f;
+        g->ids[i] = edits[i].token;
+        g->repeats[i] = edits[i].repeat;
+        g->biases[i] = edits[i].bias;
+        g->used[edits[i].token >> 5] |= 1u << (edits[i].token & 31);
+    }
+    int32_t free_token = 0;
+    for (size_t i = n; i < g->settings.max_edits; i++, free_token++) {
+        while (g->used[free_token >> 5] >> (free_token & 31) & 1) free_token++;
+        g->ids[i] = free_token;
+        g->repeats[i] = 1.0f;
+        g->biases[i] = 0.0f;
+    }
+    for (size_t i = 0; i < n; i++) g->used[edits[i].token >> 5] = 0;
+}
+
+static void upload_mask(lzs_graph *g, void *tensor, const uint32_t *mask) {
+    for (int32_t t = 0; t < g->settings.n_vocab; t++) g->mask[t] = lzs_allowed(mask, t) ? 0.0f : -INFINITY;
+    g->f.tensor_set(tensor, g->mask, 0, (size_t)g->settings.n_vocab * sizeof *g->mask);
+}
+
+lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan) {
+    const inputs *in = &g->rows[row];
+    size_t n = plan ? plan->n_edits : 0, most = g->settings.max_edits;
+    const uint32_t *mask = plan ? plan->mask : NULL;
+    bool repeats = false;
+    lzs_status status = n > most ? LZS_ESPACE : mask && !in->mask ? LZS_EINVAL : LZS_OK;
+    if (n > most) n = 0;
+    if (in->ids) {
+        fill(g, plan ? plan->edits : NULL, n, &repeats);
+        g->f.tensor_set(in->ids, g->ids, 0, most * sizeof *g->ids);
+        g->f.tensor_set(in->biases, g->biases, 0, most * sizeof *g->biases);
+    }
+    if (repeats && !in->repeats && status == LZS_OK) status = LZS_EINVAL;
+    if (in->repeats) g->f.tensor_set(in->repeats, g->repeats, 0, most * sizeof *g->repeats);
+    if (in->mask) upload_mask(g, in->mask, mask);
+    return status;
+}

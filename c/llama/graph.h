@@ -1,0 +1,76 @@
+/* graph.h - the edits and the mask of plans as operations in llama.cpp's graph. */
+#ifndef LZS_LLAMA_GRAPH_H
+#define LZS_LLAMA_GRAPH_H
+
+#include <stdbool.h>
+
+#include "../include/lzsampler_llama.h"
+#include "abi.h"
+
+typedef struct lzs_graph lzs_graph;
+
+/* The functions of lzs_graph_functions, in its order. */
+typedef struct lzs_graph_calls {
+    lzs_llama_sampler_init sampler_init;
+    int32_t (*sampled_token)(void *context, int32_t index);
+    float *(*sampled_logits)(void *context, int32_t index);
+    float *(*sampled_probs)(void *context, int32_t index);
+    void *(*begin)(struct lzs_ggml_init_params params);
+    void (*end)(void *context);
+    size_t (*tensor_overhead)(void);
+    int64_t (*n_elements)(const void *tensor);
+    void *(*new_tensor_1d)(void *context, int type, int64_t n);
+    void *(*reshape_1d)(void *context, void *a, int64_t n);
+    void *(*reshape_2d)(void *context, void *a, int64_t n0, int64_t n1);
+    void *(*get_rows)(void *context, void *a, void *ids);
+    void *(*set_rows)(void *context, void *to, void *rows, void *ids);
+    void *(*add)(void *context, void *a, void *b);
+    void *(*sub)(void *context, void *a, void *b);
+    void *(*mul)(void *context, void *a, void *b);
+    void *(*div)(void *context, void *a, void *b);
+    void *(*step)(void *context, void *a);
+    void *(*argmax)(void *context, void *a);
+    void *(*sum)(void *context, void *a);
+    void *(*scale_bias)(void *context, void *a, float scale, float bias);
+    void *(*arange)(void *context, float start, float stop, float step);
+    void (*set_input)(void *tensor);
+    void (*tensor_set)(void *tensor, const void *data, size_t offset, size_t size);
+    void *(*device_of)(void *buffer_type);
+    bool (*supports)(void *device, const void *operation);
+} lzs_graph_calls;
+
+typedef struct lzs_graph_settings {
+    int32_t n_vocab;
+    size_t max_edits;  /* of one row */
+    bool has_mask;     /* a row of biases is added to the edited logits */
+    bool has_repeats;  /* edits may have another `repeat` than 1 */
+    bool sign_aware;   /* as lzs_plan has it */
+    bool takes_best;   /* the best token is the result, beside its logit and the sum of the row, which is NaN if a logit is */
+} lzs_graph_settings;
+
+lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph);
+void lzs_graph_free(lzs_graph *g);
+const lzs_graph_calls *lzs_graph_calls_of(const lzs_graph *g);
+const lzs_graph_settings *lzs_graph_settings_of(const lzs_graph *g);
+
+/* Whether the device of a buffer type has all operations, and there is memory for so many rows; then there is room for them. */
+bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows);
+
+/* What lzs_graph_fits said last; false before it. */
+bool lzs_graph_is_supported(const lzs_graph *g);
+
+/* Forgets the tensors of the graph that was built last. */
+void lzs_graph_clear(lzs_graph *g);
+
+/* Adds the operations of one more row. False, with nothing added, where there is no room. */
+bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data);
+
+/* The rows that were added. */
+size_t lzs_graph_rows(const lzs_graph *g);
+
+/* Uploads the edits and the mask of a plan for a row; those that change nothing for NULL. LZS_ESPACE, with what changes nothing,
+ * where a plan has more edits than there is room for; LZS_EINVAL where it has a mask, or an edit that
+ * divides, and the graph has none: then that is left out. */
+lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan);
+
+#endif

@@ -1,0 +1,51 @@
+"""`placed`: where the penalties of a text work, on the CPU or in llama.cpp's graph."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import LzsError
+from ..llama.graph import GraphSampler, Place, check_place, missing
+from ..util.rescue import OnLoop
+from .speculative import Draft
+
+if TYPE_CHECKING:
+    from .generate import Text
+
+_STEERS: tuple[OnLoop, ...] = ("rewind", "kick")  # forbid tokens at one place, or draw at another temperature
+
+
+@contextmanager
+def placed(text: "Text", place: Place, *, on_loop: OnLoop | None, draft: Draft | None) -> Iterator[None]:
+    """Have the sampler of a text work where ``place`` says, within a ``with`` block.
+
+    "auto" is the graph where the logits are computed on a GPU and nothing speaks against it, else the CPU. ValueError
+    for another word, and for "graph" with explanations, LzsError where llama.cpp or the device cannot do it.
+    """
+    check_place(place)
+    graph = None if place == "cpu" else _graph(text, place == "graph", on_loop, draft)
+    if graph is None:
+        yield
+        return
+    with graph:
+        text.use_graph(graph)
+        yield
+
+
+def _graph(text: "Text", asked: bool, on_loop: OnLoop | None, draft: Draft | None) -> GraphSampler | None:
+    model, own = text.model, text.own
+    if own is None or not (asked or (model.on_device and missing() is None)):
+        return None
+    if text.on_explanation is not None:
+        if asked:
+            raise ValueError("sampler='graph' keeps the model's logits, which explanations need: leave one of them out")
+        return None
+    best = own.params.temperature == 0 and on_loop not in _STEERS
+    try:
+        if draft is not None:
+            model.reserve_outputs(draft.most + 1)
+        return GraphSampler(model, own, best=best, masked=own.grammar is not None)
+    except LzsError:
+        if asked or model.closed:
+            raise
+        return None
