@@ -4,6 +4,7 @@ The batch of V1 is vLLM's; of Model Runner V2, whose kernels need a GPU, the loa
 context of a step are, and what its kernels would write is written here.
 """
 
+import re
 from importlib.metadata import entry_points
 from types import SimpleNamespace
 from typing import Any
@@ -80,9 +81,8 @@ BAD = [
 def test_v1_refuses_bad_settings_of_a_request(arguments: dict[str, Any], message: str) -> None:
     for named in (None, [NAME]):  # by the entry point, and by name
         validate_logits_processors_parameters(named, sampling({"lz_penalty": 0.3}))
-        with pytest.raises(VLLMValidationError, match="^") as refused:
+        with pytest.raises(VLLMValidationError, match=re.escape(message)) as refused:
             validate_logits_processors_parameters(named, sampling(arguments))
-        assert message in str(refused.value)
         assert "\n" not in str(refused.value)
 
 
@@ -91,9 +91,9 @@ def test_v2_refuses_bad_settings_of_a_request(arguments: dict[str, Any], message
     v2 = pytest.importorskip("vllm.v1.worker.gpu.sample.logits_processor", exc_type=ImportError)
     validate = v2.build_custom_logits_processors_params_validator([NAME])
     validate(sampling({"lzsampler": "paper"}))
-    with pytest.raises(VLLMValidationError, match="^") as refused:
+    with pytest.raises(VLLMValidationError, match=re.escape(message)) as refused:
         validate(sampling(arguments))
-    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_v1_leaves_a_plug_in_out_of_speculative_decoding() -> None:
