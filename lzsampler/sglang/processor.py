@@ -53,11 +53,11 @@ class LZProcessor(CustomLogitProcessor):
         texts: dict[int, Request] = {}
         for row, given in enumerate(arguments):
             request = self._text(given, logits.shape[1])
-            if request in texts.values():  # several rows of one text
-                warn_once(_DRAFTS)
-                return logits
             if request is not None:
                 texts[row] = request
+        if len(set(map(id, texts.values()))) < len(texts):  # several rows of one text
+            warn_once(_DRAFTS)
+            return logits
         edits = [request.edits() for request in texts.values()]
         apply_edits(logits, list(texts), edits, [request.params.sign_aware for request in texts.values()])
         return logits

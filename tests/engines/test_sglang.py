@@ -117,6 +117,13 @@ def sglang(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
 
 
+class Batch:
+    """What SGLang's batch reads of a schedule, to which it keeps a weak reference."""
+
+    def __init__(self, reqs: list[Any]) -> None:
+        self.reqs, self.device = reqs, "cpu"
+
+
 def test_requests_of_sglang_come_and_go(sglang: Any) -> None:
     rng = np.random.default_rng(2)
     requests: list[Any] = []
@@ -145,7 +152,7 @@ def test_requests_of_sglang_come_and_go(sglang: Any) -> None:
             requests = [requests[i] for i in keep]
         added = [new(10 * step + i) for i in range(int(rng.integers(0, 3)))] if len(requests) < 8 else []
         if added:
-            batches.append(SimpleNamespace(reqs=added, device="cpu"))
+            batches.append(Batch(added))
             other = sglang.SamplingBatchInfo.from_schedule_batch(batches[-1], V)
             if info is None:
                 info = other

@@ -189,7 +189,8 @@ def test_v1_hides_tokens_from_a_processor_that_it_was_not_asked_for(caplog: pyte
 
 def test_settings_that_vllm_did_not_refuse_do_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
     batch = v1_batch()
-    for number, arguments in enumerate([{"lz_penalty": -1}, {"lzsampler": {"exempt": [V]}}]):
+    bad: list[dict[str, Any]] = [{"lz_penalty": -1}, {"lzsampler": {"exempt": [V]}}]
+    for number, arguments in enumerate(bad):
         text = Text(np.random.default_rng(1), number)
         text.arguments = arguments
         add(batch, text)

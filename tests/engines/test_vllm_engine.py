@@ -10,6 +10,13 @@ from lzsampler import audit
 
 pytest.importorskip("vllm", exc_type=ImportError)
 
+ENVIRONMENT = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in this process, which logs are taken from
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",
+}
 PROMPTS = ["The history of tea", "Once upon a time", "My shopping list:\n- apples\n- bread\n-"]
 
 
@@ -21,7 +28,8 @@ def llm(smollm2_folder: Path) -> Iterator[Any]:
     if not current_platform.is_cpu():
         pytest.skip("this vLLM is not one for the CPU")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
         yield LLM(
             str(smollm2_folder),
             dtype="float32",
@@ -35,8 +43,9 @@ def test_requests_with_and_without_it_in_one_batch(llm: Any) -> None:
     from vllm import SamplingParams
 
     def params(arguments: dict[str, Any] | None) -> SamplingParams:
-        return SamplingParams(temperature=0, max_tokens=300, extra_args=arguments)
+        return SamplingParams(temperature=0, max_tokens=200, extra_args=arguments)
 
+    requests: list[tuple[str, dict[str, Any] | None]]
     requests = [*((prompt, None) for prompt in PROMPTS), *((prompt, {"lzsampler": {}}) for prompt in PROMPTS)]
     answers = llm.generate([prompt for prompt, _ in requests], [params(arguments) for _, arguments in requests])
     texts = [answer.outputs[0].text for answer in answers]
