@@ -1,4 +1,4 @@
-"""`LZLogitsProcessor`: the penalties and logit_bias inside transformers' ``generate``. All that imports torch.
+"""`LZLogitsProcessor`: the penalties and logit_bias inside transformers' ``generate``. Importing it loads torch.
 
 Facts about ``generate`` are from transformers 5.23.0. Its `LogitsProcessorList` calls whatever can be called, and
 nothing asks for the class `LogitsProcessor`, so transformers itself is not imported here.
@@ -12,17 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ._check import INT32_MAX, integer
-from ._ffi import ffi, lib
+from .engines.breakers import lz_breaker_ids
+from .engines.history import Edits, edits_of
+from .engines.rows import apply_edits
+from .engines.settings import refuse_what_the_host_does, with_breakers
 from .errors import ArgumentTypeError, MissingExtra
 from .params import (
     DETECTIONS,
-    LZ_BREAKERS,
     PENALTY_FIELDS,
     Params,
     PenaltySettings,
     penalties_from,
     reach,
-    sampling_fields,
 )
 from .sampler import Sampler
 from .util.signature import settings, with_keywords
@@ -39,25 +40,13 @@ except ImportError as error:
 
 __all__ = ["LZLogitsProcessor", "lz_breaker_ids"]
 
-_EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit
-
 _Tokens = npt.NDArray[np.int64]
-_Logits = npt.NDArray[np.floating[Any]]
 
 
 class _Settings(PenaltySettings, total=False):
     exempt: Iterable[int]
     lz_breakers: Iterable[int]
     dry_breakers: Iterable[int]
-
-
-def lz_breaker_ids(tokenizer: Any, strings: Iterable[str] = LZ_BREAKERS) -> tuple[int, ...]:
-    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_breakers`.
-
-    ``tokenizer``: one of transformers; each of its tokens is decoded once (a second for 150,000).
-    """
-    texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
-    return tuple(token for token, text in enumerate(texts) if any(string in text for string in strings))
 
 
 class LZLogitsProcessor:
@@ -93,22 +82,9 @@ class LZLogitsProcessor:
     ) -> None:
         own = ("params", "tokenizer", "prompt_length", "pad_token_id", "inplace")
         params = penalties_from("LZLogitsProcessor", params, penalties, own)
-        if (
-            tokenizer is not None
-            and params.lz_min_match > 1
-            and "lz_breakers" not in penalties
-            and not params.lz_breakers
-        ):
-            params = replace(params, lz_breakers=lz_breaker_ids(tokenizer))
-        given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
-        if given:
-            raise ValueError(
-                "LZLogitsProcessor applies penalties and logit_bias only and generate() does the rest: "
-                f"leave out {', '.join(given)}"
-            )
-        for field in DETECTIONS:
-            if getattr(params, field) is not None:
-                raise ValueError(f"LZLogitsProcessor changes scores and cannot end a text: leave out {field}")
+        if tokenizer is not None:
+            params = with_breakers(params, penalties, lambda: lz_breaker_ids(tokenizer))
+        refuse_what_the_host_does("LZLogitsProcessor", params, "generate()")
         if prompt_length is not None and params.history == "all":
             raise ValueError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
         self.params = params
@@ -154,8 +130,7 @@ class LZLogitsProcessor:
         sampler = self._sampler_for(scores.shape[1])
         edits = [self._edits(sampler, history) for history in self._histories(input_ids.cpu().numpy())]
         out = scores if self.inplace else scores.clone()
-        if edits:
-            _apply(out, edits, self.params.sign_aware)
+        apply_edits(out, range(len(edits)), edits, [self.params.sign_aware] * len(edits))
         return out
 
     def _sampler_for(self, n_vocab: int) -> Sampler:
@@ -185,13 +160,11 @@ class LZLogitsProcessor:
         return self._prompt
 
     @staticmethod
-    def _edits(sampler: Sampler, history: _Tokens) -> npt.NDArray[Any]:
-        """Return the edits of one row, _EDIT[k], as the C core makes them: at most one a token, in any order."""
+    def _edits(sampler: Sampler, history: _Tokens) -> Edits:
+        """Return the edits of one row."""
         sampler.reset()
         sampler.prime(history)
-        n = ffi.new("size_t *")
-        edits = lib.lzs_edits(sampler.handle, n)
-        return np.frombuffer(ffi.buffer(edits, n[0] * _EDIT.itemsize), _EDIT).copy()  # valid until the next reset
+        return edits_of(sampler)
 
 
 _FIELDS = [name for name in PENALTY_FIELDS if name not in DETECTIONS]
@@ -205,33 +178,3 @@ def _rows_in(ids: _Tokens, last: _Tokens) -> bool:
         return False
     before, begun = ids[:, :-1], last[:, : ids.shape[1] - 1]
     return np.array_equal(before, begun) or {row.tobytes() for row in before} <= {row.tobytes() for row in begun}
-
-
-def _apply(scores: torch.Tensor, edits: list[npt.NDArray[Any]], sign_aware: bool) -> None:
-    """Apply the edits of each row in place; the scores of other tokens are neither read nor copied.
-
-    Without torch's operations where numpy can see the scores: torch splits these few thousand numbers between threads,
-    and waiting for the slowest costs more than the work (15 ms instead of 0.3 ms for 16 rows on a busy machine).
-    """
-    every = np.concatenate(edits)
-    rows = np.repeat(np.arange(len(edits)), [len(row) for row in edits])
-    tokens = every["token"].astype(np.int64)
-    most = torch.finfo(scores.dtype).max
-    if scores.device.type == "cpu" and scores.dtype == torch.float32:
-        array = scores.detach().numpy()
-        array[rows, tokens] = _edited(array[rows, tokens], every, sign_aware, most)
-    else:
-        index = (torch.from_numpy(rows).to(scores.device), torch.from_numpy(tokens).to(scores.device))
-        x = scores[index].to("cpu", torch.promote_types(scores.dtype, torch.float32)).numpy()
-        scores.index_put_(index, torch.from_numpy(_edited(x, every, sign_aware, most)).to(scores))
-
-
-def _edited(x: _Logits, edits: npt.NDArray[Any], sign_aware: bool, most: float) -> _Logits:
-    """Return what the edits make of the logits x[k], to the bit of the C core in float32."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = x / edits["repeat"]
-        if sign_aware:
-            scaled = np.where(x > 0, scaled, x * edits["repeat"])
-        y = np.clip(scaled + edits["bias"], -most, most)  # a penalty makes a token unlikely, never impossible
-    y = np.where(np.isfinite(x), y, x)
-    return np.where(edits["bias"] == -np.inf, -np.inf, y).astype(x.dtype, copy=False)  # which logit_bias may forbid

@@ -184,7 +184,14 @@ def test_the_scan_sees_what_it_should(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "owner"), [("llama_cpp", "llama/binding"), ("torch", "hf"), ("transformers", None)]
+    ("package", "owner"),
+    [
+        ("llama_cpp", "llama/binding"),
+        ("torch", "hf"),
+        ("transformers", None),
+        ("vllm", "vllm/processor"),
+        ("sglang", "sglang/processor"),
+    ],
 )
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_only_one_file_imports_an_extra_at_top_level(path: Path, package: str, owner: str | None) -> None:
@@ -224,6 +231,9 @@ LAYERS = {
     "probing": {"util"},
     "quantizing": {"util", "llama", "decoding"},
     "cuda": set(),
+    "engines": set(),
+    "vllm": {"engines"},
+    "sglang": {"engines"},
 }
 # module, room: why it may know that one all the same
 EXCEPTIONS = {
@@ -252,7 +262,18 @@ def rooms_known(path: Path) -> set[str]:
 def test_a_room_knows_only_those_below_it(path: Path) -> None:
     room, *rest = path.relative_to(ROOT / "lzsampler").with_suffix("").as_posix().split("/")
     module = "/".join([room, *rest])
-    top = {"core", "util", "auditing", "constraint", "evaluation", "llama", "decoding", "probing", "quantizing"}
+    top = {
+        "core",
+        "util",
+        "auditing",
+        "constraint",
+        "evaluation",
+        "llama",
+        "decoding",
+        "probing",
+        "quantizing",
+        "engines",
+    }
     allowed = LAYERS[room] | {room, "core"} if rest else top
     allowed |= {known for (name, known) in EXCEPTIONS if name == module}
     assert rooms_known(path) <= allowed

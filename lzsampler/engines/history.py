@@ -1,0 +1,71 @@
+"""`Request`: the tokens of one text on a server, and the edits of its next step as the C core makes them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._ffi import ffi, lib
+from ..params import Params
+from ..sampler import Sampler
+
+EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit
+Edits = npt.NDArray[Any]  # EDIT[k]
+
+
+def edits_of(sampler: Sampler) -> Edits:
+    """Return the edits of a sampler's next step, at most one a token, in any order; some may change nothing."""
+    n = ffi.new("size_t *")
+    edits = lib.lzs_edits(sampler.handle, n)
+    return np.frombuffer(ffi.buffer(edits, n[0] * EDIT.itemsize), EDIT).copy()  # C's are valid until the next accept
+
+
+class Request:
+    """A text whose tokens come from a server: it follows them, so that a step costs as much as its new tokens.
+
+    ``prompt``: its tokens, which penalties see with ``history="all"``; ids outside the vocabulary (the places of
+    images) are left out. ValueError for ``params`` that do not fit the vocabulary.
+    """
+
+    def __init__(self, n_vocab: int, params: Params, prompt: Iterable[int] = ()) -> None:
+        self.params = params
+        self._sampler = Sampler(n_vocab, params)
+        self._tokens: list[int] = []  # those that the sampler has accepted
+        if params.history == "all":
+            array = np.fromiter(prompt, np.int64)
+            self._sampler.prime(array[(array >= 0) & (array < n_vocab)])
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def follow(self, tokens: Sequence[int]) -> bool:
+        """Have exactly these generated tokens; return False, with those before it, at the first that is no token.
+
+        Only what comes after the tokens it has is looked at, and their last one: a server adds to a text, or takes back
+        the end of it.
+        """
+        n = len(self._tokens)
+        if n and (len(tokens) < n or tokens[n - 1] != self._tokens[-1]):
+            same = zip(tokens, self._tokens, strict=False)
+            n = next((i for i, (new, old) in enumerate(same) if new != old), min(len(tokens), n))
+            self.rewind(len(self._tokens) - n)
+        return all(self.accept(tokens[i]) for i in range(n, len(tokens)))
+
+    def accept(self, token: int) -> bool:
+        """Add a token; return False, with nothing changed, when it is not in the vocabulary."""
+        if not 0 <= token < self._sampler.n_vocab:
+            return False
+        self._sampler.accept(int(token))
+        self._tokens.append(int(token))
+        return True
+
+    def rewind(self, n: int) -> None:
+        """Take back the last ``n`` tokens."""
+        if n:
+            self._sampler.rewind(n)
+            del self._tokens[-n:]
+
+    def edits(self) -> Edits:
+        """Return the edits of the next step, EDIT[k], at most one a token."""
+        return edits_of(self._sampler)

@@ -1,0 +1,83 @@
+"""The settings of one request of a server, as `Params`: from the dict of numbers and strings that came with it."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+from ..params import DETECTIONS, PENALTY_FIELDS, PRESETS, Params, changed, sampling_fields
+
+NAME = "lzsampler"  # the argument of a request that holds settings
+PREFIX = "lz_"  # of the arguments that are settings by themselves: the fields of the LZ penalty
+_HOSTS_OWN = (*DETECTIONS, "logit_bias")  # what a server does itself, or a processor cannot do
+FIELDS = tuple(name for name in PENALTY_FIELDS if name not in _HOSTS_OWN)
+
+
+def request_params(
+    arguments: Mapping[str, Any] | None, host: str, breakers: Callable[[], tuple[int, ...]] | None = None
+) -> Params | None:
+    """Return the settings that the arguments of a request ask for; None where there is none of ours among them.
+
+    ``arguments``: of which each that begins with ``lz_`` is a field of `Params`, and ``lzsampler`` is a dict of fields,
+    the name of a preset of `lzsampler.params.PRESETS`, or a dict as JSON (where a server takes numbers and strings
+    only). Fields of their own go before those of ``lzsampler``, and both before the default penalty, from which a
+    request begins as in `lzsampler.attach`. Other arguments are left alone. ``host``: the server's name, for messages.
+    ``breakers``: returns those that LZ usually has, and is called where they have an effect and none were given.
+
+    Raises ValueError in one line, with the field, for what `Params` refuses, for names that it does not have, and for
+    settings that the server has itself (temperature, truncation, seed, logit_bias).
+    """
+    arguments = arguments or {}
+    flat = {name: value for name, value in arguments.items() if isinstance(name, str) and name.startswith(PREFIX)}
+    if NAME not in arguments and not flat:
+        return None
+    fields = {**_fields(arguments.get(NAME, {})), **flat}
+    for name in fields:
+        if name in FIELDS:
+            continue
+        if name in PENALTY_FIELDS or name in Params.__dataclass_fields__:
+            raise ValueError(f"lzsampler applies penalties only, and {host} does the rest: leave out {name}")
+        close = get_close_matches(str(name), FIELDS, 1)
+        raise ValueError(f"lzsampler has no setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    params = changed(Params(**PRESETS["default"]), fields)
+    return params if breakers is None else with_breakers(params, fields, breakers)
+
+
+def _fields(value: object) -> dict[str, Any]:
+    """Return the fields that the value of the argument ``lzsampler`` stands for."""
+    if isinstance(value, str) and value in PRESETS:
+        return dict(PRESETS[value])
+    given = value
+    if isinstance(value, str):
+        try:
+            given = json.loads(value)
+        except ValueError:
+            given = None
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"{NAME} must be a dict of settings, such a dict as JSON, or one of {', '.join(PRESETS)}, got {value!r:.60}"
+        )
+    return dict(given)
+
+
+def with_breakers(params: Params, arguments: Iterable[str], breakers: Callable[[], tuple[int, ...]]) -> Params:
+    """Return ``params`` with the model's usual breakers of LZ, where they have an effect and none were given.
+
+    ``arguments``: names of what was given. ``breakers``: returns the token ids, and is called only when needed.
+    """
+    if params.lz_penalty and params.lz_min_match > 1 and not params.lz_breakers and "lz_breakers" not in arguments:
+        return replace(params, lz_breakers=breakers())
+    return params
+
+
+def refuse_what_the_host_does(function: str, params: Params, host: str) -> None:
+    """Raise ValueError for settings of temperature, truncation, pick and detection, with the first that is set."""
+    given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
+    if given:
+        raise ValueError(
+            f"{function} applies penalties and logit_bias only and {host} does the rest: leave out {', '.join(given)}"
+        )
+    for field in DETECTIONS:
+        if getattr(params, field) is not None:
+            raise ValueError(f"{function} changes scores and cannot end a text: leave out {field}")

@@ -1,0 +1,92 @@
+"""`LZProcessor`: the penalties in SGLang, as a custom logit processor. Facts are from SGLang 0.5.23."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..engines.breakers import LOG, usual_breakers, warn_once
+from ..engines.history import Request
+from ..engines.rows import apply_edits
+from ..engines.settings import NAME, request_params
+from ..errors import MissingExtra
+
+try:
+    from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
+except ImportError as error:
+    if error.name != "sglang":  # it is installed and broken: its own message says how
+        raise MissingExtra(f"SGLang does not load: {error}") from error
+    raise MissingExtra("SGLang is needed for this: pip install sglang") from None
+
+_REQUEST = "__req__"  # where SGLang puts the request, if it came with custom_params
+_NO_REQUEST = "SGLang shows lzsampler no request, so that no penalty is applied: send custom_params, {} at least"
+_LATE = (
+    "SGLang picks a token before it shows lzsampler the one before, so that no penalty is applied: start it with "
+    "--disable-overlap-schedule, or with SGLANG_ENABLE_DELAY_SAMPLE=1"
+)
+_DRAFTS = "SGLang shows lzsampler no drafts, so that no penalty is applied with speculative decoding"
+
+
+@dataclass
+class _Text:
+    request: Request | None  # None: its settings were refused
+
+
+class LZProcessor(CustomLogitProcessor):
+    """The penalties of `lzsampler.Params` for the requests whose ``custom_logit_processor`` is ``to_str()`` of it.
+
+    ``to_str()`` names the class, and does not contain it: the server needs lzsampler, too. Settings come in the
+    ``custom_params`` of a request, which must be there, if only as {}, for the default penalty; docs/engines.md lists
+    them. Settings that cannot be followed are logged, and the request is left alone, since SGLang does not ask a
+    processor when a request comes. So is one whose tokens SGLang does not show in time.
+    """
+
+    def __call__(self, logits: Any, custom_param_list: Sequence[Mapping[str, Any] | None] | None = None) -> Any:
+        """Apply the penalties in place, and return ``logits``.
+
+        ``logits``: floating-point [rows, n_vocab], a tensor of torch on any device. ``custom_param_list``: the
+        ``custom_params`` of the request of each row.
+        """
+        arguments = custom_param_list or ()
+        if len(arguments) != len(logits):
+            warn_once(_DRAFTS if arguments else _NO_REQUEST)
+            return logits
+        texts: dict[int, Request] = {}
+        for row, given in enumerate(arguments):
+            request = self._text(given, logits.shape[1])
+            if request is not None:
+                texts[row] = request
+        if len(set(map(id, texts.values()))) < len(texts):  # several rows of one text
+            warn_once(_DRAFTS)
+            return logits
+        edits = [request.edits() for request in texts.values()]
+        apply_edits(logits, list(texts), edits, [request.params.sign_aware for request in texts.values()])
+        return logits
+
+    def _text(self, arguments: Mapping[str, Any] | None, n_vocab: int) -> Request | None:
+        """Return the sampler of a row, with all tokens of its request; None where it is to be left alone."""
+        req = None if arguments is None else arguments.get(_REQUEST)
+        if req is None or arguments is None:
+            warn_once(_NO_REQUEST)
+            return None
+        text = getattr(req, "_lzsampler", None)
+        if text is None:
+            text = req._lzsampler = _Text(self._begin(req, arguments, n_vocab))
+        output = req.output_ids
+        fed = getattr(getattr(req, "kv", req), "kv_committed_len", 0)  # the tokens that these logits are of
+        if fed > len(req.origin_input_ids) + len(output):
+            warn_once(_LATE)
+            return None
+        followed: Request | None = text.request
+        return followed if followed is not None and followed.follow(output) else None
+
+    @staticmethod
+    def _begin(req: Any, arguments: Mapping[str, Any], n_vocab: int) -> Request | None:
+        try:
+            tokenizer = getattr(req, "tokenizer", None)
+            params = request_params(arguments, "SGLang", lambda: usual_breakers(tokenizer))
+            if params is None:
+                params = request_params({NAME: {}}, "SGLang", lambda: usual_breakers(tokenizer))
+            return Request(n_vocab, params, req.origin_input_ids) if params is not None else None
+        except ValueError as error:
+            LOG.warning("lzsampler leaves a request alone: %s", error)
+            return None

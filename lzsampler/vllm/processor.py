@@ -1,0 +1,227 @@
+"""`LZProcessor`: the penalties in vLLM, by both of its interfaces for logits processors, of which it asks each class.
+
+Model Runner V2 keeps the tokens of all requests on the device and has several rows for a request whose drafts it
+verifies; the older runner, V1, hands over the lists of its requests and says which change their rows. Facts about both
+are from vLLM 0.32.0 and 0.33.0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ..engines.breakers import LOG, usual_breakers, warn_once
+from ..engines.history import Edits, Request
+from ..engines.rows import apply_edits
+from ..engines.settings import request_params
+from ..errors import MissingExtra
+from ..params import Params, reach
+
+try:
+    from vllm.v1.sample.logits_processor import LogitsProcessor as ForV1
+    from vllm.v1.sample.logits_processor import MoveDirectionality
+except ImportError as error:
+    if error.name != "vllm":  # it is installed and broken, or too old: its own message says how
+        raise MissingExtra(f"vLLM does not load: {error}") from error
+    raise MissingExtra("vLLM is needed for this: pip install vllm") from None
+try:
+    from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as ForV2
+except ImportError:
+
+    class ForV2:  # type: ignore[no-redef]
+        """Stands for the interface of Model Runner V2 in a vLLM that does not have it yet."""
+
+
+_UNKNOWN_TOKENS = (
+    "vLLM hides the last tokens from lzsampler, which applies no penalty then: start it with "
+    "--logits-processors lzsampler.vllm:LZProcessor, or with --no-async-scheduling"
+)
+
+
+@dataclass
+class _Text:
+    """A request that has penalties: V1 gives its tokens, for V2 they are looked up by its slot."""
+
+    params: Params
+    prompt: Sequence[int] = ()
+    output: Sequence[int] = ()
+    request: Request | None = None  # made when the size of the vocabulary is known
+
+
+class LZProcessor(ForV1, ForV2):
+    """The penalties of `lzsampler.Params` for the requests that ask for them in ``SamplingParams.extra_args``.
+
+    Over HTTP these are ``vllm_xargs``. Without one of them a request is left alone; docs/engines.md lists them. vLLM
+    makes the object itself. Where it is named twice, as it is by an installed package and ``--logits-processors``, only
+    the last object of an engine changes logits.
+    """
+
+    def __init__(self, vllm_config: Any, device_or_states: Any, is_pin_memory: bool | None = None) -> None:
+        self._config = vllm_config
+        self._states: Any = device_or_states if is_pin_memory is None else None  # those of V2
+        self._texts: dict[int, _Text] = {}  # by row in V1, by slot in V2
+        _LAST[id(vllm_config)] = self
+
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        """Raise ValueError, with the field in one line, for settings of a request that cannot be followed."""
+        request_params(sampling_params.extra_args, "vLLM")
+
+    # -- V1 --
+
+    def is_argmax_invariant(self) -> bool:
+        """Return False: a penalty changes which token is the best one."""
+        return False
+
+    def update_state(self, batch_update: Any) -> None:
+        """Follow the requests to their rows: V1 removes some, adds some and moves some, in this order."""
+        if batch_update is None:
+            return
+        for row in batch_update.removed:
+            self._texts.pop(row, None)
+        for row, sampling_params, prompt, output in batch_update.added:
+            self._texts.pop(row, None)
+            if params := self._params(sampling_params):
+                self._texts[row] = _Text(params, prompt or (), output)
+        for row, other, way in batch_update.moved:
+            moved, replaced = self._texts.pop(row, None), self._texts.pop(other, None)
+            if moved is not None:
+                self._texts[other] = moved
+            if replaced is not None and way == MoveDirectionality.SWAP:
+                self._texts[row] = replaced
+
+    def _edits_of_v1(self, n_vocab: int) -> dict[int, tuple[Request, Edits]]:
+        edits = {}
+        for row, text in list(self._texts.items()):
+            request = self._begin(row, text, n_vocab) if text.request is None else text.request
+            if request is None:
+                continue
+            if request.follow(text.output):
+                edits[row] = request, request.edits()
+            else:  # asynchronous scheduling puts -1 there, and the token later, for processors that it was asked for
+                warn_once(_UNKNOWN_TOKENS)
+        return edits
+
+    # -- Model Runner V2 --
+
+    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+        """Begin a request in a slot; return whether it has penalties."""
+        self._texts.pop(req_idx, None)
+        if params := self._params(sampling_params):
+            self._texts[req_idx] = _Text(params)
+        return req_idx in self._texts
+
+    def _edits_of_v2(self, n_vocab: int, ctx: Any) -> dict[int, tuple[Request, Edits]]:
+        """Return the edits of each row that has some: those of drafts, too, each after the drafts before it.
+
+        What the rows are comes from the device, which waits for it once a step; a second time where requests begin
+        with tokens of theirs, or had several tokens accepted.
+        """
+        import torch
+
+        table = torch.stack([ctx.expanded_idx_mapping.long(), ctx.pos.long(), ctx.input_ids.long()])
+        slots, places, tokens = table.tolist()
+        first = [row for row, slot in enumerate(slots) if slot in self._texts and (row == 0 or slots[row - 1] != slot)]
+        known: dict[int, int] = {}  # where the tokens of a row's request begin that have to be fetched
+        for row in first:
+            text, slot = self._texts[slots[row]], slots[row]
+            prompt = int(self._states.prompt_len.np[slot])
+            if places[row] + 1 < int(self._states.prefill_len.np[slot]):
+                continue  # a part of a prompt, whose pick is thrown away
+            if text.request is None:
+                known[row] = 0 if text.params.history == "all" else prompt
+            else:
+                text.request.rewind(max(0, len(text.request) - (places[row] + 1 - prompt)))
+                known[row] = prompt + len(text.request)
+        fetched = self._fetch({row: (slots[row], start, places[row] + 1) for row, start in known.items()}, tokens)
+        edits = {}
+        for row, new in fetched.items():
+            text, slot = self._texts[slots[row]], slots[row]
+            if text.request is None:
+                n = int(self._states.prompt_len.np[slot]) - known[row]
+                text.prompt, new = new[:n], new[n:]
+                if self._begin(slot, text, n_vocab) is None:
+                    continue
+            request, drafts = text.request, 0
+            assert request is not None
+            if not all(request.accept(token) for token in new):
+                continue
+            while True:
+                edits[row + drafts] = request, request.edits()
+                at = row + drafts + 1
+                if at == len(slots) or slots[at] != slot or not request.accept(tokens[at]):
+                    break
+                drafts += 1
+            request.rewind(drafts)
+        return edits
+
+    def _fetch(self, ranges: dict[int, tuple[int, int, int]], tokens: list[int]) -> dict[int, list[int]]:
+        """Return the tokens of ranges (slot, start, end) of the texts on the device, by row.
+
+        ``tokens``: the one that each row's step begins with, which is all that is missing in a usual step.
+        """
+        import torch
+
+        found = {row: [tokens[row]] * (end - start) for row, (_, start, end) in ranges.items() if end - start <= 1}
+        rest = {row: where for row, where in ranges.items() if row not in found}
+        if rest:
+            every = self._states.all_token_ids.gpu
+            slots = np.concatenate([np.full(end - start, slot) for slot, start, end in rest.values()])
+            places = np.concatenate([np.arange(start, end) for _, start, end in rest.values()])
+            index = torch.from_numpy(np.stack([slots, places])).to(every.device)
+            values = iter(every[index[0], index[1]].tolist())
+            for row, (_, start, end) in rest.items():
+                found[row] = [next(values) for _ in range(start, end)]
+        return found
+
+    # -- both --
+
+    def apply(self, logits: Any, ctx: Any = None) -> Any:
+        """Apply the penalties in place to the rows of requests that have some, and return ``logits``.
+
+        ``logits``: float32[rows, n_vocab], a tensor of torch on any device. ``ctx``: the batch of V2, None in V1.
+        """
+        if _LAST.get(id(self._config)) is not self or not self._texts:
+            return logits
+        if ctx is None:
+            edits = self._edits_of_v1(logits.shape[1])
+        elif self._texts.keys().isdisjoint(ctx.idx_mapping_np.tolist()):
+            return logits
+        else:
+            edits = self._edits_of_v2(logits.shape[1], ctx)
+        aware = [request.params.sign_aware for request, _ in edits.values()]
+        apply_edits(logits, list(edits), [row for _, row in edits.values()], aware)
+        return logits
+
+    def _params(self, sampling_params: Any) -> Params | None:
+        """Return the settings of a request that change something; None for bad ones, which must not end a server."""
+        try:
+            params = request_params(getattr(sampling_params, "extra_args", None), "vLLM", self._breakers)
+        except ValueError as error:  # validate_params refuses them, where vLLM asks it
+            LOG.warning("lzsampler leaves a request alone: %s", error)
+            return None
+        return params if params is not None and reach(params) else None
+
+    def _begin(self, key: int, text: _Text, n_vocab: int) -> Request | None:
+        """Make the sampler of a text; None, and the text is left alone, when its settings do not fit the vocabulary."""
+        try:
+            text.request = Request(n_vocab, text.params, text.prompt)
+        except ValueError as error:
+            LOG.warning("lzsampler leaves a request alone: %s", error)
+            del self._texts[key]
+        return text.request
+
+    def _breakers(self) -> tuple[int, ...]:
+        try:
+            from vllm.tokenizers import cached_tokenizer_from_config
+
+            tokenizer = cached_tokenizer_from_config(self._config.model_config)
+        except Exception as error:  # whatever a model without a usual tokenizer raises
+            warn_once(f"lzsampler cannot load the tokenizer ({error})")
+            tokenizer = None
+        return usual_breakers(tokenizer)
+
+
+_LAST: WeakValueDictionary[int, LZProcessor] = WeakValueDictionary()  # by the engine's configuration
