@@ -27,7 +27,7 @@ from lzsampler import Results
 from lzsampler.evaluation.counts import Outcome
 from lzsampler.evaluation.grid import Setting
 from lzsampler.evaluation.store import TRANSCRIPTS, RunFolder
-from lzsampler.util.stats import ROUNDS, Interval, bootstrap_mean, wilson
+from lzsampler.util.stats import ROUNDS, Interval, bootstrap_ratios, wilson
 
 N, TIMES = 8, 4  # words of the n-gram that shows repetition, and how often it is there
 COPIES = ("copy-json", "copy-code")
@@ -148,7 +148,15 @@ def _mean(texts: Sequence[Row], value: Callable[[Row], float]) -> str:
     if not texts:
         return "–"
     values = [value(row) for row in texts]
-    return f"{np.mean(values):.3f} ({_interval(bootstrap_mean(values, [row.outcome.prompt for row in texts]))})"
+    return f"{np.mean(values):.3f} ({_interval(_drawn(values, [row.outcome.prompt for row in texts]))})"
+
+
+def _drawn(values: Sequence[float], prompts: Sequence[str]) -> Interval:
+    """Return the interval of a mean; its bootstrap draws whole prompts."""
+    of: dict[str, list[float]] = {}
+    for value, prompt in zip(values, prompts, strict=True):
+        of.setdefault(prompt, []).append(value)
+    return bootstrap_ratios([[sum(each) for each in of.values()]], [len(each) for each in of.values()])[0]
 
 
 def _ratio(pairs: Sequence[tuple[Row, Row]]) -> str:
@@ -171,7 +179,7 @@ def _difference(pairs: Sequence[tuple[Row, Row]]) -> str:
     if not pairs:
         return "–"
     values = [int(row.outcome.right is True) - int(none.outcome.right is True) for row, none in pairs]
-    low, high = bootstrap_mean(values, [row.outcome.prompt for row, _ in pairs])
+    low, high = _drawn(values, [row.outcome.prompt for row, _ in pairs])
     return f"{sum(values):+d} ({low * len(values):+.0f} to {high * len(values):+.0f})"
 
 

@@ -69,8 +69,8 @@ def diff(a: str, b: str, **flags: Any) -> None:
     A and B are each a file, a folder or a pattern of transcripts, or the --resume folder of a finished audit. Records
     are paired by id, and by the name of their file if there are several; rows without an id are paired by line number,
     and evaluations of one setting each by prompt and seed, which is said. If no record is in both, A and B are compared
-    as two groups. B is worse if a permutation test over
-    whole conversations says so, which is McNemar's exact test where each of them has one record.
+    as two groups. B is worse if a permutation test over whole conversations says so (its mid-p), which is McNemar's
+    test where each of them has one record.
     """
     from lzsampler.auditing.diff import compare
 

@@ -11,6 +11,7 @@ from .help import flag_of
 
 if TYPE_CHECKING:
     from lzsampler.decoding.speculative import Draft
+    from lzsampler.llama.gguf import Header
     from lzsampler.llama.model import Model
 
 _OF_A_DRAFT = ("n_max", "n_min", "p_min", "spec_mode", "spec_show", "lookup")
@@ -47,43 +48,40 @@ def open_draft(stack: ExitStack, model: "Model", flags: Mapping[str, Any], **mor
     """
     if not drafts(flags):
         return None
-    opened = None if flags["model_draft"] is None else open_draft_model(model, flags)
-    draft = draft_of(opened, flags, model.flash_attn, mode=flags["spec_mode"], **more)
-    if opened is not None:
-        stack.callback(opened.close)
-    return draft
+    return open_draft_for(stack, model.header, flags, settings_of(model), mode=flags["spec_mode"], **more)
 
 
-def draft_of(opened: "Model | None", flags: Mapping[str, Any], flash_attn: bool, **more: Any) -> "Draft":
-    """Return the draft that the flags of `draft_options` describe, with its model; closes that where it raises."""
+def open_draft_for(
+    stack: ExitStack, target: "Header", flags: Mapping[str, Any], settings: Mapping[str, Any], **more: Any
+) -> "Draft":
+    """Return the draft that the flags describe, for a target that may not be open yet.
+
+    ``settings``: the arguments of `Model` with which both are opened, but for the threads. ``stack`` and ``more``: as
+    in `open_draft`.
+    """
     from lzsampler.decoding.speculative import Draft
 
-    if not flash_attn:
+    opened = None
+    if flags["model_draft"] is not None:
+        opened = stack.enter_context(open_draft_model(target, flags, settings))
+    if not settings["flash_attn"]:
         console.note("without -fa the text may differ from that without a draft, by llama.cpp's rounding")
     given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
-    lookup = 0 if flags["draft_source"] is None else flags["lookup"]
-    try:
-        return Draft(opened, lookup=lookup, **given, **more)
-    except ValueError:
-        if opened is not None:
-            opened.close()
-        raise
+    return Draft(opened, lookup=0 if flags["draft_source"] is None else flags["lookup"], **given, **more)
 
 
-def open_draft_model(model: "Model", flags: Mapping[str, Any]) -> "Model":
-    """Return the draft model of -md, opened as its target is."""
+def settings_of(model: "Model") -> dict[str, Any]:
+    """Return the arguments of `Model` with which the draft of a target is opened, but for the threads."""
+    return {name: getattr(model, name) for name in ("n_ctx", "n_batch", "n_gpu_layers", "flash_attn")}
+
+
+def open_draft_model(target: "Header", flags: Mapping[str, Any], settings: Mapping[str, Any]) -> "Model":
+    """Return the draft model of -md, opened with ``settings``, arguments of `Model`, as its ``target`` is."""
     from lzsampler.decoding.speculative import too_large
     from lzsampler.llama.model import Model
 
-    opened = Model(
-        flags["model_draft"],
-        n_ctx=model.n_ctx,
-        n_batch=model.n_batch,
-        n_threads=flags["n_threads"],
-        n_gpu_layers=model.n_gpu_layers,
-        flash_attn=model.flash_attn,
-    )
-    large = too_large(model.header, opened.header)
+    opened = Model(flags["model_draft"], n_threads=flags["n_threads"], **settings)
+    large = too_large(target, opened.header)
     if large is not None:
         console.note(large)
     return opened

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console, general_options
-from .drafts import check_draft, draft_of, drafts
+from .drafts import check_draft, drafts, open_draft_for
 from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import draft_options, refused_download, whole
@@ -18,7 +18,6 @@ from .tax import RATES, held
 
 if TYPE_CHECKING:
     from lzsampler import Results
-    from lzsampler.llama.model import Model
 
 _WHAT, _HOW, _OUTPUT = "What to run", "How to run it", "Output"
 _FILE = click.Path(path_type=Path)
@@ -94,6 +93,8 @@ def evaluate_command(**flags: Any) -> None:
         if len(rows) > _BAD_ROWS:
             more = len(rows) - _BAD_ROWS
             console.error(f"{name}: {more} more bad rows, all listed in {flags['out'] / 'results.json'}")
+    if results.speculated is not None:
+        console.note(f"speculation: {results.speculated}")
     console.note(f"report: {flags['out'] / 'report.html'}")
     failed = [said for limit in flags["limits"] if (said := _held(results, limit))]
     for said in failed:
@@ -121,6 +122,7 @@ _FLAGS = {
 def _run(flags: dict[str, Any]) -> "Results":
     from lzsampler import evaluate
     from lzsampler.evaluation.grid import read_grid
+    from lzsampler.llama import gguf
     from lzsampler.models import default_model
 
     model = flags["model"] or default_model()
@@ -146,9 +148,8 @@ def _run(flags: dict[str, Any]) -> "Results":
     with ExitStack() as stack:
         draft = None
         if drafts(flags):
-            draft = draft_of(_draft_model(model, flags, flash_attn), flags, flash_attn)
-            if draft.model is not None:
-                stack.callback(draft.model.close)
+            settings = {"n_ctx": flags["n_ctx"], "flash_attn": flash_attn}
+            draft = open_draft_for(stack, gguf.read(model), flags, settings)
         bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
         try:
@@ -171,22 +172,6 @@ def _run(flags: dict[str, Any]) -> "Results":
             for argument, flag in _FLAGS.items():
                 said = said.replace(argument, flag)
             raise ValueError(said) from error
-
-
-def _draft_model(model: Path, flags: dict[str, Any], flash_attn: bool) -> "Model | None":
-    """Return the model of -md, opened."""
-    from lzsampler.decoding.speculative import too_large
-    from lzsampler.llama import gguf
-    from lzsampler.llama.model import Model
-
-    if flags["model_draft"] is None:
-        return None
-    given = {name: flags[name] for name in ("n_ctx", "n_threads")}
-    opened = Model(flags["model_draft"], **given, flash_attn=flash_attn)
-    large = too_large(gguf.read(model), opened.header)
-    if large is not None:
-        console.note(large)
-    return opened
 
 
 def _rows_for(model: Path) -> tuple[Path, Path]:

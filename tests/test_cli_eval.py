@@ -219,6 +219,9 @@ def test_a_draft_changes_no_transcript(folder: Path) -> None:
         drafted = lzs(*asked, "-o", name, *flags, cwd=folder)
         assert drafted.returncode == 0, drafted.stderr
         assert drafted.stdout == alone.stdout
+        (line,) = re.findall(r"^lzs: speculation: (.*)$", drafted.stderr, re.MULTILINE)
+        assert re.match(r"accepted \d+ %, \d+\.\d tokens a call|off, would be \d|nothing was drafted$", line)
+        assert "speculation" not in lzs("eval", "--so-far", "-o", name, cwd=folder).stderr + alone.stderr
         texts = [(folder / out / "transcripts.jsonl").read_bytes() for out in ("alone", name)]
         assert texts[0] == texts[1]
         times = [json.loads(line) for line in (folder / name / "timings.jsonl").read_text().splitlines()]

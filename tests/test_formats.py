@@ -1,5 +1,6 @@
 """Files that programs wrote, and what the audit says of them: formats, records, loops, and what was not read."""
 
+import gzip
 import json
 import sqlite3
 import subprocess
@@ -150,6 +151,43 @@ def test_tables(write: Write) -> None:
     _, bad = everything(write("u.csv", b"a,b\n1,2\n"))
     assert "its keys: a, b" in bad[0].reason
     assert texts(everything(write("u.csv", b"a,b\n1,2\n3,4\n"), field="b")[0]) == ["2", "4"]
+
+
+@pytest.mark.parametrize(("name", "between"), [("t.csv", ","), ("t.csv.gz", ","), ("t.tsv", "\t")])
+@pytest.mark.parametrize("field", [None, "response"])
+def test_a_quote_that_is_never_closed(write: Write, name: str, between: str, field: str | None) -> None:
+    """It took in the rest of the file in silence: 2 records for 4, the last of which was said to loop."""
+
+    def read(*lines: str) -> tuple[list[str], list[tuple[int, str]]]:
+        data = "".join(line.replace("|", between) for line in ("id|response\n", *lines)).encode()
+        records, bad = everything(write(name, gzip.compress(data) if name.endswith("gz") else data), field=field)
+        return texts(records), [(one.line, one.reason) for one in bad]
+
+    says = "the quote that opens here is never closed: "
+    found, bad = read("1|a\n", '2|"it said\n', '3|"say ""go"""\n', "4|d\n")
+    assert found == ["a", "it said\n", 'say "go"', "d"]
+    rows = '3|"say ""go"""\n4|d\n'
+    assert bad == [(3, f"{says}the 2 rows after it, {len(rows)} bytes, were read as if it were closed in its line")]
+    # A file that is cut off within a cell of several lines.
+    found, bad = read("1|a\n", '2|"two\nlines"\n', '3|"of one text\n', "the second line\n", "and the th")
+    assert found == ["a", "two\nlines", "of one text\nthe second line\nand the th"]
+    assert bad == [(5, f"{says}its cell was read up to the end of the file, 2 more lines with 26 bytes")]
+    found, bad = read('1|"a\n', 'b"|"c')
+    assert found == ["a\nb"]
+    assert bad == [(3, f"{says}its cell was read up to the end of the file, 0 more lines with 0 bytes")]
+    assert read('1|"a""\n', '"""\n', "2|b") == (['a"\n"', "b"], [])
+
+
+def test_a_quote_that_is_never_closed_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('id,response\n1,"it said\n' + "".join(f"{i},fine {i}\n" for i in range(2, 30)))
+    (tmp_path / "u.csv").write_text('id,"response\n1,a\n')
+    summary, _ = audited(tmp_path)
+    assert (summary.total.records, summary.bad_records) == (29, 2)
+    unread = {Path(row["file"]).name: row for row in summary.coverage.to_json()["unread"]}
+    assert (unread["t.csv"]["line"], unread["t.csv"]["count"]) == (2, 1)
+    assert "the 28 rows after it" in unread["t.csv"]["reason"]
+    assert "a quote in its header is never closed" in unread["u.csv"]["reason"]
+    assert "t.csv:2: the quote that opens here is never closed: the 28 rows" in terminal_table(summary, 250)
 
 
 def test_yaml(write: Write) -> None:

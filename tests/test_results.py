@@ -23,6 +23,7 @@ from lzsampler.evaluation.judged import Judged, read_judged
 from lzsampler.evaluation.samples import LOOPING_SAMPLES, OTHER_SAMPLES
 from lzsampler.evaluation.store import JUDGED, TIMINGS, TRANSCRIPTS, RunFolder
 from lzsampler.reports.eval_markdown import more
+from lzsampler.util.clusters import paired_difference
 from lzsampler.util.stats import agreement
 
 NONE, WEAK, STRONG = (
@@ -92,13 +93,19 @@ def test_pairs_are_counted_by_hand(small: Results) -> None:
     assert (pooled.pairs, pooled.newly, pooled.cured, pooled.lost) == (16, 1, 7, 7)
 
 
-def test_intervals_draw_whole_prompts(small: Results) -> None:
-    """All 4 ** 4 ways to draw four prompts of two seeds each, weighed alike."""
+def test_intervals_of_differences_take_prompts_as_clusters(small: Results) -> None:
     weak = small.comparisons[WEAK.name]
-    sums = np.array([-1, -2, 0, 1])  # of the differences of a prompt's two seeds
-    ways = np.stack(np.meshgrid(*[sums] * 4)).reshape(4, -1).sum(0) / 8
-    low, high = np.quantile(ways, [0.025, 0.975])
-    assert weak.loop_interval == pytest.approx((low, high), abs=1e-12)
+    assert weak.loop_interval == paired_difference([0, 0, 0, 1], [1, 2, 0, 0], [2, 2, 2, 2])
+    assert weak.accuracy_interval == paired_difference([0, 0, 0, 0], [0, 0, 1, 0], [2, 2, 2, 1])
+
+
+def test_the_interval_of_few_pairs_that_do_not_differ_has_a_width() -> None:
+    """The bootstrap's was 0 to 0."""
+    made = Results(SMALL, [*outcomes(NONE, "0000", "1111"), *outcomes(WEAK, "0000", "1111")])
+    paired = made.comparisons[WEAK.name]
+    assert paired.accuracy_interval is not None
+    for interval in (paired.loop_interval, paired.accuracy_interval):
+        assert interval.low == -interval.high < -0.5
 
 
 def test_the_baseline_draws_as_the_setting_does() -> None:

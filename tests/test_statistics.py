@@ -1,12 +1,11 @@
 """Intervals and tests, next to scipy's own."""
 
-import math
-
 import numpy as np
+import numpy.typing as npt
 import pytest
-from scipy.stats import binomtest, bootstrap
+from scipy.stats import binom, binomtest, bootstrap
 
-from lzsampler.util.stats import agreement, bootstrap_mean, mcnemar, records_needed, wilson
+from lzsampler.util.stats import ROUNDS, Interval, agreement, bootstrap_ratios, mcnemar, records_needed, wilson
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100, 1000, 123_456])
@@ -74,21 +73,34 @@ def test_mcnemar_refuses_negative_counts() -> None:
         mcnemar(-1, 2)
 
 
+@pytest.mark.parametrize("a", [0, 1, 2, 5, 17, 400])
+@pytest.mark.parametrize("b", [0, 1, 3, 5, 25, 431])
+def test_the_mid_p_counts_half_of_what_was_observed(a: int, b: int) -> None:
+    half = 0 if a == b else binom.pmf(a, a + b, 0.5)
+    assert mcnemar(a, b, mid_p=True) == pytest.approx(mcnemar(a, b) - half, rel=1e-7, abs=1e-300)
+
+
+def mean_interval(values: npt.ArrayLike, sizes: npt.ArrayLike | None = None, rounds: int = ROUNDS) -> Interval:
+    """The bootstrap interval of the mean of clusters with these sums and sizes, 1 each by default."""
+    sums = np.asarray(values, np.float64)
+    return bootstrap_ratios([sums], np.ones(sums.size) if sizes is None else sizes, rounds=rounds)[0]
+
+
 def test_the_bootstrap_agrees_with_scipys() -> None:
     values = np.random.default_rng(1).choice([-1, 0, 0, 0, 1, 1], 300)
     expected = bootstrap((values,), np.mean, method="percentile", n_resamples=10_000, random_state=2)
-    got = bootstrap_mean(values)
+    got = mean_interval(values)
     spread = expected.confidence_interval.high - expected.confidence_interval.low
     assert got.low == pytest.approx(expected.confidence_interval.low, abs=spread / 20)
     assert got.high == pytest.approx(expected.confidence_interval.high, abs=spread / 20)
-    assert got == bootstrap_mean(values.tolist())
+    assert got == mean_interval(values.tolist())
 
 
 def test_the_bootstrap_covers_the_truth_as_often_as_it_says() -> None:
     rng = np.random.default_rng(3)
     hits = 0
     for _ in range(400):
-        interval = bootstrap_mean(rng.random(120) < 0.3, rounds=1000)
+        interval = mean_interval(rng.random(120) < 0.3, rounds=1000)
         hits += interval.low <= 0.3 <= interval.high
     assert 0.91 <= hits / 400 <= 0.98
 
@@ -96,11 +108,9 @@ def test_the_bootstrap_covers_the_truth_as_often_as_it_says() -> None:
 def test_clusters_are_drawn_whole() -> None:
     """Eight answers to a prompt that are all alike say no more than one: the interval is that of the prompts."""
     prompts = np.random.default_rng(4).random(80) < 0.4
-    alone = bootstrap_mean(prompts)
-    answers = np.repeat(prompts, 8)
-    clustered = bootstrap_mean(answers, [i // 8 for i in range(640)])
+    alone, clustered = mean_interval(prompts), mean_interval(8 * prompts, np.full(80, 8))
     assert clustered == pytest.approx(alone, abs=0.01)
-    blind = bootstrap_mean(answers)
+    blind = mean_interval(np.repeat(prompts, 8))
     assert (clustered.high - clustered.low) > 2 * (blind.high - blind.low)
 
 
@@ -112,16 +122,7 @@ def test_clusters_of_different_sizes_agree_with_drawing_them_one_by_one() -> Non
     sums = np.bincount(members, values)
     drawn = rng.integers(0, 60, (10_000, 60))
     expected = np.quantile(sums[drawn].sum(1) / sizes[drawn].sum(1), [0.025, 0.975])
-    assert bootstrap_mean(values, [f"p{m}" for m in members]) == pytest.approx(expected, abs=0.03)
-
-
-def test_the_bootstrap_of_little() -> None:
-    assert all(math.isnan(x) for x in bootstrap_mean([]))
-    assert bootstrap_mean([0.25]) == (0.25, 0.25)
-    with pytest.raises(ValueError, match="got 1 and 2"):
-        bootstrap_mean([1, 2], ["a"])
-    with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
-        bootstrap_mean([[1, 2]])
+    assert mean_interval(sums, sizes) == pytest.approx(expected, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -150,22 +151,3 @@ def test_kappa(table: tuple[int, int, int, int], share: float, kappa: float | No
 def test_agreement_is_about_the_same_texts() -> None:
     with pytest.raises(ValueError, match="got 2 and 1"):
         agreement([True, False], [True])
-
-
-def test_a_bootstrap_of_many_distinct_values_draws_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to draw give the same interval, and the slow one is not taken where no two clusters are alike."""
-    rng = np.random.default_rng(3)
-    values = rng.normal(size=600)
-    clusters = [i // 2 if i < 300 else i for i in range(600)]
-    expected = bootstrap_mean(values, clusters)
-    monkeypatch.setattr("lzsampler.util.stats._MANY_KINDS", 10**9)
-    by_kinds = bootstrap_mean(values, clusters)
-    assert expected != by_kinds  # other random numbers
-    assert expected == pytest.approx(by_kinds, abs=0.003)
-    monkeypatch.undo()
-    monkeypatch.setattr("lzsampler.util.stats._means_of_kinds", None)
-    assert bootstrap_mean(values, clusters) == expected
-    few = rng.integers(0, 2, 5000)
-    monkeypatch.undo()
-    monkeypatch.setattr("lzsampler.util.stats._means_of_clusters", None)
-    assert bootstrap_mean(few).low < few.mean() < bootstrap_mean(few).high

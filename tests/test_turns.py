@@ -1,6 +1,8 @@
 """Loops over the turns of a conversation: what is found, where, in all outputs, and what is left alone."""
 
 import json
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,31 @@ def test_sessions_of_agents(tmp_path: Path) -> None:
             "s1": (0, 40, 1),
             "s2": (0, 40, 1),
         }
+
+
+def test_conversations_of_lzs_generate(tmp_path: Path) -> None:
+    """Each answer of -cnv is a row with all that came before it; the rows of a conversation belong together."""
+    pytest.importorskip("llama_cpp")
+    path = tmp_path / "talk.jsonl"
+    answer = "It is what it is, and what it is not is what it was before we came to ask about it at all."
+    command = [sys.executable, "-c", "from lzsampler.cli.main import main; main()", "generate", "-cnv", "-q"]
+    command += ["--save", str(path), "--choice", answer, "-n", "200", "-sys", "Be brief."]
+    typed = ["And this?"] * 6 + ["/reset", "And that?", "And those?", "/reset", *["And this?"] * 2]
+    subprocess.run(command, input="\n".join(typed), text=True, check=True, timeout=120)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [len(row["messages"]) for row in rows] == [3, 5, 7, 9, 11, 13, 3, 5, 3, 5]
+    with audit_files(path, workers=1, turns=True) as made:
+        (found,) = [record for record in made if record.is_conversation]
+        assert (found.id, found.line) == (rows[0]["id"], 1)
+        loop = found.findings[0]
+        assert (loop.start, loop.end, loop.period) == (0, 6, 1)
+        summary = made.summary
+        assert (summary.turn_loops, summary.turn_conversations) == (1, 3)
+        assert (summary.total.records, summary.total.conversations) == (10, 3)
+    without = [{**row, "prompt": "And this?", "messages": row["messages"][-1:]} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in without))
+    with audit_files(path, workers=1, turns=True) as made:  # texts that were continued, and not answers
+        assert (made.summary.turn_conversations, made.summary.total.conversations) == (0, 10)
 
 
 def test_files_of_real_programs_have_none() -> None:

@@ -1,8 +1,8 @@
 /* figures.c - counts the n-grams of words, the lines and the paragraphs of a text that repeat earlier ones.
  *
- * An n-gram of words is numbered by the pair of the number of its first n - 1 words and the number of its last word, so
- * comparing n-grams is comparing pairs. An n-gram can repeat only if its two (n - 1)-grams do; most do not, and are
- * never looked up.
+ * Only n-grams of words that occur more than once are listed and numbered: the others need no more than to be counted
+ * together. An n-gram can repeat only if the (n - 1)-grams at its two ends do, so the n-grams of the next length are pairs of
+ * neighbours in the list, and comparing them is comparing pairs of numbers. In ordinary text the list soon gets short.
  *
  * Datatrove compares its duplicate 5- to 10-grams without the spaces between their words ("ab c" equals "a bc"), so
  * they are stretches of the joined words. Two of them can be equal only if their first 16 bytes are (24 and 32 for the
@@ -22,6 +22,7 @@
 #define MATCH 4      /* words after which a repetition counts as one that can be extended */
 #define LONG_GRAM 30 /* words, and the times that they occur, by which arXiv 2512.12895 knows a loop */
 #define OFTEN 20
+#define FEW 256      /* n-grams that are still listed, up to which longer ones are looked for */
 
 static uint64_t span_characters(const uint8_t *text, lzs_span span) {
     return count_characters(text + span.start, span.end - span.start);
@@ -30,17 +31,20 @@ static uint64_t span_characters(const uint8_t *text, lzs_span span) {
 /* A part of the text with its words, and the memory that its figures need. */
 typedef struct piece {
     const uint8_t *text;
+    size_t n_bytes;        /* of the text */
     const lzs_span *words; /* (n); NULL if there are only numbers */
     const int32_t *ids;    /* (n) */
     size_t n;
     void *block; /* holds the arrays below; those of the joined words replace those of the n-grams of numbers */
     table table; /* of n-grams */
+    size_t n_listed;
 
-    /* n-grams of numbers, n = 1..5, and up to 30 where some occur often */
-    uint32_t *grams;               /* (n) number of the n-gram that starts at each word */
-    uint32_t *first, *prefix;      /* (n) by number: first word of an n-gram; number of its first n - 1 words */
-    uint32_t *counts, *new_counts; /* (n) by number: occurrences of the (n - 1)-grams and of the n-grams */
-    int32_t *gram_of;              /* (n + 1) number of the 1-gram of each id, if all ids are below n + 1; else NULL */
+    /* n-grams of numbers that occur more than once, n = 1..5, and up to 30 where some occur often */
+    size_t length, longest;    /* n of those that are listed, and the largest n of which some were */
+    uint32_t *at, *grams;      /* (n_listed) the words at which one starts, in order, and the number of each */
+    uint32_t *first, *counts;  /* (n_grams) by number: the first word of an n-gram, and how often it occurs */
+    uint32_t *prefix, *suffix; /* (n_grams) by number: of its first and its last n - 1 words, while it is looked up */
+    size_t n_grams;
 
     /* n-grams of joined words, n = 5..10 */
     uint64_t *bits;      /* (n_bits / 32) two sets of hashes, of n_bits bits each */
@@ -48,9 +52,10 @@ typedef struct piece {
     uint32_t *joined_at; /* (n + 1) where each word starts in the joined words */
     uint32_t *heads;     /* (n) hash of the first bytes from each word on */
     uint32_t *listed;    /* (n_listed) words at which an n-gram may start that occurs more than once */
-    size_t n_listed;
-    uint8_t *joined; /* the words with nothing between them */
+    uint8_t *joined;     /* the words with nothing between them, and room for WIDE bytes */
 } piece;
+
+#define WIDE 16 /* bytes that are copied at once: most words are shorter */
 
 static void piece_free(piece *p) {
     free(p->block);
@@ -60,23 +65,19 @@ static void piece_free(piece *p) {
 /* Allocates all arrays as one block. A program that measures many texts gets the same block again each time, so its
  * pages are not mapped anew. */
 static lzs_status piece_init(piece *p) {
-    size_t n = p->n + 1, n_bytes = 0;
-    int32_t last_id = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        if (p->words) n_bytes += p->words[i].end - p->words[i].start;
-        if (p->ids[i] > last_id) last_id = p->ids[i];
-    }
+    size_t n = p->n + 1, n_bytes = WIDE;
+    for (size_t i = 0; p->words && i < p->n; i++) n_bytes += p->words[i].end - p->words[i].start;
     p->n_bits = 64;
     while (p->n_bits / 8 < n) p->n_bits *= 2;
     size_t of_numbers = 6 * n * sizeof *p->grams, of_joined = p->n_bits / 4 + 3 * n * sizeof *p->heads + n_bytes;
     p->block = malloc(of_numbers > of_joined ? of_numbers : of_joined);
     if (!p->block) return LZS_ENOMEM;
-    p->grams = p->block;
+    p->at = p->block;
+    p->grams = p->at + n;
     p->first = p->grams + n;
-    p->prefix = p->first + n;
-    p->counts = p->prefix + n;
-    p->new_counts = p->counts + n;
-    p->gram_of = (size_t)last_id < n ? (int32_t *)p->new_counts + n : NULL;
+    p->counts = p->first + n;
+    p->prefix = p->counts + n;
+    p->suffix = p->prefix + n;
     p->bits = p->block;
     p->joined_at = (uint32_t *)(void *)(p->bits + p->n_bits / 32);
     p->heads = p->joined_at + n;
@@ -128,76 +129,101 @@ static lzs_status count_elements(const uint8_t *text, lzs_span within, size_t le
     return status;
 }
 
-/* Records that the n-gram with this number starts at word i. The number *n_distinct is a new one: an n-gram whose first
- * n - 1 words have the number `prefix`. */
-static void count_gram(piece *p, size_t i, size_t id, uint32_t prefix, size_t *n_distinct) {
-    p->grams[i] = (uint32_t)id;
-    if (id < *n_distinct) {
-        p->new_counts[id]++;
-        return;
-    }
-    p->first[id] = (uint32_t)i;
-    p->prefix[id] = prefix;
-    p->new_counts[id] = 1;
-    *n_distinct = id + 1;
-}
-
-static void swap_counts(piece *p) {
-    uint32_t *counts = p->counts;
-    p->counts = p->new_counts;
-    p->new_counts = counts;
-}
-
-/* Numbers the 1-grams without a search. The ids are small enough for this unless the piece is a part of a longer
- * text. */
-static void make_unigrams(piece *p, size_t *n_distinct) {
+/* Numbers the words, and lists those that occur more than once. Returns how many distinct ones there are.
+ *
+ * The ids are numbers that are small enough, unless the piece is a part of a longer text. */
+static lzs_status list_words(piece *p, size_t *n_distinct) {
+    size_t n_ids = 0, n_kept = 0;
+    for (size_t i = 0; i < p->n; i++) n_ids = (size_t)p->ids[i] < n_ids ? n_ids : (size_t)p->ids[i] + 1;
+    bool are_small = n_ids <= p->n;
     *n_distinct = 0;
-    memset(p->gram_of, 0xFF, (p->n + 1) * sizeof *p->gram_of);
+    memset(p->counts, 0, p->n * sizeof *p->counts);
     for (size_t i = 0; i < p->n; i++) {
-        int32_t *id = &p->gram_of[p->ids[i]];
-        if (*id < 0) *id = (int32_t)*n_distinct;
-        count_gram(p, i, (size_t)*id, 0, n_distinct);
+        uint32_t id = (uint32_t)p->ids[i];
+        if (!are_small) {
+            uint32_t tag = (uint32_t)mix(p->table.seed, id);
+            slot *found = NULL;
+            do found = table_next(&p->table, found, tag);
+            while (found->index && p->ids[p->first[found->index - 1]] != p->ids[i]);
+            id = found->index ? found->index - 1 : (uint32_t)*n_distinct;
+            p->first[id] = found->index ? p->first[id] : (uint32_t)i;
+            lzs_status status = found->index ? LZS_OK : table_add(&p->table, found, tag, id);
+            if (status != LZS_OK) return status;
+        }
+        *n_distinct += !p->counts[id]++;
+        p->grams[i] = id;
     }
-    swap_counts(p);
+    for (size_t i = 0; i < p->n; i++) {
+        p->at[n_kept] = (uint32_t)i;
+        p->grams[n_kept] = p->grams[i];
+        n_kept += p->counts[p->grams[i]] > 1;
+    }
+    p->n_listed = n_kept;
+    p->length = 1;
+    p->longest = n_kept ? 1 : 0;
+    return LZS_OK;
 }
 
-/* Numbers the n-grams, given the numbers of the (n - 1)-grams; those of no words are all 0. */
-static lzs_status make_grams(piece *p, size_t n, size_t *n_distinct) {
-    *n_distinct = 0;
-    lzs_text_table_clear(&p->table);
-    for (size_t i = 0; i + n <= p->n; i++) {
-        int32_t last = p->ids[i + n - 1];
-        uint32_t start = n == 1 ? 0 : p->grams[i];
-        if (n > 1 && (p->counts[start] == 1 || p->counts[p->grams[i + 1]] == 1)) {
-            count_gram(p, i, *n_distinct, start, n_distinct); /* it contains what occurs once, so it occurs once */
-            continue;
-        }
-        uint32_t tag = (uint32_t)mix(p->table.seed, (uint64_t)start << 32 | (uint32_t)last);
+/* Numbers the n-grams whose first and last n - 1 words are neighbours in the list, and lists those that occur more than
+ * once instead. *n_repeats is how many of them occurred before. */
+static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
+    const uint32_t once = UINT32_MAX;
+    size_t n_pairs = 0, n_kept = 0, n_grams = 0;
+    if (p->n_listed) lzs_text_table_clear(&p->table);
+    for (size_t k = 0; k + 1 < p->n_listed; k++) {
+        uint32_t prefix = p->grams[k], suffix = p->grams[k + 1], i = p->at[k];
+        if (p->at[k + 1] != i + 1) continue;
+        uint32_t tag = (uint32_t)mix(p->table.seed, (uint64_t)prefix << 32 | suffix);
         slot *found = NULL;
-        do {
-            found = table_next(&p->table, found, tag);
-            if (!found->index) break;
-        } while (p->prefix[found->index - 1] != start || p->ids[p->first[found->index - 1] + n - 1] != last);
-        size_t id = found->index ? found->index - 1 : *n_distinct;
-        count_gram(p, i, id, start, n_distinct);
-        lzs_status status = found->index ? LZS_OK : lzs_text_table_add(&p->table, found, tag, id);
-        if (status != LZS_OK) return status;
+        do found = table_next(&p->table, found, tag);
+        while (found->index && (p->prefix[found->index - 1] != prefix || p->suffix[found->index - 1] != suffix));
+        size_t id = found->index ? found->index - 1 : n_grams;
+        if (found->index) {
+            p->counts[id]++;
+        } else {
+            p->prefix[id] = prefix;
+            p->suffix[id] = suffix;
+            p->first[id] = i;
+            p->counts[id] = 1;
+            n_grams++;
+            lzs_status status = table_add(&p->table, found, tag, id);
+            if (status != LZS_OK) return status;
+        }
+        p->at[n_pairs] = i;
+        p->grams[n_pairs++] = (uint32_t)id;
     }
-    swap_counts(p);
+    *n_repeats = n_pairs - n_grams;
+    p->n_grams = 0;
+    for (size_t id = 0; id < n_grams; id++) { /* from here on `prefix` is the new number */
+        bool is_single = p->counts[id] == 1;
+        p->prefix[id] = is_single ? once : (uint32_t)p->n_grams;
+        p->first[p->n_grams] = p->first[id];
+        p->counts[p->n_grams] = p->counts[id];
+        p->n_grams += !is_single;
+    }
+    for (size_t k = 0; k < n_pairs; k++) {
+        p->at[n_kept] = p->at[k];
+        p->grams[n_kept] = p->prefix[p->grams[k]];
+        n_kept += p->grams[n_kept] != once;
+    }
+    p->n_listed = n_kept;
+    p->length++;
+    if (n_kept) p->longest = p->length;
     return LZS_OK;
 }
 
 /* Returns the length of the most frequent n-gram (the first one, if several are), with a space between its words, times
  * the number of its occurrences. */
-static uint64_t top_characters(const piece *p, size_t n, size_t n_distinct) {
-    if (!n_distinct) return 0;
+static uint64_t top_characters(const piece *p, size_t n) {
+    if (p->n < n) return 0;
     size_t top = 0;
-    for (size_t id = 1; id < n_distinct; id++) {
+    for (size_t id = 1; id < p->n_grams; id++) {
         if (p->counts[id] > p->counts[top]) top = id;
     }
+    size_t first = p->n_grams ? p->first[top] : 0; /* if none occurs twice, each of them is the most frequent one */
     uint64_t characters = n - 1;
-    for (size_t i = 0; i < n; i++) characters += span_characters(p->text, p->words[p->first[top] + i]);
-    return characters * p->counts[top];
+    for (size_t i = 0; i < n; i++) characters += span_characters(p->text, p->words[first + i]);
+    return characters * (p->n_grams ? p->counts[top] : 1);
 }
 
 /* Joins the words and lists all of them as possible starts of n-grams. */
@@ -205,13 +231,22 @@ static void join_words(piece *p) {
     uint32_t at = 0;
     for (size_t i = 0; i < p->n; i++) {
         lzs_span word = p->words[i];
-        memcpy(p->joined + at, p->text + word.start, word.end - word.start);
+        size_t length = word.end - word.start;
+        if (length <= WIDE && p->n_bytes - word.start >= WIDE) memcpy(p->joined + at, p->text + word.start, WIDE);
+        else memcpy(p->joined + at, p->text + word.start, length);
         p->joined_at[i] = at;
         p->listed[i] = (uint32_t)i;
-        at += word.end - word.start;
+        at += (uint32_t)length;
     }
     p->joined_at[p->n] = at;
     p->n_listed = p->n;
+}
+
+/* Puts a hash into the set `seen`, and into the set `twice` if it is there already. */
+static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
+    uint64_t bit = UINT64_C(1) << hash % 64;
+    twice[hash / 64] |= seen[hash / 64] & bit;
+    seen[hash / 64] |= bit;
 }
 
 /* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It
@@ -224,11 +259,8 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     for (size_t k = 0; k < p->n_listed; k++) {
         size_t i = p->listed[k];
         if (p->joined_at[i + n] - p->joined_at[i] < head) continue;
-        uint64_t hash = hash_bytes(p->joined + p->joined_at[i], head, p->table.seed) & (p->n_bits - 1);
-        uint64_t bit = UINT64_C(1) << hash % 64;
-        p->heads[i] = (uint32_t)hash;
-        twice[hash / 64] |= seen[hash / 64] & bit;
-        seen[hash / 64] |= bit;
+        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], head, p->table.seed) & (uint32_t)(p->n_bits - 1);
+        note_hash(seen, twice, p->heads[i]);
     }
     size_t kept = 0;
     for (size_t k = 0; k < p->n_listed; k++) {
@@ -240,17 +272,28 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     p->n_listed = kept;
 }
 
-/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on behind it. */
+/* Adds up the characters of the n-grams, n >= 5, that equal an earlier one; after one of them goes on behind it. Only those
+ * whose hash is there twice are looked up. */
 static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters) {
     table *t = &p->table;
+    size_t next = 0, n_listed = p->n_listed, n_bits = 64;
+    while (n_listed && p->listed[n_listed - 1] + n > p->n) n_listed--;
+    if (!n_listed) return LZS_OK;
+    while (n_bits / 8 < n_listed) n_bits *= 2;
+    uint64_t *seen = p->bits, *twice = p->bits + n_bits / 64;
+    memset(p->bits, 0, n_bits / 4);
+    for (size_t k = 0; k < n_listed; k++) {
+        size_t i = p->listed[k];
+        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], p->joined_at[i + n] - p->joined_at[i], t->seed);
+        note_hash(seen, twice, p->heads[i] & (n_bits - 1));
+    }
     lzs_text_table_clear(t);
-    size_t next = 0;
-    for (size_t of_list = 0; of_list < p->n_listed && p->listed[of_list] + n <= p->n; of_list++) {
-        size_t i = p->listed[of_list];
-        if (i < next) continue;
+    for (size_t k = 0; k < n_listed; k++) {
+        size_t i = p->listed[k], at = p->heads[i] & (n_bits - 1);
+        if (i < next || !(twice[at / 64] >> at % 64 & 1)) continue;
         size_t length = p->joined_at[i + n] - p->joined_at[i];
         const uint8_t *joined = p->joined + p->joined_at[i];
-        uint32_t tag = hash_bytes(joined, length, t->seed);
+        uint32_t tag = p->heads[i];
         slot *found = NULL;
         do {
             found = table_next(t, found, tag);
@@ -263,39 +306,37 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
             *characters += count_characters(joined, length);
             next = i + n;
         } else {
-            lzs_status status = lzs_text_table_add(t, found, tag, i);
+            lzs_status status = table_add(t, found, tag, i);
             if (status != LZS_OK) return status;
         }
     }
     return LZS_OK;
 }
 
-/* Counts the distinct 4-grams of the last words, given the numbers of all 4-grams, in the room for new counts. */
-static void tail_figures(piece *p, lzs_figures *figures) {
-    size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0;
-    for (size_t i = from; i < n_grams; i++) p->new_counts[p->grams[i]] = 0;
-    for (size_t i = from; i < n_grams; i++) {
-        figures->tail_ngrams++;
-        figures->tail_distinct += !p->new_counts[p->grams[i]]++;
+/* Counts the 4-grams of the last words and the distinct ones of them, and the 4-grams with a word after them that
+ * occurred before, given the list of 4-grams. */
+static void figures_of_list(piece *p, lzs_figures *figures) {
+    size_t n_grams = p->n >= 4 ? p->n - 3 : 0, from = p->n > TAIL ? p->n - TAIL : 0, n_tail = n_grams - from, n_repeats = 0;
+    if (n_grams < from) n_tail = 0;
+    memset(p->prefix, 0, p->n_grams * sizeof *p->prefix);
+    for (size_t k = 0; k < p->n_listed; k++) {
+        uint32_t id = p->grams[k];
+        if (p->at[k] >= from) n_repeats += p->prefix[id]++ > 0;
+        figures->extensible += p->at[k] != p->first[id] && p->at[k] + 4 < p->n;
     }
+    figures->tail_ngrams += n_tail;
+    figures->tail_distinct += n_tail - n_repeats;
 }
 
-/* Counts the n-grams with a word after them that occurred before. */
-static uint64_t count_repeated(const piece *p, size_t n) {
-    uint64_t count = 0;
-    for (size_t i = 0; i + n < p->n; i++) count += p->first[p->grams[i]] != i;
-    return count;
-}
-
-/* Counts the n-grams that occur often, given the numbers of the (n - 1)-grams for n = `n` and those after it. An n-gram
- * cannot occur more often than its beginning does, so most texts end this before it begins. */
-static lzs_status count_frequent(piece *p, size_t n, size_t n_distinct, uint64_t *frequent) {
-    for (;; n++) {
-        uint64_t often = 0;
-        for (size_t id = 0; id < n_distinct; id++) often += p->counts[id] >= OFTEN;
-        if (n > LONG_GRAM) *frequent += often;
-        if (n > LONG_GRAM || !often) return LZS_OK;
-        lzs_status status = make_grams(p, n, &n_distinct);
+/* Counts the n-grams that occur often, given the list of shorter ones. An n-gram cannot occur more often than its beginning
+ * does, so most texts end this before it begins. */
+static lzs_status count_frequent(piece *p, uint64_t *frequent) {
+    for (;;) {
+        uint64_t often = 0, n_repeats;
+        for (size_t id = 0; id < p->n_grams; id++) often += p->counts[id] >= OFTEN;
+        if (p->length == LONG_GRAM) *frequent += often;
+        if (p->length == LONG_GRAM || !often) return LZS_OK;
+        lzs_status status = list_grams(p, &n_repeats);
         if (status != LZS_OK) return status;
     }
 }
@@ -303,25 +344,40 @@ static lzs_status count_frequent(piece *p, size_t n, size_t n_distinct, uint64_t
 /* Adds up the figures of the n-grams of numbers, and those of their characters where they are numbers of words. */
 static lzs_status ngram_figures(piece *p, lzs_figures *figures) {
     size_t n_distinct;
-    for (size_t n = 1; n <= MATCH + 1; n++) {
-        lzs_status status = LZS_OK;
-        if (n == 1 && p->gram_of) make_unigrams(p, &n_distinct);
-        else status = make_grams(p, n, &n_distinct);
+    lzs_status status = list_words(p, &n_distinct);
+    if (status != LZS_OK) return status;
+    figures->ngrams[0] += p->n;
+    figures->distinct[0] += n_distinct;
+    uint64_t n_repeats;
+    for (size_t n = 2; n <= MATCH; n++) {
+        uint64_t n_grams = p->n >= n ? p->n - n + 1 : 0;
+        status = list_grams(p, &n_repeats);
         if (status != LZS_OK) return status;
-        if (n > MATCH) break;
-        if (n > 1 && p->words) figures->top_characters[n - 2] += top_characters(p, n, n_distinct);
-        figures->ngrams[n - 1] += p->n >= n ? p->n - n + 1 : 0;
-        figures->distinct[n - 1] += n_distinct;
-        if (n < MATCH) continue;
-        tail_figures(p, figures);
-        figures->extensible += count_repeated(p, MATCH);
+        if (p->words) figures->top_characters[n - 2] += top_characters(p, n);
+        figures->ngrams[n - 1] += n_grams;
+        figures->distinct[n - 1] += n_grams - n_repeats;
     }
-    figures->extended += (p->n > MATCH ? p->n - MATCH : 0) - n_distinct;
-    return count_frequent(p, MATCH + 2, n_distinct, &figures->frequent);
+    figures_of_list(p, figures);
+    status = list_grams(p, &n_repeats);
+    if (status != LZS_OK) return status;
+    figures->extended += n_repeats;
+    return count_frequent(p, &figures->frequent);
 }
 
-static lzs_status word_figures(piece *p, lzs_figures *figures) {
+/* Finds the most words that come twice in the same order, SIZE_MAX if they are many; ngram_figures comes before. */
+static lzs_status find_longest(piece *p, size_t *longest) {
+    lzs_status status = LZS_OK;
+    uint64_t n_repeats;
+    while (status == LZS_OK && p->n_listed && p->n_listed <= FEW && p->length < LONG_GRAM) {
+        status = list_grams(p, &n_repeats);
+    }
+    *longest = p->n_listed ? SIZE_MAX : p->longest;
+    return status;
+}
+
+static lzs_status word_figures(piece *p, lzs_figures *figures, size_t *longest) {
     lzs_status made = ngram_figures(p, figures);
+    if (made == LZS_OK) made = find_longest(p, longest);
     if (made != LZS_OK) return made;
     join_words(p);
     free(p->table.slots); /* Few n-grams are looked up from here on, and a small table is quickly cleared. */
@@ -359,6 +415,12 @@ lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *fig
 
 lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
                             lzs_figures *figures) {
+    size_t longest;
+    return lzs_text_figures_of(text, n, words, ids, n_words, figures, &longest);
+}
+
+lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
+                               lzs_figures *figures, size_t *longest) {
     if ((!text && n) || ((!words || !ids) && n_words) || !figures || n > UINT32_MAX) return LZS_EINVAL;
     for (size_t i = 0; i < n_words; i++) {
         if (words[i].start > words[i].end || words[i].end > n) return LZS_EINVAL;
@@ -366,12 +428,14 @@ lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words
     }
     *figures = (lzs_figures){.characters = count_characters(text, n), .words = n_words};
     lzs_status status = LZS_OK;
+    *longest = 0;
     for (size_t from = 0, word = 0; from < n && status == LZS_OK;) {
         size_t first = word, to = piece_end(from, n, words, n_words, &word);
         lzs_span all = {(uint32_t)from, (uint32_t)to};
-        piece p = {.text = text, .words = words + first, .ids = ids + first, .n = word - first};
+        piece p = {.text = text, .n_bytes = n, .words = words + first, .ids = ids + first, .n = word - first};
         status = piece_init(&p);
-        if (status == LZS_OK) status = word_figures(&p, figures);
+        if (status == LZS_OK) status = word_figures(&p, figures, longest);
+        if (to - from < n) *longest = SIZE_MAX;
         piece_free(&p);
         if (status == LZS_OK) {
             status = count_elements(text, all, 1, &figures->lines, &figures->duplicate_lines,

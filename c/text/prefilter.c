@@ -36,11 +36,16 @@ static bool are_valid(limits need) {
 }
 
 /* Finds the long runs of bytes that count, the first of them for runs[ROOM], and whether there may be shorter ones with
- * a period of `least` bytes or more. */
-static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_t least, lzs_repetition *runs,
-                             size_t *n_runs, bool *some_short) {
-    uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies;
-    lzs_status status = lzs_byte_runs(text, n, few, need.length, 0, runs, ROOM, n_runs);
+ * a period of `least` bytes or more. No more than `most` bytes in a row come twice in the text: a run of period p has at
+ * least (copies - 1) p of them, and length - p. */
+static lzs_status scan_bytes(const uint8_t *text, size_t n, limits need, uint64_t least, uint64_t most,
+                             lzs_repetition *runs, size_t *n_runs, bool *some_short) {
+    uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies, max_period = most / (few - 1);
+    *n_runs = 0;
+    lzs_status status = LZS_OK;
+    if (max_period && need.length <= most + max_period) {
+        status = lzs_byte_runs(text, n, few, need.length, max_period, runs, ROOM, n_runs);
+    }
     uint64_t longest = (need.length - 1) / need.copies; /* period of a run that counts without being long */
     *some_short = false;
     if (tolerate_space(status) != LZS_OK || longest < least) return tolerate_space(status);
@@ -59,12 +64,12 @@ static bool covers_half(const lzs_repetition *runs, size_t n_runs, size_t n) {
     return false;
 }
 
-/* Whether spans with these numbers have a run that counts. */
-static lzs_status scan_spans(const lzs_span *spans, const int32_t *ids, size_t n, limits need, bool *found) {
+/* Whether spans with these numbers, of which no more than `most` in a row come twice, have a run that counts. */
+static lzs_status scan_spans(const lzs_span *spans, const int32_t *ids, size_t n, limits need, size_t most, bool *found) {
     lzs_repetition runs[ROOM];
-    size_t n_runs;
-    uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies;
-    lzs_status status = lzs_token_runs(ids, n, few, 0, 0, runs, ROOM, &n_runs);
+    size_t n_runs = 0;
+    uint64_t few = need.long_copies < need.copies ? need.long_copies : need.copies, max_period = most / (few - 1);
+    lzs_status status = max_period ? lzs_token_runs(ids, n, few, 0, max_period, runs, ROOM, &n_runs) : LZS_OK;
     *found = n_runs > ROOM;
     for (size_t i = 0; i < n_runs && !*found; i++) {
         uint64_t copies = runs[i].length / runs[i].period;
@@ -86,12 +91,9 @@ static void numbered_free(numbered *units) {
     free(units->ids);
 }
 
-/* Splits a text into at most `room` spans, numbers them, and scans them for runs. The caller frees *units, also after
- * an error. */
-static lzs_status split_and_scan(const uint8_t *text, size_t n, int32_t kind, size_t room, limits need, numbered *units,
-                                 bool *found) {
+/* Splits a text into at most `room` spans, and numbers them. The caller frees *units, also after an error. */
+static lzs_status split_and_number(const uint8_t *text, size_t n, int32_t kind, size_t room, numbered *units) {
     *units = (numbered){NULL, NULL, 0};
-    *found = false;
     if (room > SIZE_MAX / sizeof *units->spans) return LZS_ENOMEM;
     units->spans = malloc(room * sizeof *units->spans);
     if (!units->spans) return LZS_ENOMEM;
@@ -100,14 +102,31 @@ static lzs_status split_and_scan(const uint8_t *text, size_t n, int32_t kind, si
     units->ids = malloc((units->n + 1) * sizeof *units->ids);
     if (!units->ids) return LZS_ENOMEM;
     size_t n_distinct;
-    status = lzs_intern(text, n, units->spans, units->n, units->ids, &n_distinct);
-    return status == LZS_OK ? scan_spans(units->spans, units->ids, units->n, need, found) : status;
+    return lzs_intern(text, n, units->spans, units->n, units->ids, &n_distinct);
 }
 
-static lzs_status scan_words(const uint8_t *text, size_t n, limits need, lzs_figures *figures, bool *found) {
+/* Returns an upper bound of the bytes in a row that come twice in a text, of whose words no more than `longest` in a row
+ * come twice. All words that are in such bytes but the first and the last are the same in both places, from end to end; so
+ * the bytes begin and end within, or next to, longest + 4 words in a row. */
+static size_t most_bytes(const lzs_span *words, size_t n_words, size_t n, size_t longest) {
+    size_t most = 0;
+    if (longest >= n_words || n_words - longest <= 4) return n;
+    for (size_t first = 0, last = longest + 3; last < n_words; first++, last++) {
+        size_t start = first ? words[first].start : 0, end = last + 1 < n_words ? words[last].end : n;
+        if (end - start > most) most = end - start;
+    }
+    return most;
+}
+
+/* Makes the figures of a text, and whether its words have a run that counts. *most is an upper bound of the bytes in a row
+ * that come twice. */
+static lzs_status scan_words(const uint8_t *text, size_t n, limits need, lzs_figures *figures, bool *found, size_t *most) {
     numbered words;
-    lzs_status status = split_and_scan(text, n, LZS_SPLIT_WORDS, n / 2 + 1, need, &words, found);
-    if (status == LZS_OK) status = lzs_text_figures(text, n, words.spans, words.ids, words.n, figures);
+    size_t longest = 0;
+    lzs_status status = split_and_number(text, n, LZS_SPLIT_WORDS, n / 2 + 1, &words);
+    if (status == LZS_OK) status = lzs_text_figures_of(text, n, words.spans, words.ids, words.n, figures, &longest);
+    if (status == LZS_OK) status = scan_spans(words.spans, words.ids, words.n, need, longest, found);
+    if (status == LZS_OK) *most = most_bytes(words.spans, words.n, n, longest);
     numbered_free(&words);
     return status;
 }
@@ -116,7 +135,8 @@ static lzs_status scan_lines(const uint8_t *text, size_t n, limits need, bool *f
     numbered lines;
     size_t room = 1;
     for (size_t i = 0; i < n; i++) room += text[i] == '\n';
-    lzs_status status = split_and_scan(text, n, LZS_SPLIT_LINES, room, need, &lines, found);
+    lzs_status status = split_and_number(text, n, LZS_SPLIT_LINES, room, &lines);
+    if (status == LZS_OK) status = scan_spans(lines.spans, lines.ids, lines.n, need, lines.n, found);
     numbered_free(&lines);
     return status;
 }
@@ -129,7 +149,7 @@ static lzs_status scan_normalized(const uint8_t *text, size_t n, limits need, co
     lzs_repetition runs[ROOM];
     size_t n_normalized, n_runs;
     lzs_status status = lzs_normalize(text, n, fold, n_fold, normalized, &n_normalized, NULL, 0);
-    if (status == LZS_OK) status = scan_bytes(normalized, n_normalized, need, 2, runs, &n_runs, some_short);
+    if (status == LZS_OK) status = scan_bytes(normalized, n_normalized, need, 2, n_normalized, runs, &n_runs, some_short);
     if (status == LZS_OK) *some_long = any_run(runs, n_runs, 2);
     free(normalized);
     return status;
@@ -143,18 +163,18 @@ lzs_status lzs_prefilter(const uint8_t *text, size_t n, const lzs_prefilter_rule
     const limits of_normalized = {rules->length, rules->normalized_copies, rules->long_normalized_copies};
     if (!are_valid(of_bytes) || !are_valid(of_spans) || !are_valid(of_normalized)) return LZS_EINVAL;
     lzs_repetition *runs = result->long_runs;
-    size_t n_long = 0;
-    bool some_short = false, words = false, lines = true, long_normalized = true;
+    size_t n_long = 0, most = n;
+    bool some_short = false, words = false, lines = true, long_normalized = true, is_long = n > LZS_TEXT_PIECE;
     bool short_normalized = (rules->length - 1) / rules->normalized_copies >= 2; /* else there is no such period */
-    lzs_status status = scan_bytes(text, n, of_bytes, 1, runs, &n_long, &some_short);
-    bool is_loop = covers_half(runs, n_long, n), is_long = is_loop && n > LZS_TEXT_PIECE;
+    lzs_status status = LZS_OK;
+    if (!is_long) status = scan_words(text, n, of_spans, &result->figures, &words, &most);
+    if (status == LZS_OK) status = scan_bytes(text, n, of_bytes, 1, most, runs, &n_long, &some_short);
+    bool is_loop = covers_half(runs, n_long, n);
     if (status == LZS_OK && is_long) {
         words = true;
-        status = lzs_text_figures_by_piece(text, n, &result->figures);
-        is_long = status != LZS_ESPACE;
-        status = tolerate_space(status);
+        status = is_loop ? lzs_text_figures_by_piece(text, n, &result->figures) : LZS_ESPACE;
+        if (status == LZS_ESPACE) status = scan_words(text, n, of_spans, &result->figures, &words, &most);
     }
-    if (status == LZS_OK && !is_long) status = scan_words(text, n, of_spans, &result->figures, &words);
     if (status == LZS_OK && !is_loop) {
         status = scan_lines(text, n, of_spans, &lines);
         if (status == LZS_OK) {

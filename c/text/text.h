@@ -28,6 +28,11 @@ lzs_span lzs_text_strip(const uint8_t *text, lzs_span span);
 
 #define LZS_TEXT_PIECE ((size_t)4 << 20) /* bytes of a piece of a long text, whose figures are those of its pieces */
 
+/* Computes what lzs_text_figures does. *longest is the most words that come twice in the same order, wherever that is, or
+ * SIZE_MAX where it is not known: in a text of several pieces, and where they are many. */
+lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
+                               lzs_figures *figures, size_t *longest);
+
 /* Computes what lzs_text_figures does, with only the words of one piece in memory at a time. LZS_ESPACE if a piece has no
  * word that ends in it: *figures is then useless. */
 lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures *figures);
@@ -40,15 +45,16 @@ static inline uint64_t mix(uint64_t hash, uint64_t word) {
 }
 
 static inline uint32_t hash_bytes(const uint8_t *bytes, size_t n, uint64_t seed) {
-    uint64_t hash = seed ^ n, word;
-    size_t at = 0;
-    for (; n - at >= sizeof word; at += sizeof word) {
+    uint64_t hash = seed ^ n, word = 0;
+    for (size_t at = 0; at + sizeof word < n; at += sizeof word) {
         memcpy(&word, bytes + at, sizeof word);
         hash = mix(hash, word);
     }
-    if (at == n && n) return (uint32_t)hash;
-    word = 0;
-    memcpy(&word, bytes + at, n - at);
+    if (n >= sizeof word) {
+        memcpy(&word, bytes + n - sizeof word, sizeof word); /* some of them for the second time, unless n is a multiple */
+    } else if (n) {
+        memcpy(&word, bytes, n);
+    }
     return (uint32_t)mix(hash, word);
 }
 
@@ -69,8 +75,13 @@ typedef struct table {
  * an error. Growing to m indices needs at most 48 bytes for each of max(m, expected), or 512 bytes. */
 lzs_status lzs_text_table_init(table *t, size_t expected);
 void lzs_text_table_clear(table *t);
+lzs_status lzs_text_table_grow(table *t);
+
 /* Puts an index into the free slot at which a search ended. */
-lzs_status lzs_text_table_add(table *t, slot *free_slot, uint32_t tag, size_t index);
+static inline lzs_status table_add(table *t, slot *free_slot, uint32_t tag, size_t index) {
+    *free_slot = (slot){tag, (uint32_t)index + 1};
+    return ++t->used <= t->n_slots / 2 ? LZS_OK : lzs_text_table_grow(t);
+}
 
 /* Continues a search after the slot it last returned (NULL to begin one): returns the next slot that has this tag, or a
  * free slot, which ends the search. */

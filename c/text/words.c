@@ -58,21 +58,39 @@ lzs_span lzs_text_strip(const uint8_t *text, lzs_span span) {
 
 #define BLOCK 64
 
+/* Whether a byte of a block may begin white space of several bytes: what byte_class says, in a form that compilers make
+ * into instructions on many bytes at once. So is that of the next function. */
+static bool may_have_wide_space(const uint8_t *block) {
+    uint8_t some = 0;
+    for (size_t i = 0; i < BLOCK; i++) some |= (block[i] == 0xC2) | ((uint8_t)(block[i] - 0xE1) < 3);
+    return some;
+}
+
+/* Returns a bit for each byte of a block that is white space by itself. */
+static uint64_t ascii_space_bits(const uint8_t *block) {
+    uint8_t flags[BLOCK];
+    uint64_t bits = 0, eight;
+    for (size_t i = 0; i < BLOCK; i++) {
+        flags[i] = (block[i] == ' ') | ((uint8_t)(block[i] - '\t') < 5) | ((uint8_t)(block[i] - 0x1C) < 4);
+    }
+    for (size_t i = 0; i < BLOCK; i += 8) { /* the product moves the flag of byte k of eight to bit 56 + k */
+        eight = 0;
+        for (size_t k = 0; k < 8; k++) eight |= (uint64_t)flags[i + k] << 8 * k;
+        bits |= (eight * UINT64_C(0x0102040810204080) >> 56) << i;
+    }
+    return bits;
+}
+
 /* Returns a bit for each of the at most BLOCK bytes from `at` on, which is set if the byte belongs to white space.
  * *space_end is the end of the last white space of several bytes, which may lie in the next block. */
 static uint64_t space_bits(const uint8_t *text, size_t n, size_t at, size_t *space_end) {
     size_t count = n - at < BLOCK ? n - at : BLOCK;
+    if (count == BLOCK && at >= *space_end && !may_have_wide_space(text + at)) return ascii_space_bits(text + at);
     uint64_t bits = 0;
-    bool plain = at >= *space_end;
     for (size_t i = 0; i < count; i++) {
-        uint8_t class = byte_class[text[at + i]];
-        bits |= (uint64_t)(class == SPACE) << i;
-        plain &= class != MAYBE;
-    }
-    for (size_t i = 0; i < count && !plain; i++) {
         size_t width = byte_class[text[at + i]] == MAYBE ? space_at(text + at + i, n - at - i) : 0;
         if (width) *space_end = at + i + width;
-        bits |= (uint64_t)(at + i < *space_end) << i;
+        bits |= (uint64_t)(byte_class[text[at + i]] == SPACE || at + i < *space_end) << i;
     }
     return bits;
 }
@@ -151,9 +169,7 @@ void lzs_text_table_clear(table *t) {
     t->used = 0;
 }
 
-lzs_status lzs_text_table_add(table *t, slot *free_slot, uint32_t tag, size_t index) {
-    *free_slot = (slot){tag, (uint32_t)index + 1};
-    if (++t->used <= t->n_slots / 2) return LZS_OK;
+lzs_status lzs_text_table_grow(table *t) {
     size_t n_slots = 2 * t->n_slots;
     slot *slots = n_slots > SIZE_MAX / sizeof *slots / 4 ? NULL : calloc(n_slots, sizeof *slots);
     if (!slots) return LZS_ENOMEM;
@@ -171,16 +187,34 @@ lzs_status lzs_text_table_add(table *t, slot *free_slot, uint32_t tag, size_t in
 
 /* ---- numbers of spans ---- */
 
-/* Returns the hash of a span. A span of fewer than 8 bytes, as most words are, is loaded at once where 8 bytes of text
- * follow its start. */
-static uint32_t hash_span(const uint8_t *text, size_t n, lzs_span span, uint64_t seed) {
+#define SMALL 65536 /* spans whose table is made so large that it has room for all of them, and seldom two in a place */
+
+/* A span with what is compared first: its length, and its bytes if they are fewer than 8 and 8 can be loaded, as of most
+ * words; else 0. */
+typedef struct key {
+    uint64_t word;
+    size_t length;
+    bool is_short;
+} key;
+
+static inline key key_of(const uint8_t *text, size_t n, lzs_span span) {
     static const uint8_t keep[16] = {255, 255, 255, 255, 255, 255, 255, 255};
-    uint64_t word, mask;
+    uint64_t word = 0, mask;
     size_t length = span.end - span.start;
-    if (length >= sizeof word || n - span.start < sizeof word) return hash_bytes(text + span.start, length, seed);
-    memcpy(&word, text + span.start, sizeof word);
-    memcpy(&mask, keep + sizeof mask - length, sizeof mask);
-    return (uint32_t)mix(seed ^ length, word & mask);
+    bool is_short = length < sizeof word && n - span.start >= sizeof word;
+    if (is_short) {
+        memcpy(&word, text + span.start, sizeof word);
+        memcpy(&mask, keep + sizeof mask - length, sizeof mask);
+        word &= mask;
+    }
+    return (key){word, length, is_short};
+}
+
+/* Whether two spans have the same bytes, given the key of the first. */
+static inline bool are_equal(const uint8_t *text, size_t n, lzs_span span, key of_span, lzs_span other) {
+    if (other.end - other.start != of_span.length) return false;
+    if (of_span.is_short && n - other.start >= sizeof of_span.word) return key_of(text, n, other).word == of_span.word;
+    return !memcmp(text + other.start, text + span.start, of_span.length);
 }
 
 lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size_t n_spans, int32_t *ids,
@@ -189,27 +223,24 @@ lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size
     *n_distinct = 0;
     if (!text) text = (const uint8_t *)""; /* C forbids memcpy and memcmp of NULL, even for empty spans */
     table t;
-    lzs_status status = lzs_text_table_init(&t, n_spans);
+    lzs_status status = lzs_text_table_init(&t, n_spans < SMALL ? 2 * n_spans : n_spans);
     for (size_t i = 0; i < n_spans && status == LZS_OK; i++) {
         lzs_span span = spans[i];
         if (span.start > span.end || span.end > n) {
             status = LZS_EINVAL;
             break;
         }
-        size_t length = span.end - span.start;
-        uint32_t tag = hash_span(text, n, span, t.seed);
+        key of_span = key_of(text, n, span);
+        uint32_t tag = of_span.is_short ? (uint32_t)mix(t.seed ^ of_span.length, of_span.word)
+                                        : hash_bytes(text + span.start, of_span.length, t.seed);
         slot *found = NULL;
-        do {
-            found = table_next(&t, found, tag);
-            if (!found->index) break;
-            lzs_span other = spans[found->index - 1];
-            if (other.end - other.start == length && !memcmp(text + other.start, text + span.start, length)) break;
-        } while (true);
+        do found = table_next(&t, found, tag);
+        while (found->index && !are_equal(text, n, span, of_span, spans[found->index - 1]));
         if (found->index) {
             ids[i] = ids[found->index - 1];
         } else {
             ids[i] = (int32_t)t.used;
-            status = lzs_text_table_add(&t, found, tag, i);
+            status = table_add(&t, found, tag, i);
         }
     }
     *n_distinct = t.used;

@@ -43,9 +43,9 @@ class Comparison:
     pairs of the same prompt and seed under different settings, which are made where two evaluations of one setting each
     have no id in common. ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011),
     on which the verdict does not depend. ``difference``: the loop rate of B minus that of A, -1..1, with its
-    ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired. ``p``: a
-    two-sided permutation test over conversations: of pairs, in which the sides of each conversation may be swapped
-    (`flip_test`; McNemar's exact test where each has one record), of groups, in which each may belong to A or B
+    ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired. ``p``: the
+    two-sided mid-p of a permutation test over conversations: of pairs, in which the sides of each conversation may be
+    swapped (`flip_test`; McNemar's test where each has one record), of groups, in which each may belong to A or B
     (`group_test`).
     """
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..util.stats import Interval, bootstrap_mean, mcnemar
+from ..util.clusters import paired_difference
+from ..util.stats import Interval, mcnemar
 from .counts import Outcome
 
 
@@ -15,9 +16,9 @@ class Paired:
     ``newly``: texts that loop only with the penalty; ``cured``: only without it; ``loop_p``: McNemar's exact test,
     two-sided. ``loop_difference``: the loop rate with the penalty minus that without, -1..1. ``gained``, ``lost``:
     texts that are right only with the penalty, and only without it, among the ``answered`` pairs; ``accuracy_p`` and
-    ``accuracy_difference`` are analogous, and the latter is None without tasks. Intervals are 95 % bootstrap intervals
-    in which whole prompts are drawn. ``stuck``: the answered pairs that loop without the penalty; ``stuck_right_none``
-    of them are right all the same, and ``stuck_right`` are right with the penalty.
+    ``accuracy_difference`` are analogous, and the latter is None without tasks. Intervals are the 95 % intervals of
+    `paired_difference`, whose clusters are the prompts. ``stuck``: the answered pairs that loop without the penalty;
+    ``stuck_right_none`` of them are right all the same, and ``stuck_right`` are right with the penalty.
     """
 
     pairs: int
@@ -43,7 +44,6 @@ class Paired:
 
 def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
     """Return how texts differ from their partners without a penalty, which are second in each pair."""
-    prompts = [text.prompt for text, _ in pairs]
     loops = [int(text.looping) - int(none.looping) for text, none in pairs]
     tasks = [(text, none) for text, none in pairs if text.right is not None and none.right is not None]
     stuck = [(text, none) for text, none in tasks if none.looping]
@@ -54,14 +54,23 @@ def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
         cured=loops.count(-1),
         loop_p=mcnemar(loops.count(1), loops.count(-1)),
         loop_difference=sum(loops) / len(pairs),
-        loop_interval=bootstrap_mean(loops, prompts),
+        loop_interval=_interval(pairs, loops),
         answered=len(tasks),
         gained=rights.count(1),
         lost=rights.count(-1),
         accuracy_p=mcnemar(rights.count(1), rights.count(-1)),
         accuracy_difference=sum(rights) / len(tasks) if tasks else None,
-        accuracy_interval=bootstrap_mean(rights, [text.prompt for text, _ in tasks]) if tasks else None,
+        accuracy_interval=_interval(tasks, rights) if tasks else None,
         stuck=len(stuck),
         stuck_right_none=sum(none.right is True for _, none in stuck),
         stuck_right=sum(text.right is True for text, _ in stuck),
     )
+
+
+def _interval(pairs: Sequence[tuple[Outcome, Outcome]], changes: Sequence[int]) -> Interval:
+    """Return the interval of the mean of the ``changes`` of pairs, 1, 0 or -1 each."""
+    prompts: dict[str, list[int]] = {}
+    for (text, _), change in zip(pairs, changes, strict=True):
+        prompts.setdefault(text.prompt, []).append(change)
+    gained, lost = ([of.count(sign) for of in prompts.values()] for sign in (1, -1))
+    return paired_difference(gained, lost, [len(of) for of in prompts.values()])

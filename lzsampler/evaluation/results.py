@@ -25,6 +25,8 @@ from .transcripts import audited_text, outcome_of
 if TYPE_CHECKING:
     import pandas
 
+    from ..decoding.speculative import Speculated
+
 NONE = "none"  # the kind that others are compared with
 
 
@@ -61,7 +63,9 @@ class Results:
     that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
     those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
     rule; None without a judge. ``tax``: what the penalties cost on texts that are right; None if it was not measured.
-    ``expected``: how many texts the run has when it is finished; None in folders of older versions.
+    ``expected``: how many texts the run has when it is finished; None in folders of older versions. ``speculated``: the
+    figures of the draft over the texts that `evaluate` has just written, which results.json does not have since they
+    differ in every run; None without a draft, and of a folder that was read.
     """
 
     grid: Grid
@@ -72,6 +76,7 @@ class Results:
     judged: Judged | None = None
     tax: Tax | None = None
     expected: int | None = None
+    speculated: "Speculated | None" = field(default=None, compare=False)
 
     @property
     def missing(self) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 from ..auditing.repetition import repetition
 from ..decoding.generate import Generation, without_end
 from ..decoding.many import Request, generate_many, refuse_shared
-from ..decoding.speculative import Draft
+from ..decoding.speculative import Draft, Speculated
 from ..decoding.transcript import TranscriptFile, record
 from ..llama import gguf
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
@@ -79,7 +79,8 @@ def evaluate(
     to the folder. ``texts``: files and folders of texts that are right, on which the tax of the penalties is measured,
     as `tax` does it; ``on_taxed`` is called with (characters done, all characters). It is kept and resumed like the
     texts. ``flash_attn``: see `Model`. ``draft``: what proposes tokens (`generate_many`), which is not in the
-    transcripts, since with ``flash_attn`` it changes none of them; timings.jsonl has its figures.
+    transcripts, since with ``flash_attn`` it changes none of them; timings.jsonl has its figures, and ``speculated`` of
+    the results those of all texts together.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
     disk.
@@ -119,6 +120,7 @@ def evaluate(
                 if key not in done
             )
             n_done = sum(key in done for key in keys)
+            speculated = None if draft is None else Speculated()
             with (
                 TranscriptFile(folder.path / TRANSCRIPTS) as transcripts,
                 TranscriptFile(folder.path / TIMINGS) as timings,
@@ -129,6 +131,8 @@ def evaluate(
                     setting, task = settings[request.id[0]], rows[request.id[1]]
                     transcripts.append(_transcript(opened, request, setting, task, generation))
                     timings.append(_timing(request.id, generation))
+                    if speculated is not None:
+                        speculated.add(generation.speculated)
                     n_done += 1
                     if on_text is not None:
                         on_text(n_done, len(keys))
@@ -142,7 +146,7 @@ def evaluate(
             with Judge(judge, n_threads=n_threads) as judging:
                 judge_folder(judging, folder, on_text=on_judged)
             folder.sort(JUDGED, keys)
-        results = Results.read(folder.path, bad)
+        results = replace(Results.read(folder.path, bad), speculated=speculated)
         results.save(folder.path / "results.json")
         results.save(folder.path / "report.html")
     return results

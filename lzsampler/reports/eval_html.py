@@ -437,7 +437,7 @@ def _comparisons(results: "Results") -> str:
     what = (
         "Texts of the same prompt and seed with and without the penalty, drawn in the same way. Newly: they loop only "
         "with it; cured: only without. Gained: they are right only with it; lost: only without. p: McNemar's exact "
-        "test. Differences are in percentage points, with the 95 % bootstrap interval over whole prompts. "
+        "test. Differences are in percentage points, with their 95 % intervals, in which prompts are clusters. "
         "Texts of one prompt are not independent, so where temperatures or seeds are taken together only the interval "
         "is valid."
     )
@@ -625,8 +625,8 @@ def _notes(results: "Results") -> str:
     timed = sum(outcome.seconds is not None for outcome in results.outcomes)
     notes = [
         "A text loops if the audit finds a significant loop in it; a task is right if its answer is, loop or not.",
-        "Wilson intervals treat texts as independent, but several seeds of one prompt are not; the bootstrap does not.",
-        "A bootstrap interval from few prompts is too narrow, and one from 0 to 0 only says that no pair differed.",
+        "Wilson intervals treat texts as independent, which several seeds of one prompt are not; those of differences do not.",
+        "The interval of a difference from few prompts is wide, also where no pair differs: they say little of others.",
     ]
     if timed:
         notes.append(

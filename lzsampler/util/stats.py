@@ -1,7 +1,7 @@
 """What a rate measured on some records says about all of them: intervals, tests, and the number of records needed."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ CONFIDENCE = 0.95
 ROUNDS = 10_000  # resamples of a bootstrap
 _SEED = 20131  # of the bootstrap; fixed, so that a report comes out the same again
 _AT_ONCE = 4_000_000  # numbers that a bootstrap draws at once, 32 MB
-_MANY_KINDS, _KINDS_COST = 100, 6  # drawing how often a kind comes takes about as long as drawing six clusters
 
 
 class Interval(NamedTuple):
@@ -56,10 +55,12 @@ def records_needed(rate: float, limit: float, confidence: float = CONFIDENCE) ->
     return max(1, math.floor(n) + 1)
 
 
-def mcnemar(only_a: int, only_b: int) -> float:
+def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
     """Return the two-sided exact p of McNemar's test (1947): a sign test on the pairs that differ.
 
-    ``only_a``, ``only_b``: the number of pairs in which only the one or only the other loops. 1.0 if there are none.
+    ``only_a``, ``only_b``: the number of pairs in which only the one or only the other loops. 1.0 if they are equal.
+    ``mid_p``: count only half of the probability of what was observed (Lancaster, Journal of the American Statistical
+    Association 56, 1961).
     """
     if only_a < 0 or only_b < 0:
         raise ValueError(f"counts must be 0 or more, got {only_a} and {only_b}")
@@ -69,46 +70,11 @@ def mcnemar(only_a: int, only_b: int) -> float:
     term = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
     share, total = 1.0, 0.0  # of the terms C(n, i) / C(n, k), i = k, k - 1, ...: each is smaller than the one before
     for i in range(k, -1, -1):
-        total += share
+        total += share / 2 if mid_p and i == k else share
         share *= i / (n - i + 1)
         if share < total * 1e-17:
             break
     return min(1.0, 2 * math.exp(term + math.log(total)))
-
-
-def bootstrap_mean(
-    values: npt.ArrayLike,
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    rounds: int = ROUNDS,
-    confidence: float = CONFIDENCE,
-) -> Interval:
-    """Return the percentile bootstrap interval (Efron 1979) of the mean of ``values``, float[n].
-
-    ``clusters``: which cluster each value belongs to, n of them; whole clusters are then drawn, since answers to one
-    prompt are not independent. The same values always give the same interval. (NaN, NaN) for no values. About 2 s for
-    20,000 clusters that all differ, milliseconds for any number of clusters of a few kinds.
-    """
-    array = np.asarray(values, np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"values must have one dimension, got shape {array.shape}")
-    if array.size == 0:
-        return Interval(math.nan, math.nan)
-    sums: npt.NDArray[np.float64] = array
-    sizes: npt.NDArray[np.float64] = np.ones(array.size)
-    if clusters is not None:
-        if len(clusters) != array.size:
-            raise ValueError(f"clusters must be as many as values, got {len(clusters)} and {array.size}")
-        numbers: dict[Hashable, int] = {}
-        member = np.fromiter((numbers.setdefault(cluster, len(numbers)) for cluster in clusters), np.int64, array.size)
-        sums, sizes = np.bincount(member, array).astype(np.float64), np.bincount(member).astype(np.float64)
-    kinds, counts = np.unique(np.stack([sums, sizes]), axis=1, return_counts=True)
-    if counts.size > _MANY_KINDS and sums.size < _KINDS_COST * counts.size:
-        means = _means_of_clusters(sums, sizes, rounds)
-    else:
-        means = _means_of_kinds(kinds, counts, rounds)
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(float(low), float(high))
 
 
 def bootstrap_ratios(
@@ -117,9 +83,9 @@ def bootstrap_ratios(
     """Return percentile bootstrap intervals (Efron 1979) of several ratios that share their clusters.
 
     ``sums``: float[k, n], what k figures add up to in each of n clusters; ``sizes``: float[n], the values of a cluster,
-    above 0. The ratio of a figure is its sum over all clusters by the sum of the sizes, so that each interval is that
-    of `bootstrap_mean` over all values in their clusters, but the same clusters are drawn for all figures. The same
-    numbers always give the same intervals. ValueError for other shapes and for no clusters.
+    above 0. The ratio of a figure is its sum over all clusters by the sum of the sizes: the mean of all values. Whole
+    clusters are drawn, the same ones for all figures, since answers to one prompt are not independent. The same numbers
+    always give the same intervals. ValueError for other shapes and for no clusters.
     """
     of = np.asarray(sums, np.float64)
     by = np.asarray(sizes, np.float64)
@@ -137,35 +103,6 @@ def bootstrap_ratios(
         ratios[start : start + n] = (times @ of.T) / (times @ by)[:, None]
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return [Interval(float(a), float(b)) for a, b in zip(low, high, strict=True)]
-
-
-def _means_of_kinds(
-    kinds: npt.NDArray[np.float64], counts: npt.NDArray[np.intp], rounds: int
-) -> npt.NDArray[np.float64]:
-    """Return the means of resamples, drawing clusters that are alike together: counts of the kinds are multinomial."""
-    rng = np.random.default_rng(_SEED)
-    chances = counts / counts.sum()
-    means = np.empty(rounds)
-    step = max(1, _AT_ONCE // counts.size)
-    for start in range(0, rounds, step):
-        drawn = rng.multinomial(counts.sum(), chances, min(step, rounds - start)).astype(np.float64)
-        means[start : start + len(drawn)] = (drawn @ kinds[0]) / (drawn @ kinds[1])
-    return means
-
-
-def _means_of_clusters(
-    sums: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], rounds: int
-) -> npt.NDArray[np.float64]:
-    """Return the means of resamples, drawing each cluster by itself, which is faster where few are alike."""
-    rng = np.random.default_rng(_SEED)
-    alike = bool((sizes == sizes[0]).all())
-    means = np.empty(rounds)
-    step = max(1, _AT_ONCE // sums.size)
-    for start in range(0, rounds, step):
-        drawn = rng.integers(0, sums.size, (min(step, rounds - start), sums.size), dtype=np.uint32)
-        members = sums.size * sizes[0] if alike else sizes[drawn].sum(1)
-        means[start : start + len(drawn)] = sums[drawn].sum(1) / members
-    return means
 
 
 def quantile(confidence: float) -> float:

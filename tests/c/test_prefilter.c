@@ -1,5 +1,7 @@
 /* test_prefilter.c - compares what the prefilter says of random texts with what the scans find in them. */
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "lzsampler_text.h"
 #include "texts.h"
@@ -110,6 +112,41 @@ static void test_random(void) {
     for (int i = 0; i < 7; i++) CHECK(n_seen[i] > 50);
 }
 
+/* Appends words that are in no other place of the text, with white space of one to three bytes after some of them. */
+static size_t new_words(uint64_t *state, uint8_t *text, size_t at, int32_t n_words, uint32_t *number) {
+    static const char *const gaps[] = {" ", "\n", "\xC2\xA0", "\xE2\x80\x89", "  "};
+    for (int32_t i = 0; i < n_words; i++) {
+        at += (size_t)sprintf((char *)text + at, "%.*s%" PRIu32 "%s", (int)random_below(state, 12), "abcdefghijkl", ++*number,
+                              gaps[random_below(state, 5)]);
+    }
+    return at;
+}
+
+/* Where few words in a row come twice, only short periods are looked for: a run in a text of words that are all different
+ * must be found, whatever its unit is made of, and wherever it begins and ends. */
+static void test_one_run(void) {
+    static const lzs_prefilter_rules rules = {100, 20, 3, 20, 3, 20, 8};
+    uint64_t state = 11;
+    int n_seen[7] = {0};
+    for (int round = 0; round < 6000; round++) {
+        uint8_t room[4096];
+        uint32_t number = 1000;
+        size_t at = new_words(&state, room, 0, random_below(&state, 30), &number);
+        if (at && random_below(&state, 2)) at--; /* the run begins within a word, or within white space */
+        size_t period = (size_t)random_below(&state, 70) + 1, length = (size_t)random_below(&state, 4 * (int32_t)period) + 1;
+        uint8_t *unit = random_text(&state, period);
+        for (size_t i = 0; i < length; i++) room[at++] = unit[i % period];
+        free(unit);
+        at = new_words(&state, room, at, random_below(&state, 30), &number);
+        uint8_t *text = malloc(at ? at : 1);
+        CHECK(text);
+        memcpy(text, room, at);
+        check_prefilter(text, at, &rules, n_seen);
+        free(text);
+    }
+    CHECK(n_seen[0] > 300 && n_seen[6] > 300);
+}
+
 /* A long text that a run covers has its figures piece by piece, unless its words are longer than a piece. */
 static void test_long_text(void) {
     static const char *const units[] = {"so it goes on and on, ", "\xE2\x80\x83one\xE3\x80\x80two three\n\n", "abcd"};
@@ -164,6 +201,7 @@ static void test_arguments(void) {
 
 int main(void) {
     test_random();
+    test_one_run();
     test_long_text();
     test_arguments();
     return 0;

@@ -1,6 +1,8 @@
 """Our own transcripts, as `lzs generate --save` writes them (docs/transcript.md)."""
 
+import json
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any
 
 from ..reading.format import Format, Message, Source
@@ -18,15 +20,37 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
     A transcript of `lzs eval` names its kind, setting, task, prompt and seed under `eval`. Its id is made of those that
     make it one of a kind, so that two evaluations can be compared; all texts of a prompt count as one conversation.
     Texts of the same prompt and seed are counterparts under any setting.
+
+    A conversation (`lzs generate -cnv`) has a transcript for each of its answers, which are its turns.
     """
     ours = row.get("eval", {})
     found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
     id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
-    made = written(row["messages"][-1], found, id)
-    if made is not None and ours:
+    is_turn = not ours and "prompt" not in row  # with "prompt" it continues a text
+    made = written(row["messages"][-1], found, id, is_turn=is_turn)
+    if made is None:
+        return
+    if ours:
         made = made._replace(conversation=ours["prompt"], counterpart=f"{ours['prompt']}, seed {ours['seed']}")
-    if made is not None:
-        yield made
+    elif is_turn:
+        made = made._replace(conversation=_conversation(row["messages"], id, source.state))
+    yield made
 
 
-FORMAT = Format("lzs", "transcripts of lzs generate --save", matches, messages)
+def _conversation(said: list[Any], id: str | None, state: dict[str, Any]) -> str:
+    """Return the id of the first transcript of a conversation, by all that was ``said`` in it up to this answer.
+
+    A transcript goes on with the conversation of an earlier one whose messages are those before its question.
+    """
+    conversations: dict[bytes, str] = state.setdefault("conversations", {})
+    whole = _digest(said)
+    of = conversations.get(_digest(said[:-2])) or id or whole.hex()
+    conversations[whole] = of
+    return of
+
+
+def _digest(said: list[Any]) -> bytes:
+    return blake2b(json.dumps(said, sort_keys=True).encode("ascii"), digest_size=16).digest()
+
+
+FORMAT = Format("lzs", "transcripts of lzs generate --save", matches, messages, cut=False, session=True)

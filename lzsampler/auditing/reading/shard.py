@@ -394,7 +394,7 @@ def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any
     if kept == "csv":
         rows = tables.csv_rows(io.BytesIO(head), name.lower())
         with contextlib.suppress(tables.TableError):
-            return [row for _, row in islice(rows, 5)]
+            return [row for _, row in islice(rows, 5) if not isinstance(row, Exception)]
         return []
     if kept in ("yaml", "xml"):
         if not whole:

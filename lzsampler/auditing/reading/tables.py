@@ -15,6 +15,8 @@ _CELL = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prin
 _BETWEEN = re.compile(r"\}\n\s*\{")  # what numpy prints between two objects; inside of texts line ends are escaped
 _LONGEST = 1 << 30  # characters of a cell
 _LITERAL = 8 << 20  # characters of a cell that Python's own parser is given
+_END = "\ufdd0the end of the file\ufdd0"  # a line after the last one, which a cell whose quote is open takes in
+_ODD_QUOTES = re.compile(r'(?<!")(?:"")*"(?!")')
 
 
 class TableError(ValueError):
@@ -22,23 +24,73 @@ class TableError(ValueError):
 
 
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
-    """Yield (line, row) of a CSV file with a header, from the second line on; cells of JSON or Python become values."""
+    """Yield (line, row) of a CSV file with a header, from the second line on; cells of JSON or Python become values.
+
+    If a quote is never closed, a `TableError` comes at the end, with the line of the quote: it says what was done with
+    the rest of the file, which belongs to its cell if the file is taken at its word.
+    """
     csv.field_size_limit(_LONGEST)
     text = (line.decode("utf-8", "replace") for line in stream)
     first = next(text, "").removeprefix("\ufeff")
     delimiter = "\t" if name.endswith(".tsv") else max(",;\t", key=first.count)
-    reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
+    kept: list[str] = []  # the lines of the row that is being read
+
+    def lines() -> Iterator[str]:
+        for line in itertools.chain([first], text, [_END]):
+            kept.append(line)
+            yield line
+
+    reader = csv.reader(lines(), delimiter=delimiter)
+    header: list[str] = []
+    line = 1
     try:
-        header = next(reader, None)
-        if not header:
-            raise TableError("it has no header")
-        line = reader.line_num + 1
         for cells in reader:
-            if cells:
-                yield line, {key: _value(cell) for key, cell in zip(header, cells, strict=False)}
+            is_closed = kept[-1] is not _END
+            if line == 1:
+                header = cells
+                if not is_closed and cells != [_END]:
+                    raise TableError("a quote in its header is never closed")
+                if not header or not is_closed:
+                    raise TableError("it has no header")
+            elif not is_closed:
+                if cells != [_END]:
+                    yield from _unclosed(kept[:-1], cells, line, header, delimiter)
+            elif cells:
+                yield line, _row(header, cells)
+            kept.clear()
             line = reader.line_num + 1
     except csv.Error as error:
         raise TableError(f"damaged after line {reader.line_num}: {error}") from None
+
+
+def _unclosed(
+    kept: list[str], cells: list[str], line: int, header: list[str], delimiter: str
+) -> Iterator[tuple[int, Any]]:
+    """Yield what the last row of a file holds, one of whose quotes is never closed.
+
+    The file may be cut off, or the quote stands for itself. In the second case the lines after it are rows again.
+
+    ``kept``: its lines, of which the first has the number ``line``; ``cells``: the row with all of them in it.
+    """
+    # After the quote that is left open, quotes come in pairs only: each pair is one quote of the cell.
+    opens = next((i for i in reversed(range(len(kept))) if _ODD_QUOTES.search(kept[i])), 0)
+    rest = kept[opens + 1 :]
+    n_bytes = sum(len(each.encode("utf-8", "replace")) for each in rest)
+    reader = csv.reader(rest, delimiter=delimiter)
+    others = [(line + opens + reader.line_num, row) for row in reader if row]
+    alike = sum(len(row) == len(header) for _, row in others)
+    if len(header) > 1 and others and 2 * alike >= len(others):
+        yield from ((line, _row(header, row)) for row in csv.reader(kept[: opens + 1], delimiter=delimiter))
+        yield from ((at, _row(header, row)) for at, row in others)
+        done = f"the {len(others):,} rows after it, {n_bytes:,} bytes, were read as if it were closed in its line"
+    else:
+        yield line, _row(header, [*cells[:-1], cells[-1].removesuffix(_END)])
+        done = f"its cell was read up to the end of the file, {len(rest):,} more lines with {n_bytes:,} bytes"
+    yield line + opens, TableError(f"the quote that opens here is never closed: {done}")
+
+
+def _row(header: list[str], cells: list[str]) -> dict[str, Any]:
+    return {key: _value(cell) for key, cell in zip(header, cells, strict=False)}
 
 
 def _value(cell: str) -> Any:
