@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
@@ -30,7 +29,7 @@ NESTED = 'start: pair+\npair: "(" pair* ")" | "ab"'
 def allowed(sampler: Sampler) -> list[int]:
     words = sampler.allowed()
     assert words is not None
-    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
+    return [int(token) for token in np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))]
 
 
 def walk(grammar: Grammar, rng: random.Random) -> str | None:
@@ -63,7 +62,7 @@ def test_walks_meet_a_schema_that_lzsampler_refuses() -> None:
     texts = [text for seed in range(12) if (text := walk(grammar, random.Random(seed))) is not None]
     assert len(texts) > 5
     for text in texts:
-        jsonschema.validate(json.loads(text), CODES)
+        pytest.importorskip("jsonschema").validate(json.loads(text), CODES)
         assert grammar.match(text) == "yes"
         assert grammar.match(text[:-1]) == "beginning"
         assert "  " not in text

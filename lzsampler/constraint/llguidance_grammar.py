@@ -113,7 +113,7 @@ class _Engine:
         self.problem: str | None = None
         self.nodes: dict[int, tuple[int, int, int]] = {_START: (0, -1, 0)}  # state before, token, tokens to it
         self._following: dict[tuple[int, int], int] = {}
-        self._last = _START
+        self._last: int = _START
         self._make = make
         self._matcher = make()
         self._way = [_START]  # to where the matcher is
