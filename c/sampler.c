@@ -443,7 +443,7 @@ lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *token
     for (size_t i = 0; status == LZS_OK && i < n; i++) {
         const lzs_edit *made = lzs_sampler_edit_of(s, tokens[i]);
         lzs_explanation e = lzs_explain_edit(lzs_state_looked_at(&s->state), &s->params, s->log2_vocab, tokens[i], made);
-        if (grammar) status = lzs_grammar_share(grammar, place, tokens[i], &e.free_share);
+        if (grammar) status = lzs_grammar_free_share(grammar, place, tokens[i], &e.free_share);
         lzs_edit edit = {e.token, e.repeat, e.bias};
         e.allowed = lzs_allowed(plan.mask, e.token);
         e.logit = logits[e.token];

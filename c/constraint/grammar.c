@@ -356,11 +356,11 @@ lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int3
     return status;
 }
 
-lzs_status lzs_grammar_share(lzs_grammar *g, int32_t state, int32_t token, float *share) {
+lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, float *share) {
     const lzs_vocabulary *v = g->vocabulary;
     lzs_automaton *a = &g->automaton;
     *share = 1.0f;
-    if (g->open) return LZS_OK;
+    if (g->open || g->engine.accept) return LZS_OK; /* another engine does not say which bytes it forces */
     if (v->is_end[token]) {
         bool ends = state == LZS_ENDED || a->states[state].accepts;
         if (ends && lzs_automaton_byte(a, state) == LZS_NO_BYTE) *share = 0.0f;

@@ -45,7 +45,7 @@ lzs_status lzs_grammar_accept(lzs_grammar *g, int32_t state, int32_t token, int3
 /* The share of a token's bytes that the grammar leaves free behind a state, 0 to 1: those in whose place another byte could
  * follow, or the end of the text. A token that ends the text is free, so 1, where a byte could follow. 1 for what the grammar does
  * not allow. */
-lzs_status lzs_grammar_share(lzs_grammar *g, int32_t state, int32_t token, float *share);
+lzs_status lzs_grammar_free_share(lzs_grammar *g, int32_t state, int32_t token, float *share);
 
 /* Writes the mask of a state. */
 lzs_status lzs_grammar_mask(lzs_grammar *g, int32_t state, uint32_t *words);

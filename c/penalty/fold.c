@@ -147,7 +147,7 @@ static lzs_status scale(lzs_edit_list *e, lzs_grammar *grammar, int32_t place) {
         lzs_edit *edit = &e->edits[i];
         if (edit->repeat == 1.0f && edit->bias == 0.0f) continue;
         float share;
-        lzs_status status = lzs_grammar_share(grammar, place, edit->token, &share);
+        lzs_status status = lzs_grammar_free_share(grammar, place, edit->token, &share);
         if (status != LZS_OK) return status;
         *edit = lzs_scaled_edit(*edit, share);
     }

@@ -146,7 +146,7 @@ lzs_status lzs_state_look(lzs_state *state) {
         lzs_status status = LZS_OK;
         if (state->cursor.grammar && text->position >= state->cursor.begin) {
             status = place_behind(state, text->position, &place);
-            if (status == LZS_OK) status = lzs_grammar_share(state->cursor.grammar, place, token, &share);
+            if (status == LZS_OK) status = lzs_grammar_free_share(state->cursor.grammar, place, token, &share);
         }
         if (status == LZS_OK) status = lzs_free_text_add(text, token, share > 0.0f);
         if (status != LZS_OK) return status;
