@@ -82,7 +82,7 @@ static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates
     bool sign_aware = c->sampler->params.sign_aware;
     size_t n, done = 0;
     const lzs_edit *edits;
-    remember(c, lzs_sampler_edits(c->sampler, &edits, &n));
+    lzs_remember(c, lzs_sampler_edits(c->sampler, &edits, &n));
     if (n == 0) return;
     for (; done < n; done++) { /* as long as ids are indices: no other candidate is looked at */
         size_t token = (size_t)edits[done].token;
