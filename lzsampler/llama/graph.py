@@ -43,7 +43,7 @@ def missing() -> str | None:
     if all(_address(name) for name in _NEEDED) and hasattr(llama_cpp.llama_context_params, "n_outputs_max_per_seq"):
         return None
     version = llama_cpp.__version__
-    return f"the graph sampler needs llama-cpp-python {_SINCE} or newer, not {version}: install it, or use the CPU's"
+    return f"the graph sampler needs llama-cpp-python {_SINCE} or newer, not {version}: update it, or use sampler='cpu'"
 
 
 def refuse_old_llama() -> None:
