@@ -76,14 +76,6 @@ static const lzs_llama_sampler_i graph_interface = {
     .copy_state = copy_state,
 };
 
-/* Whether the penalties of these settings can divide logits. */
-static bool has_repeats(const lzs_params *p) {
-    bool repetition = p->repetition_method == LZS_MULTIPLICATIVE && p->repetition_penalty != 1.0f;
-    bool frequency = p->frequency_method == LZS_MULTIPLICATIVE && p->frequency_penalty != 0.0f;
-    bool presence = p->presence_method == LZS_MULTIPLICATIVE && p->presence_penalty != 0.0f;
-    return repetition || frequency || presence;
-}
-
 lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions *functions, int32_t kind,
                                  int32_t max_history, int32_t has_mask, void **graph_sampler) {
     *graph_sampler = NULL;
@@ -96,7 +88,7 @@ lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions
         .n_vocab = sampler->n_vocab,
         .max_edits = max_edits < in_history ? max_edits : in_history,
         .has_mask = has_mask,
-        .has_repeats = has_repeats(&sampler->params),
+        .has_repeats = lzs_count_window(&sampler->params) > 0, /* settings may come that divide, as long as any counts */
         .sign_aware = sampler->params.sign_aware,
         .takes_best = kind == LZS_GRAPH_BEST,
     };

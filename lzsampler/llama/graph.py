@@ -29,7 +29,7 @@ there if the model is on a GPU and nothing speaks against it, else on the CPU.""
 _SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
 _SINCE = "0.3.35"
 UNSUPPORTED = "llama.cpp cannot run this sampler in the graph of this model's device: use sampler='cpu'"
-_NEEDED = ("llama_set_sampler", "llama_sampler_copy", "llama_get_sampled_token_ith", "ggml_set_rows")
+_NEEDED = ("llama_set_sampler", "llama_sampler_copy", *dir(ffi.new("lzs_graph_functions *")))
 
 
 def check_place(place: object) -> None:
