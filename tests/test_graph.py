@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lzsampler import Grammar, LzsError, Params
@@ -96,6 +97,14 @@ def test_any_batch_and_threads(n_batch: int, n_threads: int) -> None:
     with Model(default_model(), n_batch=n_batch, n_threads=n_threads, n_ctx=256) as opened:
         for name in ("greedy, paper", "counts"):
             both(opened, opened.params(**SETTINGS[name]), 40)
+
+
+@needs_graph
+def test_a_prompt_of_several_ubatches() -> None:
+    """llama.cpp decodes 512 tokens at once: only the last part of a batch has an output, and edits."""
+    with Model(default_model(), n_ctx=700, n_batch=600, n_threads=1) as opened:
+        prompt = np.resize(np.array(opened.tokenize("The king said no. The queen went home."), np.int32), 580)
+        both(opened, opened.params(**SETTINGS["greedy, paper"]), 12, prompt)
 
 
 @needs_graph
@@ -197,6 +206,9 @@ def test_a_chat_keeps_its_context(model: Model) -> None:
 def test_the_context_gives_logits_again(model: Model) -> None:
     before = raw_logits(model)
     generate(model, PROMPT, model.params(temperature=0.0), n_predict=5, sampler="graph")
+    generate(model, PROMPT, model.params(), n_predict=5, sampler="graph")
+    with pytest.raises(LzsError, match="no logits after a text of the graph sampler"):
+        model.logits()
     assert raw_logits(model) == before
 
     def interrupt(_: str) -> None:

@@ -209,11 +209,9 @@ size_t lzs_graph_rows(const lzs_graph *g) {
 
 /* ---- uploading ---- */
 
-/* Edits in the first places, in the others tokens that have none. There are as many tokens as places, or more. Says whether an
- * edit divides. */
-static void fill(lzs_graph *g, const lzs_edit *edits, size_t n, bool *repeats) {
+/* Edits in the first places, in the others tokens that have none. There are as many tokens as places, or more. */
+static void fill(lzs_graph *g, const lzs_edit *edits, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        *repeats |= edits[i].repeat != 1.0f;
         g->ids[i] = edits[i].token;
         g->repeats[i] = edits[i].repeat;
         g->biases[i] = edits[i].bias;
@@ -238,15 +236,13 @@ lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan) {
     const inputs *in = &g->rows[row];
     size_t n = plan ? plan->n_edits : 0, most = g->settings.max_edits;
     const uint32_t *mask = plan ? plan->mask : NULL;
-    bool repeats = false;
     lzs_status status = n > most ? LZS_ESPACE : mask && !in->mask ? LZS_EINVAL : LZS_OK;
     if (n > most) n = 0;
     if (in->ids) {
-        fill(g, plan ? plan->edits : NULL, n, &repeats);
+        fill(g, plan ? plan->edits : NULL, n);
         g->f.tensor_set(in->ids, g->ids, 0, most * sizeof *g->ids);
         g->f.tensor_set(in->biases, g->biases, 0, most * sizeof *g->biases);
     }
-    if (repeats && !in->repeats && status == LZS_OK) status = LZS_EINVAL;
     if (in->repeats) g->f.tensor_set(in->repeats, g->repeats, 0, most * sizeof *g->repeats);
     if (in->mask) upload_mask(g, in->mask, mask);
     return status;

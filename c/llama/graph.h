@@ -69,8 +69,8 @@ bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data);
 size_t lzs_graph_rows(const lzs_graph *g);
 
 /* Uploads the edits and the mask of a plan for a row; those that change nothing for NULL. LZS_ESPACE, with what changes nothing,
- * where a plan has more edits than there is room for; LZS_EINVAL where it has a mask, or an edit that
- * divides, and the graph has none: then that is left out. */
+ * where a plan has more edits than there is room for; LZS_EINVAL where it has a mask and the graph
+ * has none, whose row is uploaded without it. */
 lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan);
 
 #endif

@@ -76,14 +76,6 @@ static const lzs_llama_sampler_i graph_interface = {
     .copy_state = copy_state,
 };
 
-/* Whether the penalties of these settings can divide logits. */
-static bool has_repeats(const lzs_params *p) {
-    bool repetition = p->repetition_method == LZS_MULTIPLICATIVE && p->repetition_penalty != 1.0f;
-    bool frequency = p->frequency_method == LZS_MULTIPLICATIVE && p->frequency_penalty != 0.0f;
-    bool presence = p->presence_method == LZS_MULTIPLICATIVE && p->presence_penalty != 0.0f;
-    return repetition || frequency || presence;
-}
-
 lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions *functions, int32_t kind,
                                  int32_t max_history, int32_t has_mask, void **graph_sampler) {
     *graph_sampler = NULL;
@@ -96,7 +88,7 @@ lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions
         .n_vocab = sampler->n_vocab,
         .max_edits = max_edits < in_history ? max_edits : in_history,
         .has_mask = has_mask,
-        .has_repeats = has_repeats(&sampler->params),
+        .has_repeats = lzs_count_window(&sampler->params) > 0, /* settings may come that divide, as long as any counts */
         .sign_aware = sampler->params.sign_aware,
         .takes_best = kind == LZS_GRAPH_BEST,
     };
@@ -145,22 +137,12 @@ static lzs_status best(const chain_context *c, void *context, int32_t index, int
     return LZS_OK;
 }
 
-/* An error from making the edits, which is reported once. */
-static lzs_status status_of(chain_context *c) {
-    lzs_status status = c->status;
-    c->status = LZS_OK;
-    return status;
-}
-
-static lzs_status pick(chain_context *c, void *context, int32_t index, int32_t *token) {
-    *token = -1;
-    lzs_status status = status_of(c);
-    if (status != LZS_OK) return status;
+static lzs_status pick(const chain_context *c, void *context, int32_t index, int32_t *token) {
     if (c->graph_kind == LZS_GRAPH_BEST) return best(c, context, index, token);
     const float *row = lzs_graph_calls_of(c->graph)->sampled_logits(context, index);
     if (!row) return LZS_EINVAL;
     lzs_plan plan;
-    status = lzs_sampler_plan(c->sampler, &plan);
+    lzs_status status = lzs_sampler_plan(c->sampler, &plan);
     if (status != LZS_OK) return status;
     plan = lzs_plan_left(&plan, true, lzs_graph_settings_of(c->graph)->has_mask);
     return lzs_backend_sample(c->sampler->backend, &row, &plan, 1, token, NULL);
@@ -168,7 +150,9 @@ static lzs_status pick(chain_context *c, void *context, int32_t index, int32_t *
 
 lzs_status lzs_graph_step(void *graph_sampler, void *context, int32_t index, int32_t *token, int32_t *looping) {
     chain_context *c = context_of(graph_sampler);
-    lzs_status status = pick(c, context, index, token);
+    *token = -1;
+    lzs_status status = lzs_chain_sampler_status(graph_sampler); /* of making the edits */
+    if (status == LZS_OK) status = pick(c, context, index, token);
     lzs_status taken = lzs_take(c->sampler, *token, looping);
     if (status == LZS_OK) status = taken;
     if (status != LZS_OK) *token = -1;
@@ -183,7 +167,7 @@ lzs_status lzs_graph_verify(void *graph_sampler, lzs_speculation *speculation, v
     int32_t tokens[LZS_MAX_DRAFT + 1];
     lzs_status statuses[LZS_MAX_DRAFT + 1];
     *verified = (lzs_verified){.token = -1};
-    lzs_status status = status_of(c);
+    lzs_status status = lzs_chain_sampler_status(graph_sampler);
     if (status != LZS_OK) return status;
     if (n_rows > LZS_MAX_DRAFT + 1) return LZS_EINVAL;
     bool takes_best = c->graph_kind == LZS_GRAPH_BEST;

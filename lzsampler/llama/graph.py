@@ -29,7 +29,7 @@ there if the model is on a GPU and nothing speaks against it, else on the CPU.""
 _SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
 _SINCE = "0.3.35"
 UNSUPPORTED = "llama.cpp cannot run this sampler in the graph of this model's device: use sampler='cpu'"
-_NEEDED = ("llama_set_sampler", "llama_sampler_copy", "llama_get_sampled_token_ith", "ggml_set_rows")
+_NEEDED = ("llama_set_sampler", "llama_sampler_copy", *dir(ffi.new("lzs_graph_functions *")))
 
 
 def check_place(place: object) -> None:
@@ -43,7 +43,7 @@ def missing() -> str | None:
     if all(_address(name) for name in _NEEDED) and hasattr(llama_cpp.llama_context_params, "n_outputs_max_per_seq"):
         return None
     version = llama_cpp.__version__
-    return f"the graph sampler needs llama-cpp-python {_SINCE} or newer, not {version}: install it, or use the CPU's"
+    return f"the graph sampler needs llama-cpp-python {_SINCE} or newer, not {version}: update it, or use sampler='cpu'"
 
 
 def refuse_old_llama() -> None:

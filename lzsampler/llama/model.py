@@ -349,11 +349,10 @@ class Model:
 
         Valid until the next `decode`. LzsError before the first.
         """
-        if not self.past or self._kept_logits:
-            where = (
-                "after a graph sampler, which keeps them: decode() again" if self.past else "before the first decode()"
-            )
-            raise LzsError(f"there are no logits {where}")
+        if not self.past:
+            raise LzsError("there are no logits before the first decode()")
+        if self._kept_logits:
+            raise LzsError("there are no logits after a text of the graph sampler, which keeps them: decode() again")
         pointer = self._logits_of(self._logits_context, -1)
         if not pointer:
             raise LzsError("llama.cpp gave no logits for the last token")

@@ -378,6 +378,30 @@ static void test_texts(int i, int32_t kind, bool has_mask) {
     lzs_sampler_free(b);
 }
 
+/* Settings that divide come after a beginning without them, as where penalties are for a part of a text only. */
+static void test_settings(void) {
+    lzs_params p = params_of(2), other = p;
+    other.repetition_penalty = 1.0f;
+    lzs_sampler *a, *b;
+    CHECK(lzs_sampler_new(N_VOCAB, &other, &a) == LZS_OK && lzs_sampler_new(N_VOCAB, &other, &b) == LZS_OK);
+    lzs_llama_sampler *m = new_member(a, LZS_GRAPH_ROWS, 100, false);
+    uint64_t seed = 11;
+    context c;
+    int32_t token, expected, looping;
+    for (int32_t n = 0; n < 90; n++) {
+        float row[N_VOCAB];
+        make_rows(row, 1, &seed);
+        const lzs_params *now = n / 10 % 2 ? &p : &other;
+        CHECK(lzs_sampler_set_params(a, now) == LZS_OK && lzs_sampler_set_params(b, now) == LZS_OK);
+        decode(&c, m, row, 1);
+        CHECK(lzs_step(b, row, &expected, NULL) == LZS_OK);
+        CHECK(lzs_graph_step(m, &c, -1, &token, &looping) == LZS_OK && token == expected);
+    }
+    sampler_free(m);
+    lzs_sampler_free(a);
+    lzs_sampler_free(b);
+}
+
 /* Blocks are judged as lzs_verify judges them. */
 static void test_blocks(int i, int32_t kind, int32_t mode) {
     lzs_params p = params_of(i);
@@ -548,6 +572,7 @@ int main(void) {
             for (int32_t mode = LZS_SPEC_GUMBEL; mode <= LZS_SPEC_MATCH; mode++) test_blocks(i, kind, mode);
         }
     }
+    test_settings();
     test_drafted_plan();
     test_errors();
     test_chain();
