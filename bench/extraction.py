@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 from lzsampler import Grammar, Model, Params, generate
 from lzsampler.models import find_model
-from lzsampler.params import Structure
+from lzsampler.params import Structure, changed
 
 SCHEMA = {
     "type": "object",
@@ -84,7 +84,7 @@ def main() -> None:
     with Model(find_model(options.model), n_threads=1) as model:
         grammar = Grammar.json_schema(schema_of(n), model)
         default, (field, strength) = model.params(temperature=0.0), options.penalty.split("=")
-        single = replace(Params(temperature=0.0), **{field: float(strength)})
+        single = changed(Params(temperature=0.0), {field: float(strength)})
         arms: dict[str, tuple[Params, Grammar | None]] = {
             "schema, no penalty": (Params(temperature=0.0), grammar),
             "schema, default penalty": (default, grammar),
