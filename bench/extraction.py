@@ -1,13 +1,14 @@
 """Facts taken out of sentences as JSON of a schema, on SmolLM2: valid, keys intact and right, under the penalties.
 
-    python bench/extraction.py [--model smollm2] [--tasks 20] [--records 1] [--json]
+    python bench/extraction.py [--model smollm2] [--tasks 20] [--records 1] [--penalty lz_penalty=0.15] [--json]
 
 Each task is a sentence about a person with four facts, asked for as JSON; with --records N, N sentences in one text,
 asked for as a list of N records, each of which counts as a task. `valid`: texts that are JSON and meet the schema, by
 the package jsonschema; `keys`: records with the keys of the schema in its order; `facts`: facts that are right, of four
 a record; `tokens`: new tokens a text (their sum with --json). Arms: the schema as a grammar without a penalty, with the
-default penalty and with the LZ penalty alone at 0.15; and the default penalty without a grammar. With --records above 1
-the LZ penalty is there with `structure` "off", "scale" and "free", and every text has the grammar.
+default penalty and with one penalty alone, LZ 0.15 unless --penalty says otherwise; and the default penalty without a
+grammar. With --records above 1 the one penalty is there with `structure` "off", "scale" and "free", and every text has
+the grammar.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any, get_args
 
 from lzsampler import Grammar, Model, Params, generate
 from lzsampler.models import find_model
-from lzsampler.params import Structure
+from lzsampler.params import Structure, changed
 
 SCHEMA = {
     "type": "object",
@@ -73,23 +74,26 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--records", type=int, default=1)
+    parser.add_argument("--penalty", default="lz_penalty=0.15", metavar="FIELD=NUMBER")
     options = parser.parse_args()
     n = options.records
     validator = import_module("jsonschema").Draft202012Validator(schema_of(n))
     rows = []
     if not options.json:
-        print(f"{'':28}{'valid':>7}{'keys':>7}{'facts':>9}{'tokens':>8}   of {options.tasks} texts")
+        print(f"{'':30}{'valid':>7}{'keys':>7}{'facts':>9}{'tokens':>8}   of {options.tasks} texts")
     with Model(find_model(options.model), n_threads=1) as model:
         grammar = Grammar.json_schema(schema_of(n), model)
-        default, lz = model.params(temperature=0.0), Params(temperature=0.0, lz_penalty=0.15)
+        default, (field, strength) = model.params(temperature=0.0), options.penalty.split("=")
+        single = changed(Params(temperature=0.0), {field: float(strength)})
         arms: dict[str, tuple[Params, Grammar | None]] = {
             "schema, no penalty": (Params(temperature=0.0), grammar),
             "schema, default penalty": (default, grammar),
         }
         if n == 1:
-            arms |= {"schema, LZ 0.15": (lz, grammar), "no schema, default penalty": (default, None)}
+            arms |= {f"schema, {options.penalty}": (single, grammar), "no schema, default penalty": (default, None)}
         else:
-            arms |= {f"schema, LZ 0.15, {name}": (replace(lz, structure=name), grammar) for name in get_args(Structure)}
+            for name in get_args(Structure):
+                arms[f"{options.penalty}, {name}"] = replace(single, structure=name), grammar
         for name, (params, constraint) in arms.items():
             counts = dict.fromkeys(("valid", "keys", "facts", "tokens"), 0)
             for i in range(options.tasks):
@@ -107,7 +111,7 @@ def main() -> None:
             if not options.json:
                 of = f"{counts['facts']}/{4 * n * options.tasks}"
                 print(
-                    f"{name:28}{counts['valid']:7}{counts['keys']:7}{of:>9}{counts['tokens'] / options.tasks:8.1f}",
+                    f"{name:30}{counts['valid']:7}{counts['keys']:7}{of:>9}{counts['tokens'] / options.tasks:8.1f}",
                     flush=True,
                 )
     if options.json:

@@ -34,7 +34,7 @@ def thinks(n: int) -> Any:
         row[3], row[15] = (9.0, 8.0) if 1 in past else (-9.0, -9.0)
         if len(past) == n + 1 and 1 not in past:
             row[1] = 30.0
-        return [float(logit) for logit in row]
+        return [float(x) for x in row]
 
     return script
 

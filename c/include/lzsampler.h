@@ -488,8 +488,8 @@ LZS_API lzs_status lzs_lookup_rewind(lzs_lookup *lookup, size_t n);
 LZS_API int32_t lzs_lookup_find(const lzs_lookup *lookup, int32_t least, int32_t *tokens, int32_t n);
 
 /* What happened to one token's logit, and why. The edit of the token is made of the parts: `repeat` is 1 + free_share *
- * (count_repeat - 1), and `bias` is free_share * (count_bias + lz_bias + dry_bias) + logit_bias. For an exempt token the three penalties are 0 (and count_repeat
- * is 1), while its matches and its count are still told. */
+ * (count_repeat - 1), and `bias` is free_share * (count_bias + lz_bias + dry_bias) + logit_bias. For an exempt token the three
+ * penalties are 0 (and count_repeat is 1), while its matches and its count are still told. */
 typedef struct lzs_explanation {
     int32_t token;
     int32_t allowed;     /* 1 where the masks allow the token, else 0 */

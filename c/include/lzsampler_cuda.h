@@ -76,9 +76,10 @@ LZS_API const char *lzs_batch_problem(const lzs_batch *batch);
 /* The bytes that a batch holds on the device. */
 LZS_API size_t lzs_batch_memory(const lzs_batch *batch);
 
-/* Settings of a slot, whose penalties the device finds in the histories of its steps; `history`, `structure` (which needs a grammar),
- * the loop and stuck detectors are not looked at. Everything is copied before this returns. LZS_EINVAL for what lzs_params_invalid names and for another pick than
- * LZS_PICK_RACE; LZS_ESPACE where its lists have more than max_listed tokens. Not for a stream that is being captured. */
+/* Settings of a slot, whose penalties the device finds in the histories of its steps; `history`, `structure` (which needs the
+ * grammar that a sampler has: lzs_batch_set_plan), the loop and stuck detectors are not looked at. Everything is copied before this
+ * returns. LZS_EINVAL for what lzs_params_invalid names and for another pick than LZS_PICK_RACE; LZS_ESPACE where its lists have
+ * more than max_listed tokens. Not for a stream that is being captured. */
 LZS_API lzs_status lzs_batch_set_params(lzs_batch *batch, int32_t slot, const lzs_params *params, void *stream);
 
 /* A step of a slot as a plan, made by a sampler on the host: settings, edits, seed and position, but not the mask, which is part of the

@@ -64,8 +64,8 @@ class Batch:
     def set_params(self, slot: int, params: Params, *, stream: object = None) -> None:
         """Begin a sequence in a slot: its penalties look at the history that each step gives.
 
-        ``stream``: that of the steps, see `sample`. ``history`` and the detectors of ``params`` are not looked at: a
-        step says where the penalties begin. ValueError for settings that do not fit, such as ``pick="llama"``.
+        ``stream``: that of the steps, see `sample`. ``history``, ``structure`` (for a grammar, `set_plan`) and the
+        detectors of ``params`` are not looked at: a step says where the penalties begin. ValueError for settings that do not fit, such as ``pick="llama"``.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
