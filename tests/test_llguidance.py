@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
@@ -30,7 +29,7 @@ NESTED = 'start: pair+\npair: "(" pair* ")" | "ab"'
 def allowed(sampler: Sampler) -> list[int]:
     words = sampler.allowed()
     assert words is not None
-    return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()  # type: ignore[no-any-return]
+    return [int(token) for token in np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))]
 
 
 def walk(grammar: Grammar, rng: random.Random) -> str | None:
@@ -62,8 +61,9 @@ def test_walks_meet_a_schema_that_lzsampler_refuses() -> None:
     grammar = Grammar.llguidance_json_schema(CODES, TOKENS)
     texts = [text for seed in range(12) if (text := walk(grammar, random.Random(seed))) is not None]
     assert len(texts) > 5
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(CODES)
     for text in texts:
-        jsonschema.validate(json.loads(text), CODES)
+        validator.validate(json.loads(text))
         assert grammar.match(text) == "yes"
         assert grammar.match(text[:-1]) == "beginning"
         assert "  " not in text

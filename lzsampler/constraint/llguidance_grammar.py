@@ -28,7 +28,9 @@ except ImportError as error:
         raise MissingExtra(f"llguidance does not load: {error}") from error
     raise MissingExtra('llguidance is needed for this: pip install "lzsampler[llguidance]"') from None
 
-_DEAD, _ENDED, _START = lib.LZS_GRAMMAR_DEAD, lib.LZS_GRAMMAR_ENDED, lib.LZS_GRAMMAR_START
+_DEAD: int = lib.LZS_GRAMMAR_DEAD
+_ENDED: int = lib.LZS_GRAMMAR_ENDED
+_START: int = lib.LZS_GRAMMAR_START
 _MOST_STATES = 100_000  # then those that are not on the way to the one in use are forgotten
 _BLANK = {"whitespace_pattern": " ?"}  # at most one, so that a loop of white space cannot happen
 _SHOWN = 200  # characters of an error
@@ -164,16 +166,16 @@ class _Engine:
         """Return the state behind a token."""
         if state in (_DEAD, _ENDED) or token in self._ends:
             ends = state != _DEAD and token in self._ends and (state == _ENDED or self.accepts(state))
-            return int(_ENDED if ends else _DEAD)
+            return _ENDED if ends else _DEAD
         known = self._following.get((state, token))
         if known is not None:
             return known
         if not self._is_text[token]:
-            return int(_DEAD)
+            return _DEAD
         self._go(state)
         if self._matcher.is_stopped() or self._matcher.validate_tokens([token]) != 1:
             self._check()
-            return int(_DEAD)
+            return _DEAD
         self._last += 1
         self.nodes[self._last] = (state, token, self.nodes[state][2] + 1)
         self._following[state, token] = self._last
