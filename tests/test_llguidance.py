@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lzsampler import Grammar, Sampler, TokenBytes
+from lzsampler import Grammar, LzsError, Sampler, TokenBytes
 from lzsampler.constraint.automaton import automaton_of
 from schemas import TOKENS
 
@@ -61,8 +61,9 @@ def test_walks_meet_a_schema_that_lzsampler_refuses() -> None:
     grammar = Grammar.llguidance_json_schema(CODES, TOKENS)
     texts = [text for seed in range(12) if (text := walk(grammar, random.Random(seed))) is not None]
     assert len(texts) > 5
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(CODES)
     for text in texts:
-        pytest.importorskip("jsonschema").validate(json.loads(text), CODES)
+        validator.validate(json.loads(text))
         assert grammar.match(text) == "yes"
         assert grammar.match(text[:-1]) == "beginning"
         assert "  " not in text
@@ -155,6 +156,8 @@ def test_what_it_refuses_is_said_in_one_line() -> None:
         ("{", "schema must be JSON", ValueError),
         (7, "schema must be a dict, true, false or JSON text, got 7", TypeError),
         ({"enum": [{1}]}, "schema must be JSON", ValueError),
+        (b"\xff", "schema must be JSON in UTF-8, but byte 0 is not", ValueError),
+        (False, "schema must be one that something can meet, got false", ValueError),
     ]
     for schema, message, kind in cases:
         with pytest.raises(kind, match=message) as error:
@@ -173,6 +176,22 @@ def test_what_it_refuses_is_said_in_one_line() -> None:
         grammar.use_part_masks(TOKENS.part_masks)
     with pytest.raises(TypeError, match="text must be a str or bytes"):
         grammar.match(7)  # type: ignore[arg-type]
+
+
+def test_what_no_token_spells_is_not_allowed_and_does_not_match() -> None:
+    pytest.importorskip("llguidance", reason=NEEDED)
+    tokens = TokenBytes([b"", b"a", b"b"], end=[0])
+    grammar = Grammar.llguidance_lark('start: "a" ("b" | "c")', tokens)
+    assert [grammar.match(text) for text in ("ab", "a", "ac", "c")] == ["yes", "beginning", "no", "no"]
+    sampler = Sampler(3)
+    sampler.set_grammar(grammar)
+    sampler.accept(1)
+    assert allowed(sampler) == [2]
+    assert Grammar.llguidance_json_schema(True, TOKENS).match("[1, {}]") == "yes"
+    stuck = Sampler(3)
+    stuck.set_grammar(Grammar.llguidance_lark('start: "c"', tokens))
+    with pytest.raises(LzsError):
+        stuck.sample(np.zeros(3, np.float32))
 
 
 def test_a_model_writes_under_it_with_and_without_a_draft() -> None:

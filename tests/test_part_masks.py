@@ -108,6 +108,10 @@ def test_a_grammar_copies_with_them_and_says_whose_they_are() -> None:
     assert Grammar.regex("a", tokens).part_masks is None
     with pytest.raises(ValueError, match="masks must be of the grammar's own vocabulary"):
         grammar.use_part_masks(PartMasks(fresh()))
+    with pytest.raises(ValueError, match=r"masks must be of the grammar's own vocabulary.*, got 7"):
+        grammar.use_part_masks(7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="vocabulary must be a TokenBytes, got 7"):
+        PartMasks(7)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="share must be"):
         Grammar.json_schema(PERSON, tokens, share=1)  # type: ignore[arg-type]
 

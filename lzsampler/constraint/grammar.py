@@ -283,7 +283,7 @@ class Grammar:
 
     def use_part_masks(self, masks: "PartMasks") -> None:
         """Keep masks of its parts in ``masks``, of the same `TokenBytes` (else ValueError), and look for them there."""
-        if masks.vocabulary is not self.vocabulary:
+        if getattr(masks, "vocabulary", None) is not self.vocabulary:
             raise ValueError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
         check(lib.lzs_grammar_share(self.handle, masks.handle))
         self.part_masks = masks

@@ -18,6 +18,7 @@ from .._check import check
 from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError, LzsError, MissingExtra
 from .grammar import Grammar, Match
+from .json_values import parsed
 from .part_masks import PartMasks
 from .token_bytes import HasTokenBytes, TokenBytes
 
@@ -28,7 +29,9 @@ except ImportError as error:
         raise MissingExtra(f"llguidance does not load: {error}") from error
     raise MissingExtra('llguidance is needed for this: pip install "lzsampler[llguidance]"') from None
 
-_DEAD, _ENDED, _START = lib.LZS_GRAMMAR_DEAD, lib.LZS_GRAMMAR_ENDED, lib.LZS_GRAMMAR_START
+_DEAD: int = lib.LZS_GRAMMAR_DEAD
+_ENDED: int = lib.LZS_GRAMMAR_ENDED
+_START: int = lib.LZS_GRAMMAR_START
 _MOST_STATES = 100_000  # then those that are not on the way to the one in use are forgotten
 _BLANK = {"whitespace_pattern": " ?"}  # at most one, so that a loop of white space cannot happen
 _SHOWN = 200  # characters of an error
@@ -37,12 +40,12 @@ _SHOWN = 200  # characters of an error
 def json_schema_source(schema: Any) -> str:
     """Return llguidance's grammar of a JSON Schema: a dict, true, false, or JSON text."""
     if isinstance(schema, bytes | str):
-        try:
-            schema = json.loads(schema)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"schema must be JSON: {error}") from error
+        schema = parsed(schema)
     if not isinstance(schema, dict | bool):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {schema!r:.50}")
+    if schema is False:
+        raise ValueError("schema must be one that something can meet, got false")
+    schema = {} if schema is True else schema  # llguidance takes options with an object only
     try:
         return str(llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_BLANK))
     except (TypeError, ValueError, RecursionError) as error:
@@ -83,11 +86,14 @@ class LlguidanceGrammar(Grammar):
         if not isinstance(text, str | bytes):
             raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
         data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-        state = _START
+        state, spelled = _START, 0
         for token in _Greedy(self.vocabulary)(data):
             state = self._engine.next(state, token)
+            spelled += len(self.vocabulary.pieces[token])
             if state == _DEAD:
                 return "no"
+        if spelled < len(data):
+            return "no"  # there is no token for what is left
         return "yes" if self._engine.accepts(state) else "beginning"
 
     def use_part_masks(self, masks: PartMasks) -> None:
@@ -164,16 +170,16 @@ class _Engine:
         """Return the state behind a token."""
         if state in (_DEAD, _ENDED) or token in self._ends:
             ends = state != _DEAD and token in self._ends and (state == _ENDED or self.accepts(state))
-            return int(_ENDED if ends else _DEAD)
+            return _ENDED if ends else _DEAD
         known = self._following.get((state, token))
         if known is not None:
             return known
         if not self._is_text[token]:
-            return int(_DEAD)
+            return _DEAD
         self._go(state)
         if self._matcher.is_stopped() or self._matcher.validate_tokens([token]) != 1:
             self._check()
-            return int(_DEAD)
+            return _DEAD
         self._last += 1
         self.nodes[self._last] = (state, token, self.nodes[state][2] + 1)
         self._following[state, token] = self._last
@@ -223,7 +229,10 @@ class _Engine:
 
 
 class _Greedy:
-    """Writes bytes with the longest tokens that fit: a text may be spelled with any, but llguidance asks for some."""
+    """Writes bytes with the longest tokens that fit, as far as there are some.
+
+    A text may be spelled with any tokens, but llguidance asks for some where the text is forced.
+    """
 
     bos_token_id = None
 
@@ -243,9 +252,7 @@ class _Greedy:
             ends = range(min(len(data), at + self._longest), at, -1)
             end = next((end for end in ends if data[at:end] in self._by_bytes), None)
             if end is None:
-                raise ValueError(
-                    f"text must be one that the tokens can spell, but none begins with {data[at : at + 1]!r}"
-                )
+                break
             made.append(self._by_bytes[data[at:end]])
             at = end
         return made

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
-from ..errors import LzsError
+from ..errors import ArgumentTypeError, LzsError
 from ..util.files import replacing
 from .token_bytes import TokenBytes
 
@@ -48,6 +48,8 @@ class PartMasks:
     """
 
     def __init__(self, vocabulary: TokenBytes, *, max_bytes: int = 0) -> None:
+        if not isinstance(vocabulary, TokenBytes):
+            raise ArgumentTypeError(f"vocabulary must be a TokenBytes, got {vocabulary!r:.50}")
         self.vocabulary = vocabulary
         out = ffi.new("lzs_part_masks **")
         check(lib.lzs_part_masks_new(vocabulary.handle, integer("max_bytes", max_bytes, 0, INT32_MAX), out))
