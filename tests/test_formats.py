@@ -155,7 +155,7 @@ def test_tables(write: Write) -> None:
 
 @pytest.mark.parametrize(("name", "between"), [("t.csv", ","), ("t.csv.gz", ","), ("t.tsv", "\t")])
 @pytest.mark.parametrize("field", [None, "response"])
-def test_a_quote_that_is_never_closed(write: Write, name: str, between: str, field: str | None) -> None:
+def test_a_quote_that_is_not_closed(write: Write, name: str, between: str, field: str | None) -> None:
     """It took in the rest of the file in silence: 2 records for 4, the last of which was said to loop."""
 
     def read(*lines: str) -> tuple[list[str], list[tuple[int, str]]]:
@@ -163,31 +163,40 @@ def test_a_quote_that_is_never_closed(write: Write, name: str, between: str, fie
         records, bad = everything(write(name, gzip.compress(data) if name.endswith("gz") else data), field=field)
         return texts(records), [(one.line, one.reason) for one in bad]
 
-    says = "the quote that opens here is never closed: "
+    says = "the quote that opens here is not closed: "
+    found, bad = read("1|a\n", '2|"it said\n', "3|c\n", "4|d\n")
+    assert found == ["a", "it said\n", "c", "d"]
+    assert bad == [(3, f"{says}what comes after it (rows: 2, bytes: 8) was read as if it were closed in its line")]
+    # One that is closed by the quote of another cell.
     found, bad = read("1|a\n", '2|"it said\n', '3|"say ""go"""\n', "4|d\n")
     assert found == ["a", "it said\n", 'say "go"', "d"]
-    rows = '3|"say ""go"""\n4|d\n'
-    assert bad == [(3, f"{says}the 2 rows after it, {len(rows)} bytes, were read as if it were closed in its line")]
+    assert bad == [(3, f"{says}what comes after it (rows: 1, bytes: 15) was read as if it were closed in its line")]
+    found, bad = read('1|"two\n', 'lines" and more\n', "2|b\n")
+    assert found == ["two\nlines and more", "b"]
+    assert bad == [(2, f"{says}its cell was read up to the next quote (further lines: 1, bytes: 16)")]
+    assert read('1|"a" b\n', '2|c "d"\n') == (["a b", 'c "d"'], [])  # careless, and within a line
     # A file that is cut off within a cell of several lines.
     found, bad = read("1|a\n", '2|"two\nlines"\n', '3|"of one text\n', "the second line\n", "and the th")
     assert found == ["a", "two\nlines", "of one text\nthe second line\nand the th"]
-    assert bad == [(5, f"{says}its cell was read up to the end of the file, 2 more lines with 26 bytes")]
+    assert bad == [(5, f"{says}its cell was read up to the end of the file (further lines: 2, bytes: 26)")]
     found, bad = read('1|"a\n', 'b"|"c')
     assert found == ["a\nb"]
-    assert bad == [(3, f"{says}its cell was read up to the end of the file, 0 more lines with 0 bytes")]
+    assert bad == [(3, f"{says}its cell was read up to the end of the file (further lines: 0, bytes: 0)")]
     assert read('1|"a""\n', '"""\n', "2|b") == (['a"\n"', "b"], [])
 
 
-def test_a_quote_that_is_never_closed_is_counted(tmp_path: Path) -> None:
+def test_a_quote_that_is_not_closed_is_counted(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('id,response\n1,"it said\n' + "".join(f"{i},fine {i}\n" for i in range(2, 30)))
     (tmp_path / "u.csv").write_text('id,"response\n1,a\n')
-    summary, _ = audited(tmp_path)
+    with audit_files([tmp_path / "t.csv", tmp_path / "u.csv"], workers=1) as audit:
+        summary = audit.summary
     assert (summary.total.records, summary.bad_records) == (29, 2)
     unread = {Path(row["file"]).name: row for row in summary.coverage.to_json()["unread"]}
     assert (unread["t.csv"]["line"], unread["t.csv"]["count"]) == (2, 1)
-    assert "the 28 rows after it" in unread["t.csv"]["reason"]
-    assert "a quote in its header is never closed" in unread["u.csv"]["reason"]
-    assert "t.csv:2: the quote that opens here is never closed: the 28 rows" in terminal_table(summary, 250)
+    assert "(rows: 28, bytes:" in unread["t.csv"]["reason"]
+    assert "a quote in its header is not closed in its line" in unread["u.csv"]["reason"]
+    told = ":2: the quote that opens here is not closed: what comes after it (rows: 28"
+    assert told in terminal_table(summary, 250)
 
 
 def test_yaml(write: Write) -> None:

@@ -133,7 +133,10 @@ def test_a_setting_that_draws_otherwise_is_not_a_baseline(other: dict[str, Any])
 
 
 def test_the_chosen_strength_cures_most_and_loses_nothing(small: Results) -> None:
-    assert small.chosen == {"none": 0.0, "lz": 0.1}  # 0.2 has no loops and no right answer
+    large = Results(SMALL, [*outcomes(NONE, "1100" * 8, "1110" * 8), *outcomes(WEAK, "1000" * 8, "1110" * 8),
+                            *outcomes(STRONG, "0000" * 8, "0010" * 8)])  # fmt: skip
+    assert large.chosen == {"none": 0.0, "lz": 0.1}  # 0.2 has no loops and few right answers
+    assert small.chosen["lz"] == 0.2  # four prompts say too little of the answers that are lost
     cured = Results(SMALL, [*outcomes(NONE, "11110000", "11111111"), *outcomes(WEAK, "11000000", "11111111"),
                             *outcomes(STRONG, "00000000", "11111110")])  # fmt: skip
     assert cured.chosen["lz"] == 0.2
@@ -279,7 +282,7 @@ def test_results_json_is_what_the_object_says(small: Results, tmp_path: Path) ->
     assert weak["against_none"]["cured"] == 3
     assert weak["tasks"]["sort"]["right"] == small.counts(name=WEAK.name, task="sort").right
     assert written["kinds"]["lz"]["looping"] == 2
-    assert [row["strength"] for row in written["chosen"]] == [0.0, 0.1]
+    assert [row["strength"] for row in written["chosen"]] == [0.0, 0.2]
     assert "seconds" not in json.dumps(written)
     with pytest.raises(ValueError, match=r"its name must end in one of \.html, \.json"):
         small.save(tmp_path / "r.csv")

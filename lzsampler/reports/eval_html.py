@@ -625,7 +625,7 @@ def _notes(results: "Results") -> str:
     timed = sum(outcome.seconds is not None for outcome in results.outcomes)
     notes = [
         "A text loops if the audit finds a significant loop in it; a task is right if its answer is, loop or not.",
-        "Wilson intervals treat texts as independent, which seeds of one prompt are not; those of differences do not.",
+        "Wilson intervals treat texts as independent, which seeds of a prompt are not; those of differences do not.",
         "The interval of a difference from few prompts is wide, also where no pair differs: they say little of others.",
     ]
     if timed:

@@ -83,9 +83,9 @@ static void grammar_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array
     }
 }
 
-static const lzs_llama_sampler_i top_k_interface = {NULL, nothing_accept, top_k_apply, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-static const lzs_llama_sampler_i last_interface = {NULL, nothing_accept, last_apply, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-static const lzs_llama_sampler_i grammar_interface = {NULL, nothing_accept, grammar_apply, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+static const lzs_llama_sampler_i top_k_interface = {.accept = nothing_accept, .apply = top_k_apply};
+static const lzs_llama_sampler_i last_interface = {.accept = nothing_accept, .apply = last_apply};
+static const lzs_llama_sampler_i grammar_interface = {.accept = nothing_accept, .apply = grammar_apply};
 static lzs_llama_sampler top_k_member = {&top_k_interface, NULL}, last_member = {&last_interface, NULL};
 static lzs_llama_sampler grammar = {&grammar_interface, NULL};
 static lzs_llama_sampler *members[MEMBERS];
@@ -100,7 +100,7 @@ static void chain_accept(lzs_llama_sampler *sampler, int32_t token) {
     for (int i = 0; i < MEMBERS; i++) accept(members[i], token);
 }
 
-static const lzs_llama_sampler_i chain_interface = {NULL, chain_accept, chain_apply, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+static const lzs_llama_sampler_i chain_interface = {.accept = chain_accept, .apply = chain_apply};
 static lzs_llama_sampler chain = {&chain_interface, NULL};
 
 static lzs_llama_sampler *chain_get(lzs_llama_sampler *sampler, int32_t index) {

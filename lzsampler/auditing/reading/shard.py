@@ -392,10 +392,14 @@ def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> S
 def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any]:
     """Return the first rows of a file by its first bytes. ``whole``: these are all of its bytes."""
     if kept == "csv":
-        rows = tables.csv_rows(io.BytesIO(head), name.lower())
-        with contextlib.suppress(tables.TableError):
-            return [row for _, row in islice(rows, 5) if not isinstance(row, Exception)]
-        return []
+        rows: list[Any] = []
+        try:
+            for _, row in islice(tables.csv_rows(io.BytesIO(head), name.lower()), 5):
+                rows += [] if isinstance(row, Exception) else [row]
+        except tables.TableError:
+            if not rows:
+                raise
+        return rows
     if kept in ("yaml", "xml"):
         if not whole:
             raise UnknownFormatError("it is too long")

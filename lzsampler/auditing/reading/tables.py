@@ -15,7 +15,7 @@ _CELL = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prin
 _BETWEEN = re.compile(r"\}\n\s*\{")  # what numpy prints between two objects; inside of texts line ends are escaped
 _LONGEST = 1 << 30  # characters of a cell
 _LITERAL = 8 << 20  # characters of a cell that Python's own parser is given
-_END = "\ufdd0the end of the file\ufdd0"  # a line after the last one, which a cell whose quote is open takes in
+_ENDED = "unexpected end of data"  # what the csv module says of a quote that is never closed
 _ODD_QUOTES = re.compile(r'(?<!")(?:"")*"(?!")')
 
 
@@ -26,8 +26,8 @@ class TableError(ValueError):
 def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     """Yield (line, row) of a CSV file with a header, from the second line on; cells of JSON or Python become values.
 
-    If a quote is never closed, a `TableError` comes at the end, with the line of the quote: it says what was done with
-    the rest of the file, which belongs to its cell if the file is taken at its word.
+    Where a quote is not closed, or only by one that is none of its cell's, a `TableError` follows the rows in doubt: it
+    has the line of the quote, and says what was done with the lines after it.
     """
     csv.field_size_limit(_LONGEST)
     text = (line.decode("utf-8", "replace") for line in stream)
@@ -36,57 +36,71 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     kept: list[str] = []  # the lines of the row that is being read
 
     def lines() -> Iterator[str]:
-        for line in itertools.chain([first], text, [_END]):
+        for line in itertools.chain([first], text):
             kept.append(line)
             yield line
 
-    reader = csv.reader(lines(), delimiter=delimiter)
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     header: list[str] = []
     line = 1
-    try:
-        for cells in reader:
-            is_closed = kept[-1] is not _END
-            if line == 1:
-                header = cells
-                if not is_closed and cells != [_END]:
-                    raise TableError("a quote in its header is never closed")
-                if not header or not is_closed:
-                    raise TableError("it has no header")
-            elif not is_closed:
-                if cells != [_END]:
-                    yield from _unclosed(kept[:-1], cells, line, header, delimiter)
-            elif cells:
-                yield line, _row(header, cells)
-            kept.clear()
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise TableError(f"damaged after line {reader.line_num}: {error}") from None
+    while True:
+        kept.clear()
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            if line == 1 and len(kept) > 1:
+                raise TableError("a quote in its header is not closed in its line") from None
+            cells = _lenient(kept, delimiter, line)[0]
+            if line > 1 and (len(kept) > 1 or str(error) == _ENDED):
+                yield from _in_doubt(kept, cells, line, header, delimiter, ended=str(error) == _ENDED)
+                cells = []
+        if cells is None:
+            break
+        if line == 1:
+            header = cells
+        elif cells:
+            yield line, _row(header, cells)
+        line = reader.line_num + 1
+    if not header:
+        raise TableError("it has no header")
 
 
-def _unclosed(
-    kept: list[str], cells: list[str], line: int, header: list[str], delimiter: str
+def _in_doubt(
+    kept: list[str], cells: list[str], line: int, header: list[str], delimiter: str, *, ended: bool
 ) -> Iterator[tuple[int, Any]]:
-    """Yield what the last row of a file holds, one of whose quotes is never closed.
+    """Yield the rows of lines in which a cell of several lines does not end as it should.
 
-    The file may be cut off, or the quote stands for itself. In the second case the lines after it are rows again.
+    Its quote may stand for itself, and the lines after it are rows; or the file is cut off, or careless about quotes.
 
-    ``kept``: its lines, of which the first has the number ``line``; ``cells``: the row with all of them in it.
+    ``kept``: the lines, of which the first has the number ``line``; ``cells``: the first row of them as it stands;
+    ``ended``: the cell goes on to the end of the file.
     """
-    # After the quote that is left open, quotes come in pairs only: each pair is one quote of the cell.
-    opens = next((i for i in reversed(range(len(kept))) if _ODD_QUOTES.search(kept[i])), 0)
+    # After the quote that opens the cell, quotes come in pairs only, each of which is one quote of the cell.
+    before_end = kept if ended else kept[:-1]
+    opens = next((i for i in reversed(range(len(before_end))) if _ODD_QUOTES.search(kept[i])), 0)
     rest = kept[opens + 1 :]
     n_bytes = sum(len(each.encode("utf-8", "replace")) for each in rest)
-    reader = csv.reader(rest, delimiter=delimiter)
-    others = [(line + opens + reader.line_num, row) for row in reader if row]
-    alike = sum(len(row) == len(header) for _, row in others)
-    if len(header) > 1 and others and 2 * alike >= len(others):
-        yield from ((line, _row(header, row)) for row in csv.reader(kept[: opens + 1], delimiter=delimiter))
-        yield from ((at, _row(header, row)) for at, row in others)
-        done = f"the {len(others):,} rows after it, {n_bytes:,} bytes, were read as if it were closed in its line"
+    others = [row for row in _lenient(rest, delimiter, line + opens + 1) if row]
+    if len(header) > 1 and others and 2 * sum(len(row) == len(header) for row in others) >= len(others):
+        yield line, _row(header, _lenient(kept[: opens + 1], delimiter, line)[0])
+        reader = csv.reader(rest, delimiter=delimiter)
+        yield from ((line + opens + reader.line_num, _row(header, row)) for row in reader if row)
+        after = f"what comes after it (rows: {len(others):,}, bytes: {n_bytes:,})"
+        done = f"{after} was read as if it were closed in its line"
     else:
-        yield line, _row(header, [*cells[:-1], cells[-1].removesuffix(_END)])
-        done = f"its cell was read up to the end of the file, {len(rest):,} more lines with {n_bytes:,} bytes"
-    yield line + opens, TableError(f"the quote that opens here is never closed: {done}")
+        yield line, _row(header, cells)
+        end = "the end of the file" if ended else "the next quote"
+        done = f"its cell was read up to {end} (further lines: {len(rest):,}, bytes: {n_bytes:,})"
+    yield line + opens, TableError(f"the quote that opens here is not closed: {done}")
+
+
+def _lenient(lines: list[str], delimiter: str, line: int) -> list[list[str]]:
+    """Return the rows of some lines, of which the first has this number, whatever there is behind a quote."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    try:
+        return list(reader)
+    except csv.Error as error:
+        raise TableError(f"damaged after line {line + reader.line_num - 1}: {error}") from None
 
 
 def _row(header: list[str], cells: list[str]) -> dict[str, Any]:
