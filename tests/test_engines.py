@@ -73,8 +73,9 @@ def test_a_field_of_its_own_goes_before_the_preset() -> None:
         ({"lzsampler": "[1]"}, "lzsampler must be a dict of settings"),
         ({"lzsampler": None}, "lzsampler must be a dict of settings"),
         ({"lzsampler": 0.3}, "got 0.3"),
+        ({"lzsampler": "[" * 10**6}, "lzsampler must be a dict of settings"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 def test_bad_settings_are_refused_in_one_line(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as refused:

@@ -52,7 +52,7 @@ def _fields(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         try:
             given = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
     if not isinstance(given, Mapping):
         raise ValueError(

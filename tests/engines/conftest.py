@@ -30,6 +30,9 @@ def smollm2_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     except MissingExtra as error:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("smollm2")
-    for kind in (transformers.AutoTokenizer, transformers.AutoModelForCausalLM):
-        kind.from_pretrained(path.parent, gguf_file=path.name).save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name).save_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name)
+    model.hf_quantizer = None  # the weights are float32 now, which transformers does not notice
+    del model.config.quantization_config
+    model.save_pretrained(folder)
     return folder
