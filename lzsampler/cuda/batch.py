@@ -65,7 +65,8 @@ class Batch:
         """Begin a sequence in a slot: its penalties look at the history that each step gives.
 
         ``stream``: that of the steps, see `sample`. ``history``, ``structure`` (for a grammar, `set_plan`) and the
-        detectors of ``params`` are not looked at: a step says where the penalties begin. ValueError for settings that do not fit, such as ``pick="llama"``.
+        detectors of ``params`` are not looked at: a step says where the penalties begin. ValueError for settings that
+        do not fit, such as ``pick="llama"``.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
