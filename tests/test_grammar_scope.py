@@ -120,6 +120,8 @@ def test_refusals() -> None:
     for scope, why in (([], "must have a part"), (["tool"], "must have the answer"), (["end"], "must be some of")):
         with pytest.raises(ValueError, match=f"grammar_scope {why}"):
             written(thinks(3), "[abc]{4}", grammar_scope=scope)
+    with pytest.raises(TypeError, match="grammar_scope must be a list of parts, got 5"):
+        written(thinks(3), "[abc]{4}", grammar_scope=5)
     with pytest.raises(ValueError, match="close-think"):
         written(thinks(3), "[abc]{4}", on_loop="close-think", grammar_scope=["thinking", "answer"])
 

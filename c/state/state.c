@@ -144,7 +144,7 @@ lzs_status lzs_state_look(lzs_state *state) {
         int32_t token = accepted(state)[text->position], place = LZS_DEAD;
         float share = 1.0f;
         lzs_status status = LZS_OK;
-        if (state->cursor.grammar && text->position >= state->cursor.begin) {
+        if (state->cursor.grammar) { /* those before it were looked at when it was set */
             status = place_behind(state, text->position, &place);
             if (status == LZS_OK) status = lzs_grammar_free_share(state->cursor.grammar, place, token, &share);
         }

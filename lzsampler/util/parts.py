@@ -1,10 +1,11 @@
 """The parts of a text, token by token: its thinking, its answer and its tool calls, told apart by the model's marks."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from .._check import integer
+from ..errors import ArgumentTypeError
 from .reasoning import ANSWER_OF_CHANNELS, MARKS
 
 Part = Literal["thinking", "answer", "tool"]
@@ -102,6 +103,8 @@ def parts_of(name: str, parts: Sequence[str] | None) -> tuple[Part, ...]:
     """Return parts in their order, all of them for None; ValueError for an unknown one and for none at all."""
     if parts is None:
         return PARTS
+    if not isinstance(parts, Iterable):
+        raise ArgumentTypeError(f"{name} must be a list of parts, got {parts!r}")
     given = [parts] if isinstance(parts, str) else list(parts)
     for part in given:
         if part not in PARTS:
