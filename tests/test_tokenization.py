@@ -100,10 +100,12 @@ def test_engine_and_both_algorithms_of_the_article_agree(pattern: str) -> None:
 
 @st.composite
 def merge_lists(draw: st.DrawFn) -> tuple[tuple[str, str], ...]:
+    """Return merges of which none makes what one before it merges: the article's algorithm takes each in turn, once."""
     tokens, merges = list(LETTERS), []
     for _ in range(draw(st.integers(0, 9))):
         pair = draw(st.sampled_from(tokens)), draw(st.sampled_from(tokens))
-        if pair not in merges and len(pair[0] + pair[1]) <= 6:
+        merged = {token for before in merges for token in before}
+        if pair not in merges and len(pair[0] + pair[1]) <= 6 and pair[0] + pair[1] not in merged:
             merges.append(pair)
             if pair[0] + pair[1] not in tokens:
                 tokens.append(pair[0] + pair[1])
