@@ -387,12 +387,12 @@ def test_diff(sides: tuple[Path, Path]) -> None:
     a, b = sides
     worse = audit("diff", a, b)
     assert (worse.returncode, worse.stderr) == (1, "")
-    for part in ("4 of 40 records loop, 10.0 %", "14 of 40", "p = 0.013: worse", "newly looping: 12", "cured: 2\n"):
+    for part in ("4 of 40 records loop, 10.0 %", "14 of 40", "p = 0.0074: worse", "newly looping: 12", "cured: 2\n"):
         assert part in worse.stdout
     better = audit("diff", b, a)
     assert better.returncode == 0
     assert "better" in better.stdout
-    assert audit("diff", a, b, "--alpha", "0.01", "-q").returncode == 0
+    assert audit("diff", a, b, "--alpha", "0.001", "-q").returncode == 0
     assert audit("diff", a, b, "--exit-zero").returncode == 0
     same = audit("diff", a, a, "--json")
     assert (same.returncode, json.loads(same.stdout)["verdict"]) == (0, "no significant difference")
@@ -418,7 +418,7 @@ def test_diff_without_pairs_compares_groups_and_says_so(sides: tuple[Path, Path]
     assert (done.returncode, done.stderr) == (1, "")
     assert "No record of A has the id of one of B, so all are compared as two groups" in done.stdout
     assert "20 of 20 records loop" in done.stdout
-    assert "permutation test over 60 conversations, p = 0.0001: worse" in done.stdout
+    assert "permutation test over 60 conversations, p = 5e-05: worse" in done.stdout
     assert "newly looping" not in done.stdout
     assert json.loads(audit("diff", sides[0], file, "--json").stdout)["paired"] is False
 

@@ -415,17 +415,17 @@ lzs_status lzs_number_figures(const int32_t *numbers, size_t n, lzs_figures *fig
 
 lzs_status lzs_text_figures(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
                             lzs_figures *figures) {
+    if ((!text && n) || ((!words || !ids) && n_words) || !figures || n > UINT32_MAX) return LZS_EINVAL;
+    for (size_t i = 0; i < n_words; i++) {
+        if (words[i].start > words[i].end || words[i].end > n) return LZS_EINVAL;
+        if ((i && words[i].start < words[i - 1].end) || ids[i] < 0 || (size_t)ids[i] >= n_words) return LZS_EINVAL;
+    }
     size_t longest;
     return lzs_text_figures_of(text, n, words, ids, n_words, figures, &longest);
 }
 
 lzs_status lzs_text_figures_of(const uint8_t *text, size_t n, const lzs_span *words, const int32_t *ids, size_t n_words,
                                lzs_figures *figures, size_t *longest) {
-    if ((!text && n) || ((!words || !ids) && n_words) || !figures || n > UINT32_MAX) return LZS_EINVAL;
-    for (size_t i = 0; i < n_words; i++) {
-        if (words[i].start > words[i].end || words[i].end > n) return LZS_EINVAL;
-        if ((i && words[i].start < words[i - 1].end) || ids[i] < 0 || (size_t)ids[i] >= n_words) return LZS_EINVAL;
-    }
     *figures = (lzs_figures){.characters = count_characters(text, n), .words = n_words};
     lzs_status status = LZS_OK;
     *longest = 0;

@@ -134,7 +134,10 @@ static lzs_status scan_words(const uint8_t *text, size_t n, limits need, lzs_fig
 static lzs_status scan_lines(const uint8_t *text, size_t n, limits need, bool *found) {
     numbered lines;
     size_t room = 1;
-    for (size_t i = 0; i < n; i++) room += text[i] == '\n';
+    for (size_t at = 0; at < n; room++) {
+        const uint8_t *line_end = memchr(text + at, '\n', n - at);
+        at = line_end ? (size_t)(line_end - text) + 1 : n;
+    }
     lzs_status status = split_and_number(text, n, LZS_SPLIT_LINES, room, &lines);
     if (status == LZS_OK) status = scan_spans(lines.spans, lines.ids, lines.n, need, lines.n, found);
     numbered_free(&lines);

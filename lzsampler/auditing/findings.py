@@ -151,6 +151,8 @@ class _Stretches(NamedTuple):
 
 
 _NONE = _Stretches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+_NOTHING = np.zeros(0, np.bool_)
+_NO_MIDDLE = Middle()
 
 
 class _FieldAudit:
@@ -164,7 +166,7 @@ class _FieldAudit:
         self.end = size  # without the white space at the end
         self.found: list[Finding] = []
         self.literal = False
-        self._claimed = np.zeros(0, np.bool_)  # of each character or token; made when it is needed
+        self._claimed = _NOTHING  # of each character or token; made when it is needed
 
     def unit(self, start: int, end: int) -> str:
         """Return the text of a stretch, at most `UNIT` characters of it."""
@@ -325,7 +327,7 @@ class _TextAudit(_FieldAudit):
     def __init__(self, field: Field, rules: Rules, tokenizer: Tokenizer | None, metrics: Metrics) -> None:
         super().__init__(field.name, len(field.text), rules)
         self.text, self.data = field.text, to_bytes(field.text)
-        self._middle, self._rest = Middle(), self.data
+        self._middle, self._rest = _NO_MIDDLE, self.data
         self.end = len(field.text.rstrip())
         self._tokens = None if tokenizer is None else tokenizer(field.text)
         counts, scans, long_runs = _prefilter(rules)(self.data)
@@ -343,8 +345,8 @@ class _TextAudit(_FieldAudit):
             self._near(bool(scans & LONG_NORMALIZED), bool(scans & SHORT_NORMALIZED))
         loops = len(self.found)
         self._literal(literal)
-        half_free = 2 * int(np.count_nonzero(self._claimed)) < self.size
-        if not loops and half_free and rep4 >= rules.rep4 and self.size >= rules.length:
+        many = rep4 >= rules.rep4 and self.size >= rules.length
+        if many and not loops and 2 * int(np.count_nonzero(self._claimed)) < self.size:
             each = 1 / (1 - rep4)  # times that a 4-gram comes
             self.report("word", "LZR010", 0, self.size, round(self.size / each), each, round(self.size * rep4))
         if rules.stuck_score and "word" in rules.levels:
@@ -361,7 +363,7 @@ class _TextAudit(_FieldAudit):
         if repeated * rules.stuck_ngram < least and len(self.data) <= _FIGURES:
             return
         if not self._stuck_in(self._middle):
-            self._stuck_in(Middle())
+            self._stuck_in(_NO_MIDDLE)
 
     def _stuck_in(self, middle: Middle) -> bool:
         """Report what is stuck, found in the text without the middle of a run.

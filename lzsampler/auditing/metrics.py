@@ -143,12 +143,12 @@ class Metrics:
             return coded
         sums, sizes = self._sums, self._bytes
         made = {name: (sums[a] - sums[b]) / sums[of] if sums[of] else 0.0 for name, a, b, of in _DIFFERENCES}
-        for name, a, of in _SHARES:
-            made[name] = sums[a] / sums[of] if sums[of] else 0.0
+        made.update({name: sums[a] / sums[of] if sums[of] else 0.0 for name, a, of in _SHARES})
         made["frequent_30_gram"] = float(sums[_FREQUENT] > 0)
         if zlib_compress is not None:
             made["zlib_ratio"], made["zlib_tail_ratio"] = _share(sizes[0], sizes[1]), _share(sizes[2], sizes[3])
-        return {**made, **coded}
+        made.update(coded)
+        return made
 
 
 def repeated_4_grams(counts: list[int]) -> int:
