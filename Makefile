@@ -187,6 +187,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python bench/dropin.py
 	$(BIN)/python bench/grammar.py
 	$(BIN)/python bench/constraints.py
+	$(BIN)/python bench/part_masks.py
 	$(BIN)/python bench/scan.py
 	$(BIN)/python bench/audit.py
 	$(BIN)/python bench/evaluation.py

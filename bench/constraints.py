@@ -49,7 +49,7 @@ def percentile(times: list[float], share: float) -> float:
 
 def made(constraint: dict[str, Any], tokens: TokenBytes) -> Grammar:
     if "schema" in constraint:
-        return Grammar.json_schema(constraint["schema"], tokens)
+        return Grammar.json_schema(constraint["schema"], tokens, share=False)
     return Grammar.regex(constraint["pattern"], tokens)
 
 

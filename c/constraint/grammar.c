@@ -235,6 +235,31 @@ static lzs_status add_exit(lzs_exits *exits, uint32_t node) {
     return LZS_OK;
 }
 
+enum { UNKNOWN, LOOPS, LOOPS_NOT }; /* lzs_dfa_state.loops */
+enum { MIN_LOOPED = 4 };            /* nodes of a subtree for which it pays to ask */
+
+/* Whether all plain bytes lead from a state back to it. */
+static lzs_status find_loops(lzs_grammar *g, int32_t state, bool *loops) {
+    const lzs_program *p = &g->program;
+    if (g->automaton.states[state].loops == UNKNOWN) {
+        uint8_t found = LOOPS;
+        for (uint32_t i = 0; i < p->n_plain && found == LOOPS; i++) {
+            int32_t to;
+            lzs_status status = lzs_automaton_step(&g->automaton, state, p->byte_of[p->plain[i]], &to);
+            if (status != LZS_OK) return status;
+            if (to != state) found = LOOPS_NOT;
+        }
+        g->automaton.states[state].loops = found;
+    }
+    *loops = g->automaton.states[state].loops == LOOPS;
+    return LZS_OK;
+}
+
+static void add_subtree(const lzs_vocabulary *v, size_t node, uint32_t *words) {
+    const int32_t *token = v->ordered + v->firsts[node], *end = v->ordered + v->firsts[node + v->nodes[node].size];
+    for (; token < end; token++) words[*token / 32] |= UINT32_C(1) << (*token % 32);
+}
+
 lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
     const uint8_t *class_of = g->program.class_of;
@@ -256,9 +281,20 @@ lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level,
         }
         path[node->depth] = to;
         const lzs_trie_node *here = node++;
-        if (exits && here->size > 1 && here->depth >= exits->min_depth && g->automaton.states[to].accepts) {
+        bool ends = exits && g->automaton.states[to].accepts, loops = false;
+        if (ends && here->size > 1 && here->depth >= exits->min_depth) {
             lzs_status status = add_exit(exits, (uint32_t)(here - v->nodes));
             if (status != LZS_OK) return status;
+        }
+        if (here->plain && here->size >= MIN_LOOPED && g->whole && !ends) {
+            lzs_status status = find_loops(g, to, &loops);
+            if (status != LZS_OK) return status;
+            edges = g->automaton.edges;
+        }
+        if (loops) {
+            add_subtree(v, (size_t)(here - v->nodes), words);
+            node = here + here->size;
+            continue;
         }
         if (here->token < 0) continue;
         bool viable = g->whole;

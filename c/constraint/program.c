@@ -6,6 +6,7 @@
 
 #include "regex.h"
 #include "utf8.h"
+#include "vocabulary.h"
 
 /* A node that is being built: what it leads to, and how far it is. */
 typedef struct frame {
@@ -475,6 +476,13 @@ void lzs_program_find_classes(lzs_program *p) {
     for (uint32_t byte = 0; byte < 256; byte++) {
         if (byte == 0 || begins[byte]) p->byte_of[p->n_classes++] = (uint8_t)byte;
         p->class_of[byte] = (uint8_t)(p->n_classes - 1);
+    }
+    bool known[256] = {false};
+    for (int byte = 0; byte < 256; byte++) {
+        uint8_t class = p->class_of[byte];
+        if (!lzs_is_plain((uint8_t)byte) || known[class]) continue;
+        known[class] = true;
+        p->plain[p->n_plain++] = class;
     }
 }
 

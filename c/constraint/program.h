@@ -67,6 +67,8 @@ typedef struct lzs_program {
     uint8_t class_of[256]; /* bytes of one class have the same edges everywhere */
     uint8_t byte_of[256];  /* one byte of each class */
     uint32_t n_classes;
+    uint8_t plain[256]; /* the classes of plain bytes: see vocabulary.h */
+    uint32_t n_plain;
     bool uses[256]; /* bytes with an edge */
 } lzs_program;
 

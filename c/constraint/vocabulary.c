@@ -65,9 +65,29 @@ static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
             end->token = texts[i].token;
         }
         uint8_t level = level_of(texts[i].n);
-        if (end->level < level) end->level = level;
+        if (end->level < level) end->level = level & 15;
     }
     free(open);
+    return true;
+}
+
+/* Which nodes have plain bytes alone below them, and the tokens in the order of the nodes. */
+static bool order_tokens(lzs_vocabulary *v) {
+    v->ordered = malloc((v->n_text ? v->n_text : 1) * sizeof *v->ordered);
+    v->firsts = malloc((v->n_nodes + 1) * sizeof *v->firsts);
+    if (!v->ordered || !v->firsts) return false;
+    uint32_t n = 0;
+    for (size_t i = 0; i < v->n_nodes; i++) {
+        v->firsts[i] = n;
+        for (int32_t token = v->nodes[i].token; token >= 0; token = v->same[token]) v->ordered[n++] = token;
+    }
+    v->firsts[v->n_nodes] = n;
+    for (size_t i = v->n_nodes; i > 0; i--) {
+        lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;
+        bool plain = true;
+        for (; child < end; child += child->size) plain = plain && child->plain && lzs_is_plain(child->byte);
+        node->plain = plain;
+    }
     return true;
 }
 
@@ -118,7 +138,7 @@ static lzs_status fill(lzs_vocabulary *v, const uint8_t *bytes, const uint64_t *
     }
     lzs_status status = sort_kinds(v, kinds, texts) ? LZS_OK : LZS_EINVAL;
     if (status == LZS_OK && v->n_text) qsort(texts, v->n_text, sizeof *texts, by_bytes);
-    if (status == LZS_OK && !make_nodes(v, texts, v->n_text)) status = LZS_ENOMEM;
+    if (status == LZS_OK && !(make_nodes(v, texts, v->n_text) && order_tokens(v))) status = LZS_ENOMEM;
     free(texts);
     return status;
 }
@@ -152,6 +172,8 @@ void lzs_vocabulary_free(lzs_vocabulary *v) {
     free(v->bytes);
     free(v->begins);
     free(v->nodes);
+    free(v->ordered);
+    free(v->firsts);
     free(v->same);
     free(v->ends);
     free(v->is_end);
@@ -163,5 +185,6 @@ void lzs_vocabulary_free(lzs_vocabulary *v) {
 size_t lzs_vocabulary_memory(const lzs_vocabulary *v) {
     size_t n = (size_t)v->n_vocab;
     return sizeof *v + v->begins[n] + (n + 1) * sizeof *v->begins + n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) +
-           (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts + v->n_nodes * sizeof *v->nodes;
+           (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts + v->n_nodes * sizeof *v->nodes +
+           v->n_text * sizeof *v->ordered + (v->n_nodes + 1) * sizeof *v->firsts;
 }

@@ -16,7 +16,8 @@ typedef struct lzs_trie_node {
     int32_t token; /* the first token that ends here, or -1; others have the same bytes: see `same` */
     uint16_t depth;
     uint8_t byte;
-    uint8_t level; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
+    uint8_t level : 4; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
+    uint8_t plain : 1; /* all bytes below it are plain: see lzs_is_plain */
 } lzs_trie_node;
 
 struct lzs_vocabulary {
@@ -26,6 +27,8 @@ struct lzs_vocabulary {
     size_t *begins; /* (n_vocab + 1) */
     lzs_trie_node *nodes; /* without the root; NULL where no token has text */
     size_t n_nodes, n_text;
+    int32_t *ordered;  /* (n_text) tokens in the order of their nodes */
+    uint32_t *firsts;  /* (n_nodes + 1) in `ordered`, of each node */
     int32_t *same;    /* (n_vocab) the next token with the same bytes, or -1; NULL where all differ */
     int32_t *ends;    /* tokens that end a text */
     size_t n_ends;
@@ -35,6 +38,11 @@ struct lzs_vocabulary {
     bool single[256]; /* bytes that are a token by themselves */
     uint32_t longest; /* bytes of a token, >= 1 */
 };
+
+/* Bytes that stand for themselves in almost every text, strings of JSON among them: tokens have few others. */
+static inline bool lzs_is_plain(uint8_t byte) {
+    return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+}
 
 static inline bool lzs_bit(const uint32_t *words, int32_t token) {
     return words[token / 32] >> (token % 32) & 1;
