@@ -116,8 +116,8 @@ class LZProcessor(ForV1, ForV2):
     def _edits_of_v2(self, n_vocab: int, ctx: Any) -> dict[int, tuple[Request, Edits]]:
         """Return the edits of each row that has some: those of drafts, too, each after the drafts before it.
 
-        What the rows are comes from the device, which waits for it once a step; a second time where requests begin
-        with tokens of theirs, or had several tokens accepted.
+        Only the device knows what the rows are, so that the host waits for it once a step, and a second time where a
+        request begins whose prompt counts, comes back with tokens of its own, or had drafts accepted.
         """
         import torch
 

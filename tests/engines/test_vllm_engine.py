@@ -57,6 +57,7 @@ def test_requests_with_and_without_it_in_one_batch(llm: Any) -> None:
 
 def test_bad_settings_are_refused_when_the_request_comes(llm: Any) -> None:
     from vllm import SamplingParams
+    from vllm.exceptions import VLLMValidationError
 
-    with pytest.raises(ValueError, match="lz_penalty must be at least 0, got -1"):
+    with pytest.raises(VLLMValidationError, match="lz_penalty must be at least 0, got -1"):
         llm.generate("a", SamplingParams(extra_args={"lz_penalty": -1}))
