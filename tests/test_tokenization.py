@@ -101,7 +101,8 @@ def test_engine_and_both_algorithms_of_the_article_agree(pattern: str) -> None:
 @st.composite
 def merge_lists(draw: st.DrawFn) -> tuple[tuple[str, str], ...]:
     """Return merges of which none makes what one before it merges: the article's algorithm takes each in turn, once."""
-    tokens, merges = list(LETTERS), []
+    tokens = list(LETTERS)
+    merges: list[tuple[str, str]] = []
     for _ in range(draw(st.integers(0, 9))):
         pair = draw(st.sampled_from(tokens)), draw(st.sampled_from(tokens))
         merged = {token for before in merges for token in before}
