@@ -249,7 +249,7 @@ class Begun:
         return self.tokens[n - len(self.prompt) :] if n >= len(self.prompt) else [*self.prompt[n:], *self.tokens]
 
 
-def common_length(a: Sequence[int], b: Sequence[int]) -> int:
+def common_length(a: Sequence[object], b: Sequence[object]) -> int:
     """Return how many tokens two sequences have in common at their beginning."""
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
@@ -597,9 +597,11 @@ def _refuse_vocabulary(a: Header, b: Header) -> None:
         x, y = (header.metadata.get(f"tokenizer.ggml.{key}") for header in (a, b))
         if None not in (x, y) and x != y:  # what a file leaves out is llama.cpp's default
             raise LzsError(f"{names}: their tokenizers differ in {key} ({y!r} against {x!r})")
-    for i, (x, y) in enumerate(zip(a.vocabulary, b.vocabulary, strict=False)):
-        if x != y:
-            raise LzsError(f"{names}: token {i} is {y!r:.60} in one vocabulary and {x!r:.60} in the other")
+    n = min(len(a.vocabulary), len(b.vocabulary))
+    if a.vocabulary[:n] != b.vocabulary[:n]:  # for every text, so at the speed of C
+        i = common_length(a.vocabulary, b.vocabulary)
+        x, y = a.vocabulary[i], b.vocabulary[i]
+        raise LzsError(f"{names}: token {i} is {y!r:.60} in one vocabulary and {x!r:.60} in the other")
     for role in ("bos", "eos", "eot"):
         x, y = (header.special_tokens.get(role, (None, ""))[0] for header in (a, b))
         if x != y:
