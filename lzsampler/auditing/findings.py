@@ -107,8 +107,8 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         if begins is None:
             begins = _onset(found, field, rules)
         literal |= found.literal
-    reported = tuple(finding for finding in findings if finding.rule in rules.reported)
-    looping = any(finding.rule in LOOPING for finding in reported)
+    reported = tuple([finding for finding in findings if finding.rule in rules.reported])
+    looping = bool(reported) and any(finding.rule in LOOPING for finding in reported)
     return Audited(
         file=record.file,
         number=record.number,
@@ -116,7 +116,7 @@ def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = Non
         groups=record.groups,
         looping=looping,
         literal=literal,
-        characters=sum(len(field.text) for field in record.fields),
+        characters=sum([len(field.text) for field in record.fields]),
         findings=reported,
         metrics=metrics.figures(),
         texts=tuple((field.name, field.text) for field in record.fields) if looping else (),

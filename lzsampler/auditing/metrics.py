@@ -1,6 +1,6 @@
 """Figures of repetition that need no runs: rep-n, distinct-n, Gopher's fractions, the zlib ratio (docs/audit.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import add
 from typing import Any, NamedTuple
 
@@ -149,6 +149,56 @@ class Metrics:
             made["zlib_ratio"], made["zlib_tail_ratio"] = _share(sizes[0], sizes[1]), _share(sizes[2], sizes[3])
         made.update(coded)
         return made
+
+
+class Sums:
+    """Sums of metrics over records, and how many records had each: `sums` and `counts`, by name.
+
+    Nearly all records have the same metrics, so their names are looked up once, not for each record.
+    """
+
+    def __init__(self, sums: dict[str, float] | None = None, counts: dict[str, int] | None = None) -> None:
+        self._sums, self._counts = sums or {}, counts or {}
+        self._names: tuple[str, ...] = ()  # of the metrics of the latest records,
+        self._row: list[float] = []  # their sums, these records included,
+        self._rows = 0  # and how many records these are
+
+    def add(self, metrics: Mapping[str, float]) -> None:
+        """Add the metrics of a record."""
+        names = tuple(metrics)
+        if names != self._names:
+            self._settle()
+            self._names, self._row = names, [self._sums.get(name, 0.0) for name in names]
+        self._row = list(map(add, self._row, metrics.values()))
+        self._rows += 1
+
+    def merge(self, other: "Sums") -> None:
+        """Add the sums of records that come later."""
+        self._settle()
+        self._names = ()
+        for name, value in other.sums.items():
+            self._sums[name] = self._sums.get(name, 0.0) + value
+        for name, count in other.counts.items():
+            self._counts[name] = self._counts.get(name, 0) + count
+
+    @property
+    def sums(self) -> dict[str, float]:
+        """The sums by name."""
+        self._settle()
+        return self._sums
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers of records by name."""
+        self._settle()
+        return self._counts
+
+    def _settle(self) -> None:
+        if self._rows:
+            self._sums.update(zip(self._names, self._row, strict=True))
+            for name in self._names:
+                self._counts[name] = self._counts.get(name, 0) + self._rows
+            self._rows = 0
 
 
 def repeated_4_grams(counts: list[int]) -> int:

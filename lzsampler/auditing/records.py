@@ -187,4 +187,4 @@ class Audited:
     @property
     def stuck(self) -> bool:
         """Whether it has a finding of LZR011."""
-        return any(finding.rule == "LZR011" for finding in self.findings)
+        return bool(self.findings) and any(finding.rule == "LZR011" for finding in self.findings)

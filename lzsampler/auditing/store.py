@@ -20,6 +20,7 @@ from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 from . import coverage
 from .clusters import Clusters
+from .metrics import Sums
 from .records import Audited, BadRecord, FileRead, Finding, PassedOver, TurnsRead
 from .summary import Group, Summary
 
@@ -297,8 +298,7 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
         total=_unpack_group(row["total"]),
         groups={tuple(key): _unpack_group(group) for key, group in row["groups"]},
         rule_counts=row["rule_counts"],
-        metrics=row["metrics"],
-        measured=row["measured"],
+        sums=Sums(row["metrics"], row["measured"]),
         points=[(period, copies) for period, copies in row["points"]],
         point_keys=row["point_keys"],
         worst=[_unpack(audited) for audited in row["worst"]],

@@ -12,6 +12,7 @@ import numpy as np
 from ..util.stats import CONFIDENCE, Interval, wilson
 from .clusters import Clusters, Property, key_of
 from .coverage import Coverage
+from .metrics import Sums
 from .records import LOOPING, Audited, BadRecord, FieldName, FileRead, Finding, PassedOver, Rule, TurnsRead
 
 VERSION = 1  # of summary.json
@@ -141,7 +142,7 @@ class Summary:
     ``rules``: the settings in force; ``by``: the names of the keys that group the records; ``groups``: by their values.
     ``total`` is the group of all records. ``rule_counts``: records that have a finding of each rule. ``points``:
     (period, copies) of the first loop of each looping record, at most 5,000 of them, drawn by ``point_keys`` and in the
-    order of the records. ``metrics``: sums over the records in which each was ``measured``. ``worst``: the records that
+    order of the records. ``sums``: of the metrics, over the records that have each. ``worst``: the records that
     waste most tokens, without their texts. ``bad``: the first bad records. ``coverage``: files, formats, and what
     was not read. ``turn_conversations``: conversations in whose turns loops were looked for; ``turn_loops``: those of
     them that loop (LZR012), and ``worst_turns`` those that waste most tokens; their messages are counted elsewhere. The
@@ -157,8 +158,7 @@ class Summary:
     total: Group = field(default_factory=Group)
     groups: dict[tuple[str, ...], Group] = field(default_factory=dict)
     rule_counts: dict[Rule, int] = field(default_factory=dict)
-    metrics: dict[str, float] = field(default_factory=dict)
-    measured: dict[str, int] = field(default_factory=dict)
+    sums: Sums = field(default_factory=Sums)
     points: list[tuple[int, float]] = field(default_factory=list)
     worst: list[Audited] = field(default_factory=list)
     bad_records: int = 0
@@ -168,6 +168,16 @@ class Summary:
     turn_loops: int = 0
     turn_conversations: int = 0
     worst_turns: list[Audited] = field(default_factory=list)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The sums of the metrics by name, each over the records that have it."""
+        return self.sums.sums
+
+    @property
+    def measured(self) -> dict[str, int]:
+        """How many records have each metric."""
+        return self.sums.counts
 
     @property
     def loop_rate(self) -> float:
@@ -238,15 +248,9 @@ class Summary:
             if first is not None:
                 group.starts.append(first.share if item.onset is None else item.onset)
                 group.periods.append(first.period)
-        for rule in {finding.rule for finding in item.findings}:
+        for rule in {finding.rule for finding in item.findings} if item.findings else ():
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
-        sums, measured = self.metrics, self.measured
-        for name, value in item.metrics.items():  # some 30 of every record
-            if name in sums:
-                sums[name] += value
-                measured[name] += 1
-            else:
-                sums[name], measured[name] = 0.0 + value, 1
+        self.sums.add(item.metrics)
         if first is not None:
             self.points.append((first.period, first.copies))
             self.point_keys.append(_point_key(item))
@@ -263,10 +267,7 @@ class Summary:
             self.groups.setdefault(key, Group()).merge(group)
         for rule, count in other.rule_counts.items():
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + count
-        for name, value in other.metrics.items():
-            self.metrics[name] = self.metrics.get(name, 0.0) + value
-        for name, count in other.measured.items():
-            self.measured[name] = self.measured.get(name, 0) + count
+        self.sums.merge(other.sums)
         self.points += other.points
         self.point_keys += other.point_keys
         self.worst += other.worst

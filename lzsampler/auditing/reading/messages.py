@@ -365,12 +365,12 @@ def _flat(conversation: list[Any]) -> Iterator[Any]:
     waiting = conversation[::-1]
     while waiting:
         message = waiting.pop()
-        if not isinstance(message, Mapping):
+        if type(message) is not dict and not isinstance(message, Mapping):  # the first is the usual, and quickly seen
             yield message
             continue
         yield unfolded(message)
         children = message.get("children")
-        if isinstance(children, list) and children and isinstance(children[0], Mapping):
+        if children and isinstance(children, list) and isinstance(children[0], Mapping):
             waiting.extend(reversed(children))
 
 
