@@ -337,13 +337,18 @@ lzs_status lzs_sampler_set_grammar(lzs_sampler *s, lzs_grammar *grammar) {
 /* ---- a step ---- */
 
 static lzs_status make_edits(lzs_sampler *s) {
-    lzs_grammar *grammar = NULL;
+    const lzs_history *looked_at = &s->state.history;
+    lzs_grammar *grammar = s->state.cursor.grammar;
     int32_t place = LZS_DEAD;
-    lzs_status status = lzs_state_look(&s->state);
-    if (status == LZS_OK) status = reserve_edits(s);
-    if (status == LZS_OK && s->params.structure != LZS_STRUCTURE_OFF) status = lzs_state_place(&s->state, &grammar, &place);
+    lzs_status status = LZS_OK;
+    if (s->state.free_text) { /* it may have grown since the last token was accepted */
+        status = lzs_state_look(&s->state);
+        if (status == LZS_OK) status = reserve_edits(s);
+        looked_at = lzs_state_looked_at(&s->state);
+    }
+    if (grammar && s->params.structure == LZS_STRUCTURE_OFF) grammar = NULL;
+    if (status == LZS_OK && grammar) status = lzs_state_place(&s->state, &grammar, &place);
     if (status != LZS_OK) return status;
-    const lzs_history *looked_at = lzs_state_looked_at(&s->state);
     return lzs_edit_list_make(&s->edits, looked_at, &s->params, s->log2_vocab, grammar, place);
 }
 
@@ -355,9 +360,9 @@ lzs_status lzs_sampler_edits(lzs_sampler *s, const lzs_edit **edits, size_t *n) 
 }
 
 const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
-    const lzs_edit *edits;
-    lzs_sampler_edits(s, &edits, n);
-    return edits;
+    bool made = s->edits.valid || make_edits(s) == LZS_OK;
+    *n = made ? s->edits.n : 0;
+    return made ? s->edits.edits : NULL;
 }
 
 lzs_status lzs_sampler_plan(lzs_sampler *s, lzs_plan *plan) {

@@ -4,7 +4,6 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from statistics import median
 
 AUTO_MOST = 16
 """The longest block that `Pace` chooses by itself."""
@@ -432,4 +431,5 @@ class SharedPace(Pace):
 
 def _typical(times: Collection[float]) -> float:
     """Return the median of times, of few the minimum."""
-    return min(times) if len(times) < _FEW else median(times)
+    ordered, n = sorted(times), len(times)
+    return ordered[0] if n < _FEW else (ordered[(n - 1) // 2] + ordered[n // 2]) / 2

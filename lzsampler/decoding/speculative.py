@@ -347,19 +347,18 @@ class Proposer:
         ``length`` says how many tokens of a kind to draft, none to a number of them.
         """
         draft, pace, least = self._draft, self._pace, max(self._draft.n_min, 1)
-        sources: list[tuple[int, int, Callable[[], list[int]]]] = []
+        sources: list[tuple[int, Callable[[], list[int]]]] = []
         if draft.model is not None:
             own = min(room, draft.model.n_ctx - n_past)  # it does not decode the last token of a block
-            n = length(BY_MODEL, own)
-            sources.append((BY_MODEL, n, partial(self._by_model, draft.model, n)))
+            if (n := length(BY_MODEL, own)) >= least:
+                sources.append((BY_MODEL, partial(self._by_model, draft.model, n)))
         if self._found is not None and room > 0:
             kind, tokens = self._found.find(min(room, draft.most)) if draft.most else (0, [])
-            if kind:
-                n = length(kind, room)
-                sources.append((kind, n, partial(self._by_match, tokens[:n])))
+            if kind and (n := length(kind, room)) >= least:
+                sources.append((kind, partial(self._by_match, tokens[:n])))
         if len(sources) > 1 and pace.fixed is None:
             sources.sort(key=lambda source: -pace.rate(source[0], room))
-        return [(kind, propose) for kind, n, propose in sources if n >= least]
+        return sources
 
     def _by_match(self, tokens: list[int]) -> list[int]:
         return taken(self._taker, tokens, self._is_eog)
