@@ -162,6 +162,8 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
     from lzsampler.auditing.run import audit_files
 
     start = monotonic()
+    if "LZR012" in flags["ignore"] and flags.get("turns"):
+        raise click.UsageError("--ignore LZR012 leaves out all that --turns looks for: leave out one of them")
     if "LZR012" in flags["select"] and not flags.get("turns"):
         how = "add --turns" if "turns" in flags else "lzs diff compares records, and LZR012 is about conversations"
         raise click.UsageError(f"LZR012 is looked for with --turns only: {how}")

@@ -10,7 +10,7 @@ import click
 
 from .console import console
 from .drafts import open_draft
-from .grammars import grammar_from, unfinished
+from .grammars import grammar_from, say_what_is_missing
 from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
 
@@ -80,8 +80,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used))
             for action in generation.actions:
                 console.note(action_line(action))
-            if unfinished(grammar, generation):
-                console.note("the answer ends before it matches what was asked for: -n N lets it be longer")
+            say_what_is_missing(grammar, generation, flags)
             if generation.finish_reason == "context":
                 console.note(f"the context of {model.n_ctx} tokens is full: /reset, or start again with a larger -c N")
             if generation.speculated is not None:

@@ -11,7 +11,7 @@ import click
 
 from .console import console, general_options
 from .drafts import check_draft, open_draft
-from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, unfinished
+from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, say_what_is_missing
 from .help import GroupedCommand, option, options
 from .options import (
     PARTS,
@@ -158,8 +158,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         if file is not None:
             file.append(transcript)
     _say_what_happened(model, generation, flags)
-    if unfinished(grammar, generation):
-        console.note("the text ends before it matches what was asked for: -n N lets it be longer")
+    say_what_is_missing(grammar, generation, flags)
     if flags["explain"] and explainer.silent:
         console.note(f"no penalty changed a token that the model liked; {_unpenalised(params)}")
     if flags["spec_show"] and not console.colored(sys.stdout):

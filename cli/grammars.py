@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .console import console
 from .help import option, options
 
 if TYPE_CHECKING:
@@ -81,6 +82,15 @@ def unfinished(grammar: "Grammar | None", generation: "Generation") -> bool:
     return grammar is not None and grammar.match(generation.constrained or "") != "yes"
 
 
+def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", flags: Mapping[str, Any]) -> None:
+    """Say that a text ends before it matches its grammar, or that all of it counts as thinking."""
+    if grammar is not None and generation.reasoning and not generation.content and not flags["grammar_scope"]:
+        console.note("the chat template opens a thought, so all of this text is thinking: add --grammar-scope answer")
+    if unfinished(grammar, generation):
+        longer = ": -n N lets it be longer" if generation.finish_reason == "length" else ""
+        console.note(f"the text ends before it matches what was asked for{longer}")
+
+
 def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Grammar | None":
     """Return the grammar that the flags of `grammar_options` describe, for a vocabulary; None where there is none."""
     from lzsampler.constraint.grammar import Grammar
@@ -94,9 +104,10 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
         try:
             return make(text, vocabulary, tokenization=tokenization)
         except ValueError as error:
-            if path is None:
+            if path is None and flags["yaml"] is None:
                 raise  # it names the flag
-            raise click.UsageError(f"{path}: {error}") from error
+            where = f"{path}: " if path is not None else "--yaml-schema "
+            raise click.UsageError(where + str(error).removeprefix("" if path is not None else "schema ")) from error
     if flags["texts"]:
         return Grammar.choices(flags["texts"], vocabulary, tokenization=tokenization)
     return Grammar.proper(vocabulary) if tokenization == "proper" else None

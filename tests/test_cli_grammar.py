@@ -122,6 +122,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         (("check", "--regex", "a", "-o", "x.svg"), "-o draws what lzs grammar show shows"),
         (("check", "--regex", "a(b"), "--regex must be as in docs/grammar.md, but at character 1"),
         (("show", "-j", '{"not": {}}'), "--json-schema must be as in docs/grammar.md, but at #/not"),
+        (("show", "--yaml-schema", '{"not": {}}'), "--yaml-schema must be as in docs/grammar.md, but at #/not"),
         (("show", "--yaml-schema", '{"not": {}}'), "at #/not: 'not' is not supported"),
         (("show", "--yaml-schema", "nothing.json"), "--yaml-schema 'nothing.json' is neither a JSON Schema"),
         (
@@ -176,7 +177,26 @@ def test_a_chat_under_a_grammar(tmp_path: Path) -> None:
         assert list(json.loads(answer["content"] or answer["reasoning_content"])) == ["name"]
         assert row["settings"]["grammar"] == {"json_schema": json.loads(PERSON)}
     short = lzs("generate", "-cnv", "--regex", "[0-9]{50}", "-n", 3, stdin=None, input="Who?\n")
-    assert "the answer ends before it matches what was asked for: -n N lets it be longer" in short.stderr
+    assert "the text ends before it matches what was asked for: -n N lets it be longer" in short.stderr
+
+
+def test_what_is_said_of_a_text_that_does_not_match() -> None:
+    ends = "the text ends before it matches what was asked for"
+    short = lzs("generate", "--regex", "a{30}b", "-n", 5, "x")
+    assert f"{ends}: -n N lets it be longer" in short.stderr
+    stopped = lzs("generate", "--regex", "a{30}b", "--stop", "aa", "x")
+    assert ends in stopped.stderr
+    assert "-n N" not in stopped.stderr
+    empty = lzs("generate", "--choice", "", "x")
+    assert empty.returncode == 0
+    assert "add --chat" not in empty.stderr
+    thinking = lzs("generate", "--chat", "--regex", "a{3}b", "x")
+    assert (
+        "the chat template opens a thought, so all of this text is thinking: add --grammar-scope answer"
+        in thinking.stderr
+    )
+    answer = lzs("generate", "--chat", "--regex", "a{3}b", "--grammar-scope", "answer", "-n", 100, "x")
+    assert "opens a thought" not in answer.stderr
 
 
 def test_lzs_says_how_many_tokens_were_not_sampled() -> None:

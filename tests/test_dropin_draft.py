@@ -93,14 +93,16 @@ SETTINGS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_a_draft_changes_no_text(llm: Any, small: Model, settings: dict[str, Any]) -> None:
-    drafts = [Draft(small, n_max=4), Draft(lookup=2, n_max=6), Draft(small, lookup=2, p_min=0.2)]
+    auto = Draft(small, lookup=2)
+    drafts = [Draft(small, n_max=4), Draft(lookup=2, n_max=6), Draft(small, lookup=2, p_min=0.2, n_max=3), auto]
     with attach(llm):
         without = [application(llm, **settings) for application in APPLICATIONS]
     for draft in drafts:
         with attach(llm, draft=draft) as handle:
             assert [application(llm, **settings) for application in APPLICATIONS] == without
             assert handle.stats.tokens <= figures(llm).tokens + figures(llm).plain + len(APPLICATIONS)
-            assert 0 < figures(llm).accepted <= figures(llm).drafted
+            assert figures(llm).accepted <= figures(llm).drafted
+            assert figures(llm).accepted > 0 or draft is auto  # on a busy machine it may draft nothing
     assert type(llm) is llama_cpp.Llama
     assert cached(llm) == llm.n_tokens
 

@@ -169,6 +169,23 @@ def test_a_grammar(model: Model, name: str, fast_forward: bool) -> None:
 
 
 @needs_graph
+@pytest.mark.parametrize("drafted", [False, True])
+def test_a_grammar_that_begins_behind_a_thought(model: Model, drafted: bool) -> None:
+    """The mask comes into the graph later than the sampler: the template of this model opens a thought."""
+    grammar = Grammar.regex("(a{3}b|c{40})", model)
+    made = both(
+        model,
+        Params(temperature=0.0),
+        60,
+        [{"role": "user", "content": "x"}],
+        grammar=grammar,
+        grammar_scope=["answer"],
+        draft=Draft(lookup=2, n_max=4) if drafted else None,
+    )
+    assert made.constrained is not None
+    assert grammar.match(made.constrained) == "yes"
+
+
 def test_a_grammar_and_a_draft(model: Model) -> None:
     grammar = Grammar.regex(r"(king|queen|, ){4,20}", model)
     made = both(model, model.params(**SETTINGS["greedy"]), 40, grammar=grammar, draft=Draft(lookup=1, n_max=4))

@@ -210,6 +210,7 @@ def test_the_rate_of_turns_is_of_conversations(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["audit", "--select", "LZR012"], "LZR012 is looked for with --turns only: add --turns"),
+        (["audit", "--turns", "--ignore", "LZR012"], "--ignore LZR012 leaves out all that --turns looks for"),
         (["audit", "--select", "LZR001,LZR012"], "LZR012 is looked for with --turns only: add --turns"),
         (["audit", "--fail-over", "turn_loop_rate=1%"], "turn_loop_rate is measured with --turns only: add it"),
         (

@@ -266,7 +266,7 @@ class Text(Begun):
         scope = parts_of("grammar_scope", grammar_scope)
         if "answer" not in scope:
             raise ValueError(f"grammar_scope must have the answer, which ends the text, got {grammar_scope!r}")
-        self._grammar, waits = grammar, grammar is not None and "thinking" not in scope
+        self.grammar, waits = grammar, grammar is not None and "thinking" not in scope
         self._grammar_from: int | None = None if waits else 0  # the token with which it begins
         if grammar is not None and loops.on_loop == "close-think" and not waits:
             raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
@@ -531,7 +531,7 @@ class Text(Begun):
         if self._own is None:
             return
         if self._grammar_from is None and self._parts is not None and self._parts.part != "thinking":
-            self._own.set_grammar(self._grammar)
+            self._own.set_grammar(self.grammar)
             self._grammar_from = len(self.tokens)
         forbidden = () if self._rescue is None else self._rescue.forbidden
         if forbidden or self._masked:
@@ -590,7 +590,7 @@ class Text(Begun):
         if self._stepper is not None:
             decode_s += self._stepper.loop.decode_seconds + self._stepper.loop.logits_seconds
             sampling_s += self._stepper.loop.sampling_seconds
-        silent = self.finish_reason == "stop" and self._stream.found is None and not text.strip()
+        silent = self.finish_reason == "stop" and not (self.grammar or self._stream.found or text.strip())
         return Generation(
             text=text,
             reasoning=reasoning,
@@ -606,7 +606,7 @@ class Text(Begun):
             actions=() if self._rescue is None else tuple(self._rescue.actions),
             speculated=None if self.speculator is None else self.speculator.figures,
             forced=self.forced,
-            constrained=None if self._grammar is None else self._constrained(text),
+            constrained=None if self.grammar is None else self._constrained(text),
             sampler="cpu" if self.graph is None else "graph",
         )
 

@@ -44,7 +44,7 @@ def _graph(text: "Text", asked: bool, on_loop: OnLoop | None, draft: Draft | Non
     try:
         if draft is not None:
             model.reserve_outputs(draft.most + 1)
-        return GraphSampler(model, own, best=best, masked=own.grammar is not None)
+        return GraphSampler(model, own, best=best, masked=text.grammar is not None)
     except LzsError:
         if asked or model.closed:
             raise
