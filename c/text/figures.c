@@ -250,15 +250,16 @@ static inline void note_hash(uint64_t *seen, uint64_t *twice, size_t hash) {
 }
 
 /* Removes the words from the list at which no n-gram, and so no longer one, can start that occurs more than once. It
- * can only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well.
- * A first pass over the list collects the hashes of these bytes in `seen`, and those that it meets again in `twice`. */
+ * can only if the n-gram has fewer than `head` bytes, or if its first `head` bytes follow another listed word as well,
+ * however many words they are there. A first pass over the list collects the hashes of these bytes in `seen`, and those that it
+ * meets again in `twice`. */
 static void narrow_list(piece *p, size_t n, size_t head) {
     uint64_t *seen = p->bits, *twice = p->bits + p->n_bits / 64;
     memset(p->bits, 0, p->n_bits / 4);
     while (p->n_listed && p->listed[p->n_listed - 1] + n > p->n) p->n_listed--;
     for (size_t k = 0; k < p->n_listed; k++) {
         size_t i = p->listed[k];
-        if (p->joined_at[i + n] - p->joined_at[i] < head) continue;
+        if (p->joined_at[p->n] - p->joined_at[i] < head) break;
         p->heads[i] = hash_bytes(p->joined + p->joined_at[i], head, p->table.seed) & (uint32_t)(p->n_bits - 1);
         note_hash(seen, twice, p->heads[i]);
     }

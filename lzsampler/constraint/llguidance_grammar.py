@@ -191,7 +191,10 @@ class _Engine:
         return bool(self._matcher.is_accepting())
 
     def _go(self, state: int) -> None:
-        """Take the matcher to a state: back to where the ways part, and on from there."""
+        """Take the matcher to a state: on from where it is, or from the beginning with a new one.
+
+        Its own `rollback` is not used: in llguidance 1.9.1, after it the masks of recursive grammars can be others.
+        """
         self.problem = None
         on: list[tuple[int, int]] = []
         at = state
@@ -199,11 +202,12 @@ class _Engine:
             before, token, _ = self.nodes[at]
             on.append((at, token))
             at = before
-        back = len(self._way) - 1 - depth
-        if back:
-            del self._way[depth + 1 :]
-            if not self._matcher.rollback(back):
-                self._check()
+        if depth < len(self._way) - 1:
+            while at != _START:
+                before, token, _ = self.nodes[at]
+                on.append((at, token))
+                at = before
+            self._matcher, self._way = self._make(), [_START]
         for number, token in reversed(on):
             if not self._matcher.consume_token(token):
                 self._check()
