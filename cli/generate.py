@@ -74,8 +74,9 @@ _options = options(
     ),
     option(
         GRAMMAR, "--grammar-scope", type=PARTS, multiple=True, metavar="PART",
-        help="where the grammar holds: answer, behind the thinking that the chat template opens; repeatable (default: "
-        "everywhere)",
+        help="part of a text where the grammar holds: thinking, answer or tool (tool calls); repeatable; answer must "
+        "be among them; without thinking the grammar begins behind the thinking that the chat template opens, and "
+        "holds to the end (default: all parts)",
     ),
     option(
         GRAMMAR, "--no-fast-forward", is_flag=True,

@@ -332,8 +332,9 @@ FLAGS = (
     Flag("history", _LZ, ("--history",), "WHAT", "generated",
          "what all penalties look at: generated tokens, or all, with the prompt"),
     Flag("structure", _LZ, ("--structure",), "WHAT", "scale",
-         "what all penalties make of a grammar: scale multiplies that of a token by the share of its bytes that the "
-         "grammar leaves free; free also looks at such tokens only; off does neither"),
+         "what all penalties make of a grammar: scale multiplies the penalty of a token by the share of its bytes that "
+         "the grammar leaves free; free does that too, and leaves the tokens that are forced as a whole out of the "
+         "history; off does neither"),
     Flag("exempt", _LZ, ("--exempt",), "TEXT", None, "apply no penalty to the tokens of TEXT; repeatable"),
     Flag("repetition_penalty", _OTHERS, ("--repeat-penalty",), "R", None,
          "divide the logits of tokens seen before by R, above 0; 1 is off (default: off)"),
