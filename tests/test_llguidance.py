@@ -117,6 +117,30 @@ def test_rewinds_and_clones_are_where_a_new_sampler_would_be() -> None:
         assert allowed(samplers[i]) == allowed(fresh)
 
 
+def test_tokens_of_several_brackets_after_a_rewind() -> None:
+    """The matcher's own rollback allows "))" here, behind a single bracket that is open (llguidance 1.9.1)."""
+    pytest.importorskip("llguidance", reason=NEEDED)
+    pieces = [b"", *(bytes([byte]) for byte in range(256)), b"((", b"))", b"ab)", b"ab"]
+    ids = {piece: token for token, piece in enumerate(pieces)}
+    sampler = Sampler(len(pieces))
+    sampler.set_grammar(Grammar.llguidance_lark(NESTED, TokenBytes(pieces, end=[0])))
+
+    def take(*taken: bytes) -> None:
+        for piece in taken:
+            sampler.accept(ids[piece])
+        allowed(sampler)
+
+    take(b"ab", b"ab")
+    take(b"((")
+    sampler.accept(ids[b"ab)"])
+    sampler.rewind(2)
+    sampler.rewind(2)
+    take(b"a")
+    take(b"b", b"((", b")")
+    assert ids[b")"] in allowed(sampler)
+    assert ids[b"))"] not in allowed(sampler)
+
+
 def test_a_token_against_the_grammar_leaves_nothing_until_it_is_taken_back() -> None:
     pytest.importorskip("llguidance", reason=NEEDED)
     sampler = Sampler(TOKENS.n_vocab)

@@ -54,6 +54,14 @@ def composed(rng: random.Random) -> str:
     return rng.choice(["", "\n", " \n\n"]) + "".join(rng.choice(sentences) + end for end in ends)
 
 
+def test_ngrams_that_are_equal_with_their_words_cut_in_other_places() -> None:
+    """A character n-gram is its words joined: what comes again may begin with fewer bytes in its first five words."""
+    rng, words = random.Random(1), ["a", "ab", "aab", "aaab", "b", "aabb"]
+    texts = [" ".join(rng.choices(words, k=rng.randrange(50, 400))) for _ in range(40)]
+    for text in ("aaaa bbb ccc ddd eee f Xq aaa abb bcc cdd dee ef", *texts):
+        assert measured([text]) == twin.metrics([text])
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_all_metrics_are_those_of_the_twin(seed: int) -> None:
     rng = random.Random(seed)

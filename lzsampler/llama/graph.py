@@ -29,6 +29,10 @@ there if the model is on a GPU and nothing speaks against it, else on the CPU.""
 _SEQUENCE = 0  # the one that `Model` and `llama_cpp.Llama` decode
 _SINCE = "0.3.35"
 UNSUPPORTED = "llama.cpp cannot run this sampler in the graph of this model's device: use sampler='cpu'"
+SEVERAL_OUTPUTS = (
+    "llama.cpp cannot run its own penalties in the graph of a context with several outputs, as a draft has made it: "
+    "give them to attach, make a new Llama, or use sampler='cpu'"
+)
 _NEEDED = ("llama_set_sampler", "llama_sampler_copy", *dir(ffi.new("lzs_graph_functions *")))
 
 

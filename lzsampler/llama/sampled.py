@@ -23,6 +23,7 @@ from .binding import llama_cpp
 from .chain import address, check_chain_sampler, penalties_sampler
 from .grammar import PickFirst, allows_other
 from .graph import (
+    SEVERAL_OUTPUTS,
     UNSUPPORTED,
     Block,
     for_chain,
@@ -162,7 +163,7 @@ class SampledText:
         self.in_graph = set_chain(llm.ctx, chain.sampler, self._ours)
         if not self.in_graph and self.place == "graph":
             chain.close()
-            raise LzsError(UNSUPPORTED)
+            raise LzsError(SEVERAL_OUTPUTS if llm.context_params.n_outputs_max_per_seq > 1 else UNSUPPORTED)
         llm._requires_eval = True
 
     @contextmanager
