@@ -163,6 +163,11 @@ class Sums:
         self._row: list[float] = []  # their sums, these records included,
         self._rows = 0  # and how many records these are
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sums) and (self.sums, self.counts) == (other.sums, other.counts)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
     def add(self, metrics: Mapping[str, float]) -> None:
         """Add the metrics of a record."""
         names = tuple(metrics)
