@@ -354,7 +354,7 @@ def test_terminal_and_report_say_what_was_read(tmp_path: Path) -> None:
         audit.save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "2 files read: 1 as completion, 1 as stream" in table
-    assert "(220 times)" in table
+    assert "(220 times)" in " ".join(table.split())  # a long reason goes on in the next line
     assert ":3: not in the form of stream" in table  # the other file's 220 do not push it out
     assert "Passed over: files ending in .html (1)" in table
     assert all(

@@ -71,7 +71,7 @@ def audit(
 
     The offsets of findings are in characters of the text (code points), or in tokens. Every loop is found: nothing is
     sampled, and nothing is counted by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for
-    wasted tokens. About 25 MB/s; the GIL is released in the scans.
+    wasted tokens. About 30 MB/s; the GIL is released in the scans.
 
     A string is a text even if it is the name of a file, of which a UserWarning is given: `audit_files` reads files.
     ValueError for values out of range, TypeError for unknown rules and for what is neither a text nor tokens.
