@@ -345,6 +345,18 @@ def test_the_summary_says_what_was_read_and_what_was_not(tmp_path: Path) -> None
     assert made["passed_over"][0]["files"]
 
 
+def test_reasons_are_not_in_the_words_of_python(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(
+        b'{"type": "chat", "model": {}, "lzsampler": "1", "settings": null, "messages": null}'
+    )
+    rows = [{**ROW}, {"prompt": "p", "response": ["x", 3, None, {"text": None}]}, {"messages": [None, 5]}]
+    (tmp_path / "b.jsonl").write_bytes(jsonl(*rows))
+    with audit_files(tmp_path, workers=1) as audit:
+        reasons = [unread.reason for unread in audit.summary.coverage.unread.values()]
+    assert reasons
+    assert not [reason for reason in reasons if "NoneType" in reason or " object " in reason or "index out" in reason]
+
+
 def test_terminal_and_report_say_what_was_read(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(jsonl(ROW, *[{"x": 1}] * 220))
     (tmp_path / "b.jsonl").write_bytes(jsonl(chunk("a"), chunk("b", reason="stop"), {"x": 1}))

@@ -352,10 +352,20 @@ def records_of(
         yield BadRecord(source.file, line, where + str(error))
     except _MALFORMED as error:
         if isinstance(row, dict) or format.matches(row):
-            what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            what = _said_of(error)
         else:
             what = f"the row is {kind_of(row)}, not an object"
         yield BadRecord(source.file, line, f"{where}not in the form of {format.name}: {what}")
+
+
+def _said_of(error: Exception) -> str:
+    """Return what an error says of a row, without Python's words for it."""
+    if isinstance(error, KeyError):
+        return f"there is no {error}"
+    if isinstance(error, IndexError):
+        return "a list in it is too short"
+    of_python = isinstance(error, AttributeError) or (isinstance(error, TypeError) and "' object " in str(error))
+    return "a value in it is of another kind than it should be" if of_python else str(error)
 
 
 def _made(
