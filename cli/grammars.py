@@ -104,10 +104,11 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
         try:
             return make(text, vocabulary, tokenization=tokenization)
         except ValueError as error:
-            if path is None and flags["yaml"] is None:
+            if path is not None:
+                raise click.UsageError(f"{path}: {error}") from error
+            if flags["yaml"] is None:
                 raise  # it names the flag
-            where = f"{path}: " if path is not None else "--yaml-schema "
-            raise click.UsageError(where + str(error).removeprefix("" if path is not None else "schema ")) from error
+            raise click.UsageError(f"--yaml-schema {str(error).removeprefix('schema ')}") from error
     if flags["texts"]:
         return Grammar.choices(flags["texts"], vocabulary, tokenization=tokenization)
     return Grammar.proper(vocabulary) if tokenization == "proper" else None

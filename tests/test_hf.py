@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine_rows import expected as processed
 from lzsampler import Params, Sampler
 from lzsampler.auditing.findings import audit
 from lzsampler.auditing.repetition import largest_run
@@ -46,14 +47,6 @@ ALL_PENALTIES: dict[str, Any] = {
 }
 
 Row = npt.NDArray[np.float32]
-
-
-def processed(params: Params, prompt: list[int], text: list[int], row: Row) -> Row:
-    sampler = Sampler(row.size, params)
-    sampler.prime(prompt)
-    for token in text:
-        sampler.accept(token)
-    return sampler.process(row.copy())
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -115,6 +108,7 @@ def scores(draw: st.DrawFn, n_rows: int, n_vocab: int) -> Row:
     return x.astype(np.float32)
 
 
+@pytest.mark.filterwarnings("ignore:these params set")  # some that are drawn switch no penalty on, which gets a warning
 @settings(derandomize=True, max_examples=600, deadline=None)
 @given(st.data())
 def test_float32_rows_get_the_bits_of_process(data: st.DataObject) -> None:

@@ -248,7 +248,7 @@ class Summary:
             if first is not None:
                 group.starts.append(first.share if item.onset is None else item.onset)
                 group.periods.append(first.period)
-        for rule in {finding.rule for finding in item.findings} if item.findings else ():
+        for rule in {finding.rule for finding in item.findings}:
             self.rule_counts[rule] = self.rule_counts.get(rule, 0) + 1
         self.sums.add(item.metrics)
         if first is not None:
