@@ -27,8 +27,16 @@ class Run:
         self.pace, self.cost, self.share, self.draft_s, self.busy = Pace(AUTO_MOST), cost, share, draft_s, busy
         self.random = random.Random(seed)
         self.seconds, self.tokens, self.lengths, self.glances = 0.0, 0, Counter[int](), 0
+        self.rest, self.rested = 0, 0
 
     def call(self, kind: int = 0, room: int = AUTO_MOST) -> None:
+        if self.rest:  # a call that nobody times
+            self.rest -= 1
+            self.rested += 1
+            self.lengths[0] += 1
+            self.seconds += on_line(self.cost, 1)
+            self.tokens += 1
+            return
         k = self.pace.length(kind, room)
         assert 0 <= k <= room
         self.lengths[k] += 1
@@ -45,6 +53,7 @@ class Run:
                 self.pace.glanced(kind, glance, self.stood(glance))
             self.pace.stepped(took)
             self.tokens += 1
+            self.rest = self.pace.rest(kind)
             return
         accepted = self.stood(k)
         self.tokens += accepted + 1
@@ -83,6 +92,7 @@ def test_where_no_draft_pays_next_to_nothing_is_lost(
     assert run.until(512) > 0.95
     assert run.until(4000) > 0.97
     assert run.lengths[0] > 0.97 * run.lengths.total()
+    assert 0.7 * run.tokens < run.rested < 0.8 * run.tokens  # six calls of eight ask for nothing
     assert run.pace.promised is not None
     assert run.pace.promised < 1
 

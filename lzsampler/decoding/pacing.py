@@ -244,6 +244,24 @@ class Pace:
         room = min(room, of.longest)
         return self._surest(of, room) if room > 0 else 0
 
+    def rest(self, kind: int) -> int:
+        """Return how many calls from now on nothing is to be asked for, since a draft did not pay a moment ago.
+
+        They count as calls without a draft that take the usual time, so they need not be timed.
+        """
+        of = self._kinds.get(kind)
+        if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
+            return 0
+        n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)  # `length` is asked before the next glance
+        if n <= 0:
+            return 0
+        of.waited += n
+        self._tokens += n
+        self._n_calls[1] += n
+        for each in self._kinds.values():
+            each.plain += n * self._typical[1]
+        return n
+
     def rate(self, kind: int, room: int) -> float:
         """Return the most tokens a second that a kind of draft promises, in blocks of 1 to ``room`` tokens.
 

@@ -298,6 +298,17 @@ class Proposer:
         self._found = Found(text, draft.lookup) if draft.lookup else None
         self._aside_s = 0.0  # seconds of the last proposal that say nothing of the next
         self._glance: Glance | None = None
+        self._rest = 0  # tokens for which nothing is drafted or looked at
+
+    def rests(self) -> bool:
+        """Return whether nothing is to be proposed behind this token, and its call not to be timed.
+
+        To be asked once for each token, before `propose`.
+        """
+        if not self._rest:
+            return False
+        self._rest -= 1
+        return True
 
     def propose(self, room: int, n_past: int) -> Proposal | None:
         """Draft up to ``room`` tokens behind ``n_past`` of the target's; None where there are none, or too few."""
@@ -312,6 +323,8 @@ class Proposer:
             self._taker.discard()
             self._pace.wasted(kind, seconds - self._aside_s)
         self._watch(room, n_past)
+        if self._found is None:  # the kind of a match is known when it is found
+            self._rest = self._pace.rest(BY_MODEL)
         return None
 
     def _watch(self, room: int, n_past: int) -> None:
@@ -438,6 +451,9 @@ class Speculator:
                 return text.take_after(span)
             token = span[0]
         steady = text.steady
+        if steady and self._proposer.rests():
+            self._figures.plain += 1
+            return text.add(*text.step(token))
         made = self._block(token) if steady else None
         if made is not None:
             return self._take(made)

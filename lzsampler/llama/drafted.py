@@ -129,22 +129,24 @@ class Drafter:
                 room = min(len(llm.input_ids) - llm.n_tokens, llm.n_batch) - 1
                 if most is not None:
                     room = min(room, most - len(text.tokens) - 1)
+                rests = proposer.rests()
                 try:
-                    made = None if self._closed else proposer.propose(room, llm.n_tokens)
+                    made = None if rests or self._closed else proposer.propose(room, llm.n_tokens)
                 finally:
                     copy.discard()
                 if made is None:
-                    token = self._step(llm, token, criteria)
+                    token = self._step(llm, token, criteria, timed=not rests)
                 else:
                     token = yield from self._block(llm, text, token, made, criteria)
 
-    def _step(self, llm: Any, token: int, criteria: Callable[..., bool] | None) -> int | None:
+    def _step(self, llm: Any, token: int, criteria: Callable[..., bool] | None, *, timed: bool) -> int | None:
         """Decode a token, and return the one after it; None where a criterion ends the text."""
         clock = self.draft.clock
         before = clock()
         llm.eval([token])
         picked = int(llm._sampler.sample(llm._ctx, -1))
-        self._pace.stepped(clock() - before)
+        if timed:
+            self._pace.stepped(clock() - before)
         self._figures.plain += 1
         return None if _ended(llm, criteria) else picked
 
