@@ -161,7 +161,7 @@ class Grammar:
     ) -> "LlguidanceGrammar":
         """Return a grammar of a JSON Schema whose masks llguidance makes, with all keywords that it knows.
 
-        It needs the package of the extra ``lzsampler[llguidance]``: MissingExtra, an ImportError, without it. There is
+        It needs the package ``llguidance``: MissingExtra, an ImportError, without it. There is
         at most one blank where JSON allows white space. llguidance passes over keywords that nobody knows. ValueError
         for what it refuses. docs/grammar.md says what such a grammar cannot do.
         """
@@ -202,7 +202,7 @@ class Grammar:
         except ValueError as error:
             if name != "json_schema" or "not supported" not in str(error):
                 raise
-            raise ValueError(f"{error}; or try Grammar.llguidance_json_schema of lzsampler[llguidance]") from None
+            raise ValueError(f"{error}; or try Grammar.llguidance_json_schema, in Python") from None
         rows, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import LzsError, MissingExtra
+from ..errors import LzsError, missing
 
 
 class Writer(NamedTuple):
@@ -76,7 +76,7 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise LzsError(f"cannot write {path}: permission denied")
     if writer.needs and find_spec(writer.needs) is None:
-        raise MissingExtra(f'cannot write {path} without {writer.needs}: pip install "lzsampler[audit]"')
+        raise missing(f"cannot write {path} without {writer.needs}", writer.needs)
     return writer
 
 

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from ...errors import MissingExtra
+from ...errors import missing
 
 
 def _library_of_zstd() -> Any:
@@ -208,7 +208,7 @@ def _gzip(file: Any) -> Any:
 def _zstd(file: Any) -> Any:
     """Return the bytes of zstd frames as a stream. MissingExtra if the library is not installed."""
     if ZSTD is None:
-        raise MissingExtra('files packed by zstd need backports.zstd: pip install "lzsampler[audit]"')
+        raise missing("files packed by zstd need backports.zstd", "backports.zstd")
     return ZSTD.ZstdFile(file, options={ZSTD.DecompressionParameter.window_log_max: _WINDOW_LOG})
 
 
