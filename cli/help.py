@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from lzsampler._values import shown
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NO_BREAK = "\xa0"  # a space at which help is not broken; printed as a plain one
@@ -95,9 +97,9 @@ class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gen
         try:
             number = self.number(value)
         except ValueError:
-            raise click.UsageError(f"{flag} must be {self.name}, got {value!r}", ctx) from None
+            raise click.UsageError(f"{flag} must be {self.name}, got {shown(value)}", ctx) from None
         if self.low is not None and number < self.low:
-            raise click.UsageError(f"{flag} must be at least {self.low}, got {number}", ctx)
+            raise click.UsageError(f"{flag} must be at least {self.low}, got {shown(number)}", ctx)
         return number
 
     def number(self, value: Any) -> int | float:
