@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console, general_options
 from .drafts import check_draft, open_draft
 from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, say_what_is_missing
@@ -167,8 +169,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     if generation.forced:
-        of = f"{generation.forced} of {generation.completion_tokens} tokens"
-        console.note(f"{of} were not sampled: the grammar allowed nothing else")
+        of = counted(generation.completion_tokens, "token was", "tokens were")
+        console.note(f"{generation.forced:,} of {of} not sampled: the grammar allowed nothing else")
     console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
@@ -193,7 +195,7 @@ def _unpenalised(params: "Params") -> str:
     if params.lz_penalty == 0:
         return "the LZ penalty is off"
     if params.lz_min_match == 1:
-        return f"the LZ penalty begins after {params.lz_buffer} tokens (--lz-buffer)"
+        return f"the LZ penalty begins after {counted(params.lz_buffer or 0, 'token')} (--lz-buffer)"
     return f"the LZ penalty is for matches of {params.lz_min_match} tokens or more (--lz-min-match)"
 
 

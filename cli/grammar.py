@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console, general_options
 from .grammars import given_grammar, grammar_from, grammar_options
 from .help import GroupedCommand, ModelFile, option, options
@@ -118,7 +120,7 @@ def _line(row: dict[str, Any]) -> str:
     if "tokens" not in row:
         return f"yes        {text}"
     share = 100 * row["forced"] / max(row["tokens"], 1)
-    return f"yes        {text}: {row['tokens']} tokens, {row['forced']} forced ({share:.0f} %)"
+    return f"yes        {text}: {counted(row['tokens'], 'token')}, {row['forced']:,} forced ({share:.0f} %)"
 
 
 def _quoted(text: str, longest: int) -> str:
@@ -154,4 +156,5 @@ def _show(made: "Grammar", flags: dict[str, Any]) -> None:
     click.echo(
         f"masks   {min(masks):,} to {max(masks):,} of {made.vocabulary.n_vocab:,} tokens, median {median(masks):,.0f}"
     )
-    click.echo(f"forced  {automaton.forced:,} states allow one token only ({100 * automaton.forced / n:.0f} %)")
+    forced = counted(automaton.forced, "state allows", "states allow")
+    click.echo(f"forced  {forced} one token only ({100 * automaton.forced / n:.0f} %)")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
 from lzsampler.util.writers import TAX, described
 
 from .console import console, general_options
@@ -127,7 +128,7 @@ def _measured(paths: tuple[str, ...], grid: "Grid", flags: dict[str, Any]) -> "T
     from lzsampler.models import default_model
 
     model = flags["model"] or default_model()
-    console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings")
+    console.detail(f"{model}: grid {grid.name}, {counted(len(grid.settings), 'setting')}")
     names = ("skip", "max_tokens", "format", "n_ctx", "n_threads")
     with progress("characters") as bar:
         bar.say("loading the model")

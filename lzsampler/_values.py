@@ -25,9 +25,17 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
+def noun(n: float, one: str, several: str = "") -> str:
+    """Return the word that goes with a count: token or tokens. ``several``: the plural, if it is not ``one`` and an s.
+
+    A verb may go along, as in "record loops", "records loop".
+    """
+    return one if n == 1 else several or f"{one}s"
+
+
 def counted(n: int, one: str, several: str = "") -> str:
-    """Return a count with its noun: 1 token, 2,048 tokens. ``several``: the plural, if it is more than an s longer."""
-    return f"{n:,} {one if n == 1 else several or one + 's'}"
+    """Return a count and the word that goes with it, as `noun` has it: 1 token, 2,048 tokens."""
+    return f"{n:,} {noun(n, one, several)}"
 
 
 def boolean(name: str, value: object) -> bool:

@@ -13,6 +13,7 @@ from ._values import (
     INT32_MAX,
     bias_pairs,
     boolean,
+    counted,
     integer,
     number,
     shown,
@@ -412,14 +413,13 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 
 
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
-    tokens = "1 token" if parts.lz_length == 1 else f"{parts.lz_length} tokens"
-    match = f"match of {tokens}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
+    match = f"match of {counted(parts.lz_length, 'token')}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
     match += f", times {parts.lz_times:.3g}" if parts.lz_times > 1 else ""
     return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
 
 
 def _reason_of_dry(parts: PenaltyParts, exempt: bool) -> str:
-    match = f"repetition of {parts.dry_length} tokens, {parts.dry_distance} back"
+    match = f"repetition of {counted(parts.dry_length, 'token')}, {parts.dry_distance} back"
     return f"DRY {parts.dry_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.dry_length else ""
 
 

@@ -161,7 +161,7 @@ def test_many_prompts_under_one_grammar(tmp_path: Path) -> None:
         assert re.fullmatch("[0-9]{3}|[a-z]{2,4}!", row["messages"][-1]["content"])
         assert row["settings"]["grammar"] == {"regex": "[0-9]{3}|[a-z]{2,4}!"}
     short = lzs("generate", "--prompts", prompts, "--json", "--regex", "[0-9]{50}", "-n", 3)
-    assert "5 texts end before they match what was asked for: -n N lets them be longer" in short.stderr
+    assert "5 texts end before they match what was asked for: -n N allows longer texts" in short.stderr
 
 
 def test_a_chat_under_a_grammar(tmp_path: Path) -> None:

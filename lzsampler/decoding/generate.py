@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, boolean, integer, row_of, token_array
+from .._values import counted
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
@@ -438,7 +439,7 @@ class Text(Begun):
 
     def failure(self, error: ValueError) -> LzsError:
         """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
-        return LzsError(f"the model failed after {len(self.tokens)} tokens: {error}")
+        return LzsError(f"the model failed after {counted(len(self.tokens), 'token')}: {error}")
 
     def _taken(self, token: int, looping: bool, room: bool) -> int | None:
         fragment = self._fragments[token]

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._check import boolean, integer
+from .._values import counted
 from ..errors import LzsError, MissingExtra
 from ..llama import gguf
 from ..util.cores import physical_cores
@@ -130,7 +131,9 @@ def _check_source(header: gguf.Header, requantize: bool) -> None:
         raise LzsError(f"{header.path} has a vocabulary and no weights: there is nothing to quantize")
     if header.expected_bytes > header.file_bytes:
         missing = header.expected_bytes - header.file_bytes
-        raise LzsError(f"{header.path} is truncated: {missing:,} bytes are missing; fetch it again")
+        raise LzsError(
+            f"{header.path} is truncated: {counted(missing, 'byte is', 'bytes are')} missing; fetch it again"
+        )
     if header.parts > 1:
         raise LzsError(f"{header.path} is one of {header.parts} parts: merge them with llama-gguf-split first")
     quantized = sorted({tensor.type for tensor in header.tensors} - _FULL)

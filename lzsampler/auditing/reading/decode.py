@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from ..._values import counted
 from ...errors import missing
 
 
@@ -94,8 +95,9 @@ def elements(data: bytes) -> tuple[list[Any], str]:
         if not text.startswith("["):  # several values one after another, each over several lines
             if len(found) < 2:
                 raise
-            return found, "" if at >= len(text.rstrip()) else f"{error}; the {len(found)} values before it were read"
-        return found, f"{error}; the {len(found)} elements before it were read"
+            said = counted(len(found), "value before it was", "values before it were")
+            return found, "" if at >= len(text.rstrip()) else f"{error}; the {said} read"
+        return found, f"{error}; the {counted(len(found), 'element before it was', 'elements before it were')} read"
 
 
 @functools.cache
