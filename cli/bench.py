@@ -12,7 +12,7 @@ from lzsampler._values import counted
 
 from .console import console, general_options
 from .four import check_flags, measure
-from .help import GroupedCommand, ModelFile, option, options
+from .help import GroupedCommand, ModelFile, option, options, refuse_given
 from .options import model_options, open_model, params_from, sampling_options, whole, with_tokens
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def bench(**flags: Any) -> None:
     fewer bits gain on this machine.
     """
     params = params_from(flags)
+    refuse_given(("structure",), "in lzs bench, whose texts have no grammar: leave it out")
     check_flags(flags)
     if flags["four"]:
         measure(params, flags)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.writers import AUTOMATON, check, save
 
 from .console import console, general_options
 from .grammars import given_grammar, grammar_from, grammar_options
@@ -28,7 +29,7 @@ _options = options(
         help="GGUF file of the vocabulary, or the name smollm2 (default: the embedded model)",
     ),
     option(_OUTPUT, "-f", "--file", type=_FILE, metavar="FILE", help="check the text of a file, too; - is stdin"),
-    option(_OUTPUT, "-o", "--output", type=_FILE, metavar="FILE", help="draw a small automaton into an SVG file"),
+    option(_OUTPUT, "-o", "--output", type=_FILE, metavar="FILE", help="draw a small automaton into FILE.svg"),
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object"),
 )  # fmt: skip
 
@@ -83,6 +84,8 @@ def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> 
         raise click.UsageError("lzs grammar show takes no texts: lzs grammar check does")
     if action == "check" and flags["output"] is not None:
         raise click.UsageError("-o draws what lzs grammar show shows: use it there")
+    if flags["output"] is not None:
+        check(flags["output"], AUTOMATON)
 
 
 def _read(path: Path) -> str:
@@ -133,9 +136,7 @@ def _show(made: "Grammar", flags: dict[str, Any]) -> None:
 
     automaton = automaton_of(made)
     if flags["output"] is not None:
-        from lzsampler.reports.automaton_svg import write_automaton
-
-        write_automaton(flags["output"], automaton)
+        save(flags["output"], AUTOMATON, automaton)
     masks = [state.allowed for state in automaton.states]
     figures = {
         "states": len(masks),

@@ -85,6 +85,15 @@ def flag_of(param: click.Parameter) -> str:
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
+def refuse_given(names: tuple[str, ...], why: str) -> None:
+    """Raise a usage error for the first of some parameters that is on the command line, where it has no effect."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        given = context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
+        if param.name in names and given:
+            raise click.UsageError(f"{flag_of(param)} has no effect {why}")
+
+
 class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
     """A number that is checked, with an error that names the flag."""
 

@@ -525,6 +525,15 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     return made
 
 
+def warn_without_grammar(params: Params, stacklevel: int) -> None:
+    """Warn of a ``structure`` that was chosen for a text without a grammar, which alone it is about."""
+    if params.structure != Params.structure:
+        warnings.warn(
+            f"structure={params.structure!r} has no effect without a grammar: give a grammar, or leave structure out",
+            stacklevel=stacklevel,
+        )
+
+
 def _detection(
     field: str, kind: type[RepetitionDetection] | type[StuckDetection], params: Params
 ) -> RepetitionDetection | StuckDetection | None:

@@ -153,6 +153,8 @@ def _check_target(header: gguf.Header, target: Path, overwrite: bool) -> None:
         raise ValueError(f"{target} is the source itself: name another file")
     if target.exists() and not target.is_file():
         raise ValueError(f"{target} is not a regular file: name another one")
+    if target.suffix.lower() != ".gguf":
+        raise ValueError(f"{target} does not end in .gguf, by which programs know such a file: name it so")
     if target.exists() and not overwrite:
         raise ValueError(f"{target} exists: name another file, or allow it with --overwrite")
 

@@ -17,7 +17,7 @@ from ..errors import LzsError, missing
 class Writer(NamedTuple):
     """A report: its ``function`` as "module:name", what it is in a few words, and the package that it needs, if any.
 
-    The function of an audit takes (path, summary, records with findings), all others (path, results). It raises
+    The function of an audit takes (path, summary, records with findings), all others (path, what is shown). It raises
     LzsError, in one line, if the file cannot be written.
     """
 
@@ -43,6 +43,9 @@ EVALUATION: Mapping[str, Writer] = {
 TAX: Mapping[str, Writer] = {
     ".html": Writer("lzsampler.reports.tax_html:write_tax", "a page for the browser"),
     ".json": Writer("lzsampler.reports.eval_json:write_results", "all figures"),
+}
+AUTOMATON: Mapping[str, Writer] = {
+    ".svg": Writer("lzsampler.reports.automaton_svg:write_automaton", "a picture of the automaton")
 }
 FOUR: Mapping[str, Writer] = {".svg": Writer("lzsampler.reports.four_svg:write_picture", "a picture")}
 ARROW = "lzsampler.reports.audit_rows:arrow_table"  # (records with findings) as an Arrow table
