@@ -126,8 +126,9 @@ class Grammar:
         is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
         ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: masks inside strings and numbers
         are kept in `TokenBytes.part_masks` for all grammars that have the same ones; they are the same masks without
-        it, but what is made inside such a part counts for 8 MiB of its own and not for ``max_bytes``. ValueError for what is not supported, with the keyword and the JSON pointer to it, and for a schema that
-        nothing can meet: nothing but annotations is ever ignored.
+        it, but what is made inside such a part counts for 8 MiB of its own and not for ``max_bytes``. ValueError for
+        what is not supported, with the keyword and the JSON pointer to it, and for a schema that nothing can meet:
+        nothing but annotations is ever ignored.
         """
         from .json_schema import Translator
 
