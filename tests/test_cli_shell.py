@@ -19,6 +19,7 @@ COMMANDS = (
     "diff",
     "eval",
     "probe",
+    "tax",
     "spec-check",
     "quantize",
     "grammar",
