@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lzsampler._values import counted
+from lzsampler._values import counted, noun
 
 from .console import console, general_options
 from .drafts import check_draft, open_draft
@@ -174,8 +174,9 @@ def generate(prompt: str | None, **flags: Any) -> None:
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     if generation.forced:
-        of = counted(generation.completion_tokens, "token was", "tokens were")
-        console.note(f"{generation.forced:,} of {of} not sampled: the grammar allowed nothing else")
+        were = noun(generation.forced, "was", "were")
+        of = counted(generation.completion_tokens, "token")
+        console.note(f"{generation.forced:,} of {of} {were} not sampled: the grammar allowed nothing else")
     console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error

@@ -28,7 +28,7 @@ _options = options(
         "Model", "-m", "--model", type=ModelFile(), metavar="FILE",
         help="GGUF file of the vocabulary, or the name smollm2 (default: the embedded model)",
     ),
-    option(_OUTPUT, "-f", "--file", type=_FILE, metavar="FILE", help="check the text of a file, too; - is stdin"),
+    option("Texts", "-f", "--file", type=_FILE, metavar="FILE", help="check the text of a file, too; - is stdin"),
     option(_OUTPUT, "-o", "--output", type=_FILE, metavar="FILE", help="draw a small automaton into FILE.svg"),
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object"),
 )  # fmt: skip
@@ -44,8 +44,9 @@ def grammar(action: str, given: tuple[str, ...], **flags: Any) -> None:
     """Check a grammar and texts, or show what the grammar is.
 
     check says whether the grammar can be used with the vocabulary and whether each TEXT matches: yes, no and from where
-    on, or that it is only the beginning of one that does. It counts the tokens of the longest that fit, and how many of
-    them the grammar forces. The exit status is 1 where a text does not match.
+    on, or that it is only the beginning of one that does. A text that matches is spelled with the longest tokens that
+    fit, and it says how many these are and how many of them the grammar forces. The exit status is 1 where a text does
+    not match.
 
     show prints how many states the automaton has, how many tokens its masks allow, and in how many
     states a token is forced. -o draws a small automaton.

@@ -30,9 +30,10 @@ _INTERRUPTED = 130
 
 _options = options(
     option(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE",
-           help="GGUF model (default: the embedded model, 8\xa0MB)"),
+           help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)"),
     refused_download,
-    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, everyday, or a TOML file"),
+    option(_WHAT, "--grid", default="quick", metavar="GRID",
+           help="settings: quick, paper, everyday, long, or a TOML file"),
     option(_WHAT, "--format", metavar="NAME",
            help="read all files by this format of lzs audit (default: only JSON Lines, Parquet, .zip and .eval hold "
            "several texts)"),
