@@ -133,7 +133,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
             ("show", "--regex", "[ab]{300}", "-o", "no.svg"),
             "a picture has at most 60 states, but this automaton has 301",
         ),
-        (("show", "--regex", "a", "-o", "a.png"), "cannot write a.png: its name must end in one of .svg"),
+        (("show", "--regex", "a", "-o", "a.png"), "cannot write a.png: its name must end in .svg"),
         (("check", "--regex", "a", "-f", "missing.txt"), "missing.txt: No such file or directory"),
         (("check", "--regex", "a", "-f", str(SPM)), "is not UTF-8 text"),
         (("look", "--regex", "a"), "'look' is not one of 'check', 'show'"),

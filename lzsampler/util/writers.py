@@ -71,7 +71,8 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     path = Path(path)
     writer = writers.get(path.suffix.lower())
     if writer is None:
-        raise ValueError(f"cannot write {path}: its name must end in one of {', '.join(writers)}")
+        endings = f"{'one of ' if len(writers) > 1 else ''}{', '.join(writers)}"
+        raise ValueError(f"cannot write {path}: its name must end in {endings}")
     if path.is_dir():
         raise LzsError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():
