@@ -126,7 +126,8 @@ def test_flags_reach_the_sampler() -> None:
         "-n": ("n_predict", 3),
     }
     words = [word for flag, (_, value) in flags.items() for word in (flag, str(value))]
-    done = generate("--json", "--temp-last", "--no-sign-aware", "--exempt", " the", "--stop", "xyz", *words, PROMPT)
+    words += ["--temp-last", "--no-sign-aware", "--exempt", " the", "--stop", "xyz", "--regex", "[^~]+"]
+    done = generate("--json", *words, PROMPT)
     settings = json.loads(done.stdout)["settings"]
     assert {field: settings[field] for field, _ in flags.values()} == dict(flags.values())
     assert (settings["temperature_last"], settings["sign_aware"], settings["stop"]) == (True, False, ["xyz"])
