@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted, noun
 from lzsampler.util.writers import AUDIT, described
 
 from .console import console, general_options
@@ -193,9 +194,8 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
         if more.get("resume") is not None:
             console.error("interrupted; run the same command again to continue")
         raise
-    console.detail(
-        f"audited {result.summary.total.records:,} records in {monotonic() - start:.2f} s; rules: {rules or 'default'}"
-    )
+    records = counted(result.summary.total.records, "record")
+    console.detail(f"audited {records} in {monotonic() - start:.2f} s; rules: {rules or 'default'}")
     with result:
         yield result
 
@@ -234,9 +234,8 @@ def _table(summary: "Summary") -> str:
     high = summary.total.interval("looping").high
     if n and not summary.total.looping and high > _ENOUGH:
         needed = records_needed(0.0, _ENOUGH)
-        records = "record" if n == 1 else "records"
         table += (
-            f"\n\nNo loop in {n:,} {records}, but the true rate may still be up to {100 * high:.2g} %; "
+            f"\n\nNo loop in {counted(n, 'record')}, but the true rate may still be up to {100 * high:.2g} %; "
             f"{needed} {_kind(summary.total, needed or 0)} without a loop would show that it is below 1 %."
         )
     return table
@@ -301,7 +300,7 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
 
 def _kind(group: "Group", n: int) -> str:
     """Return what further records have to be, for their number to be what counts."""
-    records = "record" if n == 1 else "records"
+    records = noun(n, "record")
     return records if group.conversations == group.records else f"independent {records}"
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console, general_options
 from .four import check_flags, measure
-from .help import GroupedCommand, ModelFile, option, options
+from .help import GroupedCommand, ModelFile, option, options, refuse_given
 from .options import model_options, open_model, params_from, sampling_options, whole, with_tokens
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def bench(**flags: Any) -> None:
     fewer bits gain on this machine.
     """
     params = params_from(flags)
+    refuse_given(("structure",), "in lzs bench, whose texts have no grammar: leave it out")
     check_flags(flags)
     if flags["four"]:
         measure(params, flags)
@@ -79,10 +82,10 @@ def bench(**flags: Any) -> None:
         params = with_tokens(params, model.llm, flags)
         about = {"model": model.path.name, "n_vocab": model.n_vocab, "n_threads": model.n_threads}
         if not flags["as_json"] and not console.quiet:
-            threads = "1 thread" if model.n_threads == 1 else f"{model.n_threads} threads"
+            threads, tokens = counted(model.n_threads, "thread"), counted(flags["n_predict"], "token")
             click.echo(
-                f"{model.path.name}: V = {model.n_vocab}, {threads}; {flags['rounds']} rounds of "
-                f"{flags['n_predict']} tokens a text; medians of {'CPU time' if flags['cpu_time'] else 'time'}"
+                f"{model.path.name}: V = {model.n_vocab}, {threads}; {flags['rounds']} rounds of {tokens} a text; "
+                f"medians of {'CPU time' if flags['cpu_time'] else 'time'}"
             )
         if not flags["as_json"]:
             click.echo(_HEAD)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option
 from .options import refused_download, whole
@@ -60,7 +62,9 @@ def demo(model: Path | None, n_predict: int) -> None:
     colored = console.colored(sys.stdout)
     with Model(model or default_model()) as opened:
         off, on = Params(temperature=0.0), opened.params(temperature=0.0)
-        console.detail(f"{opened.path}: context {opened.n_ctx:,} tokens, {opened.n_threads} CPU thread(s); {on}")
+        console.detail(
+            f"{opened.path}: context {opened.n_ctx:,} tokens, {counted(opened.n_threads, 'CPU thread')}; {on}"
+        )
         console.print(
             textwrap.fill(f"{opened.path.name}, greedy: how {n_predict} new tokens begin, and their figures", width)
         )

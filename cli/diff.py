@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .audit import audited, check_paths, count_options, read_options, refuse_nothing, work_options
 from .console import console, general_options
 from .help import GroupedCommand, Number, option, options
@@ -115,9 +117,10 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     from lzsampler.reports.text import percent, visible
 
     def side(name: str, path: str, looping: int, records: int, stuck: int) -> str:
-        said = f"{name}  {visible(path, 60)}: {looping:,} of {records:,} records loop, {percent(looping / records)}"
+        loop = f"{looping:,} of {counted(records, 'record loops', 'records loop')}"
+        said = f"{name}  {visible(path, 60)}: {loop}, {percent(looping / records)}"
         if made.stuck_a or made.stuck_b:
-            said += f"; {stuck:,} {'is' if stuck == 1 else 'are'} stuck (LZR011)"
+            said += f"; {counted(stuck, 'is', 'are')} stuck (LZR011)"
         return said
 
     yield side("A", a, made.looping_a, made.records_a, made.stuck_a)
@@ -129,21 +132,24 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
             "setting each, or a setting in common"
         )
     elif made.only_a or made.only_b:
-        yield f"not compared: {made.only_a:,} records only in A, {made.only_b:,} only in B"
+        yield f"not compared: {counted(made.only_a, 'record')} only in A, {made.only_b:,} only in B"
     if made.by_number:
         yield (
-            f"{made.by_number:,} of {made.records:,} pairs were made by line number, since their rows have no id: they "
-            "are right only if both sides hold the answers to the same prompts in the same order"
+            f"Paired by line number, since the rows have no id: {made.by_number:,} of {counted(made.records, 'pair')}. "
+            "That is right only if both sides hold the answers to the same prompts in the same order"
         )
     if made.by_prompt:
-        yield (f"{made.by_prompt:,} pairs are of the same prompt and seed: the two evaluations have different settings")
+        yield (
+            f"Paired by prompt and seed, since the two evaluations have different settings: "
+            f"{counted(made.by_prompt, 'pair')}"
+        )
     low, high = made.interval
     verdict = made.verdict(alpha)
     if console.colored(sys.stdout):
         verdict = click.style(verdict, fg={"worse": "red", "better": "green"}.get(verdict), bold=True)
     yield (
         f"B - A: {100 * made.difference:+.3g} % (95 % interval {100 * low:+.3g} to {100 * high:+.3g}); "
-        f"permutation test over {made.conversations:,} conversations, p = {made.p:.2g}: {verdict}"
+        f"permutation test over {counted(made.conversations, 'conversation')}, p = {made.p:.2g}: {verdict}"
     )
     if not made.paired:
         return

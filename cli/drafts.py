@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from .console import console
-from .help import flag_of
+from .help import refuse_given
 
 if TYPE_CHECKING:
     from lzsampler.decoding.speculative import Draft
@@ -25,49 +23,67 @@ def drafts(flags: Mapping[str, Any]) -> bool:
 def check_draft(flags: Mapping[str, Any]) -> None:
     """Raise a usage error for flags of `draft_options` and `speculation_options` that have no effect."""
     if not drafts(flags):
-        _refuse_given(_OF_A_DRAFT, "without a draft: add -md FILE or --draft lookup")
+        refuse_given(_OF_A_DRAFT, "without a draft: add -md FILE or --draft lookup")
         return
     if flags["draft_source"] is None:
-        _refuse_given(("lookup",), "without --draft lookup: add it")
+        refuse_given(("lookup",), "without --draft lookup: add it")
     if flags["model_draft"] is None:
-        _refuse_given(("p_min",), "without a draft model: add -md FILE, or leave it out")
-
-
-def _refuse_given(names: tuple[str, ...], why: str) -> None:
-    context = click.get_current_context()
-    for param in context.command.params:
-        given = context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
-        if param.name in names and given:
-            raise click.UsageError(f"{flag_of(param)} has no effect {why}")
+        refuse_given(("p_min",), "without a draft model: add -md FILE, or leave it out")
 
 
 def open_draft(stack: ExitStack, model: "Model", flags: Mapping[str, Any], **more: Any) -> "Draft | None":
     """Return the draft that the flags describe, with the context of the target; None where they ask for none.
 
-    ``stack`` closes its model. ``more``: arguments of `Draft` beside those of `draft_options` and ``mode``.
+    ``stack`` closes its model. ``more``: arguments of `Draft` beside those of `draft_options` and ``mode``. What is
+    wrong with it is raised before anything is said about it.
     """
+    from lzsampler.decoding.speculative import refuse_draft
+
     if not drafts(flags):
         return None
-    return open_draft_for(stack, model.header, flags, settings_of(model), mode=flags["spec_mode"], **more)
+    draft = _draft(stack, flags, settings_of(model), mode=flags["spec_mode"], **more)
+    refuse_draft(model, draft)
+    _say_what_it_means(model.header, draft, flash_attn=model.flash_attn)
+    return draft
 
 
 def open_draft_for(
-    stack: ExitStack, target: "Header", flags: Mapping[str, Any], settings: Mapping[str, Any], **more: Any
+    stack: ExitStack, target: "Header", flags: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> "Draft":
-    """Return the draft that the flags describe, for a target that may not be open yet.
+    """Return the draft that the flags describe, for a target that is not open yet.
 
-    ``settings``: the arguments of `Model` with which both are opened, but for the threads. ``stack`` and ``more``: as
-    in `open_draft`.
+    ``settings``: the arguments of `Model` with which both are opened, but for the threads. ``stack``: as in
+    `open_draft`.
     """
+    draft = _draft(stack, flags, settings)
+    _say_what_it_means(target, draft, flash_attn=settings["flash_attn"])
+    return draft
+
+
+def _draft(stack: ExitStack, flags: Mapping[str, Any], settings: Mapping[str, Any], **more: Any) -> "Draft":
     from lzsampler.decoding.speculative import Draft
 
     opened = None
     if flags["model_draft"] is not None:
-        opened = stack.enter_context(open_draft_model(target, flags, settings))
-    if not settings["flash_attn"]:
-        console.note("without -fa the text may differ from that without a draft, by llama.cpp's rounding")
+        opened = stack.enter_context(open_draft_model(flags, settings))
     given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
     return Draft(opened, lookup=0 if flags["draft_source"] is None else flags["lookup"], **given, **more)
+
+
+def _say_what_it_means(target: "Header", draft: "Draft", *, flash_attn: bool) -> None:
+    if draft.model is not None:
+        say_if_large(target, draft.model)
+    if not flash_attn:
+        console.note("without -fa the text may differ from that without a draft, by llama.cpp's rounding")
+
+
+def say_if_large(target: "Header", draft: "Model") -> None:
+    """Say that a draft is too large for its target to be of use, where it is."""
+    from lzsampler.decoding.speculative import too_large
+
+    large = too_large(target, draft.header)
+    if large is not None:
+        console.note(large)
 
 
 def settings_of(model: "Model") -> dict[str, Any]:
@@ -75,13 +91,8 @@ def settings_of(model: "Model") -> dict[str, Any]:
     return {name: getattr(model, name) for name in ("n_ctx", "n_batch", "n_gpu_layers", "flash_attn")}
 
 
-def open_draft_model(target: "Header", flags: Mapping[str, Any], settings: Mapping[str, Any]) -> "Model":
-    """Return the draft model of -md, opened with ``settings``, arguments of `Model`, as its ``target`` is."""
-    from lzsampler.decoding.speculative import too_large
+def open_draft_model(flags: Mapping[str, Any], settings: Mapping[str, Any]) -> "Model":
+    """Return the draft model of -md, opened with ``settings``, arguments of `Model`, as its target is."""
     from lzsampler.llama.model import Model
 
-    opened = Model(flags["model_draft"], n_threads=flags["n_threads"], **settings)
-    large = too_large(target, opened.header)
-    if large is not None:
-        console.note(large)
-    return opened
+    return Model(flags["model_draft"], n_threads=flags["n_threads"], **settings)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console, general_options
 from .drafts import check_draft, drafts, open_draft_for
 from .help import GroupedCommand, ModelFile, option, options
@@ -85,14 +87,14 @@ def evaluate_command(**flags: Any) -> None:
     if results.judged is not None and not flags["as_json"]:
         click.echo(f"\n{results.judged}")
     if results.missing:
-        done = f"{len(results.outcomes):,} of {results.expected:,} texts"
+        done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
         console.note(f"the evaluation is not finished: {done}, so that settings may have different prompts")
     for name, rows in results.bad.items():
         for row in rows[:_BAD_ROWS]:
             console.error(f"{name}, line {row.line}: {row.reason}" if row.line else f"{name}: {row.reason}")
         if len(rows) > _BAD_ROWS:
             more = len(rows) - _BAD_ROWS
-            console.error(f"{name}: {more} more bad rows, all listed in {flags['out'] / 'results.json'}")
+            console.error(f"{name}: {counted(more, 'more bad row')}, all listed in {flags['out'] / 'results.json'}")
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
     console.note(f"report: {flags['out'] / 'report.html'}")
@@ -144,7 +146,9 @@ def _run(flags: dict[str, Any]) -> "Results":
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
     flash_attn = flags["flash_attn"] == "on"
-    console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings, seeds {grid.seeds}, to {flags['out']}")
+    console.detail(
+        f"{model}: grid {grid.name}, {counted(len(grid.settings), 'setting')}, seeds {grid.seeds}, to {flags['out']}"
+    )
     with ExitStack() as stack:
         draft = None
         if drafts(flags):

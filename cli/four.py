@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console
 from .options import open_model, with_tokens
 from .progress import progress
@@ -96,7 +98,7 @@ def described(four: "Four", *, brief: bool) -> str:
     rows = [_HEAD, *(_row(name, made, four) for name, made in four.ways.items())]
     if brief:
         return "\n".join(rows)
-    threads = "1 thread" if four.n_threads == 1 else f"{four.n_threads} threads"
+    threads = counted(four.n_threads, "thread")
     base, scaled, draft = (n / 1e6 for n in (four.weights["base"], four.weights["MX"], four.draft_weights))
     converted = ", converted for this" if four.converted else ""
     about = (

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted, noun
+
 from .console import console, general_options
 from .drafts import check_draft, open_draft
 from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, say_what_is_missing
@@ -42,6 +44,11 @@ if TYPE_CHECKING:
 
 _PROMPT, _OUTPUT, _SAMPLING = "Prompt", "Output", "Sampling"
 _FILE = click.Path(path_type=Path)
+# Endings of files that hold something else than lines of JSON.
+_NOT_LINES = (
+    ".arrow", ".csv", ".gguf", ".gz", ".html", ".md", ".parquet", ".pdf", ".tsv", ".yaml", ".yml", ".zip", ".zst"
+)  # fmt: skip
+_READ = {"-f": "prompt_file", "--prompts": "prompts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
 
 _options = options(
     option(_PROMPT, "-p", "--prompt", "prompt_option", metavar="TEXT", help="the same as PROMPT"),
@@ -167,8 +174,9 @@ def generate(prompt: str | None, **flags: Any) -> None:
     if generation.speculated is not None:
         console.note(f"speculation: {generation.speculated}")
     if generation.forced:
-        of = f"{generation.forced} of {generation.completion_tokens} tokens"
-        console.note(f"{of} were not sampled: the grammar allowed nothing else")
+        were = noun(generation.forced, "was", "were")
+        of = counted(generation.completion_tokens, "token")
+        console.note(f"{generation.forced:,} of {of} {were} not sampled: the grammar allowed nothing else")
     console.note(summary(generation, params, figures))
     if output.error is not None:
         raise output.error
@@ -193,7 +201,7 @@ def _unpenalised(params: "Params") -> str:
     if params.lz_penalty == 0:
         return "the LZ penalty is off"
     if params.lz_min_match == 1:
-        return f"the LZ penalty begins after {params.lz_buffer} tokens (--lz-buffer)"
+        return f"the LZ penalty begins after {counted(params.lz_buffer or 0, 'token')} (--lz-buffer)"
     return f"the LZ penalty is for matches of {params.lz_min_match} tokens or more (--lz-min-match)"
 
 
@@ -201,9 +209,8 @@ def _check_modes(prompt: str | None, flags: dict[str, Any]) -> None:
     """Raise a usage error for a text that is not UTF-8, a file that is both read and written, or conflicting flags."""
     _check_texts(prompt, flags)
     check_grammar(flags)
-    for name, path in (("-f", flags["prompt_file"]), ("--prompts", flags["prompts"])):
-        if path is not None and flags["save"] is not None and _is_same_file(path, flags["save"]):
-            raise click.UsageError(f"--save {flags['save']} would append to the file of {name}: name another file")
+    if flags["save"] is not None:
+        _check_save(flags["save"], flags)
     check_draft(flags)
     if flags["sampler"] == "graph" and flags["explain"]:
         raise click.UsageError("--explain needs the model's logits, which --sampler graph keeps: leave one of them out")
@@ -264,6 +271,15 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
     for name, given in texts.items():
         if any(text is not None and is_broken(text) for text in given):
             raise click.UsageError(f"{name} is not UTF-8 text: convert it first")
+
+
+def _check_save(path: Path, flags: dict[str, Any]) -> None:
+    """Raise a usage error for a name that promises what JSON Lines are not, and for a file that is read."""
+    if path.suffix.lower() in _NOT_LINES:
+        raise click.UsageError(f"--save writes JSON Lines, which {path.suffix} does not stand for: name a .jsonl file")
+    for name, field in _READ.items():
+        if flags[field] is not None and _is_same_file(flags[field], path):
+            raise click.UsageError(f"--save {path} would append to the file of {name}: name another file")
 
 
 def _is_same_file(a: str | Path, b: str | Path) -> bool:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+from lzsampler.util.writers import AUTOMATON, check, save
+
 from .console import console, general_options
 from .grammars import given_grammar, grammar_from, grammar_options
 from .help import GroupedCommand, ModelFile, option, options
@@ -25,8 +28,8 @@ _options = options(
         "Model", "-m", "--model", type=ModelFile(), metavar="FILE",
         help="GGUF file of the vocabulary, or the name smollm2 (default: the embedded model)",
     ),
-    option(_OUTPUT, "-f", "--file", type=_FILE, metavar="FILE", help="check the text of a file, too; - is stdin"),
-    option(_OUTPUT, "-o", "--output", type=_FILE, metavar="FILE", help="draw a small automaton into an SVG file"),
+    option("Texts", "-f", "--file", type=_FILE, metavar="FILE", help="check the text of a file, too; - is stdin"),
+    option(_OUTPUT, "-o", "--output", type=_FILE, metavar="FILE", help="draw a small automaton into FILE.svg"),
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print one JSON object"),
 )  # fmt: skip
 
@@ -41,8 +44,9 @@ def grammar(action: str, given: tuple[str, ...], **flags: Any) -> None:
     """Check a grammar and texts, or show what the grammar is.
 
     check says whether the grammar can be used with the vocabulary and whether each TEXT matches: yes, no and from where
-    on, or that it is only the beginning of one that does. It counts the tokens of the longest that fit, and how many of
-    them the grammar forces. The exit status is 1 where a text does not match.
+    on, or that it is only the beginning of one that does. A text that matches is spelled with the longest tokens that
+    fit, and it says how many these are and how many of them the grammar forces. The exit status is 1 where a text does
+    not match.
 
     show prints how many states the automaton has, how many tokens its masks allow, and in how many
     states a token is forced. -o draws a small automaton.
@@ -81,6 +85,8 @@ def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> 
         raise click.UsageError("lzs grammar show takes no texts: lzs grammar check does")
     if action == "check" and flags["output"] is not None:
         raise click.UsageError("-o draws what lzs grammar show shows: use it there")
+    if flags["output"] is not None:
+        check(flags["output"], AUTOMATON)
 
 
 def _read(path: Path) -> str:
@@ -118,7 +124,7 @@ def _line(row: dict[str, Any]) -> str:
     if "tokens" not in row:
         return f"yes        {text}"
     share = 100 * row["forced"] / max(row["tokens"], 1)
-    return f"yes        {text}: {row['tokens']} tokens, {row['forced']} forced ({share:.0f} %)"
+    return f"yes        {text}: {counted(row['tokens'], 'token')}, {row['forced']:,} forced ({share:.0f} %)"
 
 
 def _quoted(text: str, longest: int) -> str:
@@ -131,9 +137,7 @@ def _show(made: "Grammar", flags: dict[str, Any]) -> None:
 
     automaton = automaton_of(made)
     if flags["output"] is not None:
-        from lzsampler.reports.automaton_svg import write_automaton
-
-        write_automaton(flags["output"], automaton)
+        save(flags["output"], AUTOMATON, automaton)
     masks = [state.allowed for state in automaton.states]
     figures = {
         "states": len(masks),
@@ -154,4 +158,5 @@ def _show(made: "Grammar", flags: dict[str, Any]) -> None:
     click.echo(
         f"masks   {min(masks):,} to {max(masks):,} of {made.vocabulary.n_vocab:,} tokens, median {median(masks):,.0f}"
     )
-    click.echo(f"forced  {automaton.forced:,} states allow one token only ({100 * automaton.forced / n:.0f} %)")
+    forced = counted(automaton.forced, "state allows", "states allow")
+    click.echo(f"forced  {forced} one token only ({100 * automaton.forced / n:.0f} %)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console
-from .help import option, options
+from .help import option, options, refuse_given
 
 if TYPE_CHECKING:
     from lzsampler.constraint.grammar import Grammar
@@ -63,6 +63,7 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
             raise click.UsageError("--grammar-scope has no effect without a grammar: add --regex, --choice or -j")
         if flags["no_fast_forward"]:
             raise click.UsageError("--no-fast-forward has no effect without a grammar: add --regex, --choice or -j")
+        refuse_given(("structure",), "without a grammar: add --regex, --choice or -j")
         return
     if flags["no_fast_forward"] and flags["prompts"] is not None:
         raise click.UsageError(

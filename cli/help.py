@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from lzsampler._values import shown
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NO_BREAK = "\xa0"  # a space at which help is not broken; printed as a plain one
@@ -83,6 +85,15 @@ def flag_of(param: click.Parameter) -> str:
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
 
 
+def refuse_given(names: tuple[str, ...], why: str) -> None:
+    """Raise a usage error for the first of some parameters that is on the command line, where it has no effect."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        given = context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
+        if param.name in names and given:
+            raise click.UsageError(f"{flag_of(param)} has no effect {why}")
+
+
 class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic in new versions of click only
     """A number that is checked, with an error that names the flag."""
 
@@ -95,9 +106,9 @@ class _Checked(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gen
         try:
             number = self.number(value)
         except ValueError:
-            raise click.UsageError(f"{flag} must be {self.name}, got {value!r}", ctx) from None
+            raise click.UsageError(f"{flag} must be {self.name}, got {shown(value)}", ctx) from None
         if self.low is not None and number < self.low:
-            raise click.UsageError(f"{flag} must be at least {self.low}, got {number}", ctx)
+            raise click.UsageError(f"{flag} must be at least {self.low}, got {shown(number)}", ctx)
         return number
 
     def number(self, value: Any) -> int | float:

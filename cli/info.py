@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option
 
@@ -61,7 +63,7 @@ def _parameters(facts: dict[str, Any]) -> str:
 
 def _part(facts: dict[str, Any]) -> str:
     if facts["missing"]:
-        return f" (TRUNCATED: {facts['missing']:,} bytes are missing)"
+        return f" (TRUNCATED: {counted(facts['missing'], 'byte is', 'bytes are')} missing)"
     return f" (one of {facts['parts']} parts)" if facts["parts"] > 1 else ""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import click
 
+from lzsampler._values import counted
 from lzsampler.params import CHOICES, FLAGS, PRESETS, Flag, Params, used_breakers
 
 from .help import AutoWhole, ModelFile, Number, Whole, option, options
@@ -235,7 +236,7 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
     model = Model(flags["model"] or default_model(), **settings)
     console.detail(
         f"{model.path} loaded in {perf_counter() - start:.2f} s: vocabulary {model.n_vocab:,}, context {model.n_ctx:,} "
-        f"tokens, batches of {model.n_batch}, {model.n_threads} CPU thread{'s' * (model.n_threads > 1)}"
+        f"tokens, batches of {model.n_batch}, {counted(model.n_threads, 'CPU thread')}"
     )
     return model
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def action_line(action: "Action") -> str:
 
     found = action.found
     if isinstance(found, Loop):
-        what = f"{found.count} copies of {found.period} tokens from token {found.start}"
+        what = f"{found.count} copies of {counted(found.period, 'token')} from token {found.start}"
     else:
         what = f"next to nothing new from token {found.start} to {found.end}"
     if action.name in ("stop", "trim"):
@@ -93,8 +95,8 @@ def repeats(figures: "Repetition") -> str:
     run = figures.run
     if figures.loops:
         # A near loop, whose copies differ a little, has no exact repeat.
-        return "near loop" if run is None else f"LOOP: {run.count} copies of {run.period} characters"
-    return "no loop" if run is None else f"no loop ({run.count} copies of {run.period} characters)"
+        return "near loop" if run is None else f"LOOP: {run.count:,} copies of {counted(run.period, 'character')}"
+    return "no loop" if run is None else f"no loop ({run.count:,} copies of {counted(run.period, 'character')})"
 
 
 def figures_of(generation: "Generation") -> "Repetition":
@@ -137,7 +139,7 @@ def summary(generation: "Generation", params: "Params", figures: "Repetition") -
     seed = f"seed {params.seed}; " if drew else ""
     where = " and in the graph" if generation.sampler == "graph" else ""
     return (
-        f"{seed}{generation.completion_tokens} tokens, {generation.tokens_per_second:.1f} tokens/s, "
+        f"{seed}{counted(generation.completion_tokens, 'token')}, {generation.tokens_per_second:.1f} tokens/s, "
         f"sampling {generation.sampling_microseconds:.1f} µs/token{where}; {repeats(figures)}, "
         f"rep-4 {figures.rep4:.3f}{zlib}"
     )

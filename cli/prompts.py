@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console
 from .drafts import open_draft
 from .grammars import grammar_from, unfinished
@@ -99,13 +101,14 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
     if params.temperature > 0 or (acted and flags["on_loop"] == "kick"):
         console.note(f"seed {params.seed}")
     if acted:
-        console.note(f"{acted:,} of {len(rows):,} texts looped (--on-loop {flags['on_loop']})")
+        console.note(f"{acted:,} of {counted(len(rows), 'text')} looped (--on-loop {flags['on_loop']})")
     if draft is not None:
         console.note(f"speculation: {speculated}")
     if n_unfinished:
-        console.note(f"{n_unfinished:,} texts end before they match what was asked for: -n N lets them be longer")
+        some = counted(n_unfinished, "text ends before it matches", "texts end before they match")
+        console.note(f"{some} what was asked for: -n N allows longer texts")
     where = "" if flags["save"] is None else f" to {flags['save']}"
-    console.note(f"wrote {len(rows):,} texts, {tokens:,} tokens{where}")
+    console.note(f"wrote {counted(len(rows), 'text')}, {counted(tokens, 'token')}{where}")
 
 
 def _rows(flags: dict[str, Any]) -> list[Row]:

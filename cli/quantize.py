@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lzsampler._values import counted
+
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option
 from .options import whole
@@ -75,7 +77,7 @@ def _said(made: "Quantized") -> str:
         )
     if made.fallbacks:
         _, got, columns, block = made.fallbacks[0]
-        number = f"{len(made.fallbacks)} matrices have" if len(made.fallbacks) > 1 else "1 matrix has"
+        number = counted(len(made.fallbacks), "matrix has", "matrices have")
         lines.append(f"{number} another type, such as {got}: rows of {columns} are not a multiple of {block}")
     return "\n".join(lines)
 

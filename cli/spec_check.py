@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import console, general_options
-from .drafts import open_draft_model, settings_of
+from .drafts import open_draft_model, say_if_large, settings_of
 from .help import GroupedCommand, ModelFile, option, options
 from .options import model_options, open_model, whole
 from .progress import progress
@@ -46,7 +46,8 @@ def spec_check_command(**flags: Any) -> None:
         model = stack.enter_context(open_model(flags))
         draft = None
         if flags["model_draft"] is not None:
-            draft = stack.enter_context(open_draft_model(model.header, flags, settings_of(model)))
+            draft = stack.enter_context(open_draft_model(flags, settings_of(model)))
+            say_if_large(model.header, draft)
         with progress("texts") as bar:
             checked = spec_check(model, draft, n_predict=flags["n_predict"], runs=flags["runs"], on_progress=bar.update)
     if flags["as_json"]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler._values import counted
 from lzsampler.util.writers import TAX, described
 
 from .console import console, general_options
@@ -29,9 +30,10 @@ _INTERRUPTED = 130
 
 _options = options(
     option(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE",
-           help="GGUF model (default: the embedded model, 8\xa0MB)"),
+           help="GGUF model, or the name smollm2 (docs/install.md) (default: the embedded model, 8\xa0MB)"),
     refused_download,
-    option(_WHAT, "--grid", default="quick", metavar="GRID", help="settings: quick, paper, everyday, or a TOML file"),
+    option(_WHAT, "--grid", default="quick", metavar="GRID",
+           help="settings: quick, paper, everyday, long, or a TOML file"),
     option(_WHAT, "--format", metavar="NAME",
            help="read all files by this format of lzs audit (default: only JSON Lines, Parquet, .zip and .eval hold "
            "several texts)"),
@@ -127,7 +129,7 @@ def _measured(paths: tuple[str, ...], grid: "Grid", flags: dict[str, Any]) -> "T
     from lzsampler.models import default_model
 
     model = flags["model"] or default_model()
-    console.detail(f"{model}: grid {grid.name}, {len(grid.settings)} settings")
+    console.detail(f"{model}: grid {grid.name}, {counted(len(grid.settings), 'setting')}")
     names = ("skip", "max_tokens", "format", "n_ctx", "n_threads")
     with progress("characters") as bar:
         bar.say("loading the model")

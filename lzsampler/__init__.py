@@ -2,7 +2,7 @@
 
 The LZ penalty (Ginart et al. 2025, arXiv 2504.20131) and the sampler around it, numpy in and numpy out. Names load
 their modules when they are first used, so that `import lzsampler` does not even load numpy. `attach`, `generate`,
-`evaluate` and `Model` need llama-cpp-python (``pip install "lzsampler[llama]"``); without it they can be imported, and
+`evaluate` and `Model` need llama-cpp-python (``pip install llama-cpp-python``); without it they can be imported, and
 raise an ImportError that says so when they are called.
 """
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ._ffi import ffi, lib
 from ._values import INT32_MAX as INT32_MAX
 from ._values import boolean as boolean
+from ._values import counted as counted
 from ._values import integer as integer
 from ._values import unknown_keyword as unknown_keyword
 from .errors import ArgumentTypeError, LzsError

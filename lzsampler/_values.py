@@ -1,4 +1,6 @@
-"""Checks of single values and small tables. numpy is loaded for a value that needs it, and not before.
+"""Checks of single values and small tables, and how messages show values and counts.
+
+numpy is loaded for a value that needs it, and not before.
 
 The help of the command line comes from `params`, and would otherwise take as long again as it does.
 """
@@ -11,6 +13,29 @@ from .errors import ArgumentTypeError
 INT32_MAX = 2**31 - 1
 FLOAT_MAX = float.fromhex("0x1.fffffep127")  # of a float32
 FLOAT_MIN = float.fromhex("0x1p-126")  # the least normal one
+_SHOWN = 60  # characters of a value in a message
+
+
+def shown(value: object) -> str:
+    """Return the beginning of a value's repr, for a message: a value from a request may be of any size."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists in lists
+        return f"a value of type {type(value).__name__} that is too large to show"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def noun(n: float, one: str, several: str = "") -> str:
+    """Return the word that goes with a count: token or tokens. ``several``: the plural, if it is not ``one`` and an s.
+
+    A verb may go along, as in "record loops", "records loop".
+    """
+    return one if n == 1 else several or f"{one}s"
+
+
+def counted(n: int, one: str, several: str = "") -> str:
+    """Return a count and the word that goes with it, as `noun` has it: 1 token, 2,048 tokens."""
+    return f"{n:,} {noun(n, one, several)}"
 
 
 def boolean(name: str, value: object) -> bool:
@@ -20,7 +45,7 @@ def boolean(name: str, value: object) -> bool:
     import numpy as np
 
     if not isinstance(value, np.bool_):
-        raise ArgumentTypeError(f"{name} must be True or False, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -34,9 +59,9 @@ def integer(name: str, value: object, low: int, high: int, high_is: str = "") ->
     import numpy as np
 
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be an integer, got {shown(value)}")
     if not low <= int(value) <= high:
-        raise ValueError(f"{name} must be from {low} to {high}{high_is}, got {value!r}")
+        raise ValueError(f"{name} must be from {low} to {high}{high_is}, got {shown(value)}")
     return int(value)
 
 
@@ -47,26 +72,26 @@ def number(name: str, value: object, low: float, high: float) -> float:
     import numpy as np
 
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{name} must be a number, got {value!r}")
+        raise ArgumentTypeError(f"{name} must be a number, got {shown(value)}")
     if isinstance(value, float | np.floating) and not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value!r}")
+        raise ValueError(f"{name} must be finite, got {shown(value)}")
     given = value if isinstance(value, int) else float(value)  # an int may be too large for a float
     if not low <= given <= high:
         only_low = given < low and high == FLOAT_MAX and low > -high
         bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.2g}"
-        raise ValueError(f"{name} must be {bounds}, got {value!r}")
+        raise ValueError(f"{name} must be {bounds}, got {shown(value)}")
     return float(given)
 
 
 def token_ids(name: str, tokens: object, hint: str) -> tuple[int, ...]:
     """Return token ids in order, each once. ``hint``: the function that has them of a string, for the message."""
     if isinstance(tokens, str | bytes) or not hasattr(tokens, "__iter__"):
-        raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {tokens!r}")
+        raise ArgumentTypeError(f"{name} must be a sequence of token ids, got {shown(tokens)}")
     ids = list(tokens)
     for token in ids:
         if isinstance(token, str):
             raise ArgumentTypeError(
-                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{token!r}]) gives those of a string"
+                f"{name} takes token ids; lzsampler.llama.{hint}(llm, [{shown(token)}]) gives those of a string"
             )
     return tuple(sorted({integer(name, token, 0, INT32_MAX) for token in ids}))
 
@@ -76,22 +101,22 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
     import numpy as np
 
     if isinstance(table, str | bytes) or not hasattr(table, "__iter__"):
-        raise ArgumentTypeError(f"logit_bias must be a dict of token ids and numbers, got {table!r}")
+        raise ArgumentTypeError(f"logit_bias must be a dict of token ids and numbers, got {shown(table)}")
     pairs: dict[int, float] = {}
     for pair in table.items() if isinstance(table, Mapping) else table:
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ArgumentTypeError(f"logit_bias must be pairs of a token id and a number, got {pair!r}")
+            raise ArgumentTypeError(f"logit_bias must be pairs of a token id and a number, got {shown(pair)}")
         token, value = pair
         if isinstance(token, str):
             raise ArgumentTypeError(
-                f"logit_bias takes token ids, got {token!r}: llm.tokenize() gives those of a string"
+                f"logit_bias takes token ids, got {shown(token)}: llm.tokenize() gives those of a string"
             )
         token = integer("logit_bias", token, 0, INT32_MAX)
         if token in pairs:
             raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
         if isinstance(value, float | np.floating) and not math.isfinite(value):
             if value != -math.inf:
-                raise ValueError(f"logit_bias must be finite, or -inf to forbid the token, got {value!r}")
+                raise ValueError(f"logit_bias must be finite, or -inf to forbid the token, got {shown(value)}")
             pairs[token] = -math.inf
         else:
             pairs[token] = number("logit_bias", value, -FLOAT_MAX, FLOAT_MAX)
@@ -115,4 +140,4 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
     hint = f"; did you mean {close[0]!r}?" if close else ""
     if name in _ELSEWHERE:
         hint = f"; {_ELSEWHERE[name]}"
-    return TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+    return TypeError(f"{function}() got an unexpected keyword argument {shown(name)}{hint}")

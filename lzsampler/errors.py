@@ -12,5 +12,14 @@ class MissingExtra(LzsError, ModuleNotFoundError):  # noqa: N818 (it says what i
     """
 
 
+def missing(what: str, *packages: str) -> MissingExtra:
+    """Return the error that says ``what`` needs a package that is not installed, and how pip installs it.
+
+    ``packages``: what pip is given. They are named themselves and not the extra of lzsampler that has them: pip finds
+    them whether lzsampler came from a package index or from a checkout.
+    """
+    return MissingExtra(f"{what}: pip install {' '.join(packages)}")
+
+
 class ArgumentTypeError(TypeError, ValueError):
     """An argument has the wrong type. It is a ValueError too, so that one `except` takes any bad argument."""

@@ -16,7 +16,7 @@ from .engines.breakers import lz_breaker_ids
 from .engines.history import Edits, edits_of
 from .engines.rows import apply_edits
 from .engines.settings import refuse_what_the_host_does, with_breakers
-from .errors import ArgumentTypeError, MissingExtra
+from .errors import ArgumentTypeError, MissingExtra, missing
 from .params import (
     DETECTIONS,
     PENALTY_FIELDS,
@@ -36,7 +36,7 @@ try:
 except ImportError as error:
     if error.name != "torch":  # it is installed and broken: its own message says how
         raise MissingExtra(f"torch does not load: {error}") from error
-    raise MissingExtra('torch and transformers are needed for this: pip install "lzsampler[hf]"') from None
+    raise missing("torch and transformers are needed for this", "torch", "transformers") from None
 
 __all__ = ["LZLogitsProcessor", "lz_breaker_ids"]
 

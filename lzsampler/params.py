@@ -7,7 +7,19 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args
 
 from ._ffi import lib
-from ._values import FLOAT_MAX, FLOAT_MIN, INT32_MAX, bias_pairs, boolean, integer, number, token_ids, unknown_keyword
+from ._values import (
+    FLOAT_MAX,
+    FLOAT_MIN,
+    INT32_MAX,
+    bias_pairs,
+    boolean,
+    counted,
+    integer,
+    number,
+    shown,
+    token_ids,
+    unknown_keyword,
+)
 from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
 from .errors import ArgumentTypeError
 
@@ -152,7 +164,7 @@ class Params:
             raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
-                raise ValueError(f"{field} must be one of {', '.join(names)}, got {getattr(self, field)!r}")
+                raise ValueError(f"{field} must be one of {', '.join(names)}, got {shown(getattr(self, field))}")
         for penalty in PENALTIES:
             if penalty.method is None:
                 continue
@@ -160,7 +172,7 @@ class Params:
             off = penalty.off(self)
             value = off if given is None else number(name, given, -FLOAT_MAX, FLOAT_MAX)
             if getattr(self, penalty.method) == "multiplicative" and value < FLOAT_MIN and value != off:
-                raise ValueError(f"{name} must be above 0 ({FLOAT_MIN:.3g}) when multiplicative, got {value!r}")
+                raise ValueError(f"{name} must be above 0 ({FLOAT_MIN:.3g}) when multiplicative, got {shown(value)}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
         normal("exempt", token_ids("exempt", self.exempt, hint="exempt_ids"))
@@ -172,7 +184,7 @@ class Params:
         normal("logit_bias", bias_pairs(self.logit_bias))
         temperature = number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
         if 0 < temperature < MIN_TEMPERATURE:
-            raise ValueError(f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {temperature!r}")
+            raise ValueError(f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {shown(temperature)}")
         normal("temperature", temperature)
         normal("top_k", integer("top_k", self.top_k, 0, INT32_MAX))
         normal("top_p", number("top_p", self.top_p, 0.0, 1.0))
@@ -401,14 +413,13 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 
 
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
-    tokens = "1 token" if parts.lz_length == 1 else f"{parts.lz_length} tokens"
-    match = f"match of {tokens}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
+    match = f"match of {counted(parts.lz_length, 'token')}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
     match += f", times {parts.lz_times:.3g}" if parts.lz_times > 1 else ""
     return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
 
 
 def _reason_of_dry(parts: PenaltyParts, exempt: bool) -> str:
-    match = f"repetition of {parts.dry_length} tokens, {parts.dry_distance} back"
+    match = f"repetition of {counted(parts.dry_length, 'token')}, {parts.dry_distance} back"
     return f"DRY {parts.dry_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.dry_length else ""
 
 
@@ -499,7 +510,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     if params is None:
         return changed(Params(**PRESETS["default"]), settings)
     if not isinstance(params, Params):
-        raise ArgumentTypeError(f"params must be a Params, got {params!r}")
+        raise ArgumentTypeError(f"params must be a Params, got {shown(params)}")
     made = changed(params, settings)
     default = Params()
     given = [name for name in PENALTY_FIELDS if getattr(made, name) != getattr(default, name)]
@@ -514,6 +525,15 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     return made
 
 
+def warn_without_grammar(params: Params, stacklevel: int) -> None:
+    """Warn of a ``structure`` that was chosen for a text without a grammar, which alone it is about."""
+    if params.structure != Params.structure:
+        warnings.warn(
+            f"structure={params.structure!r} has no effect without a grammar: give a grammar, or leave structure out",
+            stacklevel=stacklevel,
+        )
+
+
 def _detection(
     field: str, kind: type[RepetitionDetection] | type[StuckDetection], params: Params
 ) -> RepetitionDetection | StuckDetection | None:
@@ -522,10 +542,10 @@ def _detection(
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in kind.__dataclass_fields__]
         if unknown:
-            raise ValueError(f"{field} takes {', '.join(kind.__dataclass_fields__)}, got {unknown[0]!r}")
+            raise ValueError(f"{field} takes {', '.join(kind.__dataclass_fields__)}, got {shown(unknown[0])}")
         value = kind(**value)
     if value is not None and not isinstance(value, kind):
-        raise ArgumentTypeError(f"{field} must be a {kind.__name__}, a dict or None, got {value!r}")
+        raise ArgumentTypeError(f"{field} must be a {kind.__name__}, a dict or None, got {shown(value)}")
     off = value is None or not (value.threshold if isinstance(value, StuckDetection) else value.max_pattern_size)
     return None if off else value
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array, output_array, row_of, token_array
 from ._ffi import ffi, lib
+from ._values import counted
 from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
 from .errors import ArgumentTypeError, LzsError
 from .params import CHOICES, DETECTIONS, LZ_BUFFER, MAX_BUFFER, Formula, Params, fixed_difference
@@ -119,7 +120,8 @@ class Sampler:
         """
         array = token_array("tokens", tokens, self.n_vocab)
         if self.position:
-            raise ValueError(f"prime() comes before accept(), but {self.position} tokens were accepted: reset() first")
+            accepted = counted(self.position, "token was", "tokens were")
+            raise ValueError(f"prime() comes before accept(), but {accepted} accepted: reset() first")
         check(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:

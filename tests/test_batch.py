@@ -475,7 +475,7 @@ def test_loops_as_a_data_frame(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "what", "install"),
-    [("pandas", "to_pandas", "pip install pandas"), ("pyarrow", "to_arrow", 'pip install "lzsampler[audit]"')],
+    [("pandas", "to_pandas", "pip install pandas"), ("pyarrow", "to_arrow", "pip install pyarrow")],
 )
 def test_a_table_says_what_it_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, what: str, install: str

@@ -128,6 +128,7 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
         (("--fail-if", "lz.loop_rate > x"), "--fail-if takes a limit from 0 to 1 or in percent, such as"),
         (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),
+        (("-o", "report.html"), "report.html would be a folder, though its name ends like that of a file"),
         (("--so-far",), "run.json: No such file or directory"),
         (("extra",), "extra"),
     ],

@@ -316,11 +316,19 @@ def test_a_row_that_the_chat_template_refuses_has_its_line(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (2, f"lzs: {file}, line 2: the template fails\n")
 
 
+@pytest.mark.parametrize("name", ["t.csv", "T.PARQUET", "model.gguf", "t.jsonl.gz"])
+def test_transcripts_are_not_put_into_a_file_of_another_format(name: str, tmp_path: Path) -> None:
+    done = generate("--save", tmp_path / name, "-n", "1", PROMPT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[0].startswith("lzs: --save writes JSON Lines, which .")
+    assert not any(tmp_path.iterdir())
+
+
 def test_nothing_is_appended_to_the_prompts(tmp_path: Path) -> None:
     file, same = tmp_path / "in.jsonl", tmp_path / "same.jsonl"
     file.write_text(json.dumps({"prompt": PROMPT}) + "\n")
     same.symlink_to(file)
-    for flag in ("--prompts", "-f"):
+    for flag in ("--prompts", "-f", "-j", "-jf", "--yaml-schema"):
         done = generate(flag, file, "--save", same, "-n", "1")
         assert done.returncode == 2
         line = f"lzs: --save {same} would append to the file of {flag}: name another file"
@@ -596,7 +604,7 @@ def test_what_a_match_proposed_is_shown_and_saved(tmp_path: Path) -> None:
 def test_settings_of_a_draft_out_of_range(flags: tuple[str, ...], message: str) -> None:
     done = generate("-md", "tale-1m", *flags, PROMPT)
     assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+    assert message in done.stderr.splitlines()[0]  # and no note comes before it
     assert "Traceback" not in done.stderr
 
 

@@ -133,6 +133,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
             ("show", "--regex", "[ab]{300}", "-o", "no.svg"),
             "a picture has at most 60 states, but this automaton has 301",
         ),
+        (("show", "--regex", "a", "-o", "a.png"), "cannot write a.png: its name must end in .svg"),
         (("check", "--regex", "a", "-f", "missing.txt"), "missing.txt: No such file or directory"),
         (("check", "--regex", "a", "-f", str(SPM)), "is not UTF-8 text"),
         (("look", "--regex", "a"), "'look' is not one of 'check', 'show'"),
@@ -161,7 +162,7 @@ def test_many_prompts_under_one_grammar(tmp_path: Path) -> None:
         assert re.fullmatch("[0-9]{3}|[a-z]{2,4}!", row["messages"][-1]["content"])
         assert row["settings"]["grammar"] == {"regex": "[0-9]{3}|[a-z]{2,4}!"}
     short = lzs("generate", "--prompts", prompts, "--json", "--regex", "[0-9]{50}", "-n", 3)
-    assert "5 texts end before they match what was asked for: -n N lets them be longer" in short.stderr
+    assert "5 texts end before they match what was asked for: -n N allows longer texts" in short.stderr
 
 
 def test_a_chat_under_a_grammar(tmp_path: Path) -> None:
@@ -223,6 +224,8 @@ def test_yaml_is_written() -> None:
     ("arguments", "message"),
     [
         (("--no-fast-forward", "x"), "--no-fast-forward has no effect without a grammar"),
+        (("--grammar-scope", "answer", "x"), "--grammar-scope has no effect without a grammar"),
+        (("--structure", "free", "x"), "--structure has no effect without a grammar"),
         (
             ("--regex", "a", "--prompts", "a", "--json", "--no-fast-forward"),
             "--no-fast-forward has no effect with --prompts",

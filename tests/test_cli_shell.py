@@ -19,6 +19,7 @@ COMMANDS = (
     "diff",
     "eval",
     "probe",
+    "tax",
     "spec-check",
     "quantize",
     "grammar",
@@ -217,7 +218,7 @@ def test_colours_on_a_terminal(tmp_path: Path, env: dict[str, str], colored: boo
             shown += piece
     os.close(ours)
     assert process.returncode == 0
-    assert b"1 of 1 records loop" in shown
+    assert b"1 of 1 record loops" in shown
     assert (b"31m" in shown) == colored
 
 

@@ -114,7 +114,7 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
         (("missing",), "there is no file or folder missing"),
         (("texts", "--grid", "missing.toml"), "cannot read the grid missing.toml"),
         (("texts", "--skip", "-1"), "--skip must be at least 0, got -1"),
-        (("texts", "--skip", "5000"), "no text is longer than the 5000 tokens that are left out"),
+        (("texts", "--skip", "5000"), "no text is longer than the 5,000 tokens that are left out"),
         (("texts", "--max-tokens", "1"), "--max-tokens must be at least 2, got 1"),
         (("texts", "--format", "x"), "unknown format 'x'"),
         (("texts", "-m", "grid.toml"), "is not a GGUF file"),

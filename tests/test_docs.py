@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import click
 import pytest
 
 from native import ROOT
@@ -140,6 +141,25 @@ def test_links(page: Path) -> None:
         assert file.resolve().is_relative_to(ROOT), target
         if anchor:
             assert anchor in anchors(file.read_text(encoding="utf-8")), target
+
+
+def test_the_page_of_the_command_line_has_every_option() -> None:
+    """Each spelling of each option of each command stands in the table, and the table names no other."""
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    table = re.search(r"^## Every option\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    rows = re.findall(r"^\| (`-.*?) \| (`.*?) \| .*\|$", table[1], re.MULTILINE)
+    listed: dict[str, set[str]] = {}
+    for names, commands in rows:
+        for command in re.findall(r"`(.*?)`", commands):
+            listed.setdefault(command, set()).update(re.findall(r"`(.*?)`", names))
+    main = importlib.import_module("lzsampler.cli.main")
+    there: dict[str, set[str]] = {}
+    for command in main.COMMANDS:
+        for option in main.lzs.get_command(None, command).params:
+            if isinstance(option, click.Option) and not option.hidden:
+                there.setdefault(command, set()).update((*option.opts, *option.secondary_opts))
+    assert listed == there
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=name)

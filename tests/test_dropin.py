@@ -346,7 +346,7 @@ def test_the_recipe_for_langchain() -> None:
 def test_an_attachment_shows_what_it_does(llm: Any) -> None:
     with attach(llm, Params(), on_loop="trim") as handle:
         text_of(llm(PROMPT, max_tokens=3))
-        assert repr(handle) == f"<Attachment to {llm!r}: on_loop='trim'; 1 texts, 3 tokens, 0 loops>"
+        assert repr(handle) == f"<Attachment to {llm!r}: on_loop='trim'; 1 text, 3 tokens, 0 loops>"
         handle.params = Params(lz_penalty=0.2, history="all")
         assert "lz_penalty=0.2, history='all', on_loop='trim';" in repr(handle)
         handle.params, handle.on_loop = Params(), None

@@ -83,6 +83,34 @@ def test_bad_settings_are_refused_in_one_line(arguments: dict[str, Any], message
     assert "\n" not in str(refused.value)
 
 
+def nested(depth: int) -> list[Any]:
+    made: list[Any] = []
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"lz_penalty": "x" * 10**6},
+        {"lz_min_match": 10**5000},  # whose repr is an error of Python
+        {"lz_window": nested(100_000)},
+        {"lz_breakers": ["x" * 10**6]},
+        {"lz_formula": ["x"] * 10**6},
+        {"lz_" + "x" * 10**6: 1},
+        {"lzsampler": "x" * 10**6},
+        {"lzsampler": {"x" * 10**6: 1}},
+        {"lzsampler": [1] * 10**6},
+    ],
+    ids=range(9),
+)
+def test_a_message_shows_the_beginning_of_a_value(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"\.\.\.|too large to show") as error:
+        request_params(arguments, "vLLM")
+    assert len(str(error.value)) < 200
+
+
 def test_breakers_are_asked_for_only_where_they_have_an_effect() -> None:
     asked = []
 

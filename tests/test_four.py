@@ -238,7 +238,7 @@ def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
         (["--four", "-md", "tale-1m", "--batch", "2"], "--batch has no effect with --four"),
         (["--four", "-md", "tale-1m", "--cpu-time"], "--cpu-time has no effect with --four"),
         (["--four", "-md", "tale-1m", "--mlock"], "--mlock has no effect with --four"),
-        (["--four", "-md", "tale-1m", "-o", "x.png"], "cannot write x.png: its name must end in one of .svg"),
+        (["--four", "-md", "tale-1m", "-o", "x.png"], "cannot write x.png: its name must end in .svg"),
         (["--four", "-md", "tale-1m", "--prompts", "none.jsonl"], "cannot read none.jsonl"),
         (["--four", "-md", "tale-1m", "-p", "a", "--prompts", "b"], "-p and --prompts both give prompts"),
         (["--four", "-md", "tale-1m", "--spec-draft-n-max", "33"], "--spec-draft-n-max must be from 1 to 32, got 33"),

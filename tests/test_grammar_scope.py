@@ -126,6 +126,15 @@ def test_refusals() -> None:
         written(thinks(3), "[abc]{4}", on_loop="close-think", grammar_scope=["thinking", "answer"])
 
 
+def test_without_a_grammar_nothing_about_it_is_taken_in_silence() -> None:
+    model, greedy = model_of(thinks(3)), Params(temperature=0.0)
+    with pytest.raises(ValueError, match="grammar_scope has no effect without a grammar"):
+        generate(model, PROMPT, greedy, n_predict=4, grammar_scope=["answer"])
+    with pytest.warns(UserWarning, match="structure='free' has no effect without a grammar") as warned:
+        generate(model, PROMPT, Params(temperature=0.0, structure="free"), n_predict=4)
+    assert warned[0].filename == __file__
+
+
 def test_json_behind_a_thought(tmp_path: Any) -> None:
     """Of the embedded model, which never closes a thought by itself: the loop rule does."""
     from lzsampler.decoding.many import Request, generate_many

@@ -132,6 +132,7 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("seeds = [1, 2, 1]\n[[setting]]", r"grid\.toml: seeds must differ from each other, got 1 twice"),
         ("seeds = ['a']\n[[setting]]", r"grid\.toml: seeds must be an integer, got 'a'"),
         ("n_predict = 'all'\n[[setting]]", r"grid\.toml: n_predict must be an integer, got 'all'"),
+        ("[[setting]]\nstructure = 'free'", r"\[\[setting\]\] 1: structure has no effect"),
         ("tokens = 5\n[[setting]]", "unknown key 'tokens'"),
         ("setting = [1, 2]", r"\[\[setting\]\] 1 must be a table of names and values, got 1"),
         ("setting = ['lz']", "must be a table of names and values, got 'lz'"),

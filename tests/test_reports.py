@@ -111,7 +111,7 @@ def test_jsonl_has_a_line_a_row_for_every_reader(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(LzsError, match=r'pip install "lzsampler\[audit\]"'):
+    with pytest.raises(LzsError, match="pip install pyarrow"):
         write_loops(tmp_path / "l.parquet", Summary({}), [looping()])
     assert list(tmp_path.iterdir()) == []
 

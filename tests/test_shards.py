@@ -524,6 +524,6 @@ for record in bad:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "10",
-        'files packed by zstd need backports.zstd: pip install "lzsampler[audit]"',
-        'Parquet files need pyarrow: pip install "lzsampler[audit]"',
+        "files packed by zstd need backports.zstd: pip install backports.zstd",
+        "Parquet files need pyarrow: pip install pyarrow",
     ]

@@ -28,7 +28,7 @@ def test_a_report_is_saved_by_its_ending(tmp_path: Path) -> None:
     made = {".txt": writers.Writer("test_writers:write_note", "a note")}
     writers.save(tmp_path / "n.TXT", made, "content")
     assert (tmp_path / "n.TXT").read_text() == "content"
-    with pytest.raises(ValueError, match=r"cannot write .*n\.md: its name must end in one of \.txt"):
+    with pytest.raises(ValueError, match=r"cannot write .*n\.md: its name must end in \.txt"):
         writers.save(tmp_path / "n.md", made, "content")
     with pytest.raises(LzsError, match=r"there is no folder .*none"):
         writers.check(tmp_path / "none" / "n.txt", made)
@@ -36,7 +36,7 @@ def test_a_report_is_saved_by_its_ending(tmp_path: Path) -> None:
     with pytest.raises(LzsError, match="it is a folder"):
         writers.check(tmp_path / "f.txt", made)
     missing = {".x": writers.Writer("test_writers:write_note", "a note", needs="no_such_package")}
-    with pytest.raises(MissingExtra, match=r"without no_such_package: pip install \"lzsampler\[audit\]\""):
+    with pytest.raises(MissingExtra, match="without no_such_package: pip install no_such_package"):
         writers.check(tmp_path / "n.x", missing)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import ArgumentTypeError, MissingExtra
+from ..errors import ArgumentTypeError, missing
 from .findings import audit_record
 from .reading.format import Message, NoTextError
 from .reading.messages import kind_of, turns
@@ -136,5 +136,5 @@ def _arrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise MissingExtra('batches need pyarrow: pip install "lzsampler[audit]"') from error
+        raise missing("batches need pyarrow", "pyarrow") from error
     return pyarrow

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from .. import __version__
+from .._values import counted
 from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 from . import coverage
@@ -140,7 +141,7 @@ class WorkFolder:
         tasks = self.manifest()["tasks"]
         missing = sum(not (self.path / f"{task:06}.json").exists() for task in range(tasks))
         if missing:
-            parts = f"{missing} of {tasks} parts are missing"
+            parts = f"{missing:,} of {counted(tasks, 'part is', 'parts are')} missing"
             raise LzsError(f"{self.path} is not complete, {parts}: finish the audit first")
         for task in range(tasks):
             with self._intact(f"{task:06}.json") as part:

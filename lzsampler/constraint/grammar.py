@@ -126,8 +126,9 @@ class Grammar:
         is left out, which is properties that it does not name where it names some, and items behind `prefixItems`.
         ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ``share``: masks inside strings and numbers
         are kept in `TokenBytes.part_masks` for all grammars that have the same ones; they are the same masks without
-        it. ValueError for what is not supported, with the keyword and the JSON pointer to it, and for a schema that
-        nothing can meet: nothing but annotations is ever ignored.
+        it, but what is made inside such a part counts for 8 MiB of its own and not for ``max_bytes``. ValueError for
+        what is not supported, with the keyword and the JSON pointer to it, and for a schema that nothing can meet:
+        nothing but annotations is ever ignored.
         """
         from .json_schema import Translator
 
@@ -161,7 +162,7 @@ class Grammar:
     ) -> "LlguidanceGrammar":
         """Return a grammar of a JSON Schema whose masks llguidance makes, with all keywords that it knows.
 
-        It needs the package of the extra ``lzsampler[llguidance]``: MissingExtra, an ImportError, without it. There is
+        It needs the package ``llguidance``: MissingExtra, an ImportError, without it. There is
         at most one blank where JSON allows white space. llguidance passes over keywords that nobody knows. ValueError
         for what it refuses. docs/grammar.md says what such a grammar cannot do.
         """
@@ -202,7 +203,7 @@ class Grammar:
         except ValueError as error:
             if name != "json_schema" or "not supported" not in str(error):
                 raise
-            raise ValueError(f"{error}; or try Grammar.llguidance_json_schema of lzsampler[llguidance]") from None
+            raise ValueError(f"{error}; or try Grammar.llguidance_json_schema, in Python") from None
         rows, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._check import check
 from .._ffi import ffi, lib
-from ..errors import ArgumentTypeError, LzsError, MissingExtra
+from ..errors import ArgumentTypeError, LzsError, MissingExtra, missing
 from .grammar import Grammar, Match
 from .json_values import parsed
 from .part_masks import PartMasks
@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     if error.name != "llguidance":  # it is installed and broken: its own message says how
         raise MissingExtra(f"llguidance does not load: {error}") from error
-    raise MissingExtra('llguidance is needed for this: pip install "lzsampler[llguidance]"') from None
+    raise missing("llguidance is needed for this", "llguidance") from None
 
 _DEAD: int = lib.LZS_GRAMMAR_DEAD
 _ENDED: int = lib.LZS_GRAMMAR_ENDED

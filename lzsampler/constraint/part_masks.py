@@ -12,6 +12,7 @@ import numpy as np
 
 from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
+from .._values import counted
 from ..errors import ArgumentTypeError, LzsError
 from ..util.files import replacing
 from .token_bytes import TokenBytes
@@ -113,7 +114,8 @@ class PartMasks:
 
     def __repr__(self) -> str:
         found = self.figures
-        return f"<PartMasks of {self.vocabulary.n_vocab} tokens: {found.masks} masks of {found.parts} parts>"
+        masks, parts = counted(found.masks, "mask"), counted(found.parts, "part")
+        return f"<PartMasks of {self.vocabulary.n_vocab} tokens: {masks} of {parts}>"
 
 
 def _when_free(call: Callable[[], int]) -> int:

@@ -88,7 +88,10 @@ class TokenBytes:
 
     @cached_property
     def part_masks(self) -> "PartMasks":
-        """Masks of strings, numbers and other parts that schemas have in common, for all grammars of these tokens."""
+        """Masks of strings, numbers and other parts that schemas have in common, for all grammars of these tokens.
+
+        What is made inside a part has a limit of 8 MiB of its own, and does not count for ``max_bytes`` of a grammar.
+        """
         from .part_masks import PartMasks
 
         return PartMasks(self)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._check import boolean, integer, row_of
+from .._values import counted
 from ..llama import llama_cpp
 from ..llama.model import Model
 from ..params import PENALTIES, Params
@@ -89,7 +90,7 @@ def benchmark(
         raise ValueError("the prompt is empty: give the beginning of a text")
     if len(ids) + tokens > model.n_ctx:
         raise ValueError(
-            f"the prompt's {len(ids)} tokens and {tokens} more do not fit in the context of {model.n_ctx}: "
+            f"a prompt of {counted(len(ids), 'token')} and {tokens:,} more do not fit in the context of {model.n_ctx}: "
             "shorten the prompt, make fewer tokens or enlarge the context"
         )
     plain = replace(params, lz_penalty=0.0)

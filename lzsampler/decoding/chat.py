@@ -11,7 +11,7 @@ from ..llama.graph import Place
 from ..llama.model import Model, refuse_other_model
 from ..params import Params
 from ..sampler import sequence_seed
-from ..util.parts import Part, parts_of
+from ..util.parts import Part, parts_of_grammar
 from ..util.rescue import LoopPolicy, LoopRule, OnLoop
 from .generate import Generation, generate
 from .speculative import Draft, refuse_draft
@@ -70,7 +70,7 @@ class Chat:
         self.model, self.params, self.system = model, params, system
         self.n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         self.stop, self.ignore_eos, self.grammar = tuple(stop), ignore_eos, grammar
-        self.grammar_scope = parts_of("grammar_scope", grammar_scope)
+        self.grammar_scope = None if grammar_scope is None else parts_of_grammar(grammar_scope, grammar is not None)
         self.fast_forward = boolean("fast_forward", fast_forward)
         self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
         self.draft = draft

@@ -8,15 +8,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._check import INT32_MAX, boolean, integer, row_of, token_array
+from .._check import INT32_MAX, boolean, counted, integer, row_of, token_array
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.graph import GraphSampler, Place
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
-from ..params import Params
+from ..params import Params, warn_without_grammar
 from ..sampler import Loop, Sampler, Stuck
-from ..util.parts import PARTS, Part, PartTracker, parts_of
+from ..util.parts import PARTS, Part, PartTracker, parts_of_grammar
 from ..util.reasoning import closing, opened, split
 from ..util.rescue import (
     DEFAULT_POLICY,
@@ -263,9 +263,9 @@ class Text(Begun):
         loops, params = loops.settled(params)
         if grammar is not None and ignore_eos:
             raise ValueError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
-        scope = parts_of("grammar_scope", grammar_scope)
-        if "answer" not in scope:
-            raise ValueError(f"grammar_scope must have the answer, which ends the text, got {grammar_scope!r}")
+        scope = parts_of_grammar(grammar_scope, grammar is not None)
+        if grammar is None:
+            warn_without_grammar(params, stacklevel=4)
         self.grammar, waits = grammar, grammar is not None and "thinking" not in scope
         self._grammar_from: int | None = None if waits else 0  # the token with which it begins
         if grammar is not None and loops.on_loop == "close-think" and not waits:
@@ -438,7 +438,7 @@ class Text(Begun):
 
     def failure(self, error: ValueError) -> LzsError:
         """Return the error for logits that are not numbers: no argument of the user's, but a model that broke."""
-        return LzsError(f"the model failed after {len(self.tokens)} tokens: {error}")
+        return LzsError(f"the model failed after {counted(len(self.tokens), 'token')}: {error}")
 
     def _taken(self, token: int, looping: bool, room: bool) -> int | None:
         fragment = self._fragments[token]

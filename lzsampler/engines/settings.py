@@ -6,6 +6,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from .._values import shown
 from ..params import DETECTIONS, PENALTY_FIELDS, PRESETS, Params, changed, sampling_fields
 
 NAME = "lzsampler"  # the argument of a request that holds settings
@@ -39,7 +40,7 @@ def request_params(
         if name in PENALTY_FIELDS or name in Params.__dataclass_fields__:
             raise ValueError(f"lzsampler applies penalties only, and {host} does the rest: leave out {name}")
         close = get_close_matches(str(name), FIELDS, 1)
-        raise ValueError(f"lzsampler has no setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        raise ValueError(f"lzsampler has no setting {shown(name)}" + (f"; did you mean {close[0]!r}?" if close else ""))
     params = changed(Params(**PRESETS["default"]), fields)
     return params if breakers is None else with_breakers(params, fields, breakers)
 
@@ -56,7 +57,8 @@ def _fields(value: object) -> dict[str, Any]:
             given = None
     if not isinstance(given, Mapping):
         raise ValueError(
-            f"{NAME} must be a dict of settings, such a dict as JSON, or one of {', '.join(PRESETS)}, got {value!r:.60}"
+            f"{NAME} must be a dict of settings, such a dict as JSON, or one of {', '.join(PRESETS)}, "
+            f"got {shown(value)}"
         )
     return dict(given)
 

@@ -295,6 +295,8 @@ def _setting(
     placebo: bool = False,
 ) -> Setting:
     """Return a setting whose name has everything that it sets, so that settings with one name are the same."""
+    if "structure" in chosen:
+        raise ValueError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
     if (breakers or {}).get("lz_breakers") and params.lz_min_match == 1:
         raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._values import counted
 from ..util.stats import Agreement, agreement
 from .store import JUDGED, TRANSCRIPTS, Key, RunFolder
 
@@ -56,7 +57,7 @@ class Judged:
         a = self.agreement
         kappa = "" if a.kappa is None else f" (kappa {a.kappa:.2f})"
         return (
-            f"judge {self.file}: agrees with the rule on {a.both + a.neither} of {a.n} texts{kappa}; "
+            f"judge {self.file}: agrees with the rule on {a.both + a.neither} of {counted(a.n, 'text')}{kappa}; "
             f"both find a loop in {a.both}, the judge alone in {a.only_a}, the rule alone in {a.only_b}; "
             f"yes and no together have {100 * self.answered:.1f} % of its probability"
         )

@@ -8,7 +8,7 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
-from ..errors import LzsError, MissingExtra
+from ..errors import LzsError, missing
 from ..util import writers
 from .counts import Counts, Outcome
 from .first_loop import FirstLoop, first_loop
@@ -331,7 +331,7 @@ class Results:
         try:
             import pandas
         except ImportError as error:
-            raise MissingExtra("a data frame needs pandas: pip install pandas") from error
+            raise missing("a data frame needs pandas", "pandas") from error
         named = {setting.name: setting for setting in self.grid.settings}
         of_setting = [(named[o.setting].kind, named[o.setting].strength, named[o.setting].params.temperature)
                       for o in self.outcomes]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from .._check import INT32_MAX, token_array
 from ..errors import LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
+from ..util.writers import AUDIT, EVALUATION
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
@@ -69,6 +70,11 @@ class RunFolder:
         exists = (self.path / RUN).exists()
         if exists and not resume:
             raise ValueError(f"{self.path} already exists: give resume=True to continue it, or another folder as out=")
+        if not self.path.exists() and self.path.suffix.lower() in {*EVALUATION, *AUDIT}:
+            raise ValueError(
+                f"{self.path} would be a folder, though its name ends like that of a file: give another folder as out= "
+                "(it will have report.html and results.json)"
+            )
         if exists or not self.path.exists():
             return
         if not self.path.is_dir() or any(not _is_ours(file.name) for file in self.path.iterdir()):

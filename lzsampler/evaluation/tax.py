@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, integer
+from .._values import counted
 from ..decoding.speculative import common_length
 from ..errors import LzsError
 from ..llama.model import Model
@@ -94,7 +95,8 @@ def tax(
 
 def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
     if short:
-        return f"no text is longer than the {skip} tokens that are left out: give longer texts, or a smaller skip"
+        left_out = counted(skip, "token that is", "tokens that are")
+        return f"no text is longer than the {left_out} left out: give longer texts, or a smaller skip"
     return f"there is no text to score: {bad[0]}"
 
 

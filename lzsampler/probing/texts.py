@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from .._values import counted
 from .endpoint import Endpoint
 from .finding import Verdict
 
@@ -122,9 +123,11 @@ class Texts:
             return Difference("cannot tell", f"{named}: every prompt gets the same text, {quoted(texts[0])}")
         repeats = sum(map(repeated_words, texts))
         if repeats < _FEWEST_REPEATS:
-            few = f"the texts are too short: only {repeats} words come again in them"
+            few = f"the texts are too short: only {counted(repeats, 'word comes', 'words come')} again in them"
             return Difference("cannot tell", f"{named}: nothing changes, but {few}")
-        return Difference("no", f"{named}: {len(texts)} texts are the same with and without, {repeats} repeated words")
+        return Difference(
+            "no", f"{named}: {len(texts)} texts are the same with and without, {counted(repeats, 'repeated word')}"
+        )
 
     def _by_chance(self, parameters: Parameters, named: str) -> Difference:
         """Compare the shares of repeated words; texts of both kinds in turn, so that nothing else divides them."""

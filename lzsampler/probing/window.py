@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from .._values import counted
 from .client import Refused
 from .finding import Verdict
 from .texts import GREEDY, RUNS, Parameters, Texts, common_length, quoted
@@ -93,11 +94,12 @@ def _by_clock(texts: Texts, repetition: str) -> Window | None:
         return None
     width = min(width for width, _ in readings)
     if not readings[0][1]:
-        shown = f"a token that has come once stays penalised by {repetition} for {width} tokens, as far as was looked"
+        tokens = counted(width, "token")
+        shown = f"a token that has come once stays penalised by {repetition} for {tokens}, as far as was looked"
         return Window("yes", width, shown)
     if readings[0][0] != readings[1][0]:
         return None
-    shown = f"a token that has come once is penalised by {repetition} for {width} tokens, and then no more"
+    shown = f"a token that has come once is penalised by {repetition} for {counted(width, 'token')}, and then no more"
     return Window("no", width, f"{shown} (two pairs of biased tokens)")
 
 
@@ -167,7 +169,9 @@ def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window 
         width, ended = measured
         if not ended:
             return Window(
-                "yes", width, f"a frequency_penalty ends {run.name} after {width} tokens, as far as was looked"
+                "yes",
+                width,
+                f"a frequency_penalty ends {run.name} after {counted(width, 'token')}, as far as was looked",
             )
         found.append((run.name, width))
         if len(found) == 2:
@@ -176,7 +180,7 @@ def _by_runs(texts: Texts, *, bias: bool, prompt_counts: bool | None) -> Window 
         return None
     names = " and ".join(name for name, _ in found)
     (_, a), (_, b) = found
-    ends = f"{a} tokens at the most" if a == b else f"{a} and {b} tokens at the most"
+    ends = f"{counted(a, 'token')} at the most" if a == b else f"{a} and {b} tokens at the most"
     shown = f"a frequency_penalty ends {names} after {ends}, and a little smaller one never does"
     if abs(a - b) > 1:
         return Window("no", None, f"{shown}: about so many are counted")

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._check import boolean, integer
+from .._values import counted
 from ..errors import LzsError, MissingExtra
 from ..llama import gguf
 from ..util.cores import physical_cores
@@ -130,7 +131,9 @@ def _check_source(header: gguf.Header, requantize: bool) -> None:
         raise LzsError(f"{header.path} has a vocabulary and no weights: there is nothing to quantize")
     if header.expected_bytes > header.file_bytes:
         missing = header.expected_bytes - header.file_bytes
-        raise LzsError(f"{header.path} is truncated: {missing:,} bytes are missing; fetch it again")
+        raise LzsError(
+            f"{header.path} is truncated: {counted(missing, 'byte is', 'bytes are')} missing; fetch it again"
+        )
     if header.parts > 1:
         raise LzsError(f"{header.path} is one of {header.parts} parts: merge them with llama-gguf-split first")
     quantized = sorted({tensor.type for tensor in header.tensors} - _FULL)
@@ -150,6 +153,8 @@ def _check_target(header: gguf.Header, target: Path, overwrite: bool) -> None:
         raise ValueError(f"{target} is the source itself: name another file")
     if target.exists() and not target.is_file():
         raise ValueError(f"{target} is not a regular file: name another one")
+    if target.suffix.lower() != ".gguf":
+        raise ValueError(f"{target} does not end in .gguf, by which programs know such a file: name it so")
     if target.exists() and not overwrite:
         raise ValueError(f"{target} exists: name another file, or allow it with --overwrite")
 

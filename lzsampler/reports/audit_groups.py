@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .._values import counted
+from ..auditing.records import Finding
 from ..auditing.summary import Group, Summary
 
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?|\d+(?:\.\d+)?")
@@ -12,6 +14,12 @@ _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?|\d+(?:\.\d+)?")
 def literal_rule(summary: Summary) -> str:
     """Return in words what makes a literal loop: the paper's rule (arXiv 2504.20131, footnote 7), or what was asked."""
     return f"any unit, {summary.rules.get('literal_copies', 20)} copies"
+
+
+def turns_of(finding: Finding) -> str:
+    """Return in words which turns a loop over turns (LZR012) repeats, how often, and where: the first is turn 0."""
+    cycle = "turn" if finding.period == 1 else counted(finding.period, "turn")
+    return f"the same {cycle} {finding.copies:.4g} times in a row, turns {finding.start:,} to {finding.end - 1:,}"
 
 
 def ordered(groups: Mapping[tuple[str, ...], Group]) -> list[tuple[tuple[str, ...], Group]]:

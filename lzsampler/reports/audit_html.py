@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from .._values import counted, noun
 from ..auditing.clusters import Property
 from ..auditing.records import LOOPING, RULES, Audited
 from ..auditing.summary import Group, Summary
@@ -47,7 +48,8 @@ def _title(summary: Summary) -> str:
     total = summary.total
     if total.records == 0:
         return "lzs audit: no records"
-    return f"lzs audit: {percent(total.looping / total.records)} of {total.records:,} records loop"
+    loop = counted(total.records, "record loops", "records loop")
+    return f"lzs audit: {percent(total.looping / total.records)} of {loop}"
 
 
 def _headline(summary: Summary) -> str:
@@ -73,16 +75,16 @@ def _headline(summary: Summary) -> str:
     rows.append(tag("div", tag("span"), ruler(top), tag("span"), class_="ruled"))
     low, high = ends[0]
     big = tag("span", escape(percent(total.looping / total.records)), class_="big")
-    lead = f"of {total.records:,} {'record loops' if total.records == 1 else 'records loop'}"
+    lead = f"of {counted(total.records, 'record loops', 'records loop')}"
     if total.conversations < total.records:
-        lead += f", in {total.conversations:,} {'conversation' if total.conversations == 1 else 'conversations'}"
+        lead += f", in {counted(total.conversations, 'conversation')}"
     by = "Wilson" if total.conversations == total.records else "Wilson, by conversation"
     interval = f"{total.looping:,} of them; 95 % interval {percent(low)} to {percent(high)} ({by})"
     figures = [
-        (count(total.wasted_tokens), "tokens wasted, all copies but the first"),
+        (count(total.wasted_tokens), f"{noun(total.wasted_tokens, 'token')} wasted, all copies but the first"),
         (whole(median(total.starts)) if total.starts else "–", "of the text before a loop begins, median"),
         (f"{median(total.periods):,.0f}" if total.periods else "–", "characters in a copy, median"),
-        (count(summary.bad_records), f"bad {'record' if summary.bad_records == 1 else 'records'}, not counted"),
+        (count(summary.bad_records), f"bad {noun(summary.bad_records, 'record')}, not counted"),
     ]
     if bits := summary.measured.get("lz_bits_per_token"):
         mean = summary.metrics["lz_bits_per_token"] / bits
@@ -114,7 +116,8 @@ def _figures(summary: Summary, samples: list[Sample]) -> str:
         bands = sorted((sample.row["band"][0], sample.row["band"][1]) for sample in samples)
         step = max(1.0, len(bands) / _STRIPES)
         some = [bands[int(i * step)] for i in range(min(_STRIPES, len(bands)))]
-        what = f"{len(some)} texts from their beginning to their end, the loop in colour"
+        whose = noun(len(some), "text from its beginning to its end", "texts from their beginning to their end")
+        what = f"{len(some):,} {whose}, the loop in colour"
         made.append(figure("Where texts loop", what, stripes(some)))
     # A stretch that another rule reports has no finding of LZR020, so literal records are counted separately.
     counts = {code: summary.rule_counts.get(code, 0) for code in RULES} | {"LZR020": total.literal}
@@ -146,20 +149,24 @@ def _groups(summary: Summary) -> str:
     ]
     rows = []
     for (keys, group), (low, high) in zip(shown, ends, strict=True):
-        wasted = count(group.wasted_tokens)
+        wasted, tokens = count(group.wasted_tokens), noun(group.wasted_tokens, "token")
         cells = [
             *(tag("th", escape(visible(value)) or "–", scope="row") for value in keys),
             tag("td", f"{group.records:,}", class_="number", data_label="records"),
             tag("td", whisker(low, group.looping / max(group.records, 1), high, top, "loop"), class_="chart"),
             tag("td", _interval("looping", group) if group.records else "–", class_="rate"),
-            tag("td", bar(group.wasted_tokens, most, f"{wasted} tokens wasted", "loop"), class_="chart"),
+            tag("td", bar(group.wasted_tokens, most, f"{wasted} {tokens} wasted", "loop"), class_="chart"),
             tag("td", wasted, class_="number", data_label="wasted"),
             tag("td", whole(median(group.starts)) if group.starts else "–", class_="number",
                 data_label="begins at"),
         ]  # fmt: skip
         rows.append(tag("tr", *cells))
     rest = len(summary.groups) - len(shown)
-    note = f"The {GROUPS} groups that waste the most tokens; {rest:,} more are in summary.json." if rest else ""
+    note = (
+        f"The {GROUPS} groups that waste the most tokens; {rest:,} more {noun(rest, 'is', 'are')} in summary.json."
+        if rest
+        else ""
+    )
     blank = [tag("th") for _ in summary.by]
     foot = tag("tr", *blank, tag("td"), tag("td", ruler(top, 2), class_="chart"), *[tag("td")] * 4)
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows), tag("tfoot", foot), class_="groups")
@@ -184,17 +191,19 @@ def _turns(summary: Summary) -> str:
     head = tag("tr", *(tag("th", title, scope="col") for title in ("file", "conversation", "turns", "cycle", "what")))
     rows = [
         tag("tr", tag("td", escape(visible(one.file))), tag("td", escape(visible(one.id))),
-            tag("td", f"{found.start:,} to {found.end - 1:,}"), tag("td", f"{found.period:,} × {found.copies:.4g}"),
+            tag("td", f"{found.start:,} to {found.end - 1:,}"),
+            tag("td", f"{counted(found.period, 'turn')} × {found.copies:.4g}"),
             tag("td", escape(visible(found.unit))))
         for one in summary.worst_turns
         for found in one.findings
     ]  # fmt: skip
     n, of = summary.turn_loops, summary.turn_conversations
     low, high = summary.turn_interval
-    title = f"{n:,} of {of:,} {'conversation loops' if of == 1 else 'conversations loop'} over turns"
+    title = f"{n:,} of {counted(of, 'conversation loops', 'conversations loop')} over turns"
     about = (
         f"{percent(summary.turn_loop_rate)}, 95 % interval {percent(low)} to {percent(high)} (Wilson). The same "
-        "messages or calls of tools come over and over (LZR012); turns of the model are counted from 0."
+        "messages or calls of tools come over and over (LZR012). A cycle is one copy of what repeats; turns of the "
+        "model are counted from 0."
     )
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="bad") if rows else ""
     return tag("section", tag("h2", title), tag("p", escape(about), class_="soft"), table)
@@ -247,7 +256,7 @@ def _coverage(summary: Summary) -> str:
 def _bad(summary: Summary) -> str:
     if not summary.bad_records:
         return ""
-    title = f"{summary.bad_records:,} bad {'record' if summary.bad_records == 1 else 'records'}"
+    title = f"{counted(summary.bad_records, 'bad record')}"
     unread = summary.coverage.unread
     rows = [
         (file, one.line, f"{one.reason} ({one.count:,} times)" if one.count > 1 else one.reason)

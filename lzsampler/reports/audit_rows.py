@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..auditing.records import Audited
 from ..auditing.summary import Summary
-from ..errors import MissingExtra
+from ..errors import missing
 from ..util.files import replacing
 from .text import json_line, scalar
 
@@ -90,7 +90,7 @@ def data_frame(audited: Iterable[Audited]) -> "pandas.DataFrame":
     try:
         import pandas
     except ImportError as error:
-        raise MissingExtra("a data frame needs pandas: pip install pandas") from error
+        raise missing("a data frame needs pandas", "pandas") from error
     return pandas.DataFrame.from_records(list(_rows(audited)), columns=list(KEYS))
 
 
@@ -99,7 +99,7 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingExtra('Parquet and Arrow need pyarrow: pip install "lzsampler[audit]"') from error
+        raise missing("Parquet and Arrow need pyarrow", "pyarrow") from error
     return pyarrow
 
 

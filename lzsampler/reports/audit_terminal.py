@@ -4,10 +4,11 @@ from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING
 
+from .._values import counted, noun
 from ..auditing.clusters import Property
 from ..auditing.records import Audited
 from ..auditing.summary import Group, Summary, begins, loops, wasted_tokens
-from .audit_groups import literal_rule, selected
+from .audit_groups import literal_rule, selected, turns_of
 from .terminal import drawn
 from .text import columns, count, fit, percent, visible, whole
 
@@ -49,20 +50,21 @@ def _headline(summary: Summary) -> "list[RenderableType]":
     total = summary.total
     if total.records == 0:
         return [Text("0 records with a text" if summary.turn_conversations else "0 records: nothing to audit")]
-    loop = f"{total.looping:,} of {total.records:,} records loop: {_rate('looping', total)}"
-    wasted = f"{count(total.wasted_tokens)} tokens wasted"
+    loop = f"{total.looping:,} of {counted(total.records, 'record loops', 'records loop')}: {_rate('looping', total)}"
+    wasted = f"{count(total.wasted_tokens)} {noun(total.wasted_tokens, 'token')} wasted"
     said: list[RenderableType] = [Text(f"{loop}; {wasted}", "bold")]
     if total.stuck:
-        said.append(Text(f"{total.stuck:,} say nothing new over a long stretch (LZR011): {_rate('stuck', total)}"))
+        say = counted(total.stuck, "says", "say")
+        said.append(Text(f"{say} nothing new over a long stretch (LZR011): {_rate('stuck', total)}"))
     if total.conversations < total.records:
-        of = f"{total.conversations:,} {'conversation' if total.conversations == 1 else 'conversations'}"
+        of = counted(total.conversations, "conversation")
         said.append(Text(f"The records belong to {of}, on which the intervals rest", "dim"))
     if bits := summary.measured.get("lz_bits_per_token"):
         mean = f"{summary.metrics['lz_bits_per_token'] / bits:.3g} bits a token under the LZ compressor"
-        of = f"mean of {bits:,} {'record' if bits == 1 else 'records'}; a loop takes about 0.5"
+        of = f"mean of {counted(bits, 'record')}; a loop takes about 0.5"
         said.append(Text(f"{mean}, {of}", "dim"))
     if total.literal:  # no rate, which would stand beside that of the loops and often be higher
-        has = "1 has a literal repeat" if total.literal == 1 else f"{total.literal:,} have literal repeats"
+        has = counted(total.literal, "has a literal repeat", "have literal repeats")
         need = "which need not be loops: indentation and rulers count"
         said.append(Text(f"{has} ({literal_rule(summary)}), {need}", "dim"))
     return said
@@ -114,8 +116,8 @@ def _table(summary: Summary, width: int) -> "list[RenderableType]":
         table.add_row(Text(fit(name, room)), *figures_of, style="bold" if i == len(rows) - 1 else None)
     if len(summary.groups) == len(shown):
         return [table]
-    rest = len(summary.groups) - len(shown)
-    return [table, Text(fit(f"... and {rest:,} more groups that waste less (-o summary.json lists all)", width))]
+    rest = counted(len(summary.groups) - len(shown), "more group that wastes", "more groups that waste")
+    return [table, Text(fit(f"... and {rest} less (-o summary.json lists all)", width))]
 
 
 def _name(values: tuple[str, ...]) -> str:
@@ -150,19 +152,18 @@ def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
 
 
 def _turns(summary: Summary, width: int) -> "list[RenderableType]":
-    """Return the conversations whose turns loop, with the turns."""
+    """Return the conversations whose turns loop; below each, which turns repeat, how often and what they are."""
     from rich.text import Text
 
     n, of = summary.turn_loops, summary.turn_conversations
     low, high = summary.turn_interval
     rate = f"{percent(summary.turn_loop_rate)} (95 % interval {percent(low).removesuffix(' %')} to {percent(high)})"
-    loop = f"{n:,} of {of:,} {'conversation loops' if of == 1 else 'conversations loop'} over turns (LZR012)"
+    loop = f"{n:,} of {counted(of, 'conversation loops', 'conversations loop')} over turns (LZR012)"
     lines: list[RenderableType] = [Text(fit(f"{loop}: {rate}", width), "bold")]
     for record in summary.worst_turns:
+        lines.append(Text(_tail(f"{visible(record.file, 60)}  {visible(record.id, 40)}", width)))
         for found in record.findings:
-            place = f"{visible(record.file, 60)}  {visible(record.id, 40)}"
-            said = f"turns {found.start:,} to {found.end - 1:,}, {found.period:,} × {found.copies:.4g}"
-            lines.append(Text(fit(f"{place}  {said}: {visible(found.unit, 200)}", width)))
+            lines.append(Text(fit(f"  {turns_of(found)}: {visible(found.unit, 200)}", width)))
     return lines
 
 
@@ -192,7 +193,7 @@ def _read(summary: Summary, width: int) -> "list[RenderableType]":
         return []
     n = summary.coverage.n_files
     if len(formats) == 1:
-        said = f"{n:,} {'file' if n == 1 else 'files'} read as {formats[0][0]}"
+        said = f"{counted(n, 'file')} read as {formats[0][0]}"
     else:
         each = ", ".join(f"{files:,} as {format}" for format, (files, _) in formats)
         said = f"{n:,} files read: {each}"
@@ -206,7 +207,7 @@ def _bad(summary: Summary, width: int) -> "list[RenderableType]":
     n = summary.bad_records
     lines: list[RenderableType] = []
     if n:
-        lines.append(Text(fit(f"{n:,} bad {'record' if n == 1 else 'records'}, not counted above", width), "bold"))
+        lines.append(Text(fit(f"{counted(n, 'bad record')}, not counted above", width), "bold"))
     listed = 0
     for (file, _), unread in list(summary.coverage.unread.items())[:BAD]:
         place = f"{visible(file, 60)}:{unread.line}" if unread.line else visible(file, 60)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from .._values import counted
 from ..constraint.automaton import Automaton
 from ..util.files import replacing
 from .charts import tag
@@ -63,7 +64,8 @@ def automaton_svg(automaton: Automaton) -> str:
     page = tag("rect", width=width, height=height, class_="page")
     return tag(
         "svg", tag("style", _STYLE), tag("defs", marker), page, *drawn, xmlns="http://www.w3.org/2000/svg", width=width,
-        height=height, viewBox=f"0 0 {width} {height}", role="img", aria_label=f"An automaton of {len(kept)} states",
+        height=height, viewBox=f"0 0 {width} {height}", role="img",
+        aria_label=f"An automaton of {counted(len(kept), 'state')}",
     ) + "\n"  # fmt: skip
 
 

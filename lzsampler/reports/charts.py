@@ -11,6 +11,7 @@ from html import escape
 from itertools import pairwise
 from typing import NamedTuple
 
+from .._values import counted
 from .text import count, percent
 
 BINS = 20  # of the histogram
@@ -98,7 +99,7 @@ def histogram(starts: Sequence[float]) -> str:
         parts.append(_line(0, y, 100, y, "grid"))
     for i, n in enumerate(bins):
         height = _HEIGHT * n / top
-        title = f"{n:,} begin at {100 * i // BINS} to {100 * (i + 1) // BINS} % of the text"
+        title = f"{counted(n, 'begins', 'begin')} at {100 * i // BINS} to {100 * (i + 1) // BINS} % of the text"
         if n:
             rect = _rect(i * width + 0.35, _HEIGHT - max(height, 1.5), width - 0.7, max(height, 1.5), "column", title)
             parts.append(rect)
@@ -108,8 +109,8 @@ def histogram(starts: Sequence[float]) -> str:
     labels = [(0.0, "0"), (_HEIGHT / 2, _short(top / 2)), (float(_HEIGHT), _short(top))]
     most = bins.index(max(bins)) if starts else 0
     said = (
-        f"Histogram of where {len(starts):,} records begin to loop; most, {max(bins):,}, at {100 * most // BINS} to "
-        f"{100 * (most + 1) // BINS} % of their text"
+        f"Histogram of where {counted(len(starts), 'record begins', 'records begin')} to loop; most, {max(bins):,}, at "
+        f"{100 * most // BINS} to {100 * (most + 1) // BINS} % of their text"
     )
     return _plot(labels, parts, said)
 
@@ -144,7 +145,7 @@ def scatter(points: Sequence[tuple[int, float]]) -> str:
     parts += [*notes, _line(0, _HEIGHT, 100, _HEIGHT, "axis")]
     parts += [_text(100 * i / wide, _HEIGHT + 18, _short(10**i), _anchor(100 * i / wide)) for i in x_ticks]
     labels = [(_HEIGHT * i / high, _short(10**i)) for i in y_ticks]
-    return _plot(labels, parts, f"Period and copies of {len(points):,} loops on logarithmic scales")
+    return _plot(labels, parts, f"Period and copies of {counted(len(points), 'loop')} on logarithmic scales")
 
 
 def stripes(bands: Sequence[tuple[float, float]]) -> str:

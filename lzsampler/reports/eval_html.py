@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._values import counted, noun
 from ..auditing.summary import wasted_tokens
 from ..util.stats import Interval
 from .charts import Cell, Point, bar, decline, heat, ruler, tag, trend, whisker
@@ -73,8 +74,8 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
 
 
 def _title(results: "Results") -> str:
-    n = f"{len(results.outcomes):,}"
-    texts = f"{n} of {results.expected:,} texts so far" if results.missing else f"{n} texts"
+    n = len(results.outcomes)
+    texts = f"{n:,} of {counted(results.expected or 0, 'text')} so far" if results.missing else counted(n, "text")
     return f"lzs eval: {texts} of {visible(results.model)}"
 
 
@@ -82,10 +83,11 @@ def _headline(results: "Results") -> str:
     """Return the answer, which is how many texts loop without a penalty and with the best, and what it is of."""
     grid, everything = results.grid, results.counts()
     n, n_settings = len(results.outcomes), len(grid.settings)
-    prompts = len({outcome.prompt for outcome in results.outcomes})
+    prompts = counted(len({outcome.prompt for outcome in results.outcomes}), "task or prompt", "tasks and prompts")
+    tokens = noun(everything.tokens, "token")
     sides = [(_with(results, kind), results.counts(kind=kind, strength=s)) for kind, s in _answer(results).items()]
     sides = [(how, counts) for how, counts in sides if counts.texts] or [("of all texts", everything)]
-    length = "until the context is full" if grid.n_predict < 0 else f"at most {grid.n_predict:,} tokens each"
+    length = "until the context is full" if grid.n_predict < 0 else f"at most {counted(grid.n_predict, 'token')} each"
     length += ", with the end token forbidden" if grid.ignore_eos else ""
     figures = [
         ("–" if counts.accuracy is None else percent(counts.accuracy), f"of tasks right, {how}")
@@ -94,17 +96,15 @@ def _headline(results: "Results") -> str:
     ]
     figures += [
         *((percent(counts.wasted_share), f"of tokens wasted, {how}") for how, counts in sides),
-        (f"{n:,}", f"{'text' if n == 1 else 'texts'}, {count(everything.tokens)} tokens, over all settings"),
+        (f"{n:,}", f"{noun(n, 'text')}, {count(everything.tokens)} {tokens}, over all settings"),
     ]
-    settings = f"{n_settings:,} {'setting' if n_settings == 1 else 'settings'}"
+    settings = counted(n_settings, "setting")
     lead = f"of texts of {visible(results.model)} loop, {' and '.join(how for how, _ in sides)}"
-    about = f"Grid {visible(grid.name)}: {prompts:,} tasks and prompts in {settings}, {length}"
+    about = f"Grid {visible(grid.name)}: {prompts} in {settings}, {length}"
     unfinished = ""
     if results.missing:
-        said = (
-            f"This evaluation is not finished: {n:,} of {results.expected:,} texts are there, so settings may have "
-            "different prompts."
-        )
+        there = counted(results.expected or 0, "text is", "texts are")
+        said = f"This evaluation is not finished: {n:,} of {there} there, so settings may have different prompts."
         unfinished = tag("p", escape(said), class_="unfinished")
     big = " → ".join(percent(counts.loop_rate) if counts.texts else "–" for _, counts in sides)
     return (
@@ -283,7 +283,7 @@ def _first_loops(results: "Results") -> str:
     for kind in [kind for kind in firsts if kind != "none"] or ["none"]:
         shown = [("none", firsts["none"])] if "none" in firsts and kind != "none" else []
         named = [*((label, label, first) for label, first in shown), (_name(results, kind), LOOP, firsts[kind])]
-        said = "; ".join(f"{label}: {percent(first.free(first.longest))} at {first.longest:,} tokens"
+        said = "; ".join(f"{label}: {percent(first.free(first.longest))} at {counted(first.longest, 'token')}"
                          for label, _, first in named)  # fmt: skip
         series = [(colour, _decline(first)) for _, colour, first in named]
         chart = decline(series, end, f"Share of texts without a loop so far, {said}")
@@ -460,7 +460,7 @@ def _summary(results: "Results", kind: str) -> list[str]:
     n = len(results.settings(kind=kind))
     loops = f"{percent(counts.loop_rate)} loop" if counts.texts else "no texts"
     right = "" if counts.accuracy is None else f", {percent(counts.accuracy)} right"
-    what = f"{n:,} {'setting' if n == 1 else 'settings'}: {loops}{right}"
+    what = f"{counted(n, 'setting')}: {loops}{right}"
     return [tag("b", escape(visible(kind))), " ", tag("span", escape(what), class_="soft")]
 
 
@@ -593,9 +593,9 @@ def _judge(results: "Results") -> str:
     kappa = "not defined, as one says the same of all" if agreement.kappa is None else f"{agreement.kappa:.2f}"
     lead = (
         f"{visible(results.judged.file)} was asked whether each text is degenerate. It agrees with the rule on "
-        f"{percent(agreement.share)} of {agreement.n:,} texts; Cohen's kappa, the agreement beyond chance: {kappa}. "
-        f"Yes and no together have {percent(results.judged.answered)} of its probability; if that is little, it "
-        "does not answer the question."
+        f"{percent(agreement.share)} of {counted(agreement.n, 'text')}; Cohen's kappa, the agreement beyond chance: "
+        f"{kappa}. Yes and no together have {percent(results.judged.answered)} of its probability; if that is little, "
+        "it does not answer the question."
     )
     names = ("judge: degenerate", "judge: not")
     head = tag("tr", tag("th", scope="col"), *(tag("th", name, scope="col", class_="number") for name in names))
@@ -615,7 +615,7 @@ def _bad(results: "Results") -> str:
     sections = []
     for name, rows in results.bad.items():
         if rows:
-            title = f"{len(rows):,} bad {'row' if len(rows) == 1 else 'rows'} in the {escape(visible(name))}"
+            title = f"{counted(len(rows), 'bad row')} in the {escape(visible(name))}"
             shown = [(name, row.line, row.reason) for row in rows[:_BAD]]
             sections.append(bad_rows(title, ("file", "line", "reason"), shown, len(rows) - len(shown)))
     return "".join(sections)
@@ -630,7 +630,7 @@ def _notes(results: "Results") -> str:
     ]
     if timed:
         notes.append(
-            f"Time in the sampler: picks / (prompt, decoding and picks), over {timed:,} texts with timings"
+            f"Time in the sampler: picks / (prompt, decoding and picks), over {counted(timed, 'text')} with timings"
             + (f" ({whole(timed / len(results.outcomes))} of all)" if timed < len(results.outcomes) else "")
             + "; µs is the mean time of a pick."
         )

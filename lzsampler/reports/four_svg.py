@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._values import counted
 from ..util.files import replacing
 from .charts import tag
 
@@ -37,7 +38,7 @@ def picture(four: "Four") -> str:
 
     most = max(*(made.speedup[2] for made in four.ways.values()), *(high for _, high in ARTICLE.values()))
     scale = (_WIDTH - _LEFT - _RIGHT) / most
-    threads = "1 thread" if four.n_threads == 1 else f"{four.n_threads} threads"
+    threads = counted(four.n_threads, "thread")
     rows = [
         _text(24, 36, "Tokens a second, as a multiple of the base", "title"),
         _text(

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from .._values import noun
 from ..auditing.records import LOOPING, RULES, Audited, Finding, Rule
 from ..auditing.summary import Summary
 from ..util.files import replacing
+from .audit_groups import turns_of
 from .text import count, json_html, scalar, visible, whole
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -136,16 +138,16 @@ def _result(record: Audited, finding: Finding) -> dict[str, Any]:
 
 
 def _message(record: Audited, finding: Finding) -> str:
+    wasted = f"{count(finding.wasted_tokens)} {noun(finding.wasted_tokens, 'token')} wasted"
     if finding.field == "turns":
         return _plain(
-            f"{RULES[finding.rule]}: {visible(finding.unit, 80)!r}, {finding.period:,} turns x {finding.copies:.4g} in "
-            f"turns {finding.start} to {finding.end} of the conversation of record {visible(record.id, 80)}, "
-            f"{count(finding.wasted_tokens)} tokens wasted"
+            f"{RULES[finding.rule]}: {visible(finding.unit, 80)!r}, {turns_of(finding)} of the conversation of "
+            f"record {visible(record.id, 80)}, {wasted}"
         )
     return _plain(
         f"{RULES[finding.rule]}: {visible(finding.unit, 80)!r} x {finding.copies:.4g} from {whole(finding.share)} of "
         f"the {finding.field} of record {visible(record.id, 80)}, characters {finding.start} to {finding.end}, "
-        f"{count(finding.wasted_tokens)} tokens wasted"
+        f"{wasted}"
     )
 
 

@@ -5,6 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._values import counted, noun
 from .charts import Cell, Mark, heat, tag, tradeoff
 from .page import bad_rows, tiles, write_page
 from .tax_terminal import extra, interval, ratio, signed
@@ -29,7 +30,7 @@ def write_tax(path: str | Path, tax: "Tax") -> None:
     write_page(
         path,
         command="lzs tax",
-        title=f"lzs tax: {len(tax.texts):,} texts and {visible(tax.model)}",
+        title=f"lzs tax: {counted(len(tax.texts), 'text')} and {visible(tax.model)}",
         header=_headline(tax),
         main="\n".join([tax_section(tax), _bad(tax), _notes(tax)]),
         footer=f"lzsampler {escape(__version__)}. Grid {escape(visible(tax.grid))}.",
@@ -46,8 +47,9 @@ def tax_section(tax: "Tax") -> str:
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
     base = tax.base()
     what = (
-        f"Measured on {base.texts:,} right texts, {base.tokens:,} tokens after the first {tax.skip:,} of each, which "
-        f"cost {base.nats:.3f} nats each without a penalty and are its first choice in {percent(base.first)}. "
+        f"Measured on {counted(base.texts, 'right text')}, {counted(base.tokens, 'token')} after the first "
+        f"{tax.skip:,} of each text. Without a penalty a token costs {base.nats:.3f} nats, and {percent(base.first)} "
+        "of the tokens are the model's first choice. "
         "Lost: tokens that are the first choice without the penalty only. Intervals are bootstrap intervals over texts."
     )
     parts = [tag("h2", "The tax on right texts"), tag("p", escape(what), class_="soft"), _scroll(table, "tax")]
@@ -93,13 +95,13 @@ def percent_of(share: float) -> str:
 def _headline(tax: "Tax") -> str:
     base = tax.base()
     figures = [
-        (count(base.tokens), "tokens scored, once for all settings"),
+        (count(base.tokens), f"{noun(base.tokens, 'token')} scored, once for all settings"),
         (f"{base.nats:.3f}", "nats a token, without a penalty"),
         (percent(base.first), "of tokens are the first choice, without a penalty"),
-        (f"{len(tax.charges):,}", "settings of penalties"),
+        (f"{len(tax.charges):,}", noun(len(tax.charges), "setting of penalties", "settings of penalties")),
     ]
     n = len(tax.texts)
-    lead = f"{'text that is' if n == 1 else 'texts that are'} right, scored by {visible(tax.model)}"
+    lead = f"{noun(n, 'text that is', 'texts that are')} right, scored by {visible(tax.model)}"
     about = f"Grid {visible(tax.grid)}; kinds of texts: {', '.join(visible(kind) for kind in tax.kinds)}"
     if tax.interrupted:
         about += ". Interrupted: texts are missing"
@@ -125,8 +127,8 @@ def _cells(charge: "Charge", made: "Figures") -> list[str]:
 
 def _shade(tax: "Tax", charge: "Charge", kind: str) -> Cell:
     made = tax.figures(charge.name, kind)
-    texts = f"{made.texts:,} {'text' if made.texts == 1 else 'texts'}"
-    title = f"{texts}, {made.tokens:,} tokens; perplexity {ratio(made)}, {percent(made.lost)} of first choices lost"
+    read = f"{counted(made.texts, 'text')}, {counted(made.tokens, 'token')}"
+    title = f"{read}; perplexity {ratio(made)}, {percent(made.lost)} of first choices lost"
     if made.extra_interval is not None:
         title += f"; 95 % interval {signed(made.extra_interval.low)} to {signed(made.extra_interval.high)}"
     text = "infinite" if made.forbidden else signed(made.extra_nats)
@@ -137,7 +139,7 @@ def _shade(tax: "Tax", charge: "Charge", kind: str) -> Cell:
 def _bad(tax: "Tax") -> str:
     if not tax.bad:
         return ""
-    title = f"{len(tax.bad):,} {'text' if len(tax.bad) == 1 else 'texts'} that could not be scored"
+    title = f"{counted(len(tax.bad), 'text')} that could not be scored"
     shown = [(each.file, each.line, each.reason) for each in tax.bad[:_BAD]]
     return bad_rows(title, ("file", "line", "reason"), shown, len(tax.bad) - len(shown))
 
@@ -150,7 +152,8 @@ def _notes(tax: "Tax") -> str:
         "An interval from few texts is too narrow.",
     ]
     if tax.short:
-        notes.append(f"{tax.short:,} texts were left out: they have no token after the first {tax.skip:,}.")
+        out = counted(tax.short, "text was left out: it has", "texts were left out: they have")
+        notes.append(f"{out} no token after the first {tax.skip:,}.")
     if any(tax.figures(charge.name).forbidden for charge in tax.charges):
         notes.append("Infinite: the penalty leaves no probability to a token of the texts (less than 1e-323).")
     made = [tag("li", escape(note)) for note in notes]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from .._values import counted
 from .terminal import drawn
 from .text import columns, fit, percent, visible
 
@@ -44,16 +45,18 @@ def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
     parts: list[RenderableType] = [Text(_headline(tax), "bold"), "", table]
     missing = len(every) - len(kept)
     if missing:
-        parts.append(f"... and {missing} more {'column' if missing == 1 else 'columns'} (-o tax.html has all)")
+        parts.append(f"... and {counted(missing, 'more column')} (-o tax.html has all)")
     return drawn(parts, width, color=color)
 
 
 def _headline(tax: "Tax") -> str:
     base = tax.base()
-    texts = f"{base.texts:,} {'text' if base.texts == 1 else 'texts'}"
-    short = f" ({tax.short:,} more have no token after the first {tax.skip:,})" if tax.short else ""
+    texts = f"{counted(base.texts, 'text')}"
+    short = (
+        f" ({counted(tax.short, 'more has', 'more have')} no token after the first {tax.skip:,})" if tax.short else ""
+    )
     return (
-        f"{texts}{short}, {base.tokens:,} tokens: without a penalty {base.nats:.3f} nats a token, "
+        f"{texts}{short}, {counted(base.tokens, 'token')}: without a penalty {base.nats:.3f} nats a token, "
         f"{percent(base.first)} of them the first choice"
     )
 

@@ -8,14 +8,14 @@ from ..engines.breakers import LOG, usual_breakers, warn_once
 from ..engines.history import Request
 from ..engines.rows import apply_edits
 from ..engines.settings import NAME, request_params
-from ..errors import MissingExtra
+from ..errors import MissingExtra, missing
 
 try:
     from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 except ImportError as error:
     if error.name != "sglang":  # it is installed and broken: its own message says how
         raise MissingExtra(f"SGLang does not load: {error}") from error
-    raise MissingExtra("SGLang is needed for this: pip install sglang") from None
+    raise missing("SGLang is needed for this", "sglang") from None
 
 _REQUEST = "__req__"  # where SGLang puts the request, if it came with custom_params
 _NO_REQUEST = "SGLang shows lzsampler no request, so that no penalty is applied: send custom_params, {} at least"

@@ -112,3 +112,13 @@ def parts_of(name: str, parts: Sequence[str] | None) -> tuple[Part, ...]:
     if not given:
         raise ValueError(f"{name} must have a part: {', '.join(PARTS)}")
     return tuple(part for part in PARTS if part in given)
+
+
+def parts_of_grammar(parts: Sequence[str] | None, has_grammar: bool) -> tuple[Part, ...]:
+    """Return the parts of ``grammar_scope`` as `parts_of`; ValueError also without the answer or without a grammar."""
+    if parts is not None and not has_grammar:
+        raise ValueError("grammar_scope has no effect without a grammar: give a grammar, or leave grammar_scope out")
+    scope = parts_of("grammar_scope", parts)
+    if "answer" not in scope:
+        raise ValueError(f"grammar_scope must have the answer, which ends the text, got {parts!r}")
+    return scope

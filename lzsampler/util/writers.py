@@ -11,13 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import LzsError, MissingExtra
+from ..errors import LzsError, missing
 
 
 class Writer(NamedTuple):
     """A report: its ``function`` as "module:name", what it is in a few words, and the package that it needs, if any.
 
-    The function of an audit takes (path, summary, records with findings), all others (path, results). It raises
+    The function of an audit takes (path, summary, records with findings), all others (path, what is shown). It raises
     LzsError, in one line, if the file cannot be written.
     """
 
@@ -44,6 +44,9 @@ TAX: Mapping[str, Writer] = {
     ".html": Writer("lzsampler.reports.tax_html:write_tax", "a page for the browser"),
     ".json": Writer("lzsampler.reports.eval_json:write_results", "all figures"),
 }
+AUTOMATON: Mapping[str, Writer] = {
+    ".svg": Writer("lzsampler.reports.automaton_svg:write_automaton", "a picture of the automaton")
+}
 FOUR: Mapping[str, Writer] = {".svg": Writer("lzsampler.reports.four_svg:write_picture", "a picture")}
 ARROW = "lzsampler.reports.audit_rows:arrow_table"  # (records with findings) as an Arrow table
 FRAME = "lzsampler.reports.audit_rows:data_frame"  # the same as a data frame
@@ -68,7 +71,8 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     path = Path(path)
     writer = writers.get(path.suffix.lower())
     if writer is None:
-        raise ValueError(f"cannot write {path}: its name must end in one of {', '.join(writers)}")
+        endings = f"{'one of ' if len(writers) > 1 else ''}{', '.join(writers)}"
+        raise ValueError(f"cannot write {path}: its name must end in {endings}")
     if path.is_dir():
         raise LzsError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():
@@ -76,7 +80,7 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise LzsError(f"cannot write {path}: permission denied")
     if writer.needs and find_spec(writer.needs) is None:
-        raise MissingExtra(f'cannot write {path} without {writer.needs}: pip install "lzsampler[audit]"')
+        raise missing(f"cannot write {path} without {writer.needs}", writer.needs)
     return writer
 
 

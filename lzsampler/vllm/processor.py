@@ -16,7 +16,7 @@ from ..engines.breakers import LOG, usual_breakers, warn_once
 from ..engines.history import Edits, Request
 from ..engines.rows import apply_edits
 from ..engines.settings import request_params
-from ..errors import MissingExtra
+from ..errors import MissingExtra, missing
 from ..params import Params, reach
 
 try:
@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     if error.name != "vllm":  # it is installed and broken, or too old: its own message says how
         raise MissingExtra(f"vLLM does not load: {error}") from error
-    raise MissingExtra("vLLM is needed for this: pip install vllm") from None
+    raise missing("vLLM is needed for this", "vllm") from None
 try:
     from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as ForV2
 except ImportError:

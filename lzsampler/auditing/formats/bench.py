@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ..._values import counted
 from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups
 
@@ -32,9 +33,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
         else:
             yield Message(text, None, None, found, i)
     if failed:
-        raise NoTextError(
-            f"{failed} of {len(texts)} requests failed: {str(next(error for error in errors if error))[:200]}"
-        )
+        first = str(next(error for error in errors if error))
+        raise NoTextError(f"{failed:,} of {counted(len(texts), 'request')} failed: {first[:200]}")
 
 
 FORMAT = Format("bench", "results of vLLM bench serve and SGLang bench_serving, with texts", matches, messages)

@@ -14,7 +14,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from ...errors import MissingExtra
+from ..._values import counted
+from ...errors import missing
 
 
 def _library_of_zstd() -> Any:
@@ -94,8 +95,9 @@ def elements(data: bytes) -> tuple[list[Any], str]:
         if not text.startswith("["):  # several values one after another, each over several lines
             if len(found) < 2:
                 raise
-            return found, "" if at >= len(text.rstrip()) else f"{error}; the {len(found)} values before it were read"
-        return found, f"{error}; the {len(found)} elements before it were read"
+            said = counted(len(found), "value before it was", "values before it were")
+            return found, "" if at >= len(text.rstrip()) else f"{error}; the {said} read"
+        return found, f"{error}; the {counted(len(found), 'element before it was', 'elements before it were')} read"
 
 
 @functools.cache
@@ -208,7 +210,7 @@ def _gzip(file: Any) -> Any:
 def _zstd(file: Any) -> Any:
     """Return the bytes of zstd frames as a stream. MissingExtra if the library is not installed."""
     if ZSTD is None:
-        raise MissingExtra('files packed by zstd need backports.zstd: pip install "lzsampler[audit]"')
+        raise missing("files packed by zstd need backports.zstd", "backports.zstd")
     return ZSTD.ZstdFile(file, options={ZSTD.DecompressionParameter.window_log_max: _WINDOW_LOG})
 
 

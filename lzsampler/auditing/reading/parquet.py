@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import MissingExtra
+from ...errors import missing
 
 _BATCH = 4 << 20  # bytes, unpacked, that are turned into rows at once
 _MAX_ROWS = 4096
@@ -16,7 +16,7 @@ def _opened(path: str) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingExtra('Parquet files need pyarrow: pip install "lzsampler[audit]"') from error
+        raise missing("Parquet files need pyarrow", "pyarrow") from error
     try:
         with pyarrow.parquet.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
             yield file
@@ -78,7 +78,7 @@ def arrow_rows(path: str) -> Iterator[Any]:
         import pyarrow
         import pyarrow.ipc
     except ImportError as error:
-        raise MissingExtra('Arrow files need pyarrow: pip install "lzsampler[audit]"') from error
+        raise missing("Arrow files need pyarrow", "pyarrow") from error
     try:
         with pyarrow.memory_map(path) as file:
             if file.read(6) == b"ARROW1":

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from ..._values import counted
 from ...errors import MissingExtra
 from ..formats import ROW_FORMATS, TEXT, by_name, text, transcript
 from ..records import BadRecord, Field, FileRead, PassedOver, Record, fields_of
@@ -140,9 +141,9 @@ def _changed(shard: Shard, stream: Any) -> str:
     """Return how a file of lines has changed since it was cut into shards, "" if it has not."""
     at, size = stream.tell(), os.fstat(stream.fileno()).st_size
     if at < shard.end:
-        return f"it has become shorter while it was read: {shard.end - at:,} bytes are missing"
+        return f"it has become shorter while it was read: {counted(shard.end - at, 'byte is', 'bytes are')} missing"
     if shard.is_last and size > at:
-        return f"it has grown while it was read: the {size - at:,} bytes that came later were not audited"
+        return f"it has grown while it was read: the last {counted(size - at, 'byte was', 'bytes were')} not audited"
     return ""
 
 

@@ -9,6 +9,7 @@ import struct
 import numpy as np
 import numpy.typing as npt
 
+from ..._values import counted
 from ..tokens import vocabulary_of
 from .sniff import SLOT_MAGIC
 
@@ -27,7 +28,7 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
         _, _, n = _HEADER.unpack(header)
         data = file.read(4 * n)
     if len(data) < 4 * n:
-        raise ValueError(f"it is cut off: {len(data) // 4:,} of {n:,} tokens are there")
+        raise ValueError(f"it is cut off after {len(data) // 4:,} of {counted(n, 'token')}")
     return np.frombuffer(data, "<i4").astype(np.int32)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
-from ...errors import MissingExtra
+from ...errors import missing
 from .decode import JsonError, loads
 
 _CELL = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prints of a list
@@ -127,7 +127,7 @@ def yaml_rows(data: bytes) -> list[Any]:
     try:
         import yaml
     except ImportError as error:
-        raise MissingExtra('YAML files need PyYAML: pip install "lzsampler[audit]"') from error
+        raise missing("YAML files need PyYAML", "pyyaml") from error
     try:
         rows = list(yaml.load_all(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
