@@ -245,7 +245,7 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     if (!lzs_grow(&a->edges, &a->edges_room, next * p->n_classes, sizeof *a->edges)) return LZS_ENOMEM;
     if (!lzs_grow(&a->places, &a->places_room, a->n_places + n, sizeof *a->places)) return LZS_ENOMEM;
     lzs_dfa_state *s = &a->states[a->n_states];
-    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .byte = LZS_NOT_ASKED, .mask = -1};
+    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .byte = LZS_NOT_ASKED, .mask = -1, .next = LZS_NO_STATE};
     if (n) memcpy(a->places + a->n_places, a->made, n * sizeof *a->made);
     a->n_places += n;
     for (size_t i = 0; i < n; i++) s->accepts |= p->ops[lzs_place_op(a->made[i])].kind == LZS_OP_ACCEPT;

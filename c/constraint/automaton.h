@@ -12,7 +12,8 @@ enum {
     LZS_DEAD = 0,  /* nothing can follow */
     LZS_ENDED = 1, /* behind a token that ended the text */
     LZS_START = 2,
-    LZS_NO_STATE = -1 /* an edge that was not asked for yet */
+    LZS_NO_STATE = -1, /* an edge that was not asked for yet */
+    LZS_MIXED = -2     /* one or another state */
 };
 
 enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2, LZS_NOT_ASKED = -3 };
@@ -25,6 +26,7 @@ typedef struct lzs_dfa_state {
     uint8_t viable; /* for grammar.c: whether tokens can complete the text; 0 is not known yet */
     int16_t byte;   /* lzs_automaton_byte, or LZS_NOT_ASKED */
     int32_t mask;   /* for grammar.c: its mask, or -1 */
+    int32_t next;   /* for inner.c: the state behind a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */
 } lzs_dfa_state;
 
 typedef struct lzs_automaton {
