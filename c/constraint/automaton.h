@@ -24,6 +24,7 @@ typedef struct lzs_dfa_state {
     bool accepts;
     uint8_t loops;  /* for grammar.c: whether all plain bytes lead back to it; 0 is not known yet */
     uint8_t viable; /* for grammar.c: whether tokens can complete the text; 0 is not known yet */
+    uint8_t single; /* for inner.c: whether each iteration takes one character; 0 is not known yet */
     int16_t byte;   /* lzs_automaton_byte, or LZS_NOT_ASKED */
     int32_t mask;   /* for grammar.c: its mask, or -1 */
     int32_t next;   /* for inner.c: the state behind a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */

@@ -314,27 +314,22 @@ lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level,
     return LZS_OK;
 }
 
-/* From this level on few tokens are walked, and finding out how many characters may follow would take longer. */
-enum { FAR_LEVEL = 3 };
-
 lzs_status lzs_grammar_shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shortcut *way) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
-    *way = (lzs_shortcut){.level = LZS_N_SHORT, .clamped = state};
-    for (; way->level > 0 && g->whole; way->level--) {
-        if (levels[way->level - 1] >= g->vocabulary->longest) continue;
-        lzs_status status = lzs_automaton_clamp(&g->automaton, state, levels[way->level - 1], &way->clamped);
-        if (status != LZS_OK) return status;
-        if (way->clamped != state) break;
-    }
-    if (!g->whole) way->level = 0;
-    if (way->level >= FAR_LEVEL) return LZS_OK;
+    *way = (lzs_shortcut){0};
+    if (!g->whole) return LZS_OK;
     int32_t most;
     lzs_status status = lzs_inner_reach(g, state, open_end, &most);
-    if (status == LZS_OK && most != LZS_INNER_UNKNOWN) {
-        way->level = LZS_WALK_OTHERS;
-        way->most = most;
+    if (status != LZS_OK || most != LZS_INNER_UNKNOWN) {
+        *way = (lzs_shortcut){.level = LZS_WALK_OTHERS, .most = most};
+        return status;
     }
-    return status;
+    for (way->level = LZS_N_SHORT; way->level > 0; way->level--) {
+        if (levels[way->level - 1] >= g->vocabulary->longest) continue;
+        status = lzs_automaton_clamp(&g->automaton, state, levels[way->level - 1], &way->clamped);
+        if (status != LZS_OK || way->clamped != state) return status;
+    }
+    return LZS_OK;
 }
 
 /* Puts the mask of a state into g->words. Only the tokens whose end a clamped state does not know are walked. */

@@ -13,6 +13,7 @@ static const lead LEADS[] = {
     {0xC2, 0xDF, 1, 0x80, 0xBF}, {0xE0, 0xE0, 2, 0xA0, 0xBF}, {0xE1, 0xEC, 2, 0x80, 0xBF}, {0xED, 0xED, 2, 0x80, 0x9F},
     {0xEE, 0xEF, 2, 0x80, 0xBF}, {0xF0, 0xF0, 3, 0x90, 0xBF}, {0xF1, 0xF3, 3, 0x80, 0xBF}, {0xF4, 0xF4, 3, 0x80, 0x8F},
 };
+enum { INNER_PLACES = 16 }; /* of a state that is looked at */
 enum { N_LEADS = sizeof LEADS / sizeof *LEADS };
 
 /* ---- the vocabulary ---- */
@@ -178,23 +179,125 @@ static lzs_status find_next(lzs_grammar *g, int32_t state, int32_t *found) {
     return LZS_OK;
 }
 
-enum { MOST_LINKS = 20 }; /* characters that are followed; beyond them lzs_grammar_shorten has another way */
+static lzs_status next_of(lzs_grammar *g, int32_t state, int32_t *next) {
+    *next = g->automaton.states[state].next;
+    if (*next != LZS_NO_STATE) return LZS_OK;
+    lzs_status status = find_next(g, state, next);
+    if (status == LZS_OK) g->automaton.states[state].next = *next;
+    return status;
+}
+
+/* ---- counted characters ---- */
+
+/* A state inside a counted repetition: places where the next iteration begins, and maybe those behind the repetition. */
+typedef struct counting {
+    const lzs_loop_op *loop;
+    uint64_t count;
+    uint64_t places[INNER_PLACES]; /* without the count */
+    size_t n;
+    int32_t exit;                      /* the state of all places behind the repetition */
+} counting;
+
+static bool has_place(const lzs_automaton *a, int32_t state, uint64_t place) {
+    const lzs_dfa_state *s = &a->states[state];
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (a->places[s->first + i] == place) return true;
+    }
+    return false;
+}
+
+/* Whether a state is of such places, in the loop of the last of them: what follows a repetition has smaller numbers. */
+static lzs_status look(lzs_grammar *g, int32_t state, counting *c, bool *found) {
+    lzs_automaton *a = &g->automaton;
+    const lzs_program *p = &g->program;
+    *found = false;
+    if (!p->n_loops || !a->states[state].n || a->states[state].n > INNER_PLACES) return LZS_OK;
+    uint64_t last = a->places[a->states[state].first + a->states[state].n - 1];
+    uint32_t number = p->ops[lzs_place_op(last)].loop;
+    if (number == LZS_NO_LOOP) return LZS_OK;
+    *c = (counting){.loop = &p->loops[number], .count = lzs_counter(&p->loops[number], last)};
+    if (c->loop->max == LZS_UNBOUNDED || c->loop->nullable || c->count >= c->loop->max) return LZS_OK;
+    uint64_t behind = lzs_at_op(lzs_with_counter(c->loop, last, 0), c->loop->exit);
+    lzs_status status = lzs_automaton_enter(a, behind, &c->exit);
+    if (status != LZS_OK) return status;
+    for (uint32_t i = 0; i < a->states[state].n; i++) {
+        uint64_t place = a->places[a->states[state].first + i], without = lzs_with_counter(c->loop, place, 0);
+        bool inside = p->ops[lzs_place_op(place)].loop == number && lzs_counter(c->loop, place) == c->count &&
+                      lzs_at_op(without, 0) == lzs_at_op(behind, 0);
+        if (inside) {
+            c->places[c->n++] = without;
+        } else if (!has_place(a, c->exit, place)) {
+            return LZS_OK;
+        }
+    }
+    *found = true;
+    return LZS_OK;
+}
+
+/* The state of the places where an iteration begins, with a count. */
+static lzs_status begin_at(lzs_grammar *g, const counting *c, uint64_t count, int32_t *state) {
+    uint64_t places[INNER_PLACES];
+    for (size_t i = 0; i < c->n; i++) places[i] = lzs_with_counter(c->loop, c->places[i], count);
+    return lzs_automaton_state_of(&g->automaton, places, c->n, state);
+}
+
+/* Whether a character leads from the beginning of one iteration to that of the next one, or behind the repetition, and nowhere
+ * else. What is true of one count is true of all below the last: counts are only compared with the limits. */
+static lzs_status find_single(lzs_grammar *g, const counting *c, bool *single) {
+    int32_t from, to, next, behind;
+    *single = false;
+    lzs_status status = begin_at(g, c, c->count, &from);
+    if (status == LZS_OK) status = begin_at(g, c, c->count + 1, &next);
+    if (status == LZS_OK) status = next_of(g, from, &to);
+    if (status == LZS_OK) status = next_of(g, c->exit, &behind);
+    if (status != LZS_OK || to == LZS_MIXED || behind != LZS_DEAD) return status;
+    const lzs_automaton *a = &g->automaton;
+    *single = true;
+    for (uint32_t i = 0; i < a->states[to].n && *single; i++) {
+        uint64_t place = a->places[a->states[to].first + i];
+        *single = has_place(a, next, place) || has_place(a, c->exit, place);
+    }
+    for (uint32_t i = 0; i < a->states[next].n && *single; i++) {
+        *single = has_place(a, to, a->places[a->states[next].first + i]);
+    }
+    return LZS_OK;
+}
+
+enum { UNKNOWN, SINGLE, SINGLE_NOT }; /* lzs_dfa_state.single */
+
+/* How many characters a counted repetition of single characters still allows. */
+static lzs_status count_left(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
+    counting c;
+    bool found, single;
+    int32_t any; /* stands for all counts */
+    lzs_status status = look(g, state, &c, &found);
+    if (status != LZS_OK || !found || !c.n || (!open_end && g->automaton.states[c.exit].accepts)) return status;
+    status = begin_at(g, &c, lzs_far_high(c.loop), &any);
+    if (status != LZS_OK) return status;
+    if (g->automaton.states[any].single == UNKNOWN) {
+        if (c.count + 1 >= c.loop->max) return LZS_OK;
+        status = find_single(g, &c, &single);
+        if (status != LZS_OK) return status;
+        g->automaton.states[any].single = single ? SINGLE : SINGLE_NOT;
+    }
+    if (g->automaton.states[any].single == SINGLE) *most = (int32_t)(c.loop->max - c.count);
+    return LZS_OK;
+}
+
+enum { MOST_LINKS = 4 }; /* characters that are followed */
 
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most) {
     *most = LZS_INNER_UNKNOWN;
-    for (int32_t n = 0; n < MOST_LINKS && g->whole; n++) {
-        int32_t next = g->automaton.states[state].next;
-        if (next == LZS_NO_STATE) {
-            lzs_status status = find_next(g, state, &next);
-            if (status != LZS_OK) return status;
-            g->automaton.states[state].next = next;
-        }
-        if (next == LZS_MIXED || (next != LZS_DEAD && !open_end && g->automaton.states[next].accepts)) return LZS_OK;
-        if (next == LZS_DEAD || next == state) {
-            *most = next == LZS_DEAD ? n : LZS_INNER_ALL;
-            return LZS_OK;
-        }
+    if (!g->whole) return LZS_OK;
+    lzs_status status = count_left(g, state, open_end, most);
+    for (int32_t n = 0; n < MOST_LINKS && status == LZS_OK && *most == LZS_INNER_UNKNOWN; n++) {
+        int32_t next;
+        status = next_of(g, state, &next);
+        if (status != LZS_OK || next == LZS_MIXED) break;
+        if (next != LZS_DEAD && !open_end && g->automaton.states[next].accepts) break;
+        if (next == state) *most = LZS_INNER_ALL;
+        if (next == LZS_DEAD) *most = n;
         state = next;
     }
-    return LZS_OK;
+    return status;
 }

@@ -17,8 +17,8 @@ size_t lzs_inner_memory(const lzs_vocabulary *v);
 enum { LZS_INNER_ALL = -1, LZS_INNER_UNKNOWN = -2 };
 
 /* How many characters of inner tokens may follow a state, whichever these are: exactly *most, LZS_INNER_ALL for any number, or
- * LZS_INNER_UNKNOWN where it depends on the characters, where there are many but not any number, or where a text may end between
- * them although `open_end` is false. */
+ * LZS_INNER_UNKNOWN where it depends on the characters, cannot be told soon, or where a text may end between them although
+ * `open_end` is false. */
 lzs_status lzs_inner_reach(lzs_grammar *g, int32_t state, bool open_end, int32_t *most);
 
 /* Writes the mask of the inner tokens of at most so many characters. */
