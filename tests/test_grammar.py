@@ -576,3 +576,47 @@ def test_the_embedded_models_vocabulary() -> None:
     grammar = Grammar.regex(r"(yes|no)[.!]", tokens)
     sampler = sampler_of(grammar)
     assert {tokens.pieces[token] for token in allowed(sampler)} <= {b"y", b"n", b"ye", b"yes", b"no"}
+
+
+# Characters of one to four bytes, at the ends of their ranges, cut off, continued, and wrong; with what ends strings.
+_SMALL = ["a", "Z", " ", "~", "\x7f", "\u0080", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff"]
+_PIECES = sorted(
+    {bytes([byte]) for byte in range(256)}
+    | {character.encode()[begin:] for character in _SMALL for begin in range(len(character.encode()))}
+    | {character.encode()[:end] for character in _SMALL for end in range(1, 4)}
+    | {one.encode() + other.encode() for one in _SMALL for other in _SMALL}
+    | {b"a" * n for n in (*range(1, 24), 40, 41)} | {("\u20ac" * n).encode() for n in range(1, 22)}
+    | {b'"', b"\\", b'\\"', b"\\n", b'a"', b'"a', b'",', b"\n", b"a\nb", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90", b"\xe0\x80"}
+    | {b'"' + b"a" * n for n in range(1, 6)} | {b"a" * n + b'"' for n in range(1, 20)} | {b"]", b", ", b'["', b'", "'}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r".{1,500}", r".{0,3}", r".{17}", r"(.{2}){1,9}", r"(..|.){1,9}", r"(.|\u20ac){2,6}", r"[^\n\u0800]{0,9}", r"[ -~]{0,5}"),
+        *(r"a{2,4}.{0,18}a", r"\"([^\"\\\n]|\\[\"n]){5,20}\"", r"(\".{0,7}\",){1,3}", r"(\"[^\"]{2,4}\"){2}", r"[^\"]{3,}\""),
+        *(r"(.{1,2}){1,4}", r".{1,4}(x.{1,4})?", r"(.{0,3}|b.{2,9})", r"([^\"]?){3}\"", r".{0,2}.{0,3}", r".*", r"(a|.)+"),
+    ],
+)  # fmt: skip
+def test_masks_inside_strings_are_those_of_their_bytes(pattern: str) -> None:
+    tokens = TokenBytes([b"", *_PIECES], end=[0])
+    grammar, oracle = Grammar.regex(pattern, tokens), Grammar.regex(pattern, tokens)
+    rng = random.Random(pattern)
+    sampler = Sampler(tokens.n_vocab)
+    sampler.set_grammar(grammar)
+    for _ in range(8):
+        sampler.reset()
+        text = b""
+        for _ in range(12):
+            words = sampler.allowed()
+            assert words is not None
+            found = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist()
+            expected = [0] if oracle.match(text) == "yes" else []
+            expected += [i for i, piece in enumerate(_PIECES, 1) if oracle.match(text + piece) != "no"]
+            assert found == expected, text
+            token = rng.choice(found)
+            if token == 0:
+                break
+            sampler.accept(token)
+            text += _PIECES[token - 1]
