@@ -50,7 +50,7 @@ PATTERNS = [
 
 
 def check_masks(grammar: Grammar, oracle: Grammar, seed: str, steps: int) -> None:
-    """Compare the masks on the way through random texts with the tokens behind which the other grammar still matches."""
+    """Compare masks on the way through random texts with the tokens behind which the other grammar still matches."""
     rng = random.Random(seed)
     sampler = Sampler(TOKENS.n_vocab)
     sampler.set_grammar(grammar)
