@@ -261,7 +261,7 @@ static void add_subtree(const lzs_vocabulary *v, size_t node, uint32_t *words) {
     for (; token < end; token++) words[*token / 32] |= UINT32_C(1) << (*token % 32);
 }
 
-lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
+static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
     const uint8_t *class_of = g->program.class_of;
     const size_t n_classes = g->program.n_classes;
@@ -310,6 +310,19 @@ lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level,
         }
         if (!viable) continue;
         for (int32_t token = here->token; token >= 0; token = v->same[token]) words[token / 32] |= UINT32_C(1) << (token % 32);
+    }
+    return LZS_OK;
+}
+
+lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    if (first || end < v->n_nodes) return walk_nodes(g, first, end, level, words, exits);
+    const size_t edges = (size_t)g->path[0] * g->program.n_classes;
+    for (int byte = 0; byte < 256; byte++) { /* nodes of bytes that cannot come lie far apart in memory, and are not touched */
+        size_t root = v->roots[byte];
+        if (root == LZS_NO_ROOT || g->automaton.edges[edges + g->program.class_of[byte]] == LZS_DEAD) continue;
+        lzs_status status = walk_nodes(g, root, root + v->nodes[root].size, level, words, exits);
+        if (status != LZS_OK) return status;
     }
     return LZS_OK;
 }

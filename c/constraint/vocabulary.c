@@ -83,6 +83,8 @@ static bool order_tokens(lzs_vocabulary *v) {
         for (int32_t token = v->nodes[i].token; token >= 0; token = v->same[token]) v->ordered[n++] = token;
     }
     v->firsts[v->n_nodes] = n;
+    for (int byte = 0; byte < 256; byte++) v->roots[byte] = LZS_NO_ROOT;
+    for (size_t i = 0; i < v->n_nodes; i += v->nodes[i].size) v->roots[v->nodes[i].byte] = (uint32_t)i;
     for (size_t i = v->n_nodes; i > 0; i--) {
         lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;
         bool plain = true;

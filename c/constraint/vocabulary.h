@@ -10,6 +10,8 @@
 #define LZS_SHORT_LEVELS {4, 8, 16, 32, 64}
 enum { LZS_N_SHORT = 5, LZS_INNER_LEVELS = 16 };
 
+#define LZS_NO_ROOT UINT32_MAX
+
 /* A beginning of tokens. The nodes lie depth first, so that what follows a node is its subtree. */
 typedef struct lzs_trie_node {
     uint32_t size; /* nodes of the subtree, this one included */
@@ -28,6 +30,7 @@ struct lzs_vocabulary {
     size_t *begins; /* (n_vocab + 1) */
     lzs_trie_node *nodes; /* without the root; NULL where no token has text */
     size_t n_nodes, n_text;
+    uint32_t roots[256]; /* the node of each byte that tokens begin with, or LZS_NO_ROOT */
     int32_t *ordered;  /* (n_text) tokens in the order of their nodes */
     uint32_t *firsts;  /* (n_nodes + 1) in `ordered`, of each node */
     int32_t *same;    /* (n_vocab) the next token with the same bytes, or -1; NULL where all differ */
