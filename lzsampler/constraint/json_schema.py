@@ -91,7 +91,7 @@ def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator] |
 
 def quoted(text: str) -> str:
     """Return a text as a string of JSON with no more escapes than needed."""
-    return json.dumps(text, ensure_ascii=False)
+    return f'"{text}"' if text.isalnum() else json.dumps(text, ensure_ascii=False)  # almost all names are words
 
 
 class Translator:

@@ -411,6 +411,9 @@ def _count(value: Any, where: str, most: int) -> int:
 
 
 def _read_type(_: Document, facts: Facts, value: Any, where: str) -> None:
+    if isinstance(value, str) and value in TYPES:
+        facts.types = TYPES[value]
+        return
     names = value if isinstance(value, list) else [value]
     wrong = next((name for name in names if not isinstance(name, str) or name not in TYPES), None)
     if wrong is not None or not names:
