@@ -97,4 +97,8 @@ static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
  * not count: the state itself, or one that many share. */
 lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
+/* The same for the counts alone that are too far below their upper limits: the state it gives allows all that `state` allows,
+ * and of texts of more bytes maybe others as well. */
+lzs_status lzs_automaton_clamp_high(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
+
 #endif
