@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from constraints import VECTORS, exact, passed
 from lzsampler import Grammar, Sampler, TokenBytes
+from lzsampler.constraint.json_schema import forget_parts
 from lzsampler.constraint.part_masks import PartMasks
 from lzsampler.llama.vocabulary import Vocabulary
 
@@ -60,6 +61,7 @@ def masks_of(grammar: Grammar, texts: list[list[int]]) -> list[npt.NDArray[np.ui
 
 def timed(schema: Any, tokens: TokenBytes, texts: list[list[int]], masks: PartMasks | None) -> tuple[float, ...]:
     """Return microseconds for making the grammar and for all masks, and the longest step."""
+    forget_parts()
     begin = thread_time_ns()
     grammar = Grammar.json_schema(schema, tokens, share=False)
     if masks is not None:

@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lzsampler import Grammar
+from lzsampler.constraint.json_schema import parts_of
 from lzsampler.constraint.parts import MAX_WEIGHT
 from lzsampler.constraint.schema import Document
+from lzsampler.constraint.yaml_schema import YamlTranslator
 from schemas import TOKENS, accepts, forms, grammar_of, walk
 
 VECTORS = Path(__file__).with_name("vectors")
@@ -598,3 +600,29 @@ def test_wrong_arguments() -> None:
     assert grammar.source == {"json_schema": {"const": "a"}}
     assert repr(grammar) == "<Grammar: ('json_schema', {'const': 'a'})>"
     assert forms({"a": 1, "b": 2}) == ['{"a": 1, "b": 2}', '{"b": 2, "a": 1}']
+
+
+def test_a_schema_that_comes_again_is_translated_once_and_others_are_not_taken_for_it() -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": [1, "x"]}}, "required": ["a"]}
+    first = parts_of(schema, 5, True)
+    assert parts_of(json.loads(json.dumps(schema)), 5, True) is first
+    others: list[Any] = [
+        {"type": "object", "properties": {"a": {"enum": [True, "x"]}}, "required": ["a"]},  # True == 1
+        {"type": "object", "properties": {"a": {"enum": ["x", 1]}}, "required": ["a"]},
+        {"type": "object", "required": ["a"], "properties": {"a": {"enum": [1, "x"]}}},
+    ]
+    for other in others:
+        assert parts_of(other, 5, True) is not first
+    assert parts_of(schema, 4, True) is not first
+    assert parts_of(schema, 5, False) is not first
+    assert parts_of(schema, 5, True, YamlTranslator) is not first
+    assert grammar_of(others[0]).match('{"a":true}') == "yes"
+    assert grammar_of(others[0]).match('{"a":1}') == "no"
+    schema["properties"]["a"]["enum"].append(2)  # type: ignore[index]
+    assert grammar_of(schema).match('{"a":2}') == "yes"
+    for _ in range(2):  # an error is not kept, and says the same again
+        with pytest.raises(ValueError, match=r"#/properties/a/not: 'not' is not supported"):
+            parts_of({"properties": {"a": {"not": {}}}}, 5, True)
+    for number in range(200):
+        parts_of({"const": number}, 5, True)
+    assert parts_of(schema, 5, True) is not first

@@ -245,7 +245,7 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     if (!lzs_grow(&a->edges, &a->edges_room, next * p->n_classes, sizeof *a->edges)) return LZS_ENOMEM;
     if (!lzs_grow(&a->places, &a->places_room, a->n_places + n, sizeof *a->places)) return LZS_ENOMEM;
     lzs_dfa_state *s = &a->states[a->n_states];
-    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .byte = LZS_NOT_ASKED, .mask = -1};
+    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .byte = LZS_NOT_ASKED, .mask = -1, .next = LZS_NO_STATE};
     if (n) memcpy(a->places + a->n_places, a->made, n * sizeof *a->made);
     a->n_places += n;
     for (size_t i = 0; i < n; i++) s->accepts |= p->ops[lzs_place_op(a->made[i])].kind == LZS_OP_ACCEPT;
@@ -381,7 +381,7 @@ int32_t lzs_automaton_byte(lzs_automaton *a, int32_t state) {
 
 /* ---- counts that do not matter ---- */
 
-static uint64_t clamped_place(const lzs_program *p, uint64_t place, uint32_t n_bytes) {
+static uint64_t clamped_place(const lzs_program *p, uint64_t place, uint32_t n_bytes, bool low) {
     for (uint32_t number = p->ops[lzs_place_op(place)].loop; number != LZS_NO_LOOP; number = p->loops[number].outer) {
         const lzs_loop_op *loop = &p->loops[number];
         uint64_t count = lzs_counter(loop, place);
@@ -389,23 +389,31 @@ static uint64_t clamped_place(const lzs_program *p, uint64_t place, uint32_t n_b
         uint64_t ends = 1 + (n_bytes - 1) / loop->min_bytes; /* iterations that so many bytes can end */
         if (count + 1 >= loop->min && count + ends < loop->max) {
             place = lzs_with_counter(loop, place, lzs_far_high(loop));
-        } else if (count + ends < loop->min) {
+        } else if (low && count + ends < loop->min) {
             place = lzs_with_counter(loop, place, lzs_far_low(loop));
         }
     }
     return place;
 }
 
-lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped) {
+static lzs_status clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, bool low, int32_t *clamped) {
     *clamped = state;
     if (!a->program->n_loops || a->states[state].n == 0) return LZS_OK;
     begin_set(a);
     bool changed = false;
     lzs_status status = lzs_automaton_work(a, a->states[state].n);
     for (uint32_t i = 0; i < a->states[state].n && status == LZS_OK; i++) {
-        uint64_t place = a->places[a->states[state].first + i], other = clamped_place(a->program, place, n_bytes);
+        uint64_t place = a->places[a->states[state].first + i], other = clamped_place(a->program, place, n_bytes, low);
         changed |= other != place;
         status = add_place(a, other);
     }
     return status == LZS_OK && changed ? intern(a, clamped) : status;
+}
+
+lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped) {
+    return clamp(a, state, n_bytes, true, clamped);
+}
+
+lzs_status lzs_automaton_clamp_high(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped) {
+    return clamp(a, state, n_bytes, false, clamped);
 }

@@ -12,7 +12,8 @@ enum {
     LZS_DEAD = 0,  /* nothing can follow */
     LZS_ENDED = 1, /* behind a token that ended the text */
     LZS_START = 2,
-    LZS_NO_STATE = -1 /* an edge that was not asked for yet */
+    LZS_NO_STATE = -1, /* an edge that was not asked for yet */
+    LZS_MIXED = -2     /* one or another state */
 };
 
 enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2, LZS_NOT_ASKED = -3 };
@@ -23,8 +24,10 @@ typedef struct lzs_dfa_state {
     bool accepts;
     uint8_t loops;  /* for grammar.c: whether all plain bytes lead back to it; 0 is not known yet */
     uint8_t viable; /* for grammar.c: whether tokens can complete the text; 0 is not known yet */
+    uint8_t single; /* for inner.c: whether each iteration takes one character; 0 is not known yet */
     int16_t byte;   /* lzs_automaton_byte, or LZS_NOT_ASKED */
     int32_t mask;   /* for grammar.c: its mask, or -1 */
+    int32_t next;   /* for inner.c: the state behind a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */
 } lzs_dfa_state;
 
 typedef struct lzs_automaton {
@@ -93,5 +96,9 @@ static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {
 /* A state that allows the same texts of up to n_bytes bytes, in which counts that are too far from their limits to matter do
  * not count: the state itself, or one that many share. */
 lzs_status lzs_automaton_clamp(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
+
+/* The same for the counts alone that are too far below their upper limits: the state it gives allows all that `state` allows,
+ * and of texts of more bytes maybe others as well. */
+lzs_status lzs_automaton_clamp_high(lzs_automaton *a, int32_t state, uint32_t n_bytes, int32_t *clamped);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "completion.h"
+#include "inner.h"
 #include "proper.h"
 #include "regex.h"
 #include "shared.h"
@@ -260,7 +261,7 @@ static void add_subtree(const lzs_vocabulary *v, size_t node, uint32_t *words) {
     for (; token < end; token++) words[*token / 32] |= UINT32_C(1) << (*token % 32);
 }
 
-lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
+static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
     const uint8_t *class_of = g->program.class_of;
     const size_t n_classes = g->program.n_classes;
@@ -268,6 +269,10 @@ lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level,
     const lzs_trie_node *node = v->nodes + first, *last = v->nodes + end;
     int32_t *path = g->path;
     while (node < last) {
+        if (level == LZS_WALK_OTHERS && node->inner) {
+            node += node->size;
+            continue;
+        }
         int32_t from = path[node->depth - 1], to = LZS_DEAD;
         if (node->level >= level) to = edges[(size_t)from * n_classes + class_of[node->byte]];
         if (to == LZS_NO_STATE) {
@@ -309,15 +314,34 @@ lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level,
     return LZS_OK;
 }
 
-lzs_status lzs_grammar_shorter(lzs_grammar *g, int32_t state, int32_t *clamped, int *level) {
-    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
-    *clamped = state;
-    for (*level = LZS_N_SHORT; *level > 0 && g->whole; --*level) {
-        if (levels[*level - 1] >= g->vocabulary->longest) continue;
-        lzs_status status = lzs_automaton_clamp(&g->automaton, state, levels[*level - 1], clamped);
-        if (status != LZS_OK || *clamped != state) return status;
+lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    if (first || end < v->n_nodes) return walk_nodes(g, first, end, level, words, exits);
+    const size_t edges = (size_t)g->path[0] * g->program.n_classes;
+    for (int byte = 0; byte < 256; byte++) { /* nodes of bytes that cannot come lie far apart in memory, and are not touched */
+        size_t root = v->roots[byte];
+        if (root == LZS_NO_ROOT || g->automaton.edges[edges + g->program.class_of[byte]] == LZS_DEAD) continue;
+        lzs_status status = walk_nodes(g, root, root + v->nodes[root].size, level, words, exits);
+        if (status != LZS_OK) return status;
     }
-    *level = 0;
+    return LZS_OK;
+}
+
+lzs_status lzs_grammar_shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shortcut *way) {
+    static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
+    *way = (lzs_shortcut){0};
+    if (!g->whole) return LZS_OK;
+    int32_t most;
+    lzs_status status = lzs_inner_reach(g, state, open_end, &most);
+    if (status != LZS_OK || most != LZS_INNER_UNKNOWN) {
+        *way = (lzs_shortcut){.level = LZS_WALK_OTHERS, .most = most};
+        return status;
+    }
+    for (way->level = LZS_N_SHORT; way->level > 0; way->level--) {
+        if (levels[way->level - 1] >= g->vocabulary->longest) continue;
+        status = lzs_automaton_clamp(&g->automaton, state, levels[way->level - 1], &way->clamped);
+        if (status != LZS_OK || way->clamped != state) return status;
+    }
     return LZS_OK;
 }
 
@@ -326,19 +350,19 @@ static lzs_status make_words(lzs_grammar *g, int32_t state) {
     const lzs_vocabulary *v = g->vocabulary;
     bool done = false;
     lzs_status status = g->shared ? lzs_shared_words(g, state, g->words, &done) : LZS_OK;
-    int32_t clamped, base;
-    int level = 0; /* the one from which on tokens are walked */
-    if (status == LZS_OK && !done) status = lzs_grammar_shorter(g, state, &clamped, &level);
-    if (status == LZS_OK && level) {
-        status = lzs_grammar_mask_number(g, clamped, &base);
+    lzs_shortcut way = {0};
+    int32_t base;
+    if (status == LZS_OK && !done) status = lzs_grammar_shorten(g, state, true, &way);
+    if (status == LZS_OK && way.level > 0) {
+        status = lzs_grammar_mask_number(g, way.clamped, &base);
         if (status != LZS_OK) return status;
         lzs_grammar_write(g, base, g->words);
-        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[level - 1][i];
+        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[way.level - 1][i];
     } else if (!done) {
-        memset(g->words, 0, v->n_words * sizeof *g->words);
+        lzs_inner_write(v, way.most, g->words);
     }
     g->path[0] = state;
-    if (status == LZS_OK && !done) status = lzs_grammar_walk(g, 0, v->n_nodes, level, g->words, NULL);
+    if (status == LZS_OK && !done) status = lzs_grammar_walk(g, 0, v->n_nodes, way.level, g->words, NULL);
     if (g->automaton.states[state].accepts || state == LZS_ENDED) {
         for (size_t i = 0; i < v->n_ends; i++) g->words[v->ends[i] / 32] |= UINT32_C(1) << (v->ends[i] % 32);
     }

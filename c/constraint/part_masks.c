@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inner.h"
 #include "slice.h"
 
 #if defined(_MSC_VER)
@@ -307,22 +308,21 @@ static lzs_status make_mask(lzs_part_masks *m, uint32_t part, int32_t state, con
     const lzs_vocabulary *v = m->vocabulary;
     lzs_grammar *g = m->parts[part].grammar;
     lzs_exits exits = {0};
-    int32_t clamped;
-    int level = 0;
+    lzs_shortcut way;
     size_t base = NO_MASK;
-    lzs_status status = lzs_grammar_shorter(g, state, &clamped, &level);
-    if (status == LZS_OK && level) status = mask_of_state(m, part, clamped, &base);
+    lzs_status status = lzs_grammar_shorten(g, state, false, &way);
+    if (status == LZS_OK && way.level > 0) status = mask_of_state(m, part, way.clamped, &base);
     if (status == LZS_OK && base != NO_MASK && is_used(&m->masks[base])) {
-        exits.min_depth = levels[level - 1];
+        exits.min_depth = levels[way.level - 1];
         lzs_kept_write(v, &m->masks[base].mask, g->words);
-        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[level - 1][i];
+        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[way.level - 1][i];
         status = copy_exits(m, base, exits.min_depth, &exits);
     } else {
-        memset(g->words, 0, v->n_words * sizeof *g->words);
-        level = 0;
+        if (way.level > 0) way = (lzs_shortcut){0};
+        lzs_inner_write(v, way.most, g->words);
     }
     g->path[0] = state;
-    if (status == LZS_OK) status = lzs_grammar_walk(g, 0, v->n_nodes, level, g->words, &exits);
+    if (status == LZS_OK) status = lzs_grammar_walk(g, 0, v->n_nodes, way.level, g->words, &exits);
     if (status == LZS_OK) status = keep(m, part, places, n, g->words, exits.nodes, exits.n, number);
     free(exits.nodes);
     m->made += status == LZS_OK;

@@ -133,7 +133,10 @@ static void set_bit(uint32_t *words, int32_t token) {
     words[token / 32] |= UINT32_C(1) << (token % 32);
 }
 
-static void allow(lzs_proper *p, int32_t token, bool apart, bool either) {
+/* Allows a token from which so many bytes lead to the goal. */
+static void allow(lzs_proper *p, int32_t token, bool apart, bool either, uint32_t behind) {
+    uint32_t bytes = lzs_token_bytes(p, token) + behind;
+    if (bytes > p->longest) p->longest = bytes;
     if (apart) set_bit(p->apart_words, token);
     if (either) set_bit(p->either_words, token);
 }
@@ -163,7 +166,7 @@ static lzs_status ask(lzs_grammar *g, int32_t token, int32_t state, int32_t cont
     lzs_status status = destination(g, state, context, &number);
     if (status != LZS_OK) return status;
     if (number < 0) {
-        allow(p, token, apart, either);
+        allow(p, token, apart, either, 0);
         return LZS_OK;
     }
     if (!lzs_grow(&p->asked, &p->asked_room, p->n_asked + 1, sizeof *p->asked)) return LZS_ENOMEM;
@@ -265,7 +268,7 @@ static void go_way(lzs_proper *p, lzs_turn *turn, lzs_way way) {
         bool marked = marks && s->roles[asked->token] == LZS_TOKEN_USUAL && s->merges.written[asked->token];
         bool may = marked ? !lzs_bit(p->before, asked->token) : lzs_way_fits(p, asked->token, way);
         if (may) {
-            allow(p, asked->token, asked->apart, asked->either);
+            allow(p, asked->token, asked->apart, asked->either, way.bytes);
             *link = asked->next;
         } else {
             link = &asked->next;
@@ -286,7 +289,7 @@ static lzs_status answer(lzs_grammar *g, int32_t number) {
         if (status != LZS_OK) return status;
         p->turns[number].asked = asked.next;
         if (!found) continue;
-        allow(p, asked.token, asked.apart, asked.either);
+        allow(p, asked.token, asked.apart, asked.either, p->way_bytes - lzs_token_bytes(p, asked.token));
         if (shared) go_way(p, &p->turns[number], p->turns[number].ways[p->turns[number].n_ways - 1]);
     }
     return LZS_OK;
@@ -298,6 +301,7 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     int32_t state = p->turns[number].state, context = p->turns[number].context;
     for (size_t i = 0; i < p->n_asked_turns; i++) p->turns[p->asked_turns[i]].asked = -1; /* left by a step that failed */
     p->n_asked = p->n_asked_turns = 0;
+    p->longest = 0;
     memset(p->destinations, 0, sizeof p->destinations);
     memset(p->apart_words, 0, v->n_words * sizeof *p->apart_words);
     memset(p->either_words, 0, v->n_words * sizeof *p->either_words);
@@ -309,6 +313,7 @@ static lzs_status make(lzs_grammar *g, int32_t number) {
     if (status != LZS_OK) return status;
     p->turns[number].apart = apart;
     p->turns[number].either = either;
+    p->turns[number].longest = p->longest;
     p->turns[number].made = true;
     return LZS_OK;
 }
@@ -350,12 +355,43 @@ static lzs_status keep_last(lzs_grammar *g, int32_t turn, int32_t last, const ui
     return LZS_OK;
 }
 
+enum { FAR = 16 }; /* bytes to the limit of a count from which on it may be far */
+
+/* Finds a turn with the same masks, so that not every count has its own: that of the state without the counts that are far from
+ * their limits. What such a state does not allow is not allowed here either. What it allows is allowed here if all its ways to
+ * the goal are short enough for the counts. */
+static lzs_status find_same(lzs_grammar *g, int32_t number) {
+    lzs_proper *p = g->proper;
+    const int32_t state = p->turns[number].state, context = p->turns[number].context;
+    int32_t far, other, clamped;
+    p->turns[number].same = number;
+    if (!g->program.n_loops || p->tokenization != LZS_TOKENIZATION_PROPER) return LZS_OK;
+    lzs_status status = lzs_automaton_clamp_high(&g->automaton, state, FAR, &far);
+    if (status != LZS_OK || far == state) return status;
+    status = lzs_turn_of(p, far, context, &other);
+    if (status == LZS_OK && !p->turns[other].made) { /* it is worth making where it will do */
+        status = lzs_automaton_clamp_high(&g->automaton, state, g->vocabulary->longest, &clamped);
+        if (status == LZS_OK && clamped != far) return LZS_OK;
+        if (status == LZS_OK) status = make(g, other);
+    }
+    if (status != LZS_OK) return status;
+    uint32_t longest = p->turns[other].longest;
+    status = lzs_automaton_clamp_high(&g->automaton, state, longest ? longest : 1, &clamped);
+    if (status == LZS_OK && clamped == far) p->turns[number].same = other;
+    return status;
+}
+
 /* The tokens that the tokenizer writes behind `last` and that lead to the goal. */
 static lzs_status write_proper(lzs_grammar *g, int32_t last, int32_t state, int32_t context, uint32_t *words) {
     lzs_proper *p = g->proper;
     int32_t number;
     lzs_status status = lzs_turn_of(p, state, context, &number);
+    if (status == LZS_OK && p->turns[number].same < 0) {
+        status = find_same(g, number);
+        if (status != LZS_OK) p->turns[number].same = -1;
+    }
     if (status != LZS_OK) return status;
+    number = p->turns[number].same;
     if (p->n_lasts) {
         const struct lzs_last *known = last_slot(p, number, last);
         if (known->turn >= 0) {

@@ -8,7 +8,8 @@
 /* A way on from a state and a context that is known to lead to the goal. */
 typedef struct lzs_way {
     int32_t token;
-    bool apart; /* whatever token is before it; else if the two may stand side by side */
+    bool apart;     /* whatever token is before it; else if the two may stand side by side */
+    uint32_t bytes; /* of the token and of all behind it, to the goal */
 } lzs_way;
 
 enum { LZS_MAX_WAYS = 8, LZS_DESTINATIONS = 256 };
@@ -22,6 +23,8 @@ typedef struct lzs_turn {
     int32_t either; /* a mask: tokens where what is before them may stand beside them */
     int32_t n_ways;
     lzs_way ways[LZS_MAX_WAYS];
+    uint32_t longest; /* bytes of the longest of the ways, tokens included, for which tokens are allowed */
+    int32_t same;     /* the turn whose masks are used for this one; -1 is not known yet */
     int32_t asked; /* while masks are made: the first of the tokens that lead here */
 } lzs_turn;
 
@@ -53,6 +56,8 @@ typedef struct lzs_proper {
         int32_t mask;
     } *lasts;
     size_t n_lasts, lasts_size;
+    uint32_t way_bytes; /* of the way that was found last, and of the token before it */
+    uint32_t longest;   /* while masks are made: as in lzs_turn */
     struct lzs_try *stack;
     size_t n_stack, stack_room;
     /* What making masks needs. */

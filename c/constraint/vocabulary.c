@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../plan/plan.h"
+#include "inner.h"
 
 typedef struct text {
     const uint8_t *bytes;
@@ -82,6 +83,8 @@ static bool order_tokens(lzs_vocabulary *v) {
         for (int32_t token = v->nodes[i].token; token >= 0; token = v->same[token]) v->ordered[n++] = token;
     }
     v->firsts[v->n_nodes] = n;
+    for (int byte = 0; byte < 256; byte++) v->roots[byte] = LZS_NO_ROOT;
+    for (size_t i = 0; i < v->n_nodes; i += v->nodes[i].size) v->roots[v->nodes[i].byte] = (uint32_t)i;
     for (size_t i = v->n_nodes; i > 0; i--) {
         lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;
         bool plain = true;
@@ -140,7 +143,7 @@ static lzs_status fill(lzs_vocabulary *v, const uint8_t *bytes, const uint64_t *
     if (status == LZS_OK && v->n_text) qsort(texts, v->n_text, sizeof *texts, by_bytes);
     if (status == LZS_OK && !(make_nodes(v, texts, v->n_text) && order_tokens(v))) status = LZS_ENOMEM;
     free(texts);
-    return status;
+    return status == LZS_OK ? lzs_inner_init(v) : status;
 }
 
 lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, const uint64_t *ends, const uint8_t *kinds,
@@ -179,12 +182,13 @@ void lzs_vocabulary_free(lzs_vocabulary *v) {
     free(v->is_end);
     free(v->texts);
     for (int level = 0; level < LZS_N_SHORT; level++) free(v->short_words[level]);
+    lzs_inner_free(v);
     free(v);
 }
 
 size_t lzs_vocabulary_memory(const lzs_vocabulary *v) {
     size_t n = (size_t)v->n_vocab;
-    return sizeof *v + v->begins[n] + (n + 1) * sizeof *v->begins + n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) +
+    return sizeof *v + lzs_inner_memory(v) + v->begins[n] + (n + 1) * sizeof *v->begins + n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) +
            (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts + v->n_nodes * sizeof *v->nodes +
            v->n_text * sizeof *v->ordered + (v->n_nodes + 1) * sizeof *v->firsts;
 }

@@ -8,7 +8,9 @@
 
 /* Tokens of up to so many bytes are "short" by each of several measures: see grammar.c. */
 #define LZS_SHORT_LEVELS {4, 8, 16, 32, 64}
-enum { LZS_N_SHORT = 5 };
+enum { LZS_N_SHORT = 5, LZS_INNER_LEVELS = 16 };
+
+#define LZS_NO_ROOT UINT32_MAX
 
 /* A beginning of tokens. The nodes lie depth first, so that what follows a node is its subtree. */
 typedef struct lzs_trie_node {
@@ -18,6 +20,7 @@ typedef struct lzs_trie_node {
     uint8_t byte;
     uint8_t level : 4; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
     uint8_t plain : 1; /* all bytes below it are plain: see lzs_is_plain */
+    uint8_t inner : 1; /* all tokens from here on are inner ones: see inner.h */
 } lzs_trie_node;
 
 struct lzs_vocabulary {
@@ -27,6 +30,7 @@ struct lzs_vocabulary {
     size_t *begins; /* (n_vocab + 1) */
     lzs_trie_node *nodes; /* without the root; NULL where no token has text */
     size_t n_nodes, n_text;
+    uint32_t roots[256]; /* the node of each byte that tokens begin with, or LZS_NO_ROOT */
     int32_t *ordered;  /* (n_text) tokens in the order of their nodes */
     uint32_t *firsts;  /* (n_nodes + 1) in `ordered`, of each node */
     int32_t *same;    /* (n_vocab) the next token with the same bytes, or -1; NULL where all differ */
@@ -35,6 +39,10 @@ struct lzs_vocabulary {
     bool *is_end;     /* (n_vocab) */
     uint32_t *texts;  /* a mask: tokens that are text */
     uint32_t *short_words[LZS_N_SHORT]; /* masks: tokens of at most so many bytes */
+    uint32_t *inner_words; /* (1 + LZS_INNER_LEVELS, n_words) masks: all inner tokens, then those of at most 1, 2 ... characters */
+    int32_t *inner_long;   /* (n_inner_long) those of more characters, by their number */
+    uint32_t *inner_counts; /* (n_inner_long) this number */
+    size_t n_inner_long;
     bool single[256]; /* bytes that are a token by themselves */
     uint32_t longest; /* bytes of a token, >= 1 */
 };

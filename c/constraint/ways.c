@@ -38,7 +38,7 @@ lzs_status lzs_turn_of(lzs_proper *p, int32_t state, int32_t context, int32_t *n
     size_t slot = slot_of(p, state, context);
     if (p->table[slot] < 0) {
         if (!lzs_grow(&p->turns, &p->turns_room, (size_t)p->n_turns + 1, sizeof *p->turns)) return LZS_ENOMEM;
-        p->turns[p->n_turns] = (lzs_turn){.state = state, .context = context, .apart = -1, .either = -1, .asked = -1};
+        p->turns[p->n_turns] = (lzs_turn){.state = state, .context = context, .apart = -1, .either = -1, .same = -1, .asked = -1};
         p->table[slot] = p->n_turns++;
     }
     *number = p->table[slot];
@@ -220,7 +220,7 @@ bool lzs_way_fits(const lzs_proper *p, int32_t token, lzs_way way) {
 static lzs_status note_ways(lzs_proper *p, int32_t token) {
     for (size_t i = p->n_stack; i > 0; i--) {
         const struct lzs_try *t = &p->stack[i - 1];
-        lzs_way way = {i < p->n_stack ? p->stack[i].token : token, false};
+        lzs_way way = {i < p->n_stack ? p->stack[i].token : token, false, p->way_bytes};
         int32_t number, apart, either;
         lzs_status status = lzs_turn_of(p, t->state, t->context, &number);
         if (status == LZS_OK) status = lzs_spelling_step(p->spelling, &p->contexts, t->context, way.token, LZS_APART, &apart);
@@ -232,6 +232,7 @@ static lzs_status note_ways(lzs_proper *p, int32_t token) {
             way.apart = apart == either;
         }
         add_way(&p->turns[number], way);
+        p->way_bytes += lzs_token_bytes(p, t->token);
     }
     return LZS_OK;
 }
@@ -248,11 +249,17 @@ static lzs_status try(lzs_grammar *g, int32_t token, bool *found) {
     status = state_behind(g, last->state, token, &state);
     if (status != LZS_OK || state == LZS_DEAD) return status;
     status = lzs_is_goal(g, state, context, found);
+    p->way_bytes = lzs_token_bytes(p, token);
     if (status != LZS_OK || *found) return status;
     status = lzs_turn_of(p, state, context, &number);
     if (status != LZS_OK) return status;
-    for (int32_t i = 0; i < p->turns[number].n_ways && !*found; i++) *found = lzs_way_fits(p, token, p->turns[number].ways[i]);
-    if (*found) return LZS_OK;
+    for (int32_t i = 0; i < p->turns[number].n_ways; i++) {
+        const lzs_way way = p->turns[number].ways[i];
+        if (!lzs_way_fits(p, token, way)) continue;
+        *found = true;
+        p->way_bytes += way.bytes;
+        return LZS_OK;
+    }
     const struct lzs_seen *seen = seen_slot(p, state, context, token);
     if (seen->context && seen->search == 0) return LZS_OK;
     if (seen->context && seen->search == p->search) { /* it is on the stack, or depends on something that is */

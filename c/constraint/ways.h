@@ -30,6 +30,11 @@ bool lzs_way_fits(const lzs_proper *proper, int32_t token, lzs_way way);
 /* Whether there is a way to the goal behind a token, which led to this state and context; if so, it is noted with the turn. */
 lzs_status lzs_find_way(lzs_grammar *g, int32_t state, int32_t context, int32_t token, bool *found);
 
+static inline uint32_t lzs_token_bytes(const lzs_proper *proper, int32_t token) {
+    const size_t *begin = proper->spelling->vocabulary->begins + token;
+    return (uint32_t)(begin[1] - begin[0]);
+}
+
 static inline uint64_t lzs_mixed(uint64_t x) {
     x *= 0x9E3779B97F4A7C15u;
     return x ^ x >> 29;

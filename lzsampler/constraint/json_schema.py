@@ -6,6 +6,7 @@ allows meets the schema. Where a schema that refers to itself is unrolled, deepe
 """
 
 import json
+import marshal
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -39,11 +40,36 @@ class _Object:
     others: int | None  # the part of one more property
 
 
+_KNOWN: dict[tuple[Any, ...], Parts] = {}
+_MOST_KNOWN, _MOST_BYTES, _MOST_PARTS = 64, 16_384, 2_000
+
+
 def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
     """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer.
 
-    ``kind``: the translator, which knows the form of the texts; None is that of JSON.
+    ``kind``: the translator, which knows the form of the texts; None is that of JSON. Those of the schemas that were
+    translated last are kept, since a server is given the same few again and again.
     """
+    try:
+        key = (marshal.dumps(schema, 2), depth, closed, kind)  # of equal values of the same types, in the same order
+    except ValueError:  # it has other types than those of JSON, or subclasses of them
+        return _translated(schema, depth, closed, kind)
+    parts = _KNOWN.get(key)
+    if parts is None:
+        parts = _translated(schema, depth, closed, kind)
+        if len(key[0]) <= _MOST_BYTES and len(parts.weights) <= _MOST_PARTS:
+            if len(_KNOWN) >= _MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[key] = parts
+    return parts
+
+
+def forget_parts() -> None:
+    """Forget the parts that are kept, so that the next schema is translated: for measurements."""
+    _KNOWN.clear()
+
+
+def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None") -> Parts:
     try:
         document = Document(schema)
         translator = (kind or Translator)(document, closed)
@@ -65,7 +91,7 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
 
 def quoted(text: str) -> str:
     """Return a text as a string of JSON with no more escapes than needed."""
-    return json.dumps(text, ensure_ascii=False)
+    return f'"{text}"' if text.isalnum() else json.dumps(text, ensure_ascii=False)  # almost all names are words
 
 
 class Translator:

@@ -97,46 +97,64 @@ def type_of(value: Any) -> str:
     return names[type(value)]
 
 
-def check_values(schema: Any) -> None:
-    """Raise ValueError for what is not JSON, and for more of it than can be worked on."""
-    stack: list[tuple[Any, str, int]] = [(schema, "#", 0)]
-    count = 0
+_Way = tuple["_Way", str | int] | None  # the pointer to a value: that of what it is in, and its name or number there
+
+
+def check_values(schema: Any) -> bool:
+    """Return whether a schema has a name `$ref`.
+
+    ValueError for what is not JSON, and for more of it than can be worked on.
+    """
+    stack: list[tuple[Any, _Way, int]] = [(schema, None, 0)]
+    count, references = 0, False
     while stack:
-        value, pointer, depth = stack.pop()
+        value, way, depth = stack.pop()
         count += 1
         if depth > MAX_NESTING:
             raise ValueError(f"schema must be nested at most {MAX_NESTING} deep, and must not contain itself")
         if count > MAX_VALUES:
             raise ValueError(f"schema must have at most {MAX_VALUES:,} values, and must not contain itself")
         if isinstance(value, str):
-            _check_text(value, pointer)
+            if not value.isascii():
+                _check_text(value, way)
         elif isinstance(value, dict):
             for name, inner in value.items():
                 if not isinstance(name, str):
-                    raise refusal(pointer, f"the names of an object must be strings, got {name!r:.50}")
-                _check_text(name, pointer)
-                stack.append((inner, f"{pointer}/{escaped(name)}", depth + 1))
+                    raise refusal(_pointer(way), f"the names of an object must be strings, got {name!r:.50}")
+                if not name.isascii():
+                    _check_text(name, way)
+                references = references or name == "$ref"
+                stack.append((inner, (way, name), depth + 1))
         elif isinstance(value, list):
-            stack += ((inner, f"{pointer}/{i}", depth + 1) for i, inner in enumerate(value))
+            stack += ((inner, (way, i), depth + 1) for i, inner in enumerate(value))
         elif isinstance(value, float):
             if isinstance(value, WrittenFloat) and isinf(value):
-                raise refusal(pointer, _TOO_LARGE)
+                raise refusal(_pointer(way), _TOO_LARGE)
             if not isfinite(value):
-                raise refusal(pointer, f"{value} is not a number of JSON")
+                raise refusal(_pointer(way), f"{value} is not a number of JSON")
         elif value is not None and not isinstance(value, bool | int):
-            raise refusal(pointer, f"{value!r:.50} is not a value of JSON")
+            raise refusal(_pointer(way), f"{value!r:.50} is not a value of JSON")
         elif isinstance(value, int) and abs(value) > MAX_NUMBER:
-            raise refusal(pointer, _TOO_LARGE)
+            raise refusal(_pointer(way), _TOO_LARGE)
+    return references
 
 
 def escaped(name: str) -> str:
     """Return a name as a JSON pointer has it (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
-def _check_text(text: str, pointer: str) -> None:
+def _pointer(way: _Way) -> str:
+    keys = []
+    while way is not None:
+        way, key = way
+        keys.append(f"/{key if isinstance(key, int) else escaped(key)}")
+    return "".join(("#", *reversed(keys)))
+
+
+def _check_text(text: str, way: _Way) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        where = pointer.encode(errors="replace").decode()
+        where = _pointer(way).encode(errors="replace").decode()
         raise refusal(where, f"a text must be valid Unicode: there is a lone surrogate at {error.start}") from error

@@ -28,6 +28,7 @@ class Parts:
         self._known: dict[tuple[int, str, int, int], int] = {}
         self._patterns: list[tuple[int, str]] = []  # where the text of each begins, and what asked for it
         self.weights: list[int] = []
+        self._arrays: tuple[np.ndarray, np.ndarray, bytes] | None = None
 
     def text(self, text: str) -> int:
         """Return the part of one text."""
@@ -77,12 +78,11 @@ class Parts:
         return self._node(lib.LZS_PART_SHARED, (part,), 0, 0)
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, bytes]:
-        """Return the parts, int64[n, 5] as in `lzs_part`, their children and their text."""
-        return (
-            np.array(self._rows, np.uint32).reshape(-1, 5),
-            np.array(self._children or [0], np.uint32),
-            bytes(self._text),
-        )
+        """Return the parts, uint32[n, 5] as in `lzs_part`, their children and their text, which are all there now."""
+        if self._arrays is None:
+            rows = np.array(self._rows, np.uint32).reshape(-1, 5)
+            self._arrays = rows, np.array(self._children or [0], np.uint32), bytes(self._text)
+        return self._arrays
 
     def _leaf(self, kind: int, text: str, low: int, high: int, weight: int) -> int:
         key = (kind, text, low, high)

@@ -91,7 +91,7 @@ class Document:
     """A JSON Schema and what it says at each pointer."""
 
     def __init__(self, schema: Any) -> None:
-        check_values(schema)
+        references = check_values(schema)
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}
@@ -103,7 +103,7 @@ class Document:
         self._targets: dict[str, str] = {}
         self._anchors: dict[str, str] | None = None
         self.problem: tuple[str, str] | None = None  # the first place that nothing can meet, and why
-        self._recursive = self._find_recursive()
+        self._recursive = self._find_recursive() if references else set[str]()
 
     def at(self, pointer: str, *keys: str | int) -> str:
         """Return the pointer to a part of the value at a pointer."""
@@ -411,6 +411,9 @@ def _count(value: Any, where: str, most: int) -> int:
 
 
 def _read_type(_: Document, facts: Facts, value: Any, where: str) -> None:
+    if isinstance(value, str) and value in TYPES:
+        facts.types = TYPES[value]
+        return
     names = value if isinstance(value, list) else [value]
     wrong = next((name for name in names if not isinstance(name, str) or name not in TYPES), None)
     if wrong is not None or not names:
