@@ -14,7 +14,7 @@
  *
  * A slot holds the settings of a sequence, and a seed, so that a sequence keeps its draws when it changes its row. Pointers of a
  * step are device memory, and `stream` is a cudaStream_t (NULL is the default stream). lzs_batch_sample only launches two
- * kernels: it allocates nothing, copies nothing and waits for nothing, and reads histories, lengths and positions when the kernels
+ * kernels, or four where several blocks of threads have one row: it allocates nothing, copies nothing and waits for nothing, and reads histories, lengths and positions when the kernels
  * run. Use a batch from one thread at a time, and its steps in one stream, or after each other: they share scratch memory.
  */
 #ifndef LZSAMPLER_CUDA_H
@@ -42,6 +42,8 @@ typedef struct lzs_batch_shape {
     int32_t max_rows;   /* of a step, at least 1 */
     int32_t max_edits;  /* of a row, 0..n_vocab: lzs_edits_max always suffices, and a row that needs more answers LZS_ESPACE */
     int32_t max_listed; /* tokens of exempt, logit_bias, lz_breakers and dry_breakers of one slot together, >= 0 */
+    int32_t blocks;     /* of threads that read one row, 1 to 64; 0: as many as the device can run at a time, where the rows are few
+                         * and long. The token does not depend on it. */
 } lzs_batch_shape;
 
 /* One step of some sequences. Row i is that of sequence slots[i]. All pointers are device memory. */

@@ -58,6 +58,8 @@ static bool is_benign(mutant_kind kind, int id) {
 /* Whether all agree; returns at the first that does not. */
 static bool battery(lzs_backend *b, bool fibers) {
     uint64_t state = 77;
+    run_read = fibers ? fibers_read : lzs_twin_read;
+    run_weigh = fibers ? fibers_weigh : lzs_twin_weigh;
     run_pick = fibers ? fibers_pick : lzs_twin_pick;
     run_fold = fibers ? fibers_fold : lzs_twin_fold;
     const int part = fibers ? 2 : 1; /* their rows take longer */
