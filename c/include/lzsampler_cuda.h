@@ -89,7 +89,9 @@ LZS_API lzs_status lzs_batch_set_params(lzs_batch *batch, int32_t slot, const lz
  * edits. Not for a stream that is being captured. */
 LZS_API lzs_status lzs_batch_set_plan(lzs_batch *batch, int32_t slot, const lzs_plan *plan, void *stream);
 
-/* Picks a token for each of n_rows rows (1..max_rows). What is wrong with one row is in its status: LZS_EINVAL for a slot that
+/* Picks a token for each of n_rows rows (1..max_rows). LZS_EINVAL for a step that cannot be right, before anything is launched, and
+ * LZS_EDEVICE where the device refuses the launch, such as for a stream that was destroyed; the batch stays as it was. That pointers are
+ * memory of this device is not checked. What is wrong with one row is in its status: LZS_EINVAL for a slot that
  * is out of range or has no settings, a history or position that is missing, and a token or edit outside the vocabulary. */
 LZS_API lzs_status lzs_batch_sample(lzs_batch *batch, const lzs_batch_step *step, int32_t n_rows, void *stream);
 

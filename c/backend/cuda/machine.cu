@@ -42,13 +42,17 @@ struct lzs_on_device {
 };
 
 static const char *line_of(cudaError_t error) {
-    return error == cudaSuccess ? NULL : cudaGetErrorString(error);
+    if (error == cudaSuccess) return NULL;
+    cudaGetLastError(); /* or the next caller who asks, such as torch, takes it for its own */
+    if (error == cudaErrorInvalidResourceHandle) return "the stream was destroyed, or is one of another device";
+    return cudaGetErrorString(error);
 }
 
 const char *lzs_machine_find(int32_t device) {
     int n = 0;
     const cudaError_t error = cudaGetDeviceCount(&n);
     if (error == cudaErrorInsufficientDriver || error == cudaErrorNoDevice) {
+        cudaGetLastError();
         return "there is no CUDA device, or its driver is older than the CUDA that this was built with: see nvidia-smi";
     }
     if (error != cudaSuccess) return line_of(error);
@@ -57,6 +61,7 @@ const char *lzs_machine_find(int32_t device) {
     cudaFuncAttributes attributes;
     const cudaError_t code = cudaFuncGetAttributes(&attributes, (const void *)lzs_pick_kernel);
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
+        cudaGetLastError();
         return "the kernels were not built for this device: make cuda CUDA_ARCHS=... with its compute capability";
     }
     return line_of(code);
@@ -70,7 +75,7 @@ int32_t lzs_machine_processors(int32_t device) {
 void *lzs_machine_allocate(int32_t device, size_t bytes) {
     lzs_on_device on(device);
     void *memory = NULL;
-    return cudaMalloc(&memory, bytes) == cudaSuccess ? memory : NULL;
+    return line_of(cudaMalloc(&memory, bytes)) ? NULL : memory;
 }
 
 void lzs_machine_free(int32_t device, void *memory) {
