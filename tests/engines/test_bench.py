@@ -1,4 +1,4 @@
-"""The arms of bench/cuda.py with the real packages: FlashInfer's signatures, and vLLM's kernels in Triton's interpreter.
+"""The arms of bench/cuda.py and the real packages: FlashInfer's signatures, and vLLM's kernels in Triton's interpreter.
 
 Run by itself (`make engines`): Triton is told before it is imported.
 """
