@@ -68,9 +68,11 @@ def table(torch: Any) -> list[Line]:
                 for name, arm in arms.items():
                     try:
                         line[name] = timed(torch, arm(case), rows)
-                    except RuntimeError as error:  # of torch: out of memory, or what cannot be captured
+                    except Exception as error:  # of a package of others: out of memory, or what a graph cannot hold
+                        if name not in others:
+                            raise
                         line[name] = None
-                        print(f"{name}: not measured: {str(error).splitlines()[0]}", flush=True)
+                        print(f"{name}: not measured: {(str(error) or repr(error)).splitlines()[0]}", flush=True)
                 line["warm"] = timed(torch, ours(case), rows[:1] * STEPS, cold=False)
                 print(*(f"{k} {v:.1f}" if isinstance(v, float) else f"{k} {v}" for k, v in line.items()), flush=True)
                 lines.append(line)
