@@ -273,7 +273,7 @@ def test_blocks_that_share_a_row_change_no_token(built: Path, blocks: int) -> No
             batch.set_params(slot, params)
         past, lengths = np.tile(np.arange(30, dtype=np.int32) % 4, (4, 1)), np.full(4, 30, np.int32)
         picked, statuses = np.full(4, -7, np.int32), np.full(4, -7, np.int32)
-        arrays = {"histories": past, "lengths": lengths, "positions": lengths.astype(np.int64)}
+        arrays: dict[str, Any] = {"histories": past, "lengths": lengths, "positions": lengths.astype(np.int64)}
         batch.sample(
             OnDevice(logits), OnDevice(picked), OnDevice(statuses), **{k: OnDevice(a) for k, a in arrays.items()}
         )

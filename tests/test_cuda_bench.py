@@ -51,7 +51,9 @@ def test_nothing_to_check_with_is_one_line_and_status_2(tmp_path: Path) -> None:
 def lines(**changes: Any) -> list[dict[str, Any]]:
     """A table in which each aim is just met."""
     base = {"read": 10.0, "ours": 15.0, "without LZ": 8.2, "torch": 75.0}
-    made = [{"V": 1000, "B": n, "dtype": dtype, **base} for n in (1, 32, 256) for dtype in ("float32", "bfloat16")]
+    made: list[dict[str, Any]] = [
+        {"V": 1000, "B": n, "dtype": dtype, **base} for n in (1, 32, 256) for dtype in ("float32", "bfloat16")
+    ]
     for line in made:
         line["without LZ"] = line["ours"] - 2 - 0.05 * line["B"] + 1e-9
     made[2].update(changes)  # 32 rows of float32
