@@ -234,7 +234,10 @@ LZS_BODY void lzs_weigh_share(lzs_read_shared *s, const lzs_pick_row *row, int32
 /* The same as the block that picks asks for it. */
 LZS_BODY uint64_t lzs_weight_of_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_softmax_scale scale) {
     const lzs_groups all = {0, lzs_groups_of(row->n)};
-    return row->n_shares ? lzs_sum_of_shares(row).weight : lzs_weigh_groups(&s->read, row, scale, all);
+    uint64_t weight = 0;
+    if (!row->n_shares) return lzs_weigh_groups(&s->read, row, scale, all);
+    for (int32_t i = 0; i < row->n_shares; i++) weight += row->shares[i].weight;
+    return weight;
 }
 
 /* min_p_cut of truncate.c. Every thread computes it: it depends on no memory. */

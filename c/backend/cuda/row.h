@@ -229,7 +229,7 @@ LZS_BODY lzs_share lzs_read_groups(lzs_read_shared *s, const lzs_pick_row *row, 
     return (lzs_share){top, bad_edit, has_nan, 0};
 }
 
-/* All that the blocks found. */
+/* All that the blocks found, but for the weights, which they may be about to write. */
 LZS_DEVICE static inline lzs_share lzs_sum_of_shares(const lzs_pick_row *row) {
     lzs_share sum = {LZS_KEY_NEVER, 0, 0, 0};
     for (int32_t i = 0; i < row->n_shares; i++) {
@@ -237,7 +237,6 @@ LZS_DEVICE static inline lzs_share lzs_sum_of_shares(const lzs_pick_row *row) {
         if (share->top > sum.top) sum.top = share->top;
         sum.bad_edit |= share->bad_edit;
         sum.nan |= share->nan;
-        sum.weight += share->weight;
     }
     return sum;
 }
