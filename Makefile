@@ -75,9 +75,14 @@ build/test_cuda: tests/c/test_cuda.c $(C_SOURCES) $(wildcard c/backend/cuda/*.[c
 	mkdir -p build
 	$(CC) -std=c11 -Wall -Wextra -Werror -O2 $(C_INCLUDE) $< c/backend/cuda/settings.c c/backend/cuda/twin.c $(C_SOURCES) -lm -o $@
 
-# On a machine with a GPU and torch: difficult rows against the CPU, bit for bit, then the times.
+# On a machine with a GPU and torch: difficult rows against the CPU, bit for bit, then the times. PYTHON has torch, and lzsampler, or it is
+# installed in an environment on top of it. Without a GPU: one line, and status 2.
+cuda-check: export LZS_CUDA_LIBRARY := $(CURDIR)/build/cuda/liblzsampler_cuda.so
 cuda-check: cuda
-	$(PYTHON) bench/cuda.py
+	if $(PYTHON) -c "import lzsampler.cuda" 2>/dev/null; then $(PYTHON) bench/cuda.py; else \
+	  $(PYTHON) -m venv --system-site-packages build/cuda/check && \
+	  build/cuda/check/bin/python -m pip --disable-pip-version-check install --quiet . && \
+	  build/cuda/check/bin/python bench/cuda.py; fi
 
 # The fuzzer for an hour: libFuzzer where clang has it, which goes on from the corpus that it leaves in build/corpus; else
 # random cases of the seed.

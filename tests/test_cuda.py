@@ -236,6 +236,54 @@ def test_wrong_arguments(built: Path) -> None:
         batch.sample(rows(1), ints(1), ints(1), histories=OnDevice(np.zeros((1, 4), np.int32)))
 
 
+def test_a_device_that_fails_is_one_line_and_leaves_the_batch_usable(built: Path) -> None:
+    """As with a stream that was destroyed."""
+    machine = (ctypes.c_int * 3).in_dll(
+        library._loaded(str(built)), "the_cuda_machine"
+    )  # blocks, calls, the one that fails
+    batch = Batch(V, rows=1)
+    tokens, statuses = np.full(1, -7, np.int32), np.full(1, -7, np.int32)
+    step = (rows(1), OnDevice(tokens), OnDevice(statuses))
+    machine[2] = machine[1] + 1
+    with pytest.raises(LzsError, match=r"^the device failed$"):
+        batch.set_params(0, Params(temperature=0.0))
+    batch.set_params(0, Params(temperature=0.0))
+    machine[2] = machine[1] + 1
+    with pytest.raises(LzsError, match=r"^the device failed$"):
+        batch.sample(*step, positions=OnDevice(np.zeros(1, np.int64)))
+    assert (tokens[0], statuses[0]) == (-7, -7)
+    batch.sample(*step, positions=OnDevice(np.zeros(1, np.int64)))
+    assert (tokens[0], statuses[0]) == (0, 0)
+    batch.close()
+    assert blocks_held(built) == 0
+    machine[2] = machine[1] + 1
+    with pytest.raises(LzsError, match=r"^the device failed$"):
+        Batch(V, rows=1)
+    assert blocks_held(built) == 0
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 64])
+def test_blocks_that_share_a_row_change_no_token(built: Path, blocks: int) -> None:
+    n_vocab = 9000
+    logits = np.random.default_rng(3).normal(size=(4, n_vocab)).astype(np.float32)
+    tokens = []
+    for shared in (None, blocks):
+        batch = Batch(n_vocab, rows=4, blocks=shared)
+        for slot, params in enumerate(SETTINGS):
+            batch.set_params(slot, params)
+        past, lengths = np.tile(np.arange(30, dtype=np.int32) % 4, (4, 1)), np.full(4, 30, np.int32)
+        picked, statuses = np.full(4, -7, np.int32), np.full(4, -7, np.int32)
+        arrays: dict[str, Any] = {"histories": past, "lengths": lengths, "positions": lengths.astype(np.int64)}
+        batch.sample(
+            OnDevice(logits), OnDevice(picked), OnDevice(statuses), **{k: OnDevice(a) for k, a in arrays.items()}
+        )
+        assert not statuses.any()
+        tokens.append(picked.tolist())
+    assert tokens[0] == tokens[1]
+    with pytest.raises(ValueError, match="blocks must be from 1 to 64, got 0"):
+        Batch(V, rows=1, blocks=0)
+
+
 def test_without_the_library_one_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(library.VARIABLE, raising=False)
     monkeypatch.setattr(library, "places", lambda: [tmp_path / library.NAME])
@@ -255,10 +303,3 @@ def test_importing_loads_no_library_and_nothing_heavy() -> None:
         [sys.executable, "-c", code], env={**os.environ, library.VARIABLE: "/nowhere"}, capture_output=True, text=True
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
-
-
-def test_the_check_of_the_bench_passes_on_the_twin(built: Path) -> None:
-    """What `make cuda-check` runs on a GPU first."""
-    command = [sys.executable, str(ROOT / "bench/cuda.py"), "--twin", "--rows", "12"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout) == (0, "cuda: passed: 12 rows\n"), done.stderr

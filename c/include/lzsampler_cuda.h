@@ -14,7 +14,7 @@
  *
  * A slot holds the settings of a sequence, and a seed, so that a sequence keeps its draws when it changes its row. Pointers of a
  * step are device memory, and `stream` is a cudaStream_t (NULL is the default stream). lzs_batch_sample only launches two
- * kernels: it allocates nothing, copies nothing and waits for nothing, and reads histories, lengths and positions when the kernels
+ * kernels, or four where several blocks of threads have one row: it allocates nothing, copies nothing and waits for nothing, and reads histories, lengths and positions when the kernels
  * run. Use a batch from one thread at a time, and its steps in one stream, or after each other: they share scratch memory.
  */
 #ifndef LZSAMPLER_CUDA_H
@@ -42,6 +42,8 @@ typedef struct lzs_batch_shape {
     int32_t max_rows;   /* of a step, at least 1 */
     int32_t max_edits;  /* of a row, 0..n_vocab: lzs_edits_max always suffices, and a row that needs more answers LZS_ESPACE */
     int32_t max_listed; /* tokens of exempt, logit_bias, lz_breakers and dry_breakers of one slot together, >= 0 */
+    int32_t blocks;     /* of threads that read one row, 1 to 64; 0: as many as the device can run at a time, where the rows are few
+                         * and long. The token does not depend on it. */
 } lzs_batch_shape;
 
 /* One step of some sequences. Row i is that of sequence slots[i]. All pointers are device memory. */
@@ -87,7 +89,9 @@ LZS_API lzs_status lzs_batch_set_params(lzs_batch *batch, int32_t slot, const lz
  * edits. Not for a stream that is being captured. */
 LZS_API lzs_status lzs_batch_set_plan(lzs_batch *batch, int32_t slot, const lzs_plan *plan, void *stream);
 
-/* Picks a token for each of n_rows rows (1..max_rows). What is wrong with one row is in its status: LZS_EINVAL for a slot that
+/* Picks a token for each of n_rows rows (1..max_rows). LZS_EINVAL for a step that cannot be right, before anything is launched, and
+ * LZS_EDEVICE where the device refuses the launch, such as for a stream that was destroyed; the batch stays as it was. That pointers are
+ * memory of this device is not checked. What is wrong with one row is in its status: LZS_EINVAL for a slot that
  * is out of range or has no settings, a history or position that is missing, and a token or edit outside the vocabulary. */
 LZS_API lzs_status lzs_batch_sample(lzs_batch *batch, const lzs_batch_step *step, int32_t n_rows, void *stream);
 

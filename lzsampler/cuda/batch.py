@@ -22,6 +22,8 @@ class Batch:
     None means as many as rows. ``device``: the number of the CUDA device. ``max_edits``: the most tokens that the
     penalties of a row may change, None means n_vocab, or 4096 if that is less; a row that needs more answers with the
     status of too little room. ``max_listed``: tokens of exempt, logit_bias and breakers of one slot together.
+    ``blocks``: of threads that read one row, 1 to 64; None means as many as the device can run at a time, where the
+    rows are few and long. The tokens do not depend on it.
 
     A slot has the settings and the seed of one sequence; a row of a step names its slot, so that a sequence draws the
     same tokens wherever in the batch it is. All memory is allocated here. LzsError where there is no library, no driver
@@ -37,6 +39,7 @@ class Batch:
         device: int = 0,
         max_edits: int | None = None,
         max_listed: int = 4096,
+        blocks: int | None = None,
     ) -> None:
         self.n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)
         self.rows = integer("rows", rows, 1, INT32_MAX)
@@ -44,8 +47,9 @@ class Batch:
         self.device = integer("device", device, 0, INT32_MAX)
         edits = min(n_vocab, 4096) if max_edits is None else integer("max_edits", max_edits, 0, n_vocab)
         listed = integer("max_listed", max_listed, 0, INT32_MAX)
+        shared = 0 if blocks is None else integer("blocks", blocks, 1, 64)
         size = ctypes.sizeof(Shape)
-        shape = Shape(size, self.device, self.n_vocab, self.slots, self.rows, edits, listed)
+        shape = Shape(size, self.device, self.n_vocab, self.slots, self.rows, edits, listed, shared)
         self._library = load()
         self._handle = ctypes.c_void_p()
         problem = ctypes.create_string_buffer(PROBLEM_SIZE)

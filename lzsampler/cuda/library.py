@@ -24,6 +24,7 @@ class Shape(ctypes.Structure):
         ("max_rows", c_int32),
         ("max_edits", c_int32),
         ("max_listed", c_int32),
+        ("blocks", c_int32),
     ]
 
 

@@ -54,7 +54,16 @@ static inline void choose_schedule(uint64_t *state) {
 
 /* What runs a block: the twin, thread by thread in each phase, unless a test says otherwise. */
 static lzs_picked (*run_pick)(const lzs_pick_row *row) = lzs_twin_pick;
+static void (*run_read)(const lzs_pick_row *row, int32_t share) = lzs_twin_read;
+static void (*run_weigh)(const lzs_pick_row *row, int32_t share) = lzs_twin_weigh;
 static lzs_folded (*run_fold)(const lzs_fold_row *row) = lzs_twin_fold;
+
+/* All kernels of a row, one block after the other: a launch begins when the one before it has ended. */
+static inline lzs_picked run_row(const lzs_pick_row *row, bool backward) {
+    for (int32_t i = 0; i < row->n_shares; i++) run_read(row, backward ? row->n_shares - 1 - i : i);
+    for (int32_t i = 0; i < row->n_shares; i++) run_weigh(row, backward ? row->n_shares - 1 - i : i);
+    return run_pick(row);
+}
 
 /* One row by both; whether they agree. */
 static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_t *state) {
@@ -102,6 +111,7 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
     lzs_backend_sample(b, &x, &plan, 1, &token, &status);
 
     const size_t n_groups = (size_t)lzs_groups_of(n);
+    const int32_t n_shares = random_below(state, 2) ? random_below(state, random_below(state, 4) ? 6 : LZS_CUDA_SHARES + 1) : 0;
     const lzs_pick_row input = {
         .settings = lzs_pick_settings_of(&plan),
         .logits = (char *)logits + (size_t)offset * (dtype == LZS_F32 ? 4 : 2),
@@ -115,8 +125,11 @@ static inline bool pick_agrees(lzs_backend *b, int32_t n, row_kind kind, uint64_
         .values = block_of(plan.n_edits, sizeof *input.values),
         .maxima = block_of(n_groups, sizeof *input.maxima),
         .words = block_of(n_groups, sizeof *input.words),
+        .n_shares = n_shares,
+        .shares = block_of((size_t)n_shares, sizeof *input.shares),
     };
-    lzs_picked picked = run_pick(&input);
+    lzs_picked picked = run_row(&input, random_below(state, 2));
+    free(input.shares);
     free(input.allowed);
     free(input.values);
     free(input.maxima);
@@ -140,7 +153,7 @@ static inline bool tie_agrees(lzs_backend *b) {
     CHECK(lzs_backend_sample(b, &x, &plan, 1, &token, NULL) == LZS_OK && token == 1136);
     const lzs_pick_row input = {.settings = lzs_pick_settings_of(&plan), .logits = row, .n = CUDA_VOCAB,
                                 .position = plan.position, .allowed = allowed, .maxima = maxima, .words = words};
-    lzs_picked picked = run_pick(&input);
+    lzs_picked picked = run_row(&input, false);
     return picked.status == LZS_OK && picked.token == token;
 }
 

@@ -13,8 +13,11 @@ static struct {
     ucontext_t scheduler, threads[FIBERS];
     char stacks[FIBERS][FIBER_STACK];
     bool done[FIBERS];
-    const lzs_pick_row *pick; /* or NULL: fold */
+    enum { FIBER_READ, FIBER_WEIGH, FIBER_PICK, FIBER_FOLD } kernel;
+    const lzs_pick_row *row;
     const lzs_fold_row *fold;
+    int32_t share;
+    lzs_read_shared read_shared;
     lzs_pick_shared pick_shared;
     lzs_fold_shared fold_shared;
     lzs_picked picked[FIBERS];
@@ -29,10 +32,11 @@ static void fiber_waits(void) {
 
 static void fiber_runs(void) {
     uint32_t tid = lzs_the_twin.tid;
-    if (block.pick) {
-        block.picked[tid] = lzs_pick_row_token(&block.pick_shared, block.pick);
-    } else {
-        block.folded[tid] = lzs_fold_row_edits(&block.fold_shared, block.fold);
+    switch (block.kernel) {
+    case FIBER_READ: lzs_read_share(&block.read_shared, block.row, block.share); break;
+    case FIBER_WEIGH: lzs_weigh_share(&block.read_shared, block.row, block.share); break;
+    case FIBER_PICK: block.picked[tid] = lzs_pick_row_token(&block.pick_shared, block.row); break;
+    case FIBER_FOLD: block.folded[tid] = lzs_fold_row_edits(&block.fold_shared, block.fold); break;
     }
     block.done[tid] = true;
 }
@@ -65,6 +69,7 @@ static bool block_runs(void) {
     lzs_twin *t = &lzs_the_twin;
     t->threads = FIBERS;
     t->wait = fiber_waits;
+    memset(&block.read_shared, 0xA5, sizeof block.read_shared);
     memset(&block.pick_shared, 0xA5, sizeof block.pick_shared);
     memset(&block.fold_shared, 0xA5, sizeof block.fold_shared);
     for (uint32_t i = 0; i < FIBERS; i++) begin(i);
@@ -78,9 +83,24 @@ static bool block_runs(void) {
     return n_done == FIBERS;
 }
 
+static void fibers_read(const lzs_pick_row *row, int32_t share) {
+    block.kernel = FIBER_READ;
+    block.row = row;
+    block.share = share;
+    if (!block_runs()) memset(&row->shares[share], 0xA5, sizeof *row->shares);
+}
+
+static void fibers_weigh(const lzs_pick_row *row, int32_t share) {
+    block.kernel = FIBER_WEIGH;
+    block.row = row;
+    block.share = share;
+    if (!block_runs()) memset(&row->shares[share], 0xA5, sizeof *row->shares);
+}
+
 static lzs_picked fibers_pick(const lzs_pick_row *row) {
     const lzs_picked failed = {-2, -2};
-    block.pick = row;
+    block.kernel = FIBER_PICK;
+    block.row = row;
     if (!block_runs()) return failed;
     for (uint32_t i = 1; i < FIBERS; i++) {
         if (memcmp(&block.picked[i], &block.picked[0], sizeof failed) != 0) return failed;
@@ -90,7 +110,7 @@ static lzs_picked fibers_pick(const lzs_pick_row *row) {
 
 static lzs_folded fibers_fold(const lzs_fold_row *row) {
     const lzs_folded failed = {-2, -2};
-    block.pick = NULL;
+    block.kernel = FIBER_FOLD;
     block.fold = row;
     if (!block_runs()) return failed;
     for (uint32_t i = 1; i < FIBERS; i++) {

@@ -6,7 +6,7 @@
 
 #include "backend/cuda/twin.h"
 
-cuda_machine the_cuda_machine;
+cuda_machine the_cuda_machine = {.n_processors = 132};
 
 static const char *call(void) {
     return ++the_cuda_machine.n_calls == the_cuda_machine.fails_at ? "the device failed" : NULL;
@@ -14,6 +14,11 @@ static const char *call(void) {
 
 const char *lzs_machine_find(int32_t device) {
     return device ? "there is no CUDA device of this number" : NULL;
+}
+
+int32_t lzs_machine_processors(int32_t device) {
+    (void)device;
+    return the_cuda_machine.n_processors;
 }
 
 void *lzs_machine_allocate(int32_t device, size_t bytes) {
@@ -55,6 +60,7 @@ const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t
     (void)device;
     (void)stream;
     const char *line = call();
+    the_cuda_machine.n_shares = launch->n_shares;
     if (!line) lzs_twin_launch(launch, n_rows);
     return line;
 }

@@ -9,6 +9,8 @@ typedef struct cuda_machine {
     int n_calls;  /* copies, clears and launches so far */
     int fails_at; /* the number of the call that fails, from 1; 0: none */
     bool is_full; /* there is no memory */
+    int32_t n_processors;
+    int32_t n_shares; /* of the last launch */
 } cuda_machine;
 
 extern cuda_machine the_cuda_machine;

@@ -10,14 +10,17 @@ enum { VOCAB = 700, SEQUENCES = 6, STEPS = 60, ROOM = STEPS + 12 };
 static const lzs_batch_shape shape = {.size = sizeof shape, .n_vocab = VOCAB, .n_slots = SEQUENCES + 1, .max_rows = SEQUENCES,
                                       .max_edits = VOCAB, .max_listed = 40};
 
-static lzs_batch *new_batch(void) {
+static lzs_batch *new_batch(int32_t blocks) {
+    lzs_batch_shape s = shape;
     lzs_batch *b;
     char problem[LZS_PROBLEM_SIZE];
-    CHECK(lzs_batch_new(&shape, &b, problem) == LZS_OK && lzs_batch_memory(b) > 0);
+    s.blocks = blocks;
+    CHECK(lzs_batch_new(&s, &b, problem) == LZS_OK && lzs_batch_memory(b) > 0);
     return b;
 }
 
-/* Six texts of different settings, whose rows are shuffled in each step; half of the sequences have plans from the host. */
+/* Six texts of different settings, whose rows are shuffled in each step; half of the sequences have plans from the host. Blocks that
+ * share a row change nothing. */
 static void test_texts(uint64_t seed) {
     static float logits[SEQUENCES * (VOCAB + 3)];
     static uint32_t masks[SEQUENCES * (VOCAB / 32 + 2)];
@@ -29,7 +32,7 @@ static void test_texts(uint64_t seed) {
     lzs_sampler *samplers[SEQUENCES];
     int32_t texts[SEQUENCES][ROOM], n_prompt[SEQUENCES];
     lists l[SEQUENCES];
-    lzs_batch *b = new_batch();
+    lzs_batch *b = new_batch((int32_t)(seed % 5));
     choose_schedule(&state);
     for (int i = 0; i < SEQUENCES; i++) {
         source choices = {.state = random_bits(&state)};
@@ -115,6 +118,10 @@ static void test_shapes(void) {
     refuses(s, LZS_EINVAL);
     s = shape, s.max_listed = -1;
     refuses(s, LZS_EINVAL);
+    s = shape, s.blocks = -1;
+    refuses(s, LZS_EINVAL);
+    s = shape, s.blocks = 65;
+    refuses(s, LZS_EINVAL);
     s = shape, s.max_rows = INT32_MAX, s.n_vocab = s.max_edits = LZS_MAX_VOCAB; /* 2^67 bytes */
     refuses(s, LZS_ENOMEM);
     s = shape, s.n_slots = s.max_rows = INT32_MAX, s.max_listed = 1 << 30;
@@ -132,6 +139,35 @@ static void test_shapes(void) {
     lzs_batch_free(NULL);
 }
 
+/* The blocks of a row that a device of 132 processors gets, each of which has 64 groups of tokens at least. */
+static void chooses(int32_t n_vocab, int32_t n_rows, int32_t blocks, int32_t n_shares) {
+    static float logits[1];
+    static int32_t tokens[200], statuses[200];
+    const lzs_batch_shape s = {.size = sizeof s, .n_vocab = n_vocab, .n_slots = 1, .max_rows = 200, .blocks = blocks};
+    int32_t slots[200];
+    lzs_batch *b;
+    for (int i = 0; i < 200; i++) slots[i] = -1; /* no row is read */
+    const lzs_batch_step step = {.size = sizeof step, .logits = logits, .row_stride = n_vocab, .slots = slots, .tokens = tokens,
+                                 .statuses = statuses};
+    CHECK(lzs_batch_new(&s, &b, NULL) == LZS_OK && lzs_batch_sample(b, &step, n_rows, NULL) == LZS_OK);
+    CHECK(the_cuda_machine.n_shares == n_shares && statuses[n_rows - 1] == LZS_EINVAL);
+    lzs_batch_free(b);
+}
+
+static void test_blocks(void) {
+    chooses(262144, 1, 0, 64);
+    chooses(262144, 8, 0, 16);
+    chooses(128256, 1, 0, 31);
+    chooses(262144, 66, 0, 2);
+    chooses(262144, 67, 0, 0); /* half of the processors have a row */
+    chooses(32000, 1, 0, 0);   /* too short */
+    chooses(32000, 200, 7, 7);
+    chooses(262144, 1, 1, 0);
+    the_cuda_machine.n_processors = 0;
+    chooses(262144, 1, 0, 0);
+    the_cuda_machine.n_processors = 132;
+}
+
 static void refuses_step(lzs_batch *b, lzs_batch_step step, int32_t n_rows, const char *word) {
     CHECK(lzs_batch_sample(b, &step, n_rows, NULL) == LZS_EINVAL && strstr(lzs_batch_problem(b), word));
 }
@@ -144,7 +180,7 @@ static void test_refusals(void) {
     int32_t tokens[2], statuses[2], slots[2] = {0, 5}, histories[4] = {1, 2, 3, VOCAB}, lengths[2] = {2, 2};
     int64_t positions[2] = {0, 0};
     static uint32_t masks[VOCAB / 32 + 1];
-    lzs_batch *b = new_batch();
+    lzs_batch *b = new_batch(0);
     lzs_params p;
     lzs_params_init(&p);
     p.repetition_penalty = 2.0f;
@@ -238,6 +274,7 @@ static void test_refusals(void) {
 int main(void) {
     for (uint64_t seed = 1; seed <= 12; seed++) test_texts(seed);
     test_shapes();
+    test_blocks();
     test_refusals();
     CHECK(the_cuda_machine.n_blocks == 0);
     return 0;

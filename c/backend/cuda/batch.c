@@ -14,6 +14,7 @@ struct lzs_batch {
     void *memory;      /* one block on the device, which holds all arrays */
     size_t bytes;
     bool too_large;    /* more than there are addresses for */
+    int32_t processors; /* of the device */
     char *lists;       /* (n_slots, listed_bytes) of it: the lists of the slots' parameters */
     size_t listed_bytes;
     char *staged;      /* (listed_bytes) lists of a slot on the host, sorted */
@@ -34,7 +35,19 @@ static const char *shape_invalid(const lzs_batch_shape *shape) {
     if (shape->n_slots < 1) return "n_slots is below 1";
     if (shape->max_rows < 1) return "max_rows is below 1";
     if (shape->max_edits < 0 || shape->max_edits > shape->n_vocab) return "max_edits is not 0 to n_vocab";
-    return shape->max_listed < 0 ? "max_listed is below 0" : NULL;
+    if (shape->max_listed < 0) return "max_listed is below 0";
+    return shape->blocks < 0 || shape->blocks > LZS_CUDA_SHARES ? "blocks is not 0 to 64" : NULL;
+}
+
+/* The blocks that read a row of a step before it is picked from; 0: the one that picks from it reads it. More than one where else at
+ * least half of the processors had nothing to do, and the row is so long that it outweighs two more launches (an estimate: not yet
+ * measured). */
+static int32_t shares_of(const lzs_batch *b, int32_t n_rows) {
+    const int32_t groups = lzs_groups_of(b->shape.n_vocab), most = groups / 64 < LZS_CUDA_SHARES ? groups / 64 : LZS_CUDA_SHARES;
+    if (n_rows > LZS_CUDA_SPLIT_ROWS) return 0;
+    if (b->shape.blocks) return b->shape.blocks > 1 ? b->shape.blocks : 0;
+    const int32_t idle = b->processors / n_rows, n = idle < most ? idle : most;
+    return groups >= 1024 && n > 1 ? n : 0;
 }
 
 /* Takes `n` items of `size` bytes out of the block, or, while there is none, counts them. */
@@ -46,6 +59,12 @@ static void *take(lzs_batch *b, size_t n, size_t size) {
     }
     b->bytes += (n * size + 255) / 256 * 256;
     return at;
+}
+
+/* Shares of all rows of a step, at most. Where they are chosen there are no more of them than processors. */
+static size_t most_shares(const lzs_batch *b) {
+    const size_t rows = (size_t)b->shape.max_rows, each = (size_t)b->shape.blocks, chosen = (size_t)b->processors;
+    return each ? (rows < LZS_CUDA_SPLIT_ROWS ? rows : LZS_CUDA_SPLIT_ROWS) * each : chosen;
 }
 
 static void lay_out(lzs_batch *b) {
@@ -65,6 +84,7 @@ static void lay_out(lzs_batch *b) {
     l->allowed = take(b, rows * lzs_mask_words(shape->n_vocab), sizeof *l->allowed);
     l->maxima = take(b, rows * groups, sizeof *l->maxima);
     l->words = take(b, rows * groups, sizeof *l->words);
+    l->shares = take(b, most_shares(b), sizeof *l->shares);
 }
 
 /* Nothing has settings, and the tables are free. */
@@ -98,6 +118,7 @@ lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *
         b->listed_bytes = (size_t)shape->max_listed * sizeof(lzs_logit_bias);
         status = LZS_EDEVICE;
         line = lzs_machine_find(shape->device);
+        b->processors = line ? 0 : lzs_machine_processors(shape->device);
     }
     if (b && !line) {
         lay_out(b);
@@ -246,6 +267,7 @@ lzs_status lzs_batch_sample(lzs_batch *b, const lzs_batch_step *step, int32_t n_
     if (line) return fail(b, LZS_EINVAL, line);
     lzs_launch launch = b->launch;
     launch.step = *step;
+    launch.n_shares = shares_of(b, n_rows);
     line = lzs_machine_launch(b->shape.device, &launch, n_rows, stream);
     return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
 }

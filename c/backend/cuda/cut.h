@@ -46,6 +46,10 @@ typedef struct lzs_truncation {
     int32_t n_listed; /* of the list, which has all tokens inside the cut, and others; 0: there is none */
 } lzs_truncation;
 
+LZS_DEVICE static inline bool lzs_by_k(const lzs_pick_row *row) {
+    return row->settings.top_k > 0 && row->settings.top_k < row->n;
+}
+
 /* As top_p_target of truncate.c. */
 LZS_DEVICE static inline uint64_t lzs_target(uint64_t p, uint64_t total) {
     const uint64_t high = total >> 32, low = total & 0xffffffffu;
@@ -185,26 +189,55 @@ LZS_BODY int32_t lzs_list_above(lzs_pick_shared *s, const lzs_pick_row *row, uin
     return (int32_t)n_listed;
 }
 
-/* The weight of all tokens. */
-LZS_BODY uint64_t lzs_weight_of_all(lzs_pick_shared *s, const lzs_pick_row *row, lzs_softmax_scale scale) {
+/* Whether the weight of all tokens may be asked for: a top-p alone, of a row that the list cannot hold. */
+LZS_DEVICE static inline bool lzs_weighs(const lzs_pick_row *row) {
+    const lzs_pick_settings *p = &row->settings;
+    return p->status == LZS_OK && !p->greedy && p->top_p < LZS_TOP_P_OFF && !lzs_by_k(row) && row->n > LZS_CUDA_LIST;
+}
+
+/* The weight of all tokens of some groups. */
+LZS_BODY uint64_t lzs_weigh_groups(lzs_read_shared *s, const lzs_pick_row *row, lzs_softmax_scale scale, lzs_groups groups) {
     LZS_BEGIN(50) {
         if (tid == 0) s->total.low = s->total.high = 0;
     }
     LZS_NEXT(51) {
         uint64_t sum = 0;
-        for (int32_t q = (int32_t)tid; 4 * q < row->n; q += (int32_t)LZS_THREADS) {
+        for (int32_t q = groups.first * LZS_QUADS + (int32_t)tid; q < groups.last * LZS_QUADS && 4 * q < row->n;
+             q += (int32_t)LZS_THREADS) {
             float x[4];
             const uint32_t bits = lzs_quad(row, 4 * q, x);
             for (int j = 0; j < 4; j++) sum += bits >> j & 1 ? lzs_weight(lzs_gap_bits(scale, x[j])) : 0;
         }
         for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
-            sum += lzs_weight(lzs_gap_bits(scale, row->values[i]));
+            if (lzs_in_groups(groups, row->edits[i].token)) sum += lzs_weight(lzs_gap_bits(scale, row->values[i]));
         }
         lzs_sum_add(&s->total, sum);
     }
     LZS_END
     LZS_READ(6, lzs_sum, total, total);
     return lzs_sum_of(total);
+}
+
+/* What one of several blocks does when all of them have read the row. */
+LZS_BODY void lzs_weigh_share(lzs_read_shared *s, const lzs_pick_row *row, int32_t share) {
+    if (!lzs_weighs(row)) return;
+    const lzs_share whole = lzs_sum_of_shares(row);
+    if (lzs_status_of(whole) != LZS_OK) return;
+    const lzs_softmax_scale scale = {lzs_key_float(whole.top), row->settings.cut_scale};
+    const uint64_t weight = lzs_weigh_groups(s, row, scale, lzs_groups_of_share(row, share));
+    LZS_BEGIN(53) {
+        if (tid == 0) row->shares[share].weight = weight;
+    }
+    LZS_END
+}
+
+/* The same as the block that picks asks for it. */
+LZS_BODY uint64_t lzs_weight_of_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_softmax_scale scale) {
+    const lzs_groups all = {0, lzs_groups_of(row->n)};
+    uint64_t weight = 0;
+    if (!row->n_shares) return lzs_weigh_groups(&s->read, row, scale, all);
+    for (int32_t i = 0; i < row->n_shares; i++) weight += row->shares[i].weight;
+    return weight;
 }
 
 /* min_p_cut of truncate.c. Every thread computes it: it depends on no memory. */
@@ -227,7 +260,7 @@ LZS_DEVICE static inline lzs_cut lzs_min_p_cut(lzs_cut cut, lzs_softmax_scale sc
 LZS_BODY lzs_truncation lzs_truncate_row(lzs_pick_shared *s, const lzs_pick_row *row, float max) {
     const lzs_pick_settings *p = &row->settings;
     const lzs_softmax_scale scale = {max, p->cut_scale};
-    const bool by_k = p->top_k > 0 && p->top_k < row->n, by_p = p->top_p < LZS_TOP_P_OFF;
+    const bool by_k = lzs_by_k(row), by_p = p->top_p < LZS_TOP_P_OFF;
     const bool small = row->n <= LZS_CUDA_LIST; /* the list takes all of it */
     const int32_t n_groups = lzs_groups_of(row->n), many = n_groups - n_groups / 8 * 3;
     const int32_t reached = by_k ? p->top_k : many < LZS_BOUND_GROUPS ? many : LZS_BOUND_GROUPS;
@@ -251,7 +284,7 @@ LZS_BODY lzs_truncation lzs_truncate_row(lzs_pick_shared *s, const lzs_pick_row 
             weigh = true;
             descends = by_p && !cut_by_p;
             fraction = by_k || small || !t.n_listed; /* the source has all of the tokens to which the fraction applies */
-            target = descends && !fraction ? lzs_target(p->top_p, lzs_weight_of_all(s, row, scale)) : p->top_p;
+            target = descends && !fraction ? lzs_target(p->top_p, lzs_weight_of_row(s, row, scale)) : p->top_p;
         }
         bool reaches = false;
         if (descends) {

@@ -30,6 +30,8 @@ typedef struct lzs_launch {
     uint32_t *allowed;    /* (words of n_vocab) */
     uint32_t *maxima;     /* (groups of n_vocab) */
     uint32_t *words;      /* (groups of n_vocab) */
+    lzs_share *shares;    /* (n_shares) */
+    int32_t n_shares;     /* blocks that read each row before it is picked from; 0: the one that picks does it */
 } lzs_launch;
 
 /* The number of the slot of a row, or -1 where there is none. */
@@ -66,36 +68,52 @@ LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t a
     LZS_END
 }
 
-LZS_BODY void lzs_launch_pick(lzs_pick_shared *s, const lzs_launch *l, int32_t at) {
+/* A row when its edits are there. Its status says whether it is read. */
+LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
     const size_t edits = (size_t)at * l->max_edits, n_groups = (size_t)lzs_groups_of(l->n_vocab);
-    const size_t n_words = lzs_mask_words(l->n_vocab);
-    lzs_picked picked = {-1, LZS_EINVAL};
-    if (slot >= 0) {
-        const lzs_batch_slot *held = &l->slots[slot];
-        const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t);
-        lzs_pick_row row = {held->pick,
-                            (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
-                            l->step.dtype,
-                            l->n_vocab,
-                            l->step.masks ? l->step.masks + (size_t)at * (size_t)l->step.mask_stride : NULL,
-                            l->edits + edits,
-                            0,
-                            held->position,
-                            l->allowed + (size_t)at * n_words,
-                            l->values + edits,
-                            l->maxima + (size_t)at * n_groups,
-                            l->words + (size_t)at * n_groups};
-        if (held->has_plan) {
-            row.edits = l->planned + (size_t)slot * l->max_edits;
-            row.n_edits = held->n_edits;
-        } else if (row.settings.status == LZS_OK) {
-            row.settings.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
-            row.n_edits = l->folded[at].n_edits;
-            if (l->step.positions) row.position = (uint64_t)l->step.positions[at];
-        }
-        picked = lzs_pick_row_token(s, &row);
+    const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t);
+    const lzs_batch_slot *held = &l->slots[slot < 0 ? 0 : slot];
+    lzs_pick_row row = {held->pick,
+                        (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
+                        l->step.dtype,
+                        l->n_vocab,
+                        l->step.masks ? l->step.masks + (size_t)at * (size_t)l->step.mask_stride : NULL,
+                        l->edits + edits,
+                        0,
+                        held->position,
+                        l->allowed + (size_t)at * lzs_mask_words(l->n_vocab),
+                        l->values + edits,
+                        l->maxima + (size_t)at * n_groups,
+                        l->words + (size_t)at * n_groups,
+                        l->n_shares,
+                        l->shares + (size_t)at * (size_t)l->n_shares};
+    if (slot < 0) {
+        row.settings.status = LZS_EINVAL;
+    } else if (held->has_plan) {
+        row.edits = l->planned + (size_t)slot * l->max_edits;
+        row.n_edits = held->n_edits;
+    } else if (row.settings.status == LZS_OK) {
+        row.settings.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;
+        row.n_edits = l->folded[at].n_edits;
+        if (l->step.positions) row.position = (uint64_t)l->step.positions[at];
     }
+    return row;
+}
+
+LZS_BODY void lzs_launch_read(lzs_read_shared *s, const lzs_launch *l, int32_t at, int32_t share) {
+    const lzs_pick_row row = lzs_row_of_launch(l, at);
+    lzs_read_share(s, &row, share);
+}
+
+LZS_BODY void lzs_launch_weigh(lzs_read_shared *s, const lzs_launch *l, int32_t at, int32_t share) {
+    const lzs_pick_row row = lzs_row_of_launch(l, at);
+    lzs_weigh_share(s, &row, share);
+}
+
+LZS_BODY void lzs_launch_pick(lzs_pick_shared *s, const lzs_launch *l, int32_t at) {
+    const lzs_pick_row row = lzs_row_of_launch(l, at);
+    const lzs_picked picked = lzs_pick_row_token(s, &row);
     LZS_BEGIN(240) {
         if (tid == 0) {
             l->step.tokens[at] = picked.token;

@@ -1,6 +1,6 @@
 /* machine.cu - the kernels, and the CUDA runtime that starts them.
  *
- * A block of 1,024 threads has one row. Build with -fmad=false -ftz=false -prec-div=true: every operation is rounded by itself
+ * A block of 1,024 threads has one row, or a share of one. Build with -fmad=false -ftz=false -prec-div=true: every operation is rounded by itself
  * (docs/determinism.md), and `make cuda` looks at the machine code for fused ones.
  */
 #define _Static_assert static_assert
@@ -12,6 +12,16 @@
 extern "C" __global__ void __launch_bounds__(1024, 1) lzs_fold_kernel(const __grid_constant__ lzs_launch launch) {
     __shared__ lzs_fold_shared shared;
     lzs_launch_fold(&shared, &launch, (int32_t)blockIdx.x);
+}
+
+extern "C" __global__ void __launch_bounds__(1024, 1) lzs_read_kernel(const __grid_constant__ lzs_launch launch) {
+    __shared__ lzs_read_shared shared;
+    lzs_launch_read(&shared, &launch, (int32_t)blockIdx.y, (int32_t)blockIdx.x);
+}
+
+extern "C" __global__ void __launch_bounds__(1024, 1) lzs_weigh_kernel(const __grid_constant__ lzs_launch launch) {
+    __shared__ lzs_read_shared shared;
+    lzs_launch_weigh(&shared, &launch, (int32_t)blockIdx.y, (int32_t)blockIdx.x);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1) lzs_pick_kernel(const __grid_constant__ lzs_launch launch) {
@@ -32,13 +42,17 @@ struct lzs_on_device {
 };
 
 static const char *line_of(cudaError_t error) {
-    return error == cudaSuccess ? NULL : cudaGetErrorString(error);
+    if (error == cudaSuccess) return NULL;
+    cudaGetLastError(); /* or the next caller who asks, such as torch, takes it for its own */
+    if (error == cudaErrorInvalidResourceHandle) return "the stream was destroyed, or is one of another device";
+    return cudaGetErrorString(error);
 }
 
 const char *lzs_machine_find(int32_t device) {
     int n = 0;
     const cudaError_t error = cudaGetDeviceCount(&n);
     if (error == cudaErrorInsufficientDriver || error == cudaErrorNoDevice) {
+        cudaGetLastError();
         return "there is no CUDA device, or its driver is older than the CUDA that this was built with: see nvidia-smi";
     }
     if (error != cudaSuccess) return line_of(error);
@@ -47,15 +61,21 @@ const char *lzs_machine_find(int32_t device) {
     cudaFuncAttributes attributes;
     const cudaError_t code = cudaFuncGetAttributes(&attributes, (const void *)lzs_pick_kernel);
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
+        cudaGetLastError();
         return "the kernels were not built for this device: make cuda CUDA_ARCHS=... with its compute capability";
     }
     return line_of(code);
 }
 
+int32_t lzs_machine_processors(int32_t device) {
+    int n = 0;
+    return cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) == cudaSuccess ? n : 0;
+}
+
 void *lzs_machine_allocate(int32_t device, size_t bytes) {
     lzs_on_device on(device);
     void *memory = NULL;
-    return cudaMalloc(&memory, bytes) == cudaSuccess ? memory : NULL;
+    return line_of(cudaMalloc(&memory, bytes)) ? NULL : memory;
 }
 
 void lzs_machine_free(int32_t device, void *memory) {
@@ -82,7 +102,13 @@ const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *
 const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream) {
     lzs_on_device on(device);
     cudaGetLastError(); /* one that is older than this launch is not this launch's */
-    lzs_fold_kernel<<<(unsigned)n_rows, 1024, 0, (cudaStream_t)stream>>>(*launch);
-    lzs_pick_kernel<<<(unsigned)n_rows, 1024, 0, (cudaStream_t)stream>>>(*launch);
+    const cudaStream_t in = (cudaStream_t)stream;
+    lzs_fold_kernel<<<(unsigned)n_rows, 1024, 0, in>>>(*launch);
+    if (launch->n_shares) {
+        const dim3 blocks((unsigned)launch->n_shares, (unsigned)n_rows);
+        lzs_read_kernel<<<blocks, 1024, 0, in>>>(*launch);
+        lzs_weigh_kernel<<<blocks, 1024, 0, in>>>(*launch);
+    }
+    lzs_pick_kernel<<<(unsigned)n_rows, 1024, 0, in>>>(*launch);
     return line_of(cudaGetLastError());
 }

@@ -11,7 +11,9 @@ typedef struct lzs_picked {
 LZS_BODY lzs_picked lzs_pick_row_token(lzs_pick_shared *s, const lzs_pick_row *row) {
     lzs_picked picked = {-1, row->settings.status};
     if (picked.status != LZS_OK) return picked;
-    const lzs_row_top top = lzs_read_row(s, row);
+    const lzs_groups all = {0, lzs_groups_of(row->n)};
+    const lzs_share whole = row->n_shares ? lzs_sum_of_shares(row) : lzs_read_groups(&s->read, row, all);
+    const lzs_row_top top = lzs_top_of_row(s, row, whole);
     picked.status = top.status;
     picked.token = top.token;
     if (top.status != LZS_OK || row->settings.greedy) return picked;

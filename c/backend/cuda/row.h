@@ -1,4 +1,5 @@
-/* row.h - one row of a batch: where its logits are, what is done to them, and the first read of all of it.
+/* row.h - one row of a batch: where its logits are, what is done to them, and the first read of all of it, by one block of threads
+ * or by several, which have a share of the noise's groups each.
  *
  * As on the CPU (cpu.c) the row is only read: edited tokens are taken out of it by a mask, and their edited logits are kept in
  * an array beside it. The maxima of the noise's groups of 64 tokens, which the first read leaves, tell later passes where to look.
@@ -18,6 +19,8 @@ enum {
     LZS_CUDA_LIST = 2048, /* tokens that are cut and drawn from in shared memory */
     LZS_CUDA_BINS = 2048,
     LZS_CUDA_SEGMENTS = 64, /* of the bins */
+    LZS_CUDA_SHARES = 64,   /* of a row, at most */
+    LZS_CUDA_SPLIT_ROWS = 65535, /* rows that may have shares: CUDA numbers no more */
     LZS_QUADS = LZS_GROUP / 4
 };
 
@@ -33,6 +36,13 @@ typedef struct lzs_pick_settings {
     uint64_t seed;
 } lzs_pick_settings;
 
+/* What a block finds of its share of a row. */
+typedef struct lzs_share {
+    uint32_t top;           /* key of the largest logit */
+    uint32_t bad_edit, nan; /* 1 where there is one */
+    uint64_t weight;        /* of all tokens, where lzs_weighs asks for it */
+} lzs_share;
+
 typedef struct lzs_pick_row {
     lzs_pick_settings settings;
     const void *logits; /* (n) */
@@ -47,17 +57,22 @@ typedef struct lzs_pick_row {
     float *values;     /* (n_edits) edited logits, -inf where the mask forbids the token */
     uint32_t *maxima;  /* (groups of n) keys of the largest logits; then those of the bounds of the race */
     uint32_t *words;   /* (groups of n) of the noise */
+    int32_t n_shares;  /* blocks that read the row first; 0: the one that picks does it */
+    lzs_share *shares; /* (n_shares) */
 } lzs_pick_row;
 
+typedef struct lzs_read_shared {
+    uint32_t bad_edit, nan, top; /* of the share, as they become */
+    lzs_sum total;
+} lzs_read_shared;
+
 typedef struct lzs_pick_shared {
-    uint32_t bad_edit, nan; /* 1 where there is one */
-    uint32_t top;           /* key of the largest logit */
+    lzs_read_shared read;
     uint32_t top_group, argmax;
     uint32_t n_listed, n_groups, n_bin;
     uint32_t found, bin; /* of the descent */
     uint32_t least, score, winner; /* of the race: keys, and a token */
     uint64_t left;                 /* of the descent's target, for the bin */
-    lzs_sum total;
     uint64_t list[LZS_CUDA_LIST]; /* packed tokens, in any order */
     uint32_t groups[1024];        /* that are opened */
     lzs_sum bins[LZS_CUDA_BINS];
@@ -130,18 +145,34 @@ LZS_DEVICE static inline uint32_t lzs_quad(const lzs_pick_row *row, int32_t id, 
     return bits;
 }
 
-/* Applies the edits, and finds the maxima of the groups and of the row. */
-LZS_BODY lzs_row_top lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
-    const int32_t n_groups = lzs_groups_of(row->n), n_words = (row->n - 1) / 32 + 1;
+/* The groups first to last - 1. */
+typedef struct lzs_groups {
+    int32_t first, last;
+} lzs_groups;
+
+LZS_DEVICE static inline lzs_groups lzs_groups_of_share(const lzs_pick_row *row, int32_t share) {
+    const int32_t n_groups = lzs_groups_of(row->n), each = (n_groups - 1) / row->n_shares + 1;
+    const int32_t first = share * each < n_groups ? share * each : n_groups;
+    return (lzs_groups){first, first + each < n_groups ? first + each : n_groups};
+}
+
+LZS_DEVICE static inline bool lzs_in_groups(lzs_groups groups, int32_t id) {
+    return (int32_t)lzs_group_of(id) >= groups.first && (int32_t)lzs_group_of(id) < groups.last;
+}
+
+/* Applies the edits of some groups, and finds their maxima. Whoever has the first group judges the edits that are outside the
+ * vocabulary. */
+LZS_BODY lzs_share lzs_read_groups(lzs_read_shared *s, const lzs_pick_row *row, lzs_groups groups) {
+    const int32_t n_words = (row->n - 1) / 32 + 1, last_word = groups.last * (LZS_GROUP / 32);
     const bool holes = row->mask || row->n_edits;
     LZS_BEGIN(10) {
         if (tid == 0) {
             s->bad_edit = s->nan = 0;
             s->top = LZS_KEY_NEVER;
-            s->top_group = s->argmax = 0xffffffffu;
         }
-        for (int32_t g = (int32_t)tid; g < n_groups; g += (int32_t)LZS_THREADS) row->maxima[g] = LZS_KEY_NEVER;
-        for (int32_t w = (int32_t)tid; holes && w < n_words; w += (int32_t)LZS_THREADS) {
+        for (int32_t g = groups.first + (int32_t)tid; g < groups.last; g += (int32_t)LZS_THREADS) row->maxima[g] = LZS_KEY_NEVER;
+        for (int32_t w = groups.first * (LZS_GROUP / 32) + (int32_t)tid; holes && w < n_words && w < last_word;
+             w += (int32_t)LZS_THREADS) {
             row->allowed[w] = row->mask ? row->mask[w] : 0xffffffffu;
         }
     }
@@ -150,8 +181,10 @@ LZS_BODY lzs_row_top lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
         for (int32_t i = (int32_t)tid; i < row->n_edits; i += (int32_t)LZS_THREADS) {
             const lzs_edit edit = row->edits[i];
             const int32_t id = edit.token;
+            const bool bad = (uint32_t)id >= (uint32_t)row->n;
+            if (!lzs_in_groups(groups, bad ? 0 : id)) continue;
             row->values[i] = -INFINITY;
-            if ((uint32_t)id >= (uint32_t)row->n) {
+            if (bad) {
                 lzs_set(&s->bad_edit);
                 continue;
             }
@@ -171,7 +204,7 @@ LZS_BODY lzs_row_top lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
     LZS_NEXT(12) {
         uint32_t most = LZS_KEY_NEVER;
         bool nan = false;
-        for (int32_t q = (int32_t)tid; q < n_groups * LZS_QUADS; q += (int32_t)LZS_THREADS) {
+        for (int32_t q = groups.first * LZS_QUADS + (int32_t)tid; q < groups.last * LZS_QUADS; q += (int32_t)LZS_THREADS) {
             float x[4];
             uint32_t key = LZS_KEY_NEVER;
             if (4 * q < row->n) {
@@ -193,9 +226,35 @@ LZS_BODY lzs_row_top lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
     LZS_READ(1, uint32_t, top, top);
     LZS_READ(14, uint32_t, bad_edit, bad_edit);
     LZS_READ(15, uint32_t, has_nan, nan);
-    lzs_row_top found = {bad_edit ? LZS_EINVAL : has_nan ? LZS_ENAN : top == LZS_KEY_NEVER ? LZS_EMASKED : LZS_OK, top, -1};
+    return (lzs_share){top, bad_edit, has_nan, 0};
+}
+
+/* All that the blocks found, but for the weights, which they may be about to write. */
+LZS_DEVICE static inline lzs_share lzs_sum_of_shares(const lzs_pick_row *row) {
+    lzs_share sum = {LZS_KEY_NEVER, 0, 0, 0};
+    for (int32_t i = 0; i < row->n_shares; i++) {
+        const lzs_share *share = &row->shares[i];
+        if (share->top > sum.top) sum.top = share->top;
+        sum.bad_edit |= share->bad_edit;
+        sum.nan |= share->nan;
+    }
+    return sum;
+}
+
+LZS_DEVICE static inline int32_t lzs_status_of(lzs_share found) {
+    return found.bad_edit ? LZS_EINVAL : found.nan ? LZS_ENAN : found.top == LZS_KEY_NEVER ? LZS_EMASKED : LZS_OK;
+}
+
+/* The best token of a row whose groups have their maxima. */
+LZS_BODY lzs_row_top lzs_top_of_row(lzs_pick_shared *s, const lzs_pick_row *row, lzs_share whole) {
+    const int32_t n_groups = lzs_groups_of(row->n);
+    const uint32_t top = whole.top;
+    lzs_row_top found = {lzs_status_of(whole), top, -1};
     if (found.status != LZS_OK) return found;
-    LZS_BEGIN(20) {
+    LZS_BEGIN(19) {
+        if (tid == 0) s->top_group = s->argmax = 0xffffffffu;
+    }
+    LZS_NEXT(20) {
         for (int32_t g = (int32_t)tid; g < n_groups; g += (int32_t)LZS_THREADS) {
             if (row->maxima[g] == top) lzs_atomic_min(&s->top_group, (uint32_t)g);
         }
@@ -221,6 +280,16 @@ LZS_BODY lzs_row_top lzs_read_row(lzs_pick_shared *s, const lzs_pick_row *row) {
     LZS_READ(16, uint32_t, argmax, argmax);
     found.token = (int32_t)argmax;
     return found;
+}
+
+/* What one of several blocks does first. */
+LZS_BODY void lzs_read_share(lzs_read_shared *s, const lzs_pick_row *row, int32_t share) {
+    if (row->settings.status != LZS_OK) return;
+    const lzs_share found = lzs_read_groups(s, row, lzs_groups_of_share(row, share));
+    LZS_BEGIN(15) {
+        if (tid == 0) row->shares[share] = found;
+    }
+    LZS_END
 }
 
 #endif

@@ -6,9 +6,11 @@
 #include "settings.h"
 
 lzs_picked lzs_twin_pick(const lzs_pick_row *row);
+void lzs_twin_read(const lzs_pick_row *row, int32_t share);
+void lzs_twin_weigh(const lzs_pick_row *row, int32_t share);
 lzs_folded lzs_twin_fold(const lzs_fold_row *row);
 
-/* Both kernels, a block for each row. */
+/* All kernels: a block for each row, and one for each share of a row. */
 void lzs_twin_launch(const lzs_launch *launch, int32_t n_rows);
 
 #endif
