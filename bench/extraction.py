@@ -6,9 +6,10 @@ Each task is a sentence about a person with four facts, asked for as JSON; with 
 asked for as a list of N records. Columns, over all texts of an arm:
 
 - `valid`: texts that are JSON, as a whole, and meet the schema, by the package jsonschema
-- `keys`: records with the keys of the schema in its order; `facts`: facts that are right, of four a record. Both are
-  read from the first JSON value in the text, so that a free text may say something around it.
-- `better`, `worse`: texts with more and with fewer right facts than that of the first arm
+- `keys`: records with the keys of the schema in its order; `facts`: facts that are right, of four a record; `alike`:
+  those that are but for capital letters and the quotes of a number, since a free text is not told the schema. These
+  three are read from the first JSON value in the text, so that a free text may say something around it.
+- `better`, `worse`: texts with more and with fewer facts that are alike than that of the first arm
 - `blanks`: the longest stretch of white space; `cut`: texts that had not ended after 120 tokens a record
 - `tokens`: new tokens a text; `forced`: how many of them were not sampled, percent; `tok/s`: new tokens in a second of
   computing, and `ratio` beside the same arm without fast-forward, where it was taken
@@ -50,7 +51,7 @@ CITIES = ["Oslo", "Lisbon", "Vienna", "Dublin", "Prague"]
 JOBS = SCHEMA["properties"]["job"]["enum"]  # type: ignore[index]
 N_PREDICT = 120
 SLOW = ", every token sampled"  # the end of the name of an arm without fast-forward
-COLUMNS = ("valid", "keys", "facts", "better", "worse", "blanks", "cut", "tokens", "forced", "tok/s", "ratio")
+COLUMNS = ("valid", "keys", "facts", "alike", "better", "worse", "blanks", "cut", "tokens", "forced", "tok/s", "ratio")
 
 
 class Arm(NamedTuple):
@@ -101,6 +102,10 @@ def first_value(text: str) -> Any:
     return None
 
 
+def plain(value: Any) -> str:
+    return str(value).strip().casefold()
+
+
 def arms_of(model: Model, n: int, penalty: str) -> dict[str, Arm]:
     def schema(tokenization: Tokenization = "any") -> Grammar:
         return Grammar.json_schema(schema_of(n), model, tokenization=tokenization)
@@ -131,6 +136,7 @@ def judged(made: Generation, facts: list[dict[str, Any]], validator: Any) -> Cou
         of_record = record if isinstance(record, dict) else {}
         counts["keys"] += list(of_record) == list(right)
         counts["facts"] += sum(of_record.get(key) == fact for key, fact in right.items())
+        counts["alike"] += sum(plain(of_record.get(key)) == plain(fact) for key, fact in right.items())
     return counts + Counter(tokens=made.completion_tokens, forced=made.forced)
 
 
@@ -158,7 +164,7 @@ def measured(model: Model, arms: dict[str, Arm], n_tasks: int, n: int) -> list[d
             )
             seconds[name] += process_time() - start
             counts = judged(made, facts, validator)
-            right[name] = counts["facts"]
+            right[name] = counts["alike"]
             sums[name] += counts
             blanks[name] = max([blanks[name], *map(len, re.findall(r"\s+", made.text))])
         for name in names:
