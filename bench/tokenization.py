@@ -1,11 +1,13 @@
 """What `tokenization` costs and what it gives, for one or several vocabularies.
 
-    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--text FILE]... [--only PART ...] [--json]
+    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--seed 7] [--text FILE]... [--only PART ...]
+        [--json]
 
 - `walks`: random texts under the 18 constraints of tests/vectors/constraints.jsonl and schemas.jsonl with
   ``tokenization="proper"``. Each token is drawn from those that are allowed; after 40 of them the end is chosen where
   it may come, and closing marks before other tokens. `stuck`: nothing was allowed; `improper`: llama.cpp's tokenizer
-  writes the text with other tokens; `unfinished`: longer than 400 tokens.
+  writes the text with other tokens; `unfinished`: longer than 400 tokens. Walks of another --seed are other ones, so that parts of a long run
+  can be added.
 - `texts`: tokens that the tokenizer writes and `proper` would refuse, over texts of all kinds: the sources, documents
   and vectors of this repository, or --text.
 - `forced`: of the tokens of the samples of the ten schemas, the share that is the only one allowed (in percent): it
@@ -92,8 +94,8 @@ def written(vocabulary: Vocabulary, spelling: Spelling, tokens: list[int]) -> li
     return exact(b"".join(spelling.token_bytes.pieces[token] for token in tokens).decode(), vocabulary, spelling)
 
 
-def walks(vocabulary: Vocabulary, spelling: Spelling, n: int) -> dict[str, Any]:
-    rng, all_constraints = random.Random(7), constraints()
+def walks(vocabulary: Vocabulary, spelling: Spelling, n: int, seed: int) -> dict[str, Any]:
+    rng, all_constraints = random.Random(seed), constraints()
     counts = {"walks": 0, "tokens": 0, "stuck": 0, "improper": 0, "unfinished": 0}
     for i, constraint in enumerate(all_constraints):
         sampler = Sampler(vocabulary.n_vocab)
@@ -188,6 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocabulary", type=Path, action="append")
     parser.add_argument("--walks", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--text", type=Path, action="append", default=[])
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
@@ -204,7 +207,7 @@ def main() -> None:
             "spelling_s": perf_counter() - start,
         }
         if "walks" in options.only:
-            row["walks"] = walks(vocabulary, spelling, options.walks)
+            row["walks"] = walks(vocabulary, spelling, options.walks, options.seed)
         if "texts" in options.only:
             row["texts"] = texts(vocabulary, spelling, options.text)
         if "forced" in options.only:
