@@ -1,13 +1,13 @@
 """What `tokenization` costs and what it gives, for one or several vocabularies.
 
-    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--seed 7] [--text FILE]... [--only PART ...]
-        [--json]
+    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--seed 7] [--text FILE]...
+        [--only PART ...] [--json]
 
 - `walks`: random texts under the 18 constraints of tests/vectors/constraints.jsonl and schemas.jsonl with
   ``tokenization="proper"``. Each token is drawn from those that are allowed; after 40 of them the end is chosen where
   it may come, and closing marks before other tokens. `stuck`: nothing was allowed; `improper`: llama.cpp's tokenizer
-  writes the text with other tokens; `unfinished`: longer than 400 tokens. Walks of another --seed are other ones, so that parts of a long run
-  can be added.
+  writes the text with other tokens; `unfinished`: longer than 400 tokens. Each --seed has walks of its own, so that a
+  long run can be made in parts.
 - `texts`: tokens that the tokenizer writes and `proper` would refuse, over texts of all kinds: the sources, documents
   and vectors of this repository, or --text.
 - `forced`: of the tokens of the samples of the ten schemas, the share that is the only one allowed (in percent): it
