@@ -8,6 +8,8 @@
   it may come, and closing marks before other tokens. `stuck`: nothing was allowed; `improper`: llama.cpp's tokenizer
   writes the text with other tokens; `unfinished`: longer than 400 tokens. Each --seed has walks of its own, so that a
   long run can be made in parts.
+- `others`: a tenth as many random texts with ``tokenization="any"``; `refused`: ``"proper"`` does not allow the tokens
+  that llama.cpp's tokenizer writes for one.
 - `texts`: tokens that the tokenizer writes and `proper` would refuse, over texts of all kinds: the sources, documents
   and vectors of this repository, or --text.
 - `forced`: of the tokens of the samples of the ten schemas, the share that is the only one allowed (in percent): it
@@ -36,7 +38,7 @@ from lzsampler.constraint.spelling import Spelling
 from lzsampler.llama.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("walks", "texts", "forced", "times")
+PARTS = ("walks", "others", "texts", "forced", "times")
 SPREAD, LONGEST = 40, 400  # tokens of a random walk: chosen freely, and at all
 CLOSING = frozenset(b'"]}, :')
 CHUNK = 4000  # characters
@@ -111,6 +113,28 @@ def walks(vocabulary: Vocabulary, spelling: Spelling, n: int, seed: int) -> dict
                 counts["unfinished"] += 1
             elif written(vocabulary, spelling, tokens) != tokens:
                 counts["improper"] += 1
+    return counts
+
+
+def others(vocabulary: Vocabulary, spelling: Spelling, n: int, seed: int) -> dict[str, int]:
+    rng, all_constraints = random.Random(seed), constraints()
+    counts = {"texts": 0, "tokens": 0, "refused": 0}
+    for i, constraint in enumerate(all_constraints):
+        loose, strict = Sampler(vocabulary.n_vocab), Sampler(vocabulary.n_vocab)
+        loose.set_grammar(made(constraint, spelling, "any"))
+        strict.set_grammar(made(constraint, spelling, "proper"))
+        for _ in range(n // len(all_constraints) + (i < n % len(all_constraints))):
+            walked = walk(loose, spelling, rng)
+            if walked is None or len(walked) == LONGEST:
+                continue
+            strict.reset()
+            counts["texts"] += 1
+            for token in written(vocabulary, spelling, walked):
+                if token not in allowed(strict):
+                    counts["refused"] += 1
+                    break
+                strict.accept(token)
+                counts["tokens"] += 1
     return counts
 
 
@@ -208,6 +232,8 @@ def main() -> None:
         }
         if "walks" in options.only:
             row["walks"] = walks(vocabulary, spelling, options.walks, options.seed)
+        if "others" in options.only:
+            row["others"] = others(vocabulary, spelling, options.walks // 10, options.seed)
         if "texts" in options.only:
             row["texts"] = texts(vocabulary, spelling, options.text)
         if "forced" in options.only:
