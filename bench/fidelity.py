@@ -123,7 +123,7 @@ def main() -> None:
     for row in rows:
         line = f"{row['model']:9.4f}{row['any']['value']:9.4f}{row['any']['error']:9.4f}{row['any']['paths']:7}"
         line += f"{row['proper']['value']:9.4f}{row['proper']['error']:11.1e}"
-        print(f"{row['prompt'][-20:]:>20} {row['texts'][0][:12]:13}{line}")
+        print(f"{' '.join(row['prompt'].split())[-20:]:>20}{row['texts'][0][:13]:14}{line}")
 
 
 if __name__ == "__main__":
