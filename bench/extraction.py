@@ -1,23 +1,38 @@
-"""Facts taken out of sentences as JSON of a schema, on SmolLM2: valid, keys intact and right, under the penalties.
+"""Facts taken out of sentences as JSON of a schema, on SmolLM2: valid, keys intact and right, and tokens a second.
 
     python bench/extraction.py [--model smollm2] [--tasks 20] [--records 1] [--penalty lz_penalty=0.15] [--json]
 
 Each task is a sentence about a person with four facts, asked for as JSON; with --records N, N sentences in one text,
-asked for as a list of N records, each of which counts as a task. `valid`: texts that are JSON and meet the schema, by
-the package jsonschema; `keys`: records with the keys of the schema in its order; `facts`: facts that are right, of four
-a record; `tokens`: new tokens a text (their sum with --json). Arms: the schema as a grammar without a penalty, with the
-default penalty and with one penalty alone, LZ 0.15 unless --penalty says otherwise; and the default penalty without a
-grammar. With --records above 1 the one penalty is there with `structure` "off", "scale" and "free", and every text has
-the grammar.
+asked for as a list of N records. Columns, over all texts of an arm:
+
+- `valid`: texts that are JSON, as a whole, and meet the schema, by the package jsonschema
+- `keys`: records with the keys of the schema in its order; `facts`: facts that are right, of four a record; `alike`:
+  those that are but for capital letters and the quotes of a number, since a free text is not told the schema. These
+  three are read from the first JSON value in the text, so that a free text may say something around it.
+- `better`, `worse`: texts with more and with fewer facts that are alike than that of the first arm
+- `blanks`: the longest stretch of white space; `cut`: texts that had not ended after 120 tokens a record
+- `tokens`: new tokens a text; `forced`: how many of them were not sampled, percent; `tok/s`: new tokens in a second of
+  computing, and `ratio` beside the same arm without fast-forward, where it was taken
+
+Arms: free text without a penalty, the schema as a grammar without one, with each `tokenization`, with and without
+fast-forward, with the model's default penalty (also free), and with one penalty alone, LZ 0.15 unless --penalty says
+otherwise. With --records above 1 all have the grammar, and the one penalty is there with `structure` "off", "scale" and
+"free". The arms take turns: the prompt is decoded once for each task, and the first arm is another one each time. Times
+are CPU time of the process, without the prompt.
 """
 
 import argparse
 import json
+import re
+from collections import Counter
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, get_args
+from time import process_time
+from typing import Any, NamedTuple, get_args
 
 from lzsampler import Grammar, Model, Params, generate
+from lzsampler.constraint.grammar import Tokenization
+from lzsampler.decoding.generate import Generation
 from lzsampler.models import find_model
 from lzsampler.params import Structure, changed
 
@@ -35,6 +50,14 @@ NAMES = ["Anna Berg", "Tom Hall", "Lucia Moreno", "Ivan Petrov", "Mary Stone"]
 CITIES = ["Oslo", "Lisbon", "Vienna", "Dublin", "Prague"]
 JOBS = SCHEMA["properties"]["job"]["enum"]  # type: ignore[index]
 N_PREDICT = 120
+SLOW = ", every token sampled"  # the end of the name of an arm without fast-forward
+COLUMNS = ("valid", "keys", "facts", "alike", "better", "worse", "blanks", "cut", "tokens", "forced", "tok/s", "ratio")
+
+
+class Arm(NamedTuple):
+    params: Params
+    grammar: Grammar | None
+    fast_forward: bool = True
 
 
 def schema_of(n: int) -> dict[str, Any]:
@@ -62,10 +85,115 @@ def task(i: int, n: int) -> tuple[list[dict[str, str]], list[dict[str, Any]]]:
 
 
 def read(text: str) -> Any:
+    """Return the JSON value that a text is, or None."""
     try:
         return json.loads(text)
     except ValueError:
         return None
+
+
+def first_value(text: str) -> Any:
+    """Return the first object or list of JSON in a text, or None."""
+    for begin in re.finditer(r"[{\[]", text):
+        try:
+            return json.JSONDecoder().raw_decode(text, begin.start())[0]
+        except ValueError:
+            continue
+    return None
+
+
+def plain(value: Any) -> str:
+    return str(value).strip().casefold()
+
+
+def arms_of(model: Model, n: int, penalty: str) -> dict[str, Arm]:
+    def schema(tokenization: Tokenization = "any") -> Grammar:
+        return Grammar.json_schema(schema_of(n), model, tokenization=tokenization)
+
+    grammar, none, default = schema(), Params(temperature=0.0), model.params(temperature=0.0)
+    field, strength = penalty.split("=")
+    single = changed(none, {field: float(strength)})
+    if n > 1:
+        arms = {"schema, no penalty": Arm(none, grammar), "schema, default penalty": Arm(default, grammar)}
+        for structure in get_args(Structure):
+            arms[f"{penalty}, {structure}"] = Arm(replace(single, structure=structure), grammar)
+        return arms
+    arms = {"free text, no penalty": Arm(none, None), "free text, default penalty": Arm(default, None)}
+    for tokenization in get_args(Tokenization):
+        own = schema(tokenization)
+        arms[f"schema, {tokenization}"] = Arm(none, own)
+        arms[f"schema, {tokenization}{SLOW}"] = Arm(none, own, fast_forward=False)
+    arms["schema, default penalty"] = Arm(default, grammar)
+    arms[f"schema, {penalty}"] = Arm(single, grammar)
+    return arms
+
+
+def judged(made: Generation, facts: list[dict[str, Any]], validator: Any) -> Counter[str]:
+    """Return the counts of a text."""
+    counts = Counter(valid=int(validator.is_valid(read(made.text))), cut=int(made.finish_reason == "length"))
+    found = first_value(made.text)
+    for record, right in zip(found if isinstance(found, list) else [found], facts, strict=False):
+        of_record = record if isinstance(record, dict) else {}
+        counts["keys"] += list(of_record) == list(right)
+        counts["facts"] += sum(of_record.get(key) == fact for key, fact in right.items())
+        counts["alike"] += sum(plain(of_record.get(key)) == plain(fact) for key, fact in right.items())
+    return counts + Counter(tokens=made.completion_tokens, forced=made.forced)
+
+
+def measured(model: Model, arms: dict[str, Arm], n_tasks: int, n: int) -> list[dict[str, Any]]:
+    """Return a row for each arm, its times with it."""
+    validator = import_module("jsonschema").Draft202012Validator(schema_of(n))
+    names = list(arms)
+    sums: dict[str, Counter[str]] = {name: Counter() for name in names}
+    seconds, blanks = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0)
+    for i in range(n_tasks):
+        messages, facts = task(i, n)
+        generate(model, messages, Params(), n_predict=0)  # the prompt, which all of them continue
+        right = {}
+        for name in (names[i % len(names) :] + names)[: len(names)]:
+            params, grammar, fast_forward = arms[name]
+            start = process_time()
+            made = generate(
+                model,
+                messages,
+                params,
+                n_predict=N_PREDICT * n,
+                grammar=grammar,
+                fast_forward=fast_forward,
+                reuse_context=True,
+            )
+            seconds[name] += process_time() - start
+            counts = judged(made, facts, validator)
+            right[name] = counts["alike"]
+            sums[name] += counts
+            blanks[name] = max([blanks[name], *map(len, re.findall(r"\s+", made.text))])
+        for name in names:
+            sums[name]["better"] += right[name] > right[names[0]]
+            sums[name]["worse"] += right[name] < right[names[0]]
+    speeds = {name: sums[name]["tokens"] / seconds[name] for name in names}
+    rows = []
+    for name in names:
+        row: dict[str, Any] = {
+            "arm": name,
+            **{column: sums[name][column] for column in COLUMNS},
+            "blanks": blanks[name],
+        }
+        row["forced"] = 100 * row["forced"] / row["tokens"]
+        row["tok/s"], slow = speeds[name], speeds.get(name + SLOW)
+        row["ratio"] = None if slow is None else speeds[name] / slow
+        rows.append(row)
+    return rows
+
+
+def table(rows: list[dict[str, Any]], n_tasks: int, n: int) -> str:
+    width = max(len(row["arm"]) for row in rows)
+    lines = [" " * width + "".join(f"{column:>9}" for column in COLUMNS) + f"   of {n_tasks} texts"]
+    for row in rows:
+        shown = row | {"facts": f"{row['facts']}/{4 * n * n_tasks}", "tokens": f"{row['tokens'] / n_tasks:.1f}"}
+        shown |= {"forced": f"{row['forced']:.1f}", "tok/s": f"{row['tok/s']:.1f}"}
+        shown["ratio"] = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
+        lines.append(f"{row['arm']:{width}}" + "".join(f"{shown[column]:>9}" for column in COLUMNS))
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -76,46 +204,10 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1)
     parser.add_argument("--penalty", default="lz_penalty=0.15", metavar="FIELD=NUMBER")
     options = parser.parse_args()
-    n = options.records
-    validator = import_module("jsonschema").Draft202012Validator(schema_of(n))
-    rows = []
-    if not options.json:
-        print(f"{'':30}{'valid':>7}{'keys':>7}{'facts':>9}{'tokens':>8}   of {options.tasks} texts")
+    n_tasks, n = options.tasks, options.records
     with Model(find_model(options.model), n_threads=1) as model:
-        grammar = Grammar.json_schema(schema_of(n), model)
-        default, (field, strength) = model.params(temperature=0.0), options.penalty.split("=")
-        single = changed(Params(temperature=0.0), {field: float(strength)})
-        arms: dict[str, tuple[Params, Grammar | None]] = {
-            "schema, no penalty": (Params(temperature=0.0), grammar),
-            "schema, default penalty": (default, grammar),
-        }
-        if n == 1:
-            arms |= {f"schema, {options.penalty}": (single, grammar), "no schema, default penalty": (default, None)}
-        else:
-            for name in get_args(Structure):
-                arms[f"{options.penalty}, {name}"] = replace(single, structure=name), grammar
-        for name, (params, constraint) in arms.items():
-            counts = dict.fromkeys(("valid", "keys", "facts", "tokens"), 0)
-            for i in range(options.tasks):
-                messages, facts = task(i, n)
-                made = generate(model, messages, params, n_predict=N_PREDICT * n, grammar=constraint)
-                value = read(made.text)
-                found = [value] if n == 1 else value if isinstance(value, list) else []
-                counts["valid"] += validator.is_valid(value)
-                counts["tokens"] += made.completion_tokens
-                for record, right in zip(found, facts, strict=False):
-                    of_record = record if isinstance(record, dict) else {}
-                    counts["keys"] += list(of_record) == list(right)
-                    counts["facts"] += sum(of_record.get(key) == fact for key, fact in right.items())
-            rows.append({"arm": name, **counts})
-            if not options.json:
-                of = f"{counts['facts']}/{4 * n * options.tasks}"
-                print(
-                    f"{name:30}{counts['valid']:7}{counts['keys']:7}{of:>9}{counts['tokens'] / options.tasks:8.1f}",
-                    flush=True,
-                )
-    if options.json:
-        print(json.dumps({"tasks": options.tasks, "records": n, "rows": rows}))
+        rows = measured(model, arms_of(model, n, options.penalty), n_tasks, n)
+    print(json.dumps({"tasks": n_tasks, "records": n, "rows": rows}) if options.json else table(rows, n_tasks, n))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """What `tokenization` costs and what it gives, for one or several vocabularies.
 
-    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--text FILE]... [--only PART ...] [--json]
+    python bench/tokenization.py [--vocabulary VOCAB.gguf]... [--walks 2000] [--seed 7] [--text FILE]...
+        [--only PART ...] [--json]
 
 - `walks`: random texts under the 18 constraints of tests/vectors/constraints.jsonl and schemas.jsonl with
   ``tokenization="proper"``. Each token is drawn from those that are allowed; after 40 of them the end is chosen where
   it may come, and closing marks before other tokens. `stuck`: nothing was allowed; `improper`: llama.cpp's tokenizer
-  writes the text with other tokens; `unfinished`: longer than 400 tokens.
+  writes the text with other tokens; `unfinished`: longer than 400 tokens. Each --seed has walks of its own, so that a
+  long run can be made in parts.
+- `others`: a tenth as many random texts with ``tokenization="any"``; `refused`: ``"proper"`` does not allow the tokens
+  that llama.cpp's tokenizer writes for one.
 - `texts`: tokens that the tokenizer writes and `proper` would refuse, over texts of all kinds: the sources, documents
   and vectors of this repository, or --text.
 - `forced`: of the tokens of the samples of the ten schemas, the share that is the only one allowed (in percent): it
@@ -34,7 +38,7 @@ from lzsampler.constraint.spelling import Spelling
 from lzsampler.llama.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("walks", "texts", "forced", "times")
+PARTS = ("walks", "others", "texts", "forced", "times")
 SPREAD, LONGEST = 40, 400  # tokens of a random walk: chosen freely, and at all
 CLOSING = frozenset(b'"]}, :')
 CHUNK = 4000  # characters
@@ -92,8 +96,8 @@ def written(vocabulary: Vocabulary, spelling: Spelling, tokens: list[int]) -> li
     return exact(b"".join(spelling.token_bytes.pieces[token] for token in tokens).decode(), vocabulary, spelling)
 
 
-def walks(vocabulary: Vocabulary, spelling: Spelling, n: int) -> dict[str, Any]:
-    rng, all_constraints = random.Random(7), constraints()
+def walks(vocabulary: Vocabulary, spelling: Spelling, n: int, seed: int) -> dict[str, Any]:
+    rng, all_constraints = random.Random(seed), constraints()
     counts = {"walks": 0, "tokens": 0, "stuck": 0, "improper": 0, "unfinished": 0}
     for i, constraint in enumerate(all_constraints):
         sampler = Sampler(vocabulary.n_vocab)
@@ -109,6 +113,28 @@ def walks(vocabulary: Vocabulary, spelling: Spelling, n: int) -> dict[str, Any]:
                 counts["unfinished"] += 1
             elif written(vocabulary, spelling, tokens) != tokens:
                 counts["improper"] += 1
+    return counts
+
+
+def others(vocabulary: Vocabulary, spelling: Spelling, n: int, seed: int) -> dict[str, int]:
+    rng, all_constraints = random.Random(seed), constraints()
+    counts = {"texts": 0, "tokens": 0, "refused": 0}
+    for i, constraint in enumerate(all_constraints):
+        loose, strict = Sampler(vocabulary.n_vocab), Sampler(vocabulary.n_vocab)
+        loose.set_grammar(made(constraint, spelling, "any"))
+        strict.set_grammar(made(constraint, spelling, "proper"))
+        for _ in range(n // len(all_constraints) + (i < n % len(all_constraints))):
+            walked = walk(loose, spelling, rng)
+            if walked is None or len(walked) == LONGEST:
+                continue
+            strict.reset()
+            counts["texts"] += 1
+            for token in written(vocabulary, spelling, walked):
+                if token not in allowed(strict):
+                    counts["refused"] += 1
+                    break
+                strict.accept(token)
+                counts["tokens"] += 1
     return counts
 
 
@@ -188,6 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vocabulary", type=Path, action="append")
     parser.add_argument("--walks", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--text", type=Path, action="append", default=[])
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
@@ -204,7 +231,9 @@ def main() -> None:
             "spelling_s": perf_counter() - start,
         }
         if "walks" in options.only:
-            row["walks"] = walks(vocabulary, spelling, options.walks)
+            row["walks"] = walks(vocabulary, spelling, options.walks, options.seed)
+        if "others" in options.only:
+            row["others"] = others(vocabulary, spelling, options.walks // 10, options.seed)
         if "texts" in options.only:
             row["texts"] = texts(vocabulary, spelling, options.text)
         if "forced" in options.only:

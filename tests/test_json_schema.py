@@ -19,9 +19,10 @@ from lzsampler.constraint.yaml_schema import YamlTranslator
 from schemas import TOKENS, accepts, forms, grammar_of, walk
 
 VECTORS = Path(__file__).with_name("vectors")
+FUNCTIONS = Path(__file__).parents[1] / "bench" / "data" / "functions.jsonl"
 
 
-def lines(name: str) -> list[dict[str, Any]]:
+def lines(name: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (VECTORS / name).read_text(encoding="utf-8").splitlines()]
 
 
@@ -74,6 +75,11 @@ def test_samples_can_be_written_in_both_spacings_and_walks_are_valid(row: dict[s
         assert grammar.match(json.dumps(sample, separators=(",", ":"))) == "yes"
         assert grammar.match(json.dumps(sample, indent=1)) == "no"
     check_walks(row["schema"], grammar, random.Random(1), 12)
+
+
+@pytest.mark.parametrize("row", lines(FUNCTIONS), ids=lambda row: row["name"])
+def test_the_function_calls_of_the_bench_are_supported(row: dict[str, Any]) -> None:
+    check_walks(row["parameters"], grammar_of(row["parameters"]), random.Random(2), 6)
 
 
 def check_walks(schema: Any, grammar: Grammar, rng: random.Random, n: int) -> None:

@@ -3,17 +3,17 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
-from lzsampler import Grammar, LzsError, Sampler
+from lzsampler import Grammar, LzsError
 
 pytest.importorskip("llama_cpp")
+sys.path.append(str(Path(__file__).parents[1] / "bench"))
 
+from fidelity import CASES, constrained, free
 from lzsampler import Model, generate
 from lzsampler.models import default_model
 
@@ -98,50 +98,6 @@ def test_a_model_whose_tokenizer_is_not_known_is_refused(tale: Model, monkeypatc
 # ---- the article's effects on a real model ----
 
 
-def probabilities(model: Model, tokens: Sequence[int]) -> npt.NDArray[np.float64]:
-    model.keep(0)
-    model.decode(list(tokens))
-    logits = model.logits().astype(np.float64)
-    weights = np.exp(logits - logits.max())
-    return np.asarray(weights / weights.sum(), np.float64)
-
-
-def free(model: Model, prompt: str, texts: Sequence[str]) -> float:
-    """Return the model's probability of the first text, of all of them as the tokenizer writes them."""
-    begin, masses = model.tokenize(prompt), []
-    for text in texts:
-        tokens, mass = model.llm.tokenize(text.encode(), add_bos=False), 1.0
-        for i, token in enumerate(tokens):
-            mass *= probabilities(model, [*begin, *tokens[:i]])[token]
-        masses.append(mass)
-    return masses[0] / sum(masses)
-
-
-def constrained(model: Model, prompt: str, texts: Sequence[str], tokenization: str) -> float:
-    """Return the probability of the first text when each token is drawn from those that are allowed, exactly."""
-    grammar = Grammar.choices(texts, model, tokenization=tokenization)  # type: ignore[arg-type]
-    sampler = Sampler(model.n_vocab)
-    sampler.set_grammar(grammar)
-    pieces, begin, mass_of_first = model.token_bytes.pieces, model.tokenize(prompt), 0.0
-    todo: list[tuple[Sampler, list[int], float]] = [(sampler, [], 1.0)]
-    while todo:
-        sampler, tokens, mass = todo.pop()
-        text = b"".join(pieces[token] for token in tokens)
-        possible = [i for i, one in enumerate(texts) if one.encode().startswith(text)]
-        if len(possible) == 1:
-            mass_of_first += mass * (possible == [0])
-            continue
-        words = sampler.allowed()
-        assert words is not None
-        choices = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-        p = probabilities(model, [*begin, *tokens])
-        for token in choices.tolist():
-            after = sampler.clone()
-            after.accept(token)
-            todo.append((after, [*tokens, token], mass * p[token] / p[choices].sum()))
-    return mass_of_first
-
-
 @pytest.fixture(scope="module")
 def smol(smollm2: Path) -> Iterator[Model]:
     with Model(smollm2, n_ctx=256, n_threads=1) as model:
@@ -149,50 +105,12 @@ def smol(smollm2: Path) -> Iterator[Model]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "Question: What is the first name of the US president who was a member of the Sigma Alpha Epsilon "
-        "fraternity?\nAnswer:",
-        "The president who built the Panama Canal was called",
-        "The Conqueror of England in 1066 was called",
-    ],
-)
-def test_proper_tokens_keep_the_probabilities_of_william_and_theodore(smol: Model, prompt: str) -> None:
-    texts = [" William", " Theodore"]
+@pytest.mark.parametrize(("prompt", "texts"), CASES)
+def test_proper_tokens_keep_the_probabilities_of_the_model(smol: Model, prompt: str, texts: tuple[str, str]) -> None:
+    """The article's William and Theodore, and its shark, whose kind is another one once the word is misspelled."""
     expected = free(smol, prompt, texts)
-    any_error = abs(constrained(smol, prompt, texts, "any") - expected)
-    proper_error = abs(constrained(smol, prompt, texts, "proper") - expected)
-    assert any_error > 0.05
-    assert proper_error <= any_error / 10
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("kind", ["whale", "tiger", "cow"])
-def test_a_shark_that_is_spelled_otherwise_is_another_animal(smol: Model, kind: str) -> None:
-    """The article's self-intoxication: the tokens of a word change what the model thinks of it."""
-    texts = [f" shark is a kind of {animal}" for animal in ("mammal", "fish")]
-    begin = smol.tokenize(f"A {kind}")
-    mammal, fish = (smol.llm.tokenize(name, add_bos=False)[0] for name in (b" mammal", b" fish"))
-
-    def share(tokens: list[int]) -> float:
-        p = probabilities(smol, [*begin, *tokens])
-        return float(p[mammal] / (p[mammal] + p[fish]))
-
-    rest = smol.llm.tokenize(b" is a kind of", add_bos=False)
-    words = {}
-    for tokenization in ("any", "proper"):
-        sampler = Sampler(smol.n_vocab)
-        sampler.set_grammar(Grammar.choices(texts, smol, tokenization=tokenization))
-        mask = sampler.allowed()
-        assert mask is not None
-        bits = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        words[tokenization] = {smol.token_bytes.pieces[token]: int(token) for token in bits}
-    assert set(words["proper"]) == {b" shark"}
-    usual = share([words["proper"][b" shark"], *rest])
-    errors = []
-    for piece, token in words["any"].items():
-        if b" shark".startswith(piece) and piece != b" shark":
-            others = smol.llm.tokenize(b" shark".removeprefix(piece), add_bos=False)
-            errors.append(abs(share([token, *others, *rest]) - usual))
-    assert max(errors) > 0.02
+    loose, proper = constrained(smol, prompt, texts, "any", rest=0.2), constrained(smol, prompt, texts, "proper")
+    assert (loose.rest <= 0.2, proper.rest) == (True, 0)
+    least = abs(loose.value - expected) - loose.rest / 2
+    assert least > 0.05
+    assert abs(proper.value - expected) <= least / 10
