@@ -46,7 +46,8 @@ _PROMPT, _OUTPUT, _SAMPLING = "Prompt", "Output", "Sampling"
 _FILE = click.Path(path_type=Path)
 # Endings of files that hold something else than lines of JSON.
 _NOT_LINES = (
-    ".arrow", ".csv", ".gguf", ".gz", ".html", ".md", ".parquet", ".pdf", ".tsv", ".yaml", ".yml", ".zip", ".zst"
+    ".arrow", ".csv", ".bz2", ".gguf", ".gz", ".htm", ".html", ".md", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".xz",
+    ".yaml", ".yml", ".zip", ".zst"
 )  # fmt: skip
 _READ = {"-f": "prompt_file", "--prompts": "prompts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
 

@@ -80,7 +80,9 @@ def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> 
     if given_grammar(flags) is None:
         raise click.UsageError("there is no grammar: give --regex, --choice, -j, -jf or --yaml-schema")
     if action == "show" and flags["tokenization"] != "any":
-        raise click.UsageError("lzs grammar show is about texts and not their tokens: --tokenization is for check")
+        raise click.UsageError(
+            "lzs grammar show counts tokens of any kind: --tokenization forced and proper are for check"
+        )
     if action == "show" and (given or flags["file"] is not None):
         raise click.UsageError("lzs grammar show takes no texts: lzs grammar check does")
     if action == "check" and flags["output"] is not None:
@@ -122,7 +124,7 @@ def _line(row: dict[str, Any]) -> str:
         rest = _quoted(row["text"][row["wrong_at"] :], 20)
         return f"no         {text}: wrong at character {row['wrong_at']}, {rest}"
     if "tokens" not in row:
-        return f"yes        {text}"
+        return f"yes        {text}: not counted, since its longest tokens are not those of the tokenizer"
     share = 100 * row["forced"] / max(row["tokens"], 1)
     return f"yes        {text}: {counted(row['tokens'], 'token')}, {row['forced']:,} forced ({share:.0f} %)"
 

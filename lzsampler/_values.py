@@ -19,9 +19,9 @@ _SHOWN = 60  # characters of a value in a message
 def shown(value: object) -> str:
     """Return the beginning of a value's repr, for a message: a value from a request may be of any size."""
     try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists in lists
-        return f"a value of type {type(value).__name__} that is too large to show"
+        text = " ".join(repr(value).split())
+    except Exception:  # an integer of thousands of digits, lists in lists in lists, or a class that cannot show itself
+        return f"a value of type {type(value).__name__} that cannot be shown"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

@@ -36,6 +36,7 @@ class Run:
             self.lengths[0] += 1
             self.seconds += on_line(self.cost, 1)
             self.tokens += 1
+            self.pace.passed()
             return
         k = self.pace.length(kind, room)
         assert 0 <= k <= room
@@ -92,6 +93,7 @@ def test_where_no_draft_pays_next_to_nothing_is_lost(
     assert run.until(512) > 0.95
     assert run.until(4000) > 0.97
     assert run.lengths[0] > 0.97 * run.lengths.total()
+    assert run.pace._tokens == run.tokens == sum(run.pace._n_calls.values()) + run.tokens - run.lengths.total()
     assert 0.7 * run.tokens < run.rested < 0.8 * run.tokens  # six calls of eight ask for nothing
     assert run.pace.promised is not None
     assert run.pace.promised < 1

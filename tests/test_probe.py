@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from lzsampler import LzsError, probe
+from lzsampler._values import noun
 from lzsampler.probing.checks import CHECKS
 from lzsampler.probing.client import Client, _message, base_of
 from lzsampler.probing.endpoint import Endpoint, _logprobs
@@ -113,7 +114,7 @@ def test_a_window_by_the_clock(width: int, history: str) -> None:
     found = window_of(Behaviour(window=width, history=history, bias_first=True))
     assert (found.answer, found.tokens) == ("no", width)
     assert found.evidence.endswith(
-        f"by repetition_penalty for {width} tokens, and then no more (two pairs of biased tokens)"
+        f"by repetition_penalty for {width} {noun(width, 'token')}, and then no more (two pairs of biased tokens)"
     )
 
 

@@ -537,5 +537,5 @@ def test_a_draft_that_breaks(target: Model, small: Model, monkeypatch: pytest.Mo
     nan = ffi.new("float[]", [math.nan] * small.n_vocab)
     original = Model.logits_pointer
     monkeypatch.setattr(Model, "logits_pointer", lambda self: nan if self is small else original(self))
-    with pytest.raises(LzsError, match=r"the model failed after 1 tokens: the draft's logits\[0\] is nan"):
+    with pytest.raises(LzsError, match=r"the model failed after 1 token: the draft's logits\[0\] is nan"):
         written(target, target.params(), draft=Draft(small, n_max=2))

@@ -29,7 +29,7 @@ def test_a_count_has_the_word_that_goes_with_it(n: int, words: tuple[str, ...], 
         (None, "None"),
         ("x" * 58, repr("x" * 58)),
         ("x" * 59, "'" + "x" * 59 + "..."),
-        (10**10_000, "a value of type int that is too large to show"),
+        (10**10_000, "a value of type int that cannot be shown"),
     ],
     ids=["name", "short", "long", "many digits"],
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._check import INT32_MAX, boolean, check, integer
 from .._ffi import ffi, lib
+from .._values import shown
 from ..errors import ArgumentTypeError, LzsError
 from .spelling import Spelling
 from .token_bytes import HasTokenBytes, TokenBytes
@@ -243,7 +244,9 @@ class Grammar:
         share: bool = False,
     ) -> "Grammar":
         if tokenization not in get_args(Tokenization):
-            raise ValueError(f"tokenization must be one of {', '.join(get_args(Tokenization))}, got {tokenization!r}")
+            raise ValueError(
+                f"tokenization must be one of {', '.join(get_args(Tokenization))}, got {shown(tokenization)}"
+            )
         tokens = getattr(vocabulary, "token_bytes", None)
         if not isinstance(tokens, TokenBytes):
             raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import ranges
 from .formats import FORMATS
-from .json_values import refusal, same, type_of, written
+from .json_values import check_values, refusal, same, type_of, written
 from .parts import MAX_WEIGHT, Parts, TooLargeError
 from .schema import ANYTHING, Conjunction, Document, Facts
 
@@ -50,9 +50,10 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
     ``kind``: the translator, which knows the form of the texts; None is that of JSON. Those of the schemas that were
     translated last are kept, since a server is given the same few again and again.
     """
+    check_values(schema)  # before it is written out: parts that occur in it many times may make it endless
     try:
         key = (marshal.dumps(schema, 2), depth, closed, kind)  # of equal values of the same types, in the same order
-    except ValueError:  # it has other types than those of JSON, or subclasses of them
+    except ValueError:  # it has subclasses of the types of JSON
         return _translated(schema, depth, closed, kind)
     parts = _KNOWN.get(key)
     if parts is None:

@@ -148,6 +148,13 @@ class Pace:
         for of in self._kinds.values():
             of.plain += seconds
 
+    def passed(self) -> None:
+        """Take a call without a drafted token that was not timed. It counts as one that took the usual time."""
+        self._tokens += 1
+        self._n_calls[1] += 1
+        for of in self._kinds.values():
+            of.plain += self._typical[1]
+
     def judged(self, kind: int, drafted: int, accepted: int, tokens: int, draft_s: float, seconds: float) -> None:
         """Take what became of a block: ``tokens`` were added, in ``draft_s`` for the draft and ``seconds`` for the
         target's call and the picks.
@@ -245,9 +252,9 @@ class Pace:
         return self._surest(of, room) if room > 0 else 0
 
     def rest(self, kind: int) -> int:
-        """Return how many calls from now on nothing is to be asked for, since a draft did not pay a moment ago.
+        """Return for how many calls from now on nothing is to be asked, since a draft did not pay a moment ago.
 
-        They count as calls without a draft that take the usual time, so they need not be timed.
+        Each of them is one for `passed`.
         """
         of = self._kinds.get(kind)
         if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
@@ -256,10 +263,6 @@ class Pace:
         if n <= 0:
             return 0
         of.waited += n
-        self._tokens += n
-        self._n_calls[1] += n
-        for each in self._kinds.values():
-            each.plain += n * self._typical[1]
         return n
 
     def rate(self, kind: int, room: int) -> float:

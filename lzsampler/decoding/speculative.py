@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from weakref import WeakKeyDictionary
 
 from .._check import integer
+from .._values import shown
 from ..errors import ArgumentTypeError, LzsError
 from ..llama.binding import llama_cpp
 from ..llama.gguf import Header
@@ -72,9 +73,9 @@ class Draft:
         if self.model is None and not self.lookup:
             raise ValueError("a draft needs something that proposes tokens: Draft(Model(path)) or Draft(lookup=3)")
         if self.mode not in SPEC_MODES:
-            raise ValueError(f"mode must be one of {', '.join(SPEC_MODES)}, got {self.mode!r}")
+            raise ValueError(f"mode must be one of {', '.join(SPEC_MODES)}, got {shown(self.mode)}")
         if isinstance(self.n_max, str) and self.n_max != "auto":
-            raise ValueError(f"n_max must be auto or from 0 to {MAX_DRAFT}, got {self.n_max!r}")
+            raise ValueError(f"n_max must be auto or from 0 to {MAX_DRAFT}, got {shown(self.n_max)}")
         if not isinstance(self.n_max, str):
             integer("n_max", self.n_max, 0, MAX_DRAFT)
         integer("n_min", self.n_min, 0, self.most, high_is=f", which is {self._most_is}")
@@ -452,6 +453,7 @@ class Speculator:
             token = span[0]
         steady = text.steady
         if steady and self._proposer.rests():
+            self._pace.passed()
             self._figures.plain += 1
             return text.add(*text.step(token))
         made = self._block(token) if steady else None

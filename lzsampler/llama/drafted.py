@@ -147,6 +147,8 @@ class Drafter:
         picked = int(llm._sampler.sample(llm._ctx, -1))
         if timed:
             self._pace.stepped(clock() - before)
+        else:
+            self._pace.passed()
         self._figures.plain += 1
         return None if _ended(llm, criteria) else picked
 

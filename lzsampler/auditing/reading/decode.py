@@ -68,7 +68,7 @@ def loads(data: bytes) -> Any:
         return _without_surrogates(value) if "\\ud" in text or "\\uD" in text else value
     except json.JSONDecodeError as error:
         cut = " (it is cut off)" if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated") else ""
-        raise JsonError(f"not JSON: {error.msg} at character {error.pos}{cut}") from None
+        raise JsonError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}{cut}") from None
     except RecursionError:
         raise JsonError("not read: it is nested too deeply") from None
     except ValueError:  # what Python refuses
