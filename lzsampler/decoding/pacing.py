@@ -20,8 +20,9 @@ _AGED = 4.0  # judged tokens that those before a new try count as, at most
 _CREDIT = 4  # calls without a draft that drafts which came to nothing may take, before they are paused
 _MARGIN = 1.05  # a gain below this may be the noise of a few measurements
 _TINY = 1e-12  # seconds, which are divided by
-_PAUSE, _LONGEST_PAUSE = 256, 512  # calls until a draft that does not pay is tried again: twice as many each time
-_PAUSE_TOGETHER = 32  # the first one of several texts at once, which have no glances
+# Calls until a draft that does not pay is tried again, then twice as many: glances see it sooner where it begins to pay.
+_PAUSE, _LONGEST_PAUSE = 512, 1024
+_PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # of several texts at once, which have no glances
 _GLANCE = 8  # calls without a draft between two glances
 _GLANCING = 0.005  # share of the time of calls without a draft that glances take
 
@@ -411,7 +412,7 @@ class SharedPace(Pace):
             self._waited += 1
             if self._waited <= self._pause:
                 return 0
-            self._waited, self._pause = 0, min(2 * self._pause, _LONGEST_PAUSE)
+            self._waited, self._pause = 0, min(2 * self._pause, _LONGEST_TOGETHER)
             for of in kinds:
                 of.age()
                 of.owed = of.lost = 0.0
