@@ -20,7 +20,7 @@ _AGED = 4.0  # judged tokens that those before a new try count as, at most
 _CREDIT = 4  # calls without a draft that drafts which came to nothing may take, before they are paused
 _MARGIN = 1.05  # a gain below this may be the noise of a few measurements
 _TINY = 1e-12  # seconds, which are divided by
-# Calls until a draft that does not pay is tried again, then twice as many: glances see it sooner where it begins to pay.
+# Calls until a draft that does not pay is tried again, then twice as many: glances see sooner where it begins to pay.
 _PAUSE, _LONGEST_PAUSE = 512, 1024
 _PAUSE_TOGETHER, _LONGEST_TOGETHER = 32, 512  # of several texts at once, which have no glances
 _GLANCE = 8  # calls without a draft between two glances
