@@ -188,7 +188,7 @@ void lzs_vocabulary_free(lzs_vocabulary *v) {
 
 size_t lzs_vocabulary_memory(const lzs_vocabulary *v) {
     size_t n = (size_t)v->n_vocab;
-    return sizeof *v + lzs_inner_memory(v) + v->begins[n] + (n + 1) * sizeof *v->begins + n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) +
-           (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts + v->n_nodes * sizeof *v->nodes +
-           v->n_text * sizeof *v->ordered + (v->n_nodes + 1) * sizeof *v->firsts;
+    return sizeof *v + lzs_inner_memory(v) + v->begins[n] + (n + 1) * sizeof *v->begins +
+           n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) + (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts +
+           v->n_nodes * sizeof *v->nodes + v->n_text * sizeof *v->ordered + (v->n_nodes + 1) * sizeof *v->firsts;
 }

@@ -14,8 +14,9 @@
  *
  * A slot holds the settings of a sequence, and a seed, so that a sequence keeps its draws when it changes its row. Pointers of a
  * step are device memory, and `stream` is a cudaStream_t (NULL is the default stream). lzs_batch_sample only launches two
- * kernels, or four where several blocks of threads have one row: it allocates nothing, copies nothing and waits for nothing, and reads histories, lengths and positions when the kernels
- * run. Use a batch from one thread at a time, and its steps in one stream, or after each other: they share scratch memory.
+ * kernels, or four where several blocks of threads have one row: it allocates nothing, copies nothing and waits for nothing, and
+ * reads histories, lengths and positions when the kernels run. Use a batch from one thread at a time, and its steps in one stream,
+ * or after each other: they share scratch memory.
  */
 #ifndef LZSAMPLER_CUDA_H
 #define LZSAMPLER_CUDA_H

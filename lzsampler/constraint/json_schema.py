@@ -14,7 +14,7 @@ from typing import Any
 
 from . import ranges
 from .formats import FORMATS
-from .json_values import check_values, refusal, same, type_of, written
+from .json_values import refusal, same, type_of, written
 from .parts import MAX_WEIGHT, Parts, TooLargeError
 from .schema import ANYTHING, Conjunction, Document, Facts
 
@@ -50,18 +50,22 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
     ``kind``: the translator, which knows the form of the texts; None is that of JSON. Those of the schemas that were
     translated last are kept, since a server is given the same few again and again.
     """
-    check_values(schema)  # before it is written out: parts that occur in it many times may make it endless
     try:
-        key = (marshal.dumps(schema, 2), depth, closed, kind)  # of equal values of the same types, in the same order
-    except ValueError:  # it has subclasses of the types of JSON
-        return _translated(schema, depth, closed, kind)
-    parts = _KNOWN.get(key)
-    if parts is None:
-        parts = _translated(schema, depth, closed, kind)
-        if len(key[0]) <= _MOST_BYTES and len(parts.weights) <= _MOST_PARTS:
-            if len(_KNOWN) >= _MOST_KNOWN:
-                _KNOWN.clear()
-            _KNOWN[key] = parts
+        document = Document(schema)  # which refuses what could not be written out for the key: it may be endless
+        key = _key(schema, depth, closed, kind)
+        parts = None if key is None else _KNOWN.get(key)
+        if parts is None:
+            parts = _translated((kind or Translator)(document, closed), depth)
+            if key is not None and len(parts.weights) <= _MOST_PARTS:
+                if len(_KNOWN) >= _MOST_KNOWN:
+                    _KNOWN.clear()
+                _KNOWN[key] = parts
+    except RecursionError:
+        raise ValueError("schema must not be nested so deep") from None
+    except TooLargeError:
+        raise ValueError(
+            f"schema must not unroll to more than {MAX_WEIGHT:,} operations: set depth lower than {depth}, or counts"
+        ) from None
     return parts
 
 
@@ -70,20 +74,20 @@ def forget_parts() -> None:
     _KNOWN.clear()
 
 
-def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None") -> Parts:
+def _key(schema: Any, *asked: Any) -> tuple[Any, ...] | None:
+    """Return what equal schemas of the same types have in common; None for those that are not kept."""
     try:
-        document = Document(schema)
-        translator = (kind or Translator)(document, closed)
-        whole = translator.value(("#",), depth)
-    except RecursionError:
-        raise ValueError("schema must not be nested so deep") from None
-    except TooLargeError:
-        raise ValueError(
-            f"schema must not unroll to more than {MAX_WEIGHT:,} operations: set depth lower than {depth}, or counts"
-        ) from None
+        data = marshal.dumps(schema, 2)  # by its values, in their order
+    except ValueError:  # it has subclasses of the types of JSON
+        return None
+    return (data, *asked) if len(data) <= _MOST_BYTES else None
+
+
+def _translated(translator: "Translator", depth: int) -> Parts:
+    whole = translator.value(("#",), depth)
     if whole is None:
         endless = (translator.cut or "#", "it goes on within itself without end, or deeper than depth")
-        where, reason = document.problem or endless
+        where, reason = translator.document.problem or endless
         raise refusal(where, f"nothing can meet the schema: {reason}")
     parts = translator.parts
     parts.sequence(whole)  # the last part is the grammar

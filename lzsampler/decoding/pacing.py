@@ -261,8 +261,7 @@ class Pace:
         if self.fixed is not None or of is None or of.waited % _GLANCE == 0:
             return 0
         n = min(_GLANCE - 1 - of.waited % _GLANCE, of.pause - of.waited)  # `length` is asked before the next glance
-        if n <= 0:
-            return 0
+        n = max(n, 0)
         of.waited += n
         return n
 

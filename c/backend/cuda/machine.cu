@@ -1,7 +1,7 @@
 /* machine.cu - the kernels, and the CUDA runtime that starts them.
  *
- * A block of 1,024 threads has one row, or a share of one. Build with -fmad=false -ftz=false -prec-div=true: every operation is rounded by itself
- * (docs/determinism.md), and `make cuda` looks at the machine code for fused ones.
+ * A block of 1,024 threads has one row, or a share of one. Build with -fmad=false -ftz=false -prec-div=true: every operation is
+ * rounded by itself (docs/determinism.md), and `make cuda` looks at the machine code for fused ones.
  */
 #define _Static_assert static_assert
 
