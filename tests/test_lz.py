@@ -155,14 +155,26 @@ def test_a_sampler_equals_lz_bits_at_every_token(
 
 
 @settings(derandomize=True, max_examples=400, deadline=None)
-@given(cases(), st.sampled_from(FORMULAS), st.integers(2, 9), st.sets(st.integers(0, 3), max_size=2), st.data())
-@example(([0, 1, 2, 0, 1, 2, 0, 1], 64, 512, 8), "rate", 3, {1}, None)
+@given(
+    cases(),
+    st.sampled_from(FORMULAS),
+    st.integers(2, 9),
+    st.sets(st.integers(0, 3), max_size=2),
+    st.sets(st.integers(0, 5), max_size=4),
+    st.data(),
+)
+@example(([0, 1, 2, 0, 1, 2, 0, 1], 64, 512, 8), "rate", 3, {1}, {0}, None)
 def test_long_matches_equal_the_twin(
-    case: tuple[list[int], int, int, int], formula: Formula, min_match: int, breakers: set[int], data: Any
+    case: tuple[list[int], int, int, int],
+    formula: Formula,
+    min_match: int,
+    breakers: set[int],
+    numbers: set[int],
+    data: Any,
 ) -> None:
     history, n_vocab, window, buffer = case
     min_match = min(min_match, buffer + 1)
-    breakers = {token for token in breakers if token < n_vocab}
+    breakers, numbers = ({token for token in tokens if token < n_vocab} for tokens in (breakers, numbers))
     params = Params(
         lz_penalty=1.0,
         lz_window=window,
@@ -170,18 +182,19 @@ def test_long_matches_equal_the_twin(
         lz_formula=formula,
         lz_min_match=min_match,
         lz_breakers=tuple(breakers),
+        lz_numbers=tuple(numbers),
     )
     sampler = Sampler(n_vocab, params)
     checked = {len(history)} | (data.draw(st.sets(st.integers(1, max(1, len(history))), max_size=5)) if data else set())
     for n, token in enumerate(history, 1):
         sampler.accept(token)
         if n in checked:
-            expected = lz_prices(history[:n], n_vocab, window, buffer, formula, min_match, breakers)
+            expected = lz_prices(history[:n], n_vocab, window, buffer, formula, min_match, breakers, numbers)
             assert_bits(sampler_bits(sampler), expected)
     back = data.draw(st.integers(0, len(history))) if data else len(history) // 2
     sampler.rewind(back)
     left = history[: len(history) - back]
-    assert_bits(sampler_bits(sampler), lz_prices(left, n_vocab, window, buffer, formula, min_match, breakers))
+    assert_bits(sampler_bits(sampler), lz_prices(left, n_vocab, window, buffer, formula, min_match, breakers, numbers))
 
 
 def test_a_frame_that_came_often_is_dearer() -> None:

@@ -346,7 +346,7 @@ def test_breakers_are_used_by_what_is_on(settings: dict[str, Any], used: tuple[s
             {"lz_min_match": 65, "lz_window": 64},
             "lz_min_match must be at most lz_window (64), got 65",
         ),
-        ({"lz_breakers": (1,)}, "lz_breakers need an lz_min_match above 1: a match of one token contains no other"),
+        ({"lz_breakers": (1,)}, "lz_breakers need an lz_min_match above 1: a match of one token contains no other that could end it"),
     ],
 )
 def test_long_matches_that_cannot_be(settings: dict[str, Any], message: str) -> None:
