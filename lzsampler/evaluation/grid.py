@@ -308,9 +308,9 @@ def _setting(
     if "structure" in chosen:
         raise ValueError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
-    for field, reason in OF_LONG_MATCHES.items():
-        if (breakers or {}).get(field) and params.lz_min_match == 1:
-            raise ValueError(f"{field} need an lz_min_match above 1: {reason}")
+    for name, reason in OF_LONG_MATCHES.items():
+        if (breakers or {}).get(name) and params.lz_min_match == 1:
+            raise ValueError(f"{name} need an lz_min_match above 1: {reason}")
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     default = Params(temperature=params.temperature)
     usual = {

@@ -208,6 +208,8 @@ static inline bool fold_agrees(uint64_t *state) {
         params.lz_min_match = params.lz_buffer < 5 ? params.lz_buffer + 1 : 5;
         l.lz_breakers[0] = random_below(state, n_vocab < 4 ? n_vocab : 4);
         params.n_lz_breakers = params.lz_min_match > 1 && random_below(state, 2);
+        for (int32_t i = 0; i < MAX_LISTED; i++) l.lz_numbers[i] = random_below(state, n_vocab < 30 ? n_vocab : 30);
+        params.n_lz_numbers = params.lz_min_match > 1 && random_below(state, 2) ? MAX_LISTED : 0;
     }
     CHECK(lzs_params_invalid(&params, n_vocab) == NULL);
     int32_t n = fill_history(history, 4000, n_vocab, state);
