@@ -133,7 +133,7 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 lz->matched[lz->n_matched++] = at;
             }
             bool countable = found && distance <= LZS_LZ_NEAR && m->count < LZS_LZ_OFTEN * LZS_LZ_TIMES;
-            m->count += countable;
+            m->count = (int16_t)(m->count + countable);
             if (found && length > distance) {
                 float copies = (float)length / (float)distance;
                 if (copies > m->copies) m->copies = copies;
