@@ -71,6 +71,8 @@ int main(int argc, char **argv) {
         for (int32_t i = 0; i < N_VOCAB / 8; i++) breakers[i] = 8 * i;
         p.lz_breakers = breakers;
         p.n_lz_breakers = N_VOCAB / 8;
+        p.lz_numbers = breakers + N_VOCAB / 16;
+        p.n_lz_numbers = N_VOCAB / 32;
     }
     if (strstr(name, "loops")) p.loop_max_pattern = 512;
     if (strstr(name, "stuck")) p.stuck_threshold = LZS_MAX_WINDOW;

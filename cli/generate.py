@@ -267,6 +267,7 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "--yaml-schema": [flags["yaml"]],
         "--exempt": flags["exempt"],
         "--lz-breaker": flags["lz_breakers"],
+        "--lz-number": flags["lz_numbers"],
         "--dry-sequence-breaker": flags["dry_breakers"],
     }
     for name, given in texts.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import click
 
 from lzsampler._values import counted
-from lzsampler.params import CHOICES, FLAGS, PRESETS, Flag, Params, used_breakers
+from lzsampler.params import CHOICES, FLAGS, OF_LONG_MATCHES, PRESETS, Flag, Params, used_breakers
 
 from .help import AutoWhole, ModelFile, Number, Whole, option, options
 
@@ -22,8 +22,8 @@ _DRAFT = "Speculative decoding (docs/speculative.md)"
 _MODEL, _SAMPLING, _ACTION = "Model", "Sampling", "What to do about a loop (nothing by default)"
 
 # Fields of Params that are token ids, and strings on the command line.
-_STRINGS = ("exempt", "lz_breakers", "dry_breakers")
-_BREAKERS = {"lz_breakers": "--lz-breaker", "dry_breakers": "--dry-sequence-breaker"}
+_BREAKERS = {"lz_breakers": "--lz-breaker", "lz_numbers": "--lz-number", "dry_breakers": "--dry-sequence-breaker"}
+_STRINGS = ("exempt", *_BREAKERS)
 # Fields of RepetitionDetection and their flags.
 LOOP_FLAGS = {
     "max_pattern_size": "--loop-max-pattern",
@@ -283,14 +283,13 @@ def params_from(flags: dict[str, Any]) -> Params:
         raise click.UsageError("--exempt must not be empty")
     for field, name in _BREAKERS.items():
         if "" in flags[field]:
-            raise click.UsageError(f'{name} must not be empty; the word "none" means no breakers')
+            raise click.UsageError(f'{name} must not be empty; the word "none" means no tokens')
         if "none" in flags[field] and len(flags[field]) > 1:
-            raise click.UsageError(f"{name} none means no breakers: leave the others out")
+            raise click.UsageError(f"{name} none means no tokens: leave the others out")
     fields = {**PRESETS[flags.pop("preset")], **fields}
-    if fields["lz_min_match"] == 1 and flags["lz_breakers"] not in ((), ("none",)):
-        raise click.UsageError(
-            "--lz-breaker needs a --lz-min-match above 1: a match of one token contains no other that could end it"
-        )
+    for field, reason in OF_LONG_MATCHES.items():
+        if fields["lz_min_match"] == 1 and flags[field] not in ((), ("none",)):
+            raise click.UsageError(f"{_BREAKERS[field]} needs a --lz-min-match above 1: {reason}")
     detection = _detection({field: flags.pop(field, None) for field in LOOP_FLAGS}, flags)
     if fields["seed"] == -1:
         fields["seed"] = int.from_bytes(os.urandom(4), "little")
@@ -323,7 +322,7 @@ def _detection(given: dict[str, int | None], flags: Mapping[str, Any]) -> "Repet
 
 
 def breakers(params: Params, flags: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the strings that end matches, for each field with breakers that the settings make use of."""
+    """Return the strings that stand for tokens, for each field of `used_breakers`."""
     from lzsampler.llama.vocabulary import BREAKERS
 
     given = {field: flags[field] for field in used_breakers(params)}

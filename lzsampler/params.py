@@ -33,13 +33,19 @@ Structure = Literal["off", "scale", "free"]
 MAX_BUFFER: int = lib.LZS_MAX_BUFFER
 
 # Settings of the LZ penalty by name, for `attach`, `LZLlama` and others as keywords. These and the command line start
-# from the default, with the breakers of `lzsampler.llama.lz_breaker_ids`: docs/defaults.md says how it was found.
+# from the default, with the tokens of `lzsampler.llama.lz_breaker_ids` and `lz_number_ids`: docs/defaults.md says why.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {"lz_penalty": 0.3, "lz_min_match": 5},
     "paper": {"lz_penalty": 0.15, "lz_formula": "rate", "lz_window": 512, "lz_buffer": 32, "lz_min_match": 1},
 }
 # What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
 LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
+LZ_NUMBERS = tuple("0123456789")
+# Fields that have no meaning with an lz_min_match of 1, and why.
+OF_LONG_MATCHES: Mapping[str, str] = {
+    "lz_breakers": "a match of one token contains no other that could end it",
+    "lz_numbers": "the paper's rule prices every token from its first occurrence on",
+}
 LZ_WINDOW, LZ_LONG_WINDOW = 512, 2048  # the authors', and that of longer matches, which are rare enough to look further
 LZ_BUFFER = 32  # the authors', where the window is larger
 MIN_TEMPERATURE = 1e-6
@@ -68,8 +74,10 @@ class Params:
       tokens, 1..4096, below the window; None is 32, or 4096 with an ``lz_min_match`` above 1, or one less than the
       window where that is smaller. ``lz_breakers``: token ids that end a match, unless it covers its own distance, as
       in a loop; `lzsampler.llama.lz_breaker_ids` returns those that lzsampler uses by default, and they need an
-      ``lz_min_match`` above 1. With the paper's rule the first ``lz_buffer`` tokens of a history have no LZ penalty at
-      all: with ``history="generated"`` it begins at the 33rd new token. arXiv 2504.20131; docs/penalties.md.
+      ``lz_min_match`` above 1. ``lz_numbers``: token ids that are priced from their second match on, or in a loop;
+      `lzsampler.llama.lz_number_ids` returns the usual ones, and they need an ``lz_min_match`` above 1 too. With the
+      paper's rule the first ``lz_buffer`` tokens of a history have no LZ penalty at all: with ``history="generated"``
+      it begins at the 33rd new token. arXiv 2504.20131; docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
       "subtractive" subtracts (p, p * count, p). None is off by either method; so is 0 for the last two, and for
@@ -113,6 +121,7 @@ class Params:
     lz_formula: Formula = "rate"
     lz_min_match: int = 1
     lz_breakers: tuple[int, ...] = ()
+    lz_numbers: tuple[int, ...] = ()
     repetition_penalty: float | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
@@ -160,8 +169,10 @@ class Params:
         if buffer < (least := self.lz_min_match - 1):
             raise ValueError(f"lz_buffer must be at least {least}, one less than lz_min_match, got {buffer}")
         normal("lz_breakers", token_ids("lz_breakers", self.lz_breakers, hint="lz_breaker_ids"))
-        if self.lz_breakers and self.lz_min_match == 1:
-            raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")
+        normal("lz_numbers", token_ids("lz_numbers", self.lz_numbers, hint="lz_number_ids"))
+        for field, reason in OF_LONG_MATCHES.items():
+            if getattr(self, field) and self.lz_min_match == 1:
+                raise ValueError(f"{field} need an lz_min_match above 1: {reason}")
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
                 raise ValueError(f"{field} must be one of {', '.join(names)}, got {shown(getattr(self, field))}")
@@ -341,6 +352,9 @@ FLAGS = (
     Flag("lz_breakers", _LZ, ("--lz-breaker",), "TEXT", None,
          "no match crosses a token that contains TEXT, but in a loop; repeatable; none is no breakers (default: line "
          "break, digits, double quote, brackets and other marks of structure)"),
+    Flag("lz_numbers", _LZ, ("--lz-number",), "TEXT", None,
+         "the first match of a token that contains TEXT is free, but in a loop; repeatable; none is no such tokens "
+         "(default: the digits)"),
     Flag("history", _LZ, ("--history",), "WHAT", "generated",
          "what all penalties look at: generated tokens, or all, with the prompt"),
     Flag("structure", _LZ, ("--structure",), "WHAT", "scale",
@@ -383,11 +397,11 @@ class PenaltyParts:
 
     Distances and lengths are in tokens, changes in logits. LZ: the match that set the price has ``lz_length`` tokens,
     this one included, and lies ``lz_distance`` tokens back (1 is the last token; 0 is no match). It saves ``lz_bits``,
-    for which the token loses ``lz_change``, ``lz_times`` as much (1 to 8) where it came again and again. Repetition,
-    frequency and presence: the token came ``count`` times within ``penalty_window`` (0 where all three are off);
-    together they divide its logit by ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add
-    ``count_change``. DRY: the token would extend a repetition of ``dry_length`` tokens that lies ``dry_distance``
-    tokens back, and loses ``dry_change``.
+    for which the token loses ``lz_change``, ``lz_times`` as much (1 to 8) where it came again and again, and nothing
+    (``lz_times`` is 0) where it is one of ``lz_numbers`` and has no other match. Repetition, frequency and presence:
+    the token came ``count`` times within ``penalty_window`` (0 where all three are off); together they divide its logit
+    by ``count_factor`` (or multiply it, as ``sign_aware`` has it) and then add ``count_change``. DRY: the token would
+    extend a repetition of ``dry_length`` tokens that lies ``dry_distance`` tokens back, and loses ``dry_change``.
     """
 
     lz_length: int
@@ -415,6 +429,7 @@ def _reason_of_counts(parts: PenaltyParts, exempt: bool) -> str:
 def _reason_of_lz(parts: PenaltyParts, exempt: bool) -> str:
     match = f"match of {counted(parts.lz_length, 'token')}, {parts.lz_distance} back, {parts.lz_bits:.2f} bits"
     match += f", times {parts.lz_times:.3g}" if parts.lz_times > 1 else ""
+    match += ", the only one of a number" if parts.lz_length and parts.lz_times == 0 else ""
     return f"LZ {parts.lz_change:+.3f} ({match}){' (exempt)' * exempt}" if parts.lz_length else ""
 
 
@@ -480,8 +495,8 @@ def changed(params: Params, changes: Mapping[str, Any]) -> Params:
         and params.lz_window == usual_window(params.lz_min_match)
     ):
         changes = {**changes, "lz_window": None}
-    if changes.get("lz_min_match") == 1 and "lz_breakers" not in changes:
-        changes = {**changes, "lz_breakers": ()}
+    if changes.get("lz_min_match") == 1:
+        changes = {**dict.fromkeys(OF_LONG_MATCHES, ()), **changes}
     for penalty in PENALTIES:
         if penalty.method in changes and penalty.strength not in changes and not penalty.is_on(params):
             changes = {**changes, penalty.strength: None}
@@ -574,14 +589,14 @@ def fixed_difference(before: Params, after: Params) -> str | None:
 _FIXED = (
     "lz_window", "lz_buffer", "penalty_window", "history", "exempt", "repetition_detection", "stuck_detection",
     "pick", "logit_bias",
-    "dry_penalty_last_n", "dry_breakers", "lz_breakers",
+    "dry_penalty_last_n", "dry_breakers", "lz_breakers", "lz_numbers",
 )  # fmt: skip
 
 
 def used_breakers(params: Params) -> tuple[str, ...]:
-    """Return the fields with breakers that the settings make use of."""
+    """Return the fields with breakers that the settings make use of, and ``lz_numbers``, which go with them."""
     long = params.lz_penalty > 0 and params.lz_min_match > 1
-    return (*(["lz_breakers"] if long else []), *(["dry_breakers"] if params.dry_multiplier > 0 else []))
+    return (*(OF_LONG_MATCHES if long else ()), *(["dry_breakers"] if params.dry_multiplier > 0 else []))
 
 
 def counts(params: Params) -> bool:

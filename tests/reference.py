@@ -135,11 +135,13 @@ def lz_prices(
     formula: str,
     min_match: int = 1,
     breakers: Collection[int] = (),
+    numbers: Collection[int] = (),
 ) -> dict[int, float]:
     """Return what each token costs at strength 1: its bits, many times where it came again and again.
 
     By a twelfth of its matches in the last 512 tokens or a quarter of the copies in a row of a loop, whichever is more,
-    from 1 to 8 times. With a ``min_match`` of 1 it is always once.
+    from 1 to 8 times. One of ``numbers`` costs nothing where it has a single match in the whole window, which does not
+    cover its own distance. With a ``min_match`` of 1 every token costs its bits once.
     """
     bits = lz_bits(history, n_vocab, window, buffer, formula, min_match, breakers)
     if min_match == 1:
@@ -149,6 +151,8 @@ def lz_prices(
         often = sum(m.distance <= 512 for m in ms) / 12
         loop = max((m.length / m.distance for m in ms if m.length > m.distance), default=0.0) / 4
         prices[token] = bits[token] * min(max(1.0, often, loop), 8.0)
+        if token in numbers and len(ms) == 1 and ms[0].length <= ms[0].distance:
+            prices[token] = 0.0
     return prices
 
 
@@ -296,7 +300,8 @@ def edits(
                 bias -= p.presence_penalty
             out[t] = Edit(min(max(repeat, FLOAT_TINY), FLOAT_MAX), _finite(bias))
     if p.lz_penalty:
-        priced = lz_prices(tokens, n_vocab, p.lz_window, p.lz_buffer, p.lz_formula, p.lz_min_match, set(p.lz_breakers))
+        shape = p.lz_window, p.lz_buffer, p.lz_formula, p.lz_min_match
+        priced = lz_prices(tokens, n_vocab, *shape, set(p.lz_breakers), set(p.lz_numbers))
         for t, bits in priced.items():
             if bits:
                 before = out.get(t, Edit(1.0, 0.0))

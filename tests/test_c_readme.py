@@ -282,7 +282,7 @@ int main(void) {
     lzs_params params;
     lzs_params_init(&params);
     if (lzs_sampler_params(sampler, &params) != LZS_OK || params.n_lz_breakers != 4 || params.lz_breakers[0] != 2 ||
-        params.lz_breakers[3] != 6 || params.lz_min_match != 5)
+        params.lz_breakers[3] != 6 || params.n_lz_numbers != 1 || params.lz_numbers[0] != 4 || params.lz_min_match != 5)
         return 2;
     lzs_loop loop;
     for (int i = 0; i < 200; i++) lzs_accept(sampler, i % 8);

@@ -372,7 +372,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (["--dry-sequence-breaker=", "x"], "--dry-sequence-breaker must not be empty"),
         (
             ["--dry-sequence-breaker", "a", "--dry-sequence-breaker", "none", "x"],
-            "--dry-sequence-breaker none means no breakers: leave the others out",
+            "--dry-sequence-breaker none means no tokens: leave the others out",
         ),
         (
             ["--dry-multiplier", "1", "--dry-sequence-breaker", "zqzqzq", "x"],

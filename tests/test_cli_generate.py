@@ -336,7 +336,9 @@ def test_nothing_is_appended_to_the_prompts(tmp_path: Path) -> None:
     assert len(rows(file)) == 1
 
 
-@pytest.mark.parametrize("flag", ["-p", "-sys", "--stop", "--exempt", "--lz-breaker", "--dry-sequence-breaker"])
+@pytest.mark.parametrize(
+    "flag", ["-p", "-sys", "--stop", "--exempt", "--lz-breaker", "--lz-number", "--dry-sequence-breaker"]
+)
 def test_a_flag_that_is_not_utf8_is_refused_before_any_text(tmp_path: Path, flag: str) -> None:
     """The text was once written, and then it could not be saved."""
     out = tmp_path / "out.jsonl"

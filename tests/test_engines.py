@@ -16,7 +16,7 @@ import pytest
 
 from engine_rows import SETTINGS, expected, params_of, same_bits
 from lzsampler import Params, Sampler
-from lzsampler.engines.breakers import lz_breaker_ids, usual_breakers
+from lzsampler.engines.breakers import lz_breaker_ids, lz_number_ids, usual_ids, usual_ids_of_server
 from lzsampler.engines.history import Edits, Request
 from lzsampler.engines.rows import _edit_on_device, apply_edits
 from lzsampler.engines.settings import FIELDS, request_params
@@ -114,16 +114,20 @@ def test_a_message_shows_the_beginning_of_a_value(arguments: dict[str, Any]) -> 
 def test_breakers_are_asked_for_only_where_they_have_an_effect() -> None:
     asked = []
 
-    def breakers() -> tuple[int, ...]:
+    def usual() -> dict[str, tuple[int, ...]]:
         asked.append(1)
-        return (3, 4)
+        return {"lz_breakers": (3, 4), "lz_numbers": (4,)}
 
-    assert request_params({"lzsampler": {}}, "vLLM", breakers) == replace(DEFAULT, lz_breakers=(3, 4))
-    assert len(asked) == 1
-    others: list[dict[str, Any]] = [{"lzsampler": "paper"}, {"lz_penalty": 0}, {"lz_breakers": []}, {}]
+    both = replace(DEFAULT, lz_breakers=(3, 4), lz_numbers=(4,))
+    assert request_params({"lzsampler": {}}, "vLLM", usual) == both
+    assert request_params({"lz_breakers": []}, "vLLM", usual) == replace(both, lz_breakers=())
+    assert request_params({"lz_numbers": [2]}, "vLLM", usual) == replace(both, lz_numbers=(2,))
+    assert len(asked) == 3
+    none: dict[str, Any] = {"lz_breakers": [], "lz_numbers": []}
+    others: list[dict[str, Any]] = [{"lzsampler": "paper"}, {"lz_penalty": 0}, none, {}]
     for arguments in others:
-        request_params(arguments, "vLLM", breakers)
-    assert len(asked) == 1
+        request_params(arguments, "vLLM", usual)
+    assert len(asked) == 3
 
 
 def test_the_fields_are_the_penalties() -> None:
@@ -144,9 +148,12 @@ def test_breakers_of_a_tokenizer(caplog: pytest.LogCaptureFixture) -> None:
         def batch_decode(self, rows: list[list[int]]) -> list[str]:
             return ["".join(self.texts[token] for token in row) for row in rows]
 
-    assert usual_breakers(Tokenizer()) == lz_breaker_ids(Tokenizer()) == (1, 3)
+    usual = {"lz_breakers": (1, 3), "lz_numbers": (3,)}
+    assert usual_ids_of_server(Tokenizer()) == usual_ids(Tokenizer()) == usual
+    assert (lz_breaker_ids(Tokenizer()), lz_number_ids(Tokenizer())) == tuple(usual.values())
+    assert lz_number_ids(Tokenizer(), ["a", "b"]) == (0, 1)
     with caplog.at_level(logging.WARNING, "lzsampler"):
-        assert usual_breakers(None) == usual_breakers(object()) == ()
+        assert usual_ids_of_server(None) == usual_ids_of_server(object()) == {}
     assert ["no tokenizer here" in caplog.messages[0], "tokens of object" in caplog.messages[1]] == [True, True]
 
 

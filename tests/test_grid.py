@@ -74,13 +74,14 @@ def test_the_everyday_grid_has_penalties_as_people_use_them() -> None:
     assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
-def test_breakers_of_lz_need_longer_matches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("field", ["lz_breakers", "lz_numbers"])
+def test_breakers_and_numbers_of_lz_need_longer_matches(tmp_path: Path, field: str) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('[[setting]]\nlz_penalty = 0.3\nlz_min_match = 5\nlz_breakers = ["\\n"]\n')
+    path.write_text(f'[[setting]]\nlz_penalty = 0.3\nlz_min_match = 5\n{field} = ["\\n"]\n')
     (setting,) = read_grid(path).settings
-    assert setting.breakers == {"lz_breakers": ("\n",)}
-    path.write_text('[[setting]]\nlz_penalty = 0.15\nlz_breakers = ["\\n"]\n')
-    with pytest.raises(ValueError, match=r"\[\[setting\]\] 1: lz_breakers need an lz_min_match above 1"):
+    assert setting.breakers == {field: ("\n",)}
+    path.write_text(f'[[setting]]\nlz_penalty = 0.15\n{field} = ["\\n"]\n')
+    with pytest.raises(ValueError, match=rf"\[\[setting\]\] 1: {field} need an lz_min_match above 1"):
         read_grid(path)
 
 
@@ -190,7 +191,7 @@ def test_json_and_back() -> None:
     biased = replace(
         paper().settings[0],
         params=Params(logit_bias={3: float("-inf")}),
-        breakers={"dry_breakers": ("\n",), "lz_breakers": ()},
+        breakers={"dry_breakers": ("\n",), "lz_breakers": (), "lz_numbers": ("1",)},
     )
     placebo = replace(paper().settings[1], placebo=True)
     for grid in (

@@ -1,5 +1,6 @@
 """The LZ penalty against the authors' outputs, the twin and the code it is derived from."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -155,14 +156,26 @@ def test_a_sampler_equals_lz_bits_at_every_token(
 
 
 @settings(derandomize=True, max_examples=400, deadline=None)
-@given(cases(), st.sampled_from(FORMULAS), st.integers(2, 9), st.sets(st.integers(0, 3), max_size=2), st.data())
-@example(([0, 1, 2, 0, 1, 2, 0, 1], 64, 512, 8), "rate", 3, {1}, None)
+@given(
+    cases(),
+    st.sampled_from(FORMULAS),
+    st.integers(2, 9),
+    st.sets(st.integers(0, 3), max_size=2),
+    st.sets(st.integers(0, 5), max_size=4),
+    st.data(),
+)
+@example(([0, 1, 2, 0, 1, 2, 0, 1], 64, 512, 8), "rate", 3, {1}, {0}, None)
 def test_long_matches_equal_the_twin(
-    case: tuple[list[int], int, int, int], formula: Formula, min_match: int, breakers: set[int], data: Any
+    case: tuple[list[int], int, int, int],
+    formula: Formula,
+    min_match: int,
+    breakers: set[int],
+    numbers: set[int],
+    data: Any,
 ) -> None:
     history, n_vocab, window, buffer = case
     min_match = min(min_match, buffer + 1)
-    breakers = {token for token in breakers if token < n_vocab}
+    breakers, numbers = ({token for token in tokens if token < n_vocab} for tokens in (breakers, numbers))
     params = Params(
         lz_penalty=1.0,
         lz_window=window,
@@ -170,18 +183,19 @@ def test_long_matches_equal_the_twin(
         lz_formula=formula,
         lz_min_match=min_match,
         lz_breakers=tuple(breakers),
+        lz_numbers=tuple(numbers),
     )
     sampler = Sampler(n_vocab, params)
     checked = {len(history)} | (data.draw(st.sets(st.integers(1, max(1, len(history))), max_size=5)) if data else set())
     for n, token in enumerate(history, 1):
         sampler.accept(token)
         if n in checked:
-            expected = lz_prices(history[:n], n_vocab, window, buffer, formula, min_match, breakers)
+            expected = lz_prices(history[:n], n_vocab, window, buffer, formula, min_match, breakers, numbers)
             assert_bits(sampler_bits(sampler), expected)
     back = data.draw(st.integers(0, len(history))) if data else len(history) // 2
     sampler.rewind(back)
     left = history[: len(history) - back]
-    assert_bits(sampler_bits(sampler), lz_prices(left, n_vocab, window, buffer, formula, min_match, breakers))
+    assert_bits(sampler_bits(sampler), lz_prices(left, n_vocab, window, buffer, formula, min_match, breakers, numbers))
 
 
 def test_a_frame_that_came_often_is_dearer() -> None:
@@ -211,6 +225,41 @@ def test_a_loop_is_the_dearer_the_longer_it_is() -> None:
         bits = math.log2(4096) - (math.log2(30 + 1) + math.log2(length)) / length
         times = min(max(1.0, length / 30 / 4), 8.0)
         assert sampler_bits(sampler)[60] == pytest.approx(bits * times, rel=1e-5)
+
+
+def test_a_number_is_free_until_its_second_match() -> None:
+    """Wherever in the window the matches are; 3 is such a number and 4 is not."""
+    params = Params(lz_penalty=1.0, lz_min_match=3, lz_window=2000, lz_numbers=(3,))
+    for gap in (5, 600):  # within the distance up to which the price grows, and beyond
+        sampler, priced = Sampler(4096, params), []
+        for copy in range(4):
+            for token in (1, 2, 3, 4):
+                if token > 2:
+                    priced.append(token in sampler_bits(sampler))
+                sampler.accept(token)
+            for token in range(gap):
+                sampler.accept(10 + copy * gap + token)
+        assert priced == [False, False, False, True, True, True, True, True]
+        assert set(sampler_bits(sampler)) == set()
+    out_of_sight = Sampler(4096, params)  # only one of two is left in the window
+    for token in (1, 2, 3, *range(500, 700), 1, 2, 3, *range(1000, 2800), 1, 2):
+        out_of_sight.accept(token)
+    assert sampler_bits(out_of_sight) == {}
+    out_of_sight.rewind(12)
+    for token in (1, 2):
+        out_of_sight.accept(token)
+    assert set(sampler_bits(out_of_sight)) == {3}
+
+
+def test_a_number_in_a_loop_is_priced_at_once() -> None:
+    text = (3, 7, 8, 3, 7, 8)  # two copies without a gap: the match of 3 has 4 tokens and lies 3 back
+    for numbers, copies in itertools.product(((), (3,)), (6, 5)):
+        sampler = Sampler(64, Params(lz_penalty=1.0, lz_min_match=3, lz_buffer=8, lz_numbers=numbers))
+        for token in text[6 - copies :]:
+            sampler.accept(token)
+        # without the first 3, the end (7, 8) has a match of 3 tokens, which does not cover the distance
+        expected = {3} if copies == 6 or not numbers else set()
+        assert set(sampler_bits(sampler)) == expected
 
 
 def test_a_match_across_a_breaker_counts_where_it_covers_its_distance() -> None:

@@ -16,6 +16,7 @@ from lzsampler._ffi import ffi
 from lzsampler.explanation import TokenExplanation
 from lzsampler.params import (
     DETECTIONS,
+    OF_LONG_MATCHES,
     PENALTIES,
     PENALTY_FIELDS,
     PRESETS,
@@ -39,6 +40,7 @@ DEFAULTS = {
     "lz_formula": "rate",
     "lz_min_match": 1,
     "lz_breakers": (),
+    "lz_numbers": (),
     "repetition_penalty": 1.0,
     "frequency_penalty": 0.0,
     "presence_penalty": 0.0,
@@ -80,7 +82,7 @@ REALS = [
 ]
 METHODS = {f"{name}_penalty": f"{name}_method" for name in ("repetition", "frequency", "presence")}
 INTEGERS = ["lz_window", "lz_buffer", "lz_min_match", "penalty_window", "dry_allowed_length", "top_k", "seed"]
-BREAKERS = ["lz_breakers", "dry_breakers"]
+BREAKERS = ["lz_breakers", "lz_numbers", "dry_breakers"]
 TOKENS = ["exempt", *BREAKERS, "logit_bias"]
 NAMES = [
     "lz_formula",
@@ -311,12 +313,13 @@ def test_the_presets() -> None:
 
 def test_breakers_leave_with_the_long_matches_that_they_end() -> None:
     """Settings for one call must not fail because those of the model have breakers."""
-    default = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=(3,))
+    default = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=(3,), lz_numbers=(4,))
     assert changed(default, {"lz_min_match": 1}) == Params(lz_penalty=0.3)
     assert changed(default, {"lz_min_match": 7}) == dataclasses.replace(default, lz_min_match=7)
-    for params, changes in ((default, {"lz_min_match": 1, "lz_breakers": (3,)}), (Params(), {"lz_breakers": (3,)})):
-        with pytest.raises(ValueError, match=r"^lz_breakers need an lz_min_match above 1: "):
-            changed(params, changes)
+    for field in ("lz_breakers", "lz_numbers"):
+        for params, changes in ((default, {"lz_min_match": 1, field: (3,)}), (Params(), {field: (3,)})):
+            with pytest.raises(ValueError, match=rf"^{field} need an lz_min_match above 1: "):
+                changed(params, changes)
 
 
 @pytest.mark.parametrize(
@@ -325,9 +328,9 @@ def test_breakers_leave_with_the_long_matches_that_they_end() -> None:
         ({}, ()),
         ({"lz_penalty": 0.3}, ()),
         ({"lz_min_match": 5}, ()),
-        ({"lz_penalty": 0.3, "lz_min_match": 5}, ("lz_breakers",)),
+        ({"lz_penalty": 0.3, "lz_min_match": 5}, ("lz_breakers", "lz_numbers")),
         ({"dry_multiplier": 0.8}, ("dry_breakers",)),
-        ({"lz_penalty": 0.3, "lz_min_match": 2, "dry_multiplier": 0.8}, ("lz_breakers", "dry_breakers")),
+        ({"lz_penalty": 0.3, "lz_min_match": 2, "dry_multiplier": 0.8}, tuple(BREAKERS)),
     ],
 )
 def test_breakers_are_used_by_what_is_on(settings: dict[str, Any], used: tuple[str, ...]) -> None:
@@ -346,7 +349,7 @@ def test_breakers_are_used_by_what_is_on(settings: dict[str, Any], used: tuple[s
             {"lz_min_match": 65, "lz_window": 64},
             "lz_min_match must be at most lz_window (64), got 65",
         ),
-        ({"lz_breakers": (1,)}, "lz_breakers need an lz_min_match above 1: a match of one token contains no other"),
+        *(({field: (1,)}, f"{field} need an lz_min_match above 1: {why}") for field, why in OF_LONG_MATCHES.items()),
     ],
 )
 def test_long_matches_that_cannot_be(settings: dict[str, Any], message: str) -> None:
@@ -441,7 +444,12 @@ def test_token_ids(field: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("field", "function"),
-    [("exempt", "exempt_ids"), ("lz_breakers", "lz_breaker_ids"), ("dry_breakers", "dry_breaker_ids")],
+    [
+        ("exempt", "exempt_ids"),
+        ("lz_breakers", "lz_breaker_ids"),
+        ("lz_numbers", "lz_number_ids"),
+        ("dry_breakers", "dry_breaker_ids"),
+    ],
 )
 def test_strings_for_token_ids_are_refused_with_the_function_that_makes_them(field: str, function: str) -> None:
     with pytest.raises(ValueError, match=rf"lzsampler\.llama\.{function}\(llm, \['\*'\]\)"):
@@ -496,6 +504,7 @@ def test_json_and_back() -> None:
         lz_penalty=0.3,
         lz_min_match=5,
         lz_breakers=(4, 6),
+        lz_numbers=(6,),
     )
     text = json.dumps(to_json(params), allow_nan=False)
     assert json.loads(text)["logit_bias"] == [[1, 0.5], [3, False]]
@@ -557,7 +566,7 @@ def test_repetition_detection_is_vllms() -> None:
         {"lz_window": 131072, "lz_buffer": 4096},
         {"lz_window": 2, "lz_buffer": 1},
         {"lz_window": 4097, "lz_buffer": 4095, "lz_min_match": 4096},
-        {"lz_min_match": 2, "lz_breakers": np.array([3, 1])},
+        {"lz_min_match": 2, "lz_breakers": np.array([3, 1]), "lz_numbers": np.array([2])},
         {"temperature": 0},
         {"temperature": 1e-6},
         {"temperature": 1e6},

@@ -262,11 +262,12 @@ def test_a_large_bias_stays_finite(value: float) -> None:
 
 
 def lz_matches_priced() -> st.SearchStrategy[dict[str, Any]]:
-    """The paper's rule, or longer matches with breakers."""
+    """The paper's rule, or longer matches with breakers and numbers."""
     return st.just({}) | st.fixed_dictionaries(
         {
             "lz_min_match": st.sampled_from([2, 2, 3, 4]),
             "lz_breakers": st.lists(st.integers(0, 6), max_size=3).map(tuple),
+            "lz_numbers": st.lists(st.integers(0, 6), max_size=5).map(tuple),
         }
     )
 

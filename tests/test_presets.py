@@ -14,7 +14,7 @@ import pytest
 
 from lzsampler import Params, Sampler
 from lzsampler.models import default_model
-from lzsampler.params import LZ_BREAKERS, PRESETS
+from lzsampler.params import LZ_BREAKERS, LZ_NUMBERS, PRESETS
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
@@ -41,8 +41,8 @@ def model() -> Iterator[Model]:
 def test_attach_takes_keywords(llm: Any) -> None:
     """`attach(llm, lz_penalty=.3)` was a TypeError, and a `history` given in Params switched the penalty off."""
     newline = tuple(sorted(llm.tokenize(b"\n", add_bos=False)))
-    usual, own, dry = (llama.lz_breaker_ids(llm), llama.lz_breaker_ids(llm, ["e"]), llama.dry_breaker_ids(llm))
-    lz = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=usual)
+    own, digits, dry = (llama.lz_breaker_ids(llm, ["e"]), llama.lz_number_ids(llm), llama.dry_breaker_ids(llm))
+    lz = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=llama.lz_breaker_ids(llm), lz_numbers=digits)
 
     def but(**changes: Any) -> Params:
         return dataclasses.replace(lz, **changes)
@@ -58,9 +58,12 @@ def test_attach_takes_keywords(llm: Any) -> None:
         (dict(PRESETS["paper"]), Params(lz_penalty=0.15)),
         ({"lz_breakers": ()}, but(lz_breakers=())),
         ({"lz_breakers": ["e", 5]}, but(lz_breakers=(*own, 5))),
+        ({"lz_numbers": []}, but(lz_numbers=())),
+        ({"lz_numbers": ["e", 5], "lz_breakers": []}, but(lz_numbers=(*own, 5), lz_breakers=())),
         ({"params": Params(lz_penalty=0.2), "lz_min_match": 4}, but(lz_penalty=0.2, lz_min_match=4)),
         ({"params": but(lz_breakers=()), "lz_min_match": 4}, but(lz_breakers=(), lz_min_match=4)),
         ({"params": but(lz_breakers=own), "lz_min_match": 4}, but(lz_breakers=own, lz_min_match=4)),
+        ({"params": but(lz_numbers=own), "lz_min_match": 4}, but(lz_numbers=own, lz_min_match=4)),
         ({"params": lz, "lz_min_match": 1}, Params(lz_penalty=0.3)),
         ({"params": Params(lz_penalty=0.2), "frequency_penalty": 0.1}, Params(lz_penalty=0.2, frequency_penalty=0.1)),
     ]
@@ -111,6 +114,7 @@ def test_a_model_has_the_default_penalty_for_its_vocabulary(model: Model) -> Non
         ({"lz_window": 64}, dataclasses.replace(lz, lz_window=64, lz_buffer=None)),
         ({"lz_breakers": ()}, dataclasses.replace(lz, lz_breakers=())),
         ({"lz_breakers": [7]}, dataclasses.replace(lz, lz_breakers=(7,))),
+        ({"lz_numbers": [7]}, dataclasses.replace(lz, lz_numbers=(7,))),
         ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
         ({"lz_penalty": 0.0}, Params(lz_min_match=5)),  # nothing that is off has breakers
         (dict(PRESETS["paper"]), Params(lz_penalty=0.15)),
@@ -130,6 +134,8 @@ def test_the_usual_breakers_are_tokens_with_marks_of_structure(model: Model) -> 
     assert ids >= {token for token, piece in enumerate(pieces) if "\n" in piece or any(c.isdigit() for c in piece)}
     assert not ids & {token for token, piece in enumerate(pieces) if piece.strip().isalpha()}
     assert ids == set(llama.lz_breaker_ids(model.llm, [s for s in LZ_BREAKERS if any(s in piece for piece in pieces)]))
+    digits = [token for token, piece in enumerate(pieces) if any(c in "0123456789" for c in piece)]
+    assert list(model.params().lz_numbers) == list(llama.lz_number_ids(model.llm)) == digits
 
 
 # ---- transformers ----
@@ -153,15 +159,17 @@ def test_breakers_come_from_the_tokenizer() -> None:
     hf = pytest.importorskip("lzsampler.hf")
     tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9"])
     usual = (1, 2, 4)
-    assert hf.lz_breaker_ids(tokenizer) == usual
-    assert hf.lz_breaker_ids(tokenizer, ["e"]) == (0, 6)
+    assert (hf.lz_breaker_ids(tokenizer), hf.lz_number_ids(tokenizer)) == (usual, (1,))
+    assert hf.lz_breaker_ids(tokenizer, ["e"]) == hf.lz_number_ids(tokenizer, ["e"]) == (0, 6)
     lz = Params(lz_penalty=0.3, lz_min_match=5)
+    both = dataclasses.replace(lz, lz_breakers=usual, lz_numbers=(1,))
     for chosen, expected in (
-        ({}, dataclasses.replace(lz, lz_breakers=usual)),
+        ({}, both),
         ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
-        ({"lz_breakers": ()}, lz),
-        ({"lz_breakers": [3]}, dataclasses.replace(lz, lz_breakers=(3,))),
-        ({"params": dataclasses.replace(lz, lz_breakers=(3,))}, dataclasses.replace(lz, lz_breakers=(3,))),
+        ({"lz_breakers": (), "lz_numbers": ()}, lz),
+        ({"lz_breakers": [3]}, dataclasses.replace(both, lz_breakers=(3,))),
+        ({"lz_numbers": [3]}, dataclasses.replace(both, lz_numbers=(3,))),
+        ({"params": dataclasses.replace(lz, lz_breakers=(3,))}, dataclasses.replace(both, lz_breakers=(3,))),
         ({"params": Params(lz_penalty=0.15)}, Params(lz_penalty=0.15)),
     ):
         arguments: dict[str, Any] = dict(chosen)
@@ -184,7 +192,9 @@ def test_the_settings_of_a_grid_get_the_breakers(model: Model) -> None:
     assert made["lz-default", 0.0] == model.params(temperature=0.0)
     assert made["lz-default", 0.6] == model.params(temperature=0.6)
     assert made["lz-paper", 0.0] == Params(temperature=0.0, lz_penalty=0.15)
-    assert not any(params.lz_breakers for (kind, _), params in made.items() if kind != "lz-default")
+    assert not any(
+        params.lz_breakers or params.lz_numbers for (kind, _), params in made.items() if kind != "lz-default"
+    )
 
 
 # ---- the command line ----
@@ -199,18 +209,24 @@ def lzs(*arguments: object) -> "subprocess.CompletedProcess[str]":
 
 def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Model) -> None:
     """Token for token, against a chain with a `Sampler` whose settings are written out."""
-    ids = llama.lz_breaker_ids(llm)
+    ids, digits = llama.lz_breaker_ids(llm), llama.lz_number_ids(llm)
     own = llama.lz_breaker_ids(llm, ["e", "\n"])
-    long = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids)
+    long = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids, lz_numbers=digits)
     cases: dict[str, tuple[tuple[str, ...], Params, list[str]]] = {
         "default": ((), long, list(LZ_BREAKERS)),
         "paper": (("--preset", "paper"), Params(lz_penalty=0.15), []),
         "none": (("--lz-breaker", "none"), dataclasses.replace(long, lz_breakers=()), []),
         "own": (("--lz-breaker", "e", "--lz-breaker", r"\n"), dataclasses.replace(long, lz_breakers=own), ["e", "\n"]),
+        "priced": (("--lz-number", "none"), dataclasses.replace(long, lz_numbers=()), list(LZ_BREAKERS)),
+        "free": (
+            ("--lz-number", "e", "--lz-number", r"\n"),
+            dataclasses.replace(long, lz_numbers=own),
+            list(LZ_BREAKERS),
+        ),
         "short": (("--lz-min-match", "1"), Params(lz_penalty=0.3), []),
         "both": (
             ("--preset", "paper", "--lz-min-match", "3"),
-            Params(lz_penalty=0.15, lz_min_match=3, lz_window=512, lz_buffer=32, lz_breakers=ids),
+            Params(lz_penalty=0.15, lz_min_match=3, lz_window=512, lz_buffer=32, lz_breakers=ids, lz_numbers=digits),
             list(LZ_BREAKERS),
         ),
     }
@@ -224,10 +240,12 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
         by_hand = by_chain(llm, prompt, chain, len(record["tokens"]))
         assert record["tokens"] == by_hand, name
         assert record["settings"]["lz_breakers"] == strings
+        numbers = {(): [], digits: list(LZ_NUMBERS), own: ["e", "\n"]}
+        assert record["settings"]["lz_numbers"] == numbers[params.lz_numbers]
         for field in ("lz_penalty", "lz_min_match", "lz_window", "lz_buffer", "lz_formula"):
             assert record["settings"][field] == getattr(params, field), (name, field)
         made[name] = tuple(record["tokens"])
-    assert len({made[name] for name in ("default", "paper", "own", "short")}) == 4
+    assert len({made[name] for name in ("default", "paper", "own", "free", "short")}) == 5
     ours = generate(model, LOOPING, model.params(temperature=0.0), n_predict=N)
     assert tuple(ours.tokens) == made["default"]
 
@@ -241,9 +259,13 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
         (("--lz-min-match", "long"), "--lz-min-match must be a whole number, got 'long'"),
         (("--lz-min-match", 1, "--lz-breaker", "."), "--lz-breaker needs a --lz-min-match above 1: "),
         (("--preset", "paper", "--lz-breaker", "."), "--lz-breaker needs a --lz-min-match above 1: "),
-        (("--lz-breaker", ""), '--lz-breaker must not be empty; the word "none" means no breakers'),
-        (("--lz-breaker", "none", "--lz-breaker", "."), "--lz-breaker none means no breakers: leave the others out"),
+        (("--lz-breaker", ""), '--lz-breaker must not be empty; the word "none" means no tokens'),
+        (("--lz-breaker", "none", "--lz-breaker", "."), "--lz-breaker none means no tokens: leave the others out"),
         (("--lz-breaker", "zqzqzq"), "no token of this vocabulary contains 'zqzqzq'"),
+        (("--preset", "paper", "--lz-number", "1"), "--lz-number needs a --lz-min-match above 1: "),
+        (("--lz-number", ""), '--lz-number must not be empty; the word "none" means no tokens'),
+        (("--lz-number", "none", "--lz-number", "1"), "--lz-number none means no tokens: leave the others out"),
+        (("--lz-number", "zqzqzq"), "no token of this vocabulary contains 'zqzqzq': lz_numbers cannot be made of it"),
         (("--preset", "best"), "'best' is not one of 'default', 'paper'"),
     ],
 )

@@ -148,6 +148,9 @@ typedef struct lzs_params {
     int32_t stuck_window;    /* [fixed] lookback for earlier occurrences, tokens, 1..LZS_MAX_WINDOW */
     int32_t structure;       /* lzs_structure, for every penalty; without a grammar all three are alike. [fixed: whether it is
                               * LZS_STRUCTURE_FREE] */
+    const int32_t *lz_numbers; /* [fixed] tokens that LZ prices from their second match on, or in a loop; copied; may be NULL when
+                                * n_lz_numbers is 0, as it is where lz_min_match is 1 */
+    size_t n_lz_numbers;
 } lzs_params;
 
 /* What all penalties together do to one token's logit: x -> (x > 0 ? x / repeat : x * repeat) + bias. A finite logit
@@ -275,7 +278,7 @@ LZS_API lzs_status lzs_sampler_params(const lzs_sampler *sampler, lzs_params *pa
 
 /* New settings from the next step on, the seed included: to change one of them, begin with lzs_sampler_params. LZS_EINVAL,
  * with nothing changed, when they are out of range or differ in a [fixed] number (lzs_params_fixed says in which); exempt,
- * logit_bias, dry_breakers and lz_breakers are not looked at and stay as they are. */
+ * logit_bias, dry_breakers, lz_breakers and lz_numbers are not looked at and stay as they are. */
 LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
 
 /* A new seed for the draws to come, which a rewind does not take back. Samplers that were cloned from one prefix need one
@@ -509,7 +512,8 @@ typedef struct lzs_explanation {
     int32_t dry_distance;
     float dry_bias;
     float logit_bias; /* the user's addend for this token */
-    float lz_times;   /* 1 to 8: above 1 where lz_min_match is above 1 and the match has come many times; 0: there is none */
+    float lz_times;   /* 1 to 8: above 1 where lz_min_match is above 1 and the match has come many times; 0: there is none, or
+                       * it is the only one of a token of lz_numbers, which costs nothing */
     float free_share; /* of the token's bytes, by which the penalties are multiplied; 1 without a grammar */
 } lzs_explanation;
 

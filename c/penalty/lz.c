@@ -8,7 +8,7 @@
  *
  * With lz_min_match above 1 only matches of that many tokens count. Then most steps find nothing, no token has to be known by
  * its nearest occurrence, and LZ finds its tokens itself, as DRY does. There the price grows with the number of
- * matches, so that a text which pays for a repetition does not go on paying for ever.
+ * matches, so that a text which pays for a repetition does not go on paying for ever; and the only match of a number is free.
  */
 #include "lz.h"
 
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "../plan/params.h"
+#include "../state/sorted_tokens.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {
@@ -32,8 +33,10 @@ static const char *invalid(const lzs_params *p, int32_t n_vocab) {
     if (p->lz_buffer < 1 || p->lz_buffer > LZS_MAX_BUFFER || p->lz_buffer >= p->lz_window) return "lz_buffer";
     if (!lzs_choice(p->lz_formula, LZS_LZ_CODELENGTH)) return "lz_formula";
     if (p->lz_min_match < 1 || p->lz_min_match > p->lz_buffer + 1) return "lz_min_match";
-    bool breakers = lzs_tokens_valid(p->lz_breakers, p->n_lz_breakers, n_vocab) && (p->lz_min_match > 1 || !p->n_lz_breakers);
-    return breakers ? NULL : "lz_breakers";
+    const bool short_ones = p->lz_min_match == 1; /* of which lists can say nothing */
+    if (!lzs_tokens_valid(p->lz_breakers, p->n_lz_breakers, n_vocab) || (short_ones && p->n_lz_breakers)) return "lz_breakers";
+    if (!lzs_tokens_valid(p->lz_numbers, p->n_lz_numbers, n_vocab) || (short_ones && p->n_lz_numbers)) return "lz_numbers";
+    return NULL;
 }
 
 static const char *fixed(const lzs_params *a, const lzs_params *b) {
@@ -130,11 +133,12 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 lz->matched[lz->n_matched++] = at;
             }
             bool countable = found && distance <= LZS_LZ_NEAR && m->count < LZS_LZ_OFTEN * LZS_LZ_TIMES;
-            m->count += countable;
+            m->count = (int16_t)(m->count + countable);
             if (found && length > distance) {
                 float copies = (float)length / (float)distance;
                 if (copies > m->copies) m->copies = copies;
             }
+            m->again = m->length > 0;
             if (length > m->length) { /* in every formula a match that is further away and not longer costs at least as much */
                 m->length = length;
                 m->distance = distance;
@@ -144,12 +148,18 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 }
                 if (length > h->lz.cap) n_final++;
             }
-            if (m->length > h->lz.cap && !countable) final_token = token;
+            if (m->length > h->lz.cap && m->again && !countable) final_token = token;
         }
     }
 }
 
-static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab) {
+/* What the price of a token is multiplied by. */
+static float times_of(const lzs_params *p, int32_t token, bool again, int32_t count, float copies) {
+    bool is_free = !again && copies == 0.0f && lzs_listed(p->lz_numbers, p->n_lz_numbers, token);
+    return is_free ? 0.0f : lzs_times(count, copies);
+}
+
+static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab, const lzs_token_table *found) {
     int32_t longest = 0, at = 0; /* for codelength: the longest match of the buffer (l) and its nearest distance (d) */
     for (uint32_t i = 0; i < lz->n_matched; i++) {
         const lzs_lz_match *m = &lz->matches[lz->matched[i]];
@@ -168,13 +178,14 @@ static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab) {
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
             cost = lzs_log2((float)m->nearest);
         }
-        m->value = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * lzs_times(m->count, m->copies));
+        float times = found ? times_of(p, found->entries[lz->matched[i]].token, m->again, m->count, m->copies) : 1.0f;
+        m->value = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * times);
     }
 }
 
 void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab, lzs_token_table *found) {
     find_matches(lz, h, params, found);
-    price_matches(lz, params, log2_vocab);
+    price_matches(lz, params, log2_vocab, found);
 }
 
 static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
@@ -190,6 +201,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     lzs_lz_reason reason = {0}, nearest = {0};
     int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
     int32_t count = 0;
+    bool again = false;
     float copies = 0.0f;
     float cheapest = 0.0f;
     for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
@@ -206,6 +218,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
         }
         float cost = lzs_rate_cost(length, d);
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
+        again = nearest.length > 0;
         if (!nearest.length) nearest = (lzs_lz_reason){.length = p->lz_min_match == 1 ? 1 : length, .distance = d};
         if (reason.length && !better) continue;
         reason.length = length;
@@ -218,8 +231,8 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     float cost = p->lz_formula == LZS_LZ_RATE ? cheapest : lzs_log2((float)reason.distance);
     if (joint) cost = lzs_joint_cost(reason.length, reason.distance, longest, at);
     reason.bits = lzs_bits_of_cost(p, cost, log2_vocab);
-    reason.times = lzs_times(count, copies);
-    reason.bias = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * reason.times);
+    reason.times = times_of(p, token, again, count, copies);
+    if (reason.times > 0.0f) reason.bias = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * reason.times);
     return reason;
 }
 

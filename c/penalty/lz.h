@@ -11,7 +11,8 @@ typedef struct lzs_lz_match {
     int32_t length;   /* of the longest match (L) */
     int32_t distance; /* of the nearest of the longest */
     int32_t nearest;  /* the least distance of a match that is priced */
-    int32_t count;    /* its matches at distances up to LZS_LZ_NEAR; LZS_LZ_OFTEN * LZS_LZ_TIMES at most */
+    int16_t count;    /* its matches at distances up to LZS_LZ_NEAR; LZS_LZ_OFTEN * LZS_LZ_TIMES at most */
+    bool again;       /* it has more than one, at whatever distances */
     float copies;     /* in a row: the most that a match of it has which covers its own distance, L / D; 0 where none does */
     float value;      /* the least cost in bits (`rate`), then the bias */
 } lzs_lz_match;

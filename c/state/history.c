@@ -167,7 +167,7 @@ static void last_pop(lzs_history *h) {
 /* ---- breakers ---- */
 
 bool lzs_is_breaker(const lzs_breakers *b, int32_t token) {
-    return lzs_find_token(b->tokens, b->n, sizeof token, token) < b->n;
+    return lzs_listed(b->tokens, b->n, token);
 }
 
 static void push_breaker(lzs_breakers *b, int32_t token) {

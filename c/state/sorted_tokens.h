@@ -2,6 +2,7 @@
 #ifndef LZS_SORTED_TOKENS_H
 #define LZS_SORTED_TOKENS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,11 @@ LZS_DEVICE static inline size_t lzs_find_token(const void *items, size_t n, size
     }
     if (low < n && *(const int32_t *)(const void *)((const char *)items + low * size) == token) return low;
     return n;
+}
+
+/* Whether a token is one of n tokens, which are ascending. */
+LZS_DEVICE static inline bool lzs_listed(const int32_t *tokens, size_t n, int32_t token) {
+    return n && lzs_find_token(tokens, n, sizeof token, token) < n;
 }
 
 #endif

@@ -7,7 +7,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from .._values import shown
-from ..params import DETECTIONS, PENALTY_FIELDS, PRESETS, Params, changed, sampling_fields
+from ..params import DETECTIONS, OF_LONG_MATCHES, PENALTY_FIELDS, PRESETS, Params, changed, sampling_fields
+
+TokenIds = Mapping[str, tuple[int, ...]]  # by field of `Params`
 
 NAME = "lzsampler"  # the argument of a request that holds settings
 PREFIX = "lz_"  # of the arguments that are settings by themselves: the fields of the LZ penalty
@@ -16,7 +18,7 @@ FIELDS = tuple(name for name in PENALTY_FIELDS if name not in _HOSTS_OWN)
 
 
 def request_params(
-    arguments: Mapping[str, Any] | None, host: str, breakers: Callable[[], tuple[int, ...]] | None = None
+    arguments: Mapping[str, Any] | None, host: str, usual: Callable[[], TokenIds] | None = None
 ) -> Params | None:
     """Return the settings that the arguments of a request ask for; None where there is none of ours among them.
 
@@ -24,7 +26,7 @@ def request_params(
     the name of a preset of `lzsampler.params.PRESETS`, or a dict as JSON (where a server takes numbers and strings
     only). Fields of their own go before those of ``lzsampler``, and both before the default penalty, from which a
     request begins as in `lzsampler.attach`. Other arguments are left alone. ``host``: the server's name, for messages.
-    ``breakers``: returns those that LZ usually has, and is called where they have an effect and none were given.
+    ``usual``: returns the breakers and numbers that LZ usually has, as for `with_usual_ids`.
 
     Raises ValueError in one line, with the field, for what `Params` refuses, for names that it does not have, and for
     settings that the server has itself (temperature, truncation, seed, logit_bias).
@@ -42,7 +44,7 @@ def request_params(
         close = get_close_matches(str(name), FIELDS, 1)
         raise ValueError(f"lzsampler has no setting {shown(name)}" + (f"; did you mean {close[0]!r}?" if close else ""))
     params = changed(Params(**PRESETS["default"]), fields)
-    return params if breakers is None else with_breakers(params, fields, breakers)
+    return params if usual is None else with_usual_ids(params, fields, usual)
 
 
 def _fields(value: object) -> dict[str, Any]:
@@ -63,14 +65,18 @@ def _fields(value: object) -> dict[str, Any]:
     return dict(given)
 
 
-def with_breakers(params: Params, arguments: Iterable[str], breakers: Callable[[], tuple[int, ...]]) -> Params:
-    """Return ``params`` with the model's usual breakers of LZ, where they have an effect and none were given.
+def with_usual_ids(params: Params, arguments: Iterable[str], usual: Callable[[], TokenIds]) -> Params:
+    """Return ``params`` with the model's usual breakers and numbers of LZ, where they act and none were given.
 
-    ``arguments``: names of what was given. ``breakers``: returns the token ids, and is called only when needed.
+    ``arguments``: names of what was given. ``usual``: returns the token ids by field, and is called only when needed.
     """
-    if params.lz_penalty and params.lz_min_match > 1 and not params.lz_breakers and "lz_breakers" not in arguments:
-        return replace(params, lz_breakers=breakers())
-    return params
+    given = set(arguments)
+    lacking = [field for field in OF_LONG_MATCHES if not getattr(params, field) and field not in given]
+    if not (params.lz_penalty and params.lz_min_match > 1 and lacking):
+        return params
+    ids = usual()
+    found: dict[str, Any] = {field: ids.get(field, ()) for field in lacking}
+    return replace(params, **found)
 
 
 def refuse_what_the_host_does(function: str, params: Params, host: str) -> None:

@@ -9,7 +9,16 @@ from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
 from ..errors import LzsError
-from ..params import PENALTIES, PRESETS, Params, from_json, has_usual_buffer, to_json, usual_window
+from ..params import (
+    OF_LONG_MATCHES,
+    PENALTIES,
+    PRESETS,
+    Params,
+    from_json,
+    has_usual_buffer,
+    to_json,
+    usual_window,
+)
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 
 if sys.version_info >= (3, 11):
@@ -19,7 +28,7 @@ else:
 
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
-_BREAKERS = ("lz_breakers", "dry_breakers")
+_BREAKERS = ("lz_breakers", "lz_numbers", "dry_breakers")
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", *_BREAKERS))
 _LOOPS = tuple(f.name for f in fields(LoopPolicy))
 # Keys that are lists themselves, so that a list does not mean several settings.
@@ -31,10 +40,10 @@ class Setting:
     """One way to sample: ``params``, and a name for it.
 
     ``kind``: the group of the setting in results; ``strength``: its number in that group. ``breakers``: strings in the
-    place of the ids in ``lz_breakers`` and ``dry_breakers`` of ``params``, since a grid does not know token ids; for a
-    field that is not there, the usual ones. ``placebo``: the penalties of ``params`` are computed and then given to
-    other tokens (`lzsampler.evaluation.placebo`), so that what they change cannot be because they hit repetitions.
-    ``loops``: what is done about loops, and where penalties apply.
+    place of the ids in ``lz_breakers``, ``lz_numbers`` and ``dry_breakers`` of ``params``, since a grid does not know
+    token ids; for a field that is not there, the usual ones. ``placebo``: the penalties of ``params`` are computed and
+    then given to other tokens (`lzsampler.evaluation.placebo`), so that what they change cannot be because they hit
+    repetitions. ``loops``: what is done about loops, and where penalties apply.
     """
 
     name: str
@@ -96,7 +105,7 @@ class Grid:
                 "params": to_json(setting.params),
                 "strength": setting.strength,
                 "dry_breakers": list(setting.breakers["dry_breakers"]) if "dry_breakers" in setting.breakers else None,
-                **({"lz_breakers": list(given)} if (given := setting.breakers.get("lz_breakers")) is not None else {}),
+                **{field: list(setting.breakers[field]) for field in OF_LONG_MATCHES if field in setting.breakers},
                 # What is not used is not there, as in folders of older versions.
                 **({"placebo": True} if setting.placebo else {}),
                 **({} if setting.loops == DEFAULT_POLICY else {"loops": setting.loops.to_json()}),
@@ -204,7 +213,8 @@ def read_grid(source: str | Path) -> Grid:
     A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
     ``placebo`` and fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
     and several lists for all combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number),
-    ``lz_breakers`` and ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are lists themselves.
+    ``lz_breakers``, ``lz_numbers`` and ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are
+    lists themselves.
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if str(source) in BUILT_IN:
@@ -298,8 +308,9 @@ def _setting(
     if "structure" in chosen:
         raise ValueError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
-    if (breakers or {}).get("lz_breakers") and params.lz_min_match == 1:
-        raise ValueError("lz_breakers need an lz_min_match above 1: a match of one token contains no other")
+    for name, reason in OF_LONG_MATCHES.items():
+        if (breakers or {}).get(name) and params.lz_min_match == 1:
+            raise ValueError(f"{name} need an lz_min_match above 1: {reason}")
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     default = Params(temperature=params.temperature)
     usual = {

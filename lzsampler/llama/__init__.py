@@ -9,18 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..params import LZ_BREAKERS
+    from ..params import LZ_BREAKERS, LZ_NUMBERS
     from .binding import llama_cpp
     from .chain import check_chain_sampler, penalties_sampler, pipeline_sampler
     from .dropin import Attachment, attach
     from .lzllama import LZLlama
     from .model import Model
     from .settings import Stats
-    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids, token_bytes
+    from .vocabulary import DRY_BREAKERS, dry_breaker_ids, exempt_ids, lz_breaker_ids, lz_number_ids, token_bytes
 
 __all__ = [
     "DRY_BREAKERS",
     "LZ_BREAKERS",
+    "LZ_NUMBERS",
     "Attachment",
     "LZLlama",
     "Model",
@@ -31,6 +32,7 @@ __all__ = [
     "exempt_ids",
     "llama_cpp",
     "lz_breaker_ids",
+    "lz_number_ids",
     "penalties_sampler",
     "pipeline_sampler",
     "token_bytes",
@@ -43,7 +45,16 @@ _MODULES = {
     "lzllama": ["LZLlama"],
     "model": ["Model"],
     "settings": ["Stats"],
-    "vocabulary": ["DRY_BREAKERS", "LZ_BREAKERS", "dry_breaker_ids", "exempt_ids", "lz_breaker_ids", "token_bytes"],
+    "vocabulary": [
+        "DRY_BREAKERS",
+        "LZ_BREAKERS",
+        "LZ_NUMBERS",
+        "dry_breaker_ids",
+        "exempt_ids",
+        "lz_breaker_ids",
+        "lz_number_ids",
+        "token_bytes",
+    ],
 }
 _LATE = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -51,6 +51,7 @@ class AttachSettings(PenaltySettings, total=False):
 
     exempt: Iterable[int | str]
     lz_breakers: Iterable[int | str]
+    lz_numbers: Iterable[int | str]
     dry_breakers: Iterable[int | str]
 
 
@@ -527,8 +528,8 @@ def attach(
     ``params``: the LZ penalty and the others of `Params`, ``history``, ``exempt``, ``logit_bias`` and
     ``repetition_detection``. ``penalties``: the same fields as keywords, which replace those of ``params``; without
     ``params`` they begin from the default penalty (``PRESETS["default"]``; ``**PRESETS["paper"]`` is the paper's). As
-    keywords, ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold strings beside token ids, and LZ and DRY have
-    their usual breakers unless others are given. What llama-cpp-python does itself
+    keywords, ``exempt``, ``lz_breakers``, ``lz_numbers`` and ``dry_breakers`` may hold strings beside token ids, and LZ
+    and DRY have their usual tokens of these unless others are given. What llama-cpp-python does itself
     (temperature, top-k, top-p, min-p, seed) stays in the arguments of its calls. Our chain sampler comes after its
     `penalties` and before grammar and truncation.
 

@@ -9,15 +9,16 @@ from typing import Any
 from .._check import unknown_keyword
 from ..constraint.grammar import Grammar
 from ..errors import ArgumentTypeError
-from ..params import PENALTY_FIELDS, PRESETS, Params, changed
+from ..params import OF_LONG_MATCHES, PENALTY_FIELDS, PRESETS, Params, changed
 from .binding import llama_cpp
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
-from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids, lz_number_ids
 
-_TOKENS_OF: dict[str, Callable[[Any, list[str]], tuple[int, ...]]] = {  # fields that may hold strings here
+TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
     "lz_breakers": lz_breaker_ids,
+    "lz_numbers": lz_number_ids,
     "dry_breakers": dry_breaker_ids,
 }
 
@@ -64,10 +65,10 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
     """Return fields of `Params` with token ids in the place of strings, to replace those of ``params``.
 
     Where ``fields`` switch DRY on, and it has no breakers yet, it gets llama.cpp's. Where they, or the defaults without
-    ``params``, ask for an ``lz_min_match`` above 1, and it was 1 before, LZ gets lzsampler's.
+    ``params``, ask for an ``lz_min_match`` above 1, and it was 1 before, LZ gets lzsampler's breakers and numbers.
     """
     made = dict(fields)
-    for name, tokens_of in _TOKENS_OF.items():
+    for name, tokens_of in TOKENS_OF.items():
         given = made.get(name, ())
         if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
             raise ArgumentTypeError(f"{name} must be a sequence of token ids and strings, got {given!r}")
@@ -79,8 +80,8 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
     if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):
         made["dry_breakers"] = dry_breaker_ids(llm)
     min_match = made.get("lz_min_match", PRESETS["default"]["lz_min_match"] if params is None else 1)
-    if min_match != 1 and "lz_breakers" not in made and (params is None or params.lz_min_match == 1):
-        made["lz_breakers"] = lz_breaker_ids(llm)
+    if min_match != 1 and (params is None or params.lz_min_match == 1):
+        made = {**{field: TOKENS_OF[field](llm, None) for field in OF_LONG_MATCHES if field not in made}, **made}
     return made
 
 

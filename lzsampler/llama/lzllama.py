@@ -12,7 +12,7 @@ from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
 from .dropin import Attachment, Hooks, unseeded
-from .keywords import taken, with_token_ids
+from .keywords import TOKENS_OF, taken, with_token_ids
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
 
@@ -26,8 +26,9 @@ class LZLlama(Hooks, llama_cpp.Llama):
 
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
-    (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers`` and ``dry_breakers`` may hold
-    strings beside token ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``, ``loop_rule``,
+    (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers``, ``lz_numbers`` and
+    ``dry_breakers`` may hold strings beside token ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``,
+    ``loop_rule``,
     ``max_rescues``, ``loop_finish_reason``, ``draft`` and ``sampler``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
@@ -42,7 +43,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
             if name not in (*_THEIRS, *_IGNORED):
                 raise unknown_keyword("LZLlama", name, (*OURS, *_THEIRS))
         # Strings become ids when there is a vocabulary; everything else is checked before the weights are loaded.
-        late = taken(ours, ("exempt", "lz_breakers", "dry_breakers"))
+        late = taken(ours, TOKENS_OF)
         draft = ours.pop("draft", None)  # the file of one is opened as this model was
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
         now = None if isinstance(draft, str | Path) else draft

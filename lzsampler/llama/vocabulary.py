@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError, LzsError
-from ..params import LZ_BREAKERS, Params, used_breakers
+from ..params import LZ_BREAKERS, LZ_NUMBERS, Params, used_breakers
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
@@ -191,7 +191,7 @@ def dry_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[
     Raises TypeError for another ``source`` and for anything but a list of strings, ValueError for an empty string and
     for one that no token contains.
     """
-    return _ids_with(source, strings, DRY_BREAKERS, "DRY")
+    return _ids_with(source, strings, "dry_breakers")
 
 
 def lz_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
@@ -200,29 +200,40 @@ def lz_breaker_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[i
     ``strings``: None means lzsampler's own, `LZ_BREAKERS`: the line break, digits, double quotes, brackets, and other
     marks that structure is made of in code, tables and Markdown. Everything else is as in `dry_breaker_ids`.
     """
-    return _ids_with(source, strings, LZ_BREAKERS, "LZ")
+    return _ids_with(source, strings, "lz_breakers")
 
 
-BREAKERS: Mapping[str, tuple[str, ...]] = {"lz_breakers": LZ_BREAKERS, "dry_breakers": DRY_BREAKERS}
-"""The usual strings for each field of `Params` that holds breakers."""
+def lz_number_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
+    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_numbers`.
+
+    ``strings``: None means lzsampler's own, the digits 0 to 9. Everything else is as in `dry_breaker_ids`.
+    """
+    return _ids_with(source, strings, "lz_numbers")
+
+
+BREAKERS: Mapping[str, tuple[str, ...]] = {
+    "lz_breakers": LZ_BREAKERS,
+    "lz_numbers": LZ_NUMBERS,
+    "dry_breakers": DRY_BREAKERS,
+}
+"""The usual strings for each field of `Params` that holds breakers, and for ``lz_numbers``."""
 
 
 def with_breakers(source: Any, params: Params, strings: Mapping[str, Sequence[str] | None]) -> Params:
-    """Return settings with the ids of the breakers that they make use of.
+    """Return settings with the ids of the breakers, and of ``lz_numbers``, that they make use of.
 
     ``strings``: by field; none, or None for a field, means the usual ones. Raises as `lz_breaker_ids`.
     """
-    ids_of = {"lz_breakers": lz_breaker_ids, "dry_breakers": dry_breaker_ids}
-    ids: dict[str, Any] = {field: ids_of[field](source, strings.get(field)) for field in used_breakers(params)}
+    ids: dict[str, Any] = {field: _ids_with(source, strings.get(field), field) for field in used_breakers(params)}
     return replace(params, **ids)
 
 
-def _ids_with(source: Any, strings: Iterable[str] | None, usual: Sequence[str], penalty: str) -> tuple[int, ...]:
+def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[int, ...]:
     if not isinstance(source, llama_cpp.Llama | Vocabulary):
         raise ArgumentTypeError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
     if isinstance(strings, str | bytes):
         raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
-    wanted = usual if strings is None else tuple(strings)
+    wanted = BREAKERS[field] if strings is None else tuple(strings)
     if source not in _token_texts:
         vocab = source._vocab if isinstance(source, Vocabulary) else llama_cpp.llama_model_get_vocab(source.model)
         _token_texts[source] = _TokenTexts(vocab)
@@ -232,7 +243,7 @@ def _ids_with(source: Any, strings: Iterable[str] | None, usual: Sequence[str], 
         _check_string(string)
         found = texts.with_part(string.encode("utf-8", "replace"))
         if not found and strings is not None:
-            raise ValueError(f"no token of this vocabulary contains {string!r}, so it cannot be a breaker of {penalty}")
+            raise ValueError(f"no token of this vocabulary contains {string!r}: {field} cannot be made of it")
         ids.update(found)
     return tuple(sorted(ids))
 

@@ -1,6 +1,7 @@
 /* test_explain.c - lzs_step is lzs_sample and lzs_accept, and what lzs_explain says adds up to what a step does. */
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "backend/arithmetic.h"
@@ -59,7 +60,7 @@ static void test_step(void) {
 
 /* Settings in which every penalty is on in some of 96 cases and off in others. */
 static lzs_params settings(int k) {
-    static const int32_t exempt[] = {2, 3}, breakers[] = {5, 7};
+    static const int32_t exempt[] = {2, 3}, breakers[] = {5, 7}, numbers[] = {6, 1, 4};
     static const lzs_logit_bias bias[] = {{1, 2.5f}, {2, -1.0f}, {9, -INFINITY}};
     lzs_params p;
     lzs_params_init(&p);
@@ -74,6 +75,8 @@ static lzs_params settings(int k) {
         p.lz_min_match = 2 + (k % 7 > 2);
         p.lz_breakers = breakers;
         p.n_lz_breakers = k % 3 == 0 ? 2 : 0;
+        p.lz_numbers = numbers;
+        p.n_lz_numbers = k % 5 == 1 ? 3 : 0;
     }
     p.history = k % 2;
     if (k & 2) {
@@ -101,7 +104,7 @@ static lzs_params settings(int k) {
 
 static void test_parts_add_up(void) {
     uint64_t seed = 11;
-    int32_t n_lz = 0, n_often = 0, n_count = 0, n_dry = 0, n_exempt = 0, tokens[N_VOCAB];
+    int32_t n_lz = 0, n_often = 0, n_free = 0, n_count = 0, n_dry = 0, n_exempt = 0, tokens[N_VOCAB];
     for (int32_t i = 0; i < N_VOCAB; i++) tokens[i] = i;
     for (int k = 0; k < 96; k++) {
         lzs_params p = settings(k);
@@ -134,12 +137,14 @@ static void test_parts_add_up(void) {
                 CHECK(e->logit == row[i] && e->after == after[i]);
                 CHECK(e->allowed == !((k & 1) && (i == 4 || i == 10)));
                 CHECK((e->lz_length == 0) == (e->lz_distance == 0) && (e->dry_length == 0) == (e->dry_distance == 0));
-                CHECK(e->lz_length ? e->lz_times >= 1.0f && e->lz_times <= 8.0f : e->lz_times == 0.0f);
+                bool number = p.n_lz_numbers && (i == 1 || i == 4 || i == 6), is_free = number && e->lz_times == 0.0f;
+                CHECK(e->lz_length && !is_free ? e->lz_times >= 1.0f && e->lz_times <= 8.0f : e->lz_times == 0.0f);
                 CHECK(p.lz_min_match > 1 || e->lz_times <= 1.0f);
                 if (!e->exempt) CHECK(e->lz_bias == -(p.lz_penalty * e->lz_bits) * e->lz_times);
                 if (e->after > -INFINITY && p.temperature == 0.0f) CHECK(e->after == e->edited);
                 n_lz += e->lz_length > 1;
                 n_often += e->lz_times > 1.0f;
+                n_free += e->lz_length && is_free;
                 n_count += e->count > 1;
                 n_dry += e->dry_length > 1;
                 n_exempt += e->exempt && e->count;
@@ -148,7 +153,7 @@ static void test_parts_add_up(void) {
         }
         lzs_sampler_free(s);
     }
-    CHECK(n_lz > 1000 && n_often > 100 && n_count > 1000 && n_dry > 300 && n_exempt > 100);
+    CHECK(n_lz > 1000 && n_often > 100 && n_free > 20 && n_count > 1000 && n_dry > 300 && n_exempt > 100);
 }
 
 static void test_by_hand(void) {
@@ -184,9 +189,40 @@ static void test_by_hand(void) {
     lzs_sampler_free(s);
 }
 
+/* A number has its match told, and costs nothing for it until there is a second one, wherever in the window. */
+static void test_numbers(void) {
+    enum { FAR = 600 }; /* further than the matches that make a price grow */
+    static const int32_t numbers[] = {4};
+    lzs_params p;
+    lzs_params_init(&p);
+    p.lz_penalty = 0.5f;
+    p.lz_window = 2000;
+    p.lz_buffer = 100;
+    p.lz_min_match = 3;
+    p.lz_numbers = numbers;
+    p.n_lz_numbers = 1;
+    lzs_sampler *s = new_sampler(&p);
+    float row[N_VOCAB] = {0};
+    for (int copy = 0; copy < 4; copy++) {
+        for (int32_t token = 1; token <= 2; token++) CHECK(lzs_accept(s, token) == LZS_OK);
+        for (int32_t token = 4; token <= 5; token++) {
+            lzs_explanation e;
+            CHECK(lzs_explain(s, row, &token, 1, &e) == LZS_OK);
+            bool is_free = copy == 1 && token == 4;
+            CHECK(e.lz_length == (copy ? token - 1 : 0) && e.lz_distance == (copy ? FAR + 4 : 0));
+            CHECK(e.lz_times == (copy && !is_free ? 1.0f : 0.0f) && (e.lz_bits > 0.0f) == (copy > 0));
+            CHECK(e.bias == e.lz_bias && (e.lz_bias < 0.0f) == (copy && !is_free) && e.edited == e.bias);
+            CHECK(lzs_accept(s, token) == LZS_OK);
+        }
+        for (int i = 0; i < FAR; i++) CHECK(lzs_accept(s, 10 + copy) == LZS_OK);
+    }
+    lzs_sampler_free(s);
+}
+
 int main(void) {
     test_step();
     test_parts_add_up();
     test_by_hand();
+    test_numbers();
     return 0;
 }

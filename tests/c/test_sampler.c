@@ -111,6 +111,22 @@ static void test_parameters(void) {
     p.dry_breakers = NULL;
     CHECK(strcmp(lzs_params_invalid(&p, 9), "dry_breakers") == 0);
     p.n_dry_breakers = 0;
+    const struct {
+        const char *name;
+        const int32_t **tokens;
+        size_t *n;
+    } lists[] = {{"lz_breakers", &p.lz_breakers, &p.n_lz_breakers}, {"lz_numbers", &p.lz_numbers, &p.n_lz_numbers}};
+    for (int i = 0; i < 2; i++) {
+        *lists[i].tokens = exempt;
+        *lists[i].n = 1;
+        CHECK(strcmp(lzs_params_invalid(&p, 9), lists[i].name) == 0); /* since every match has one token */
+        p.lz_min_match = 2;
+        CHECK(strcmp(lzs_params_invalid(&p, 8), lists[i].name) == 0 && lzs_params_invalid(&p, 9) == NULL);
+        *lists[i].tokens = NULL;
+        CHECK(strcmp(lzs_params_invalid(&p, 9), lists[i].name) == 0);
+        *lists[i].n = 0;
+        p.lz_min_match = 1;
+    }
     lzs_logit_bias bias[] = {{8, 1.0f}, {2, -INFINITY}};
     p.logit_bias = bias;
     p.n_logit_bias = 2;
