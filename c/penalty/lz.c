@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "../plan/params.h"
-#include "../state/sorted_tokens.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {
@@ -110,6 +109,12 @@ static lzs_lz_match no_match(const lzs_lz *lz, const lzs_history *h, int32_t dis
     return (lzs_lz_match){.stamp = lz->stamp, .length = 1, .distance = nearest, .nearest = nearest, .value = value};
 }
 
+/* Whether further matches of a token, which are not nearer than this distance, cannot change what its price is multiplied by. */
+static bool counted(uint32_t matches, int32_t distance) {
+    bool often = lzs_near_matches(matches) >= LZS_LZ_OFTEN * LZS_LZ_TIMES;
+    return (often || distance > LZS_LZ_NEAR) && !lzs_one_match(matches);
+}
+
 /* The best match of each token. The walk goes from near to far, so a token whose match has the greatest length there is will
  * not find a better one; when that holds for all tokens in reach, as in a text of one repeated pattern, it ends. */
 static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, lzs_token_table *found) {
@@ -132,13 +137,11 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 *m = no_match(lz, h, distance, at, rate, found);
                 lz->matched[lz->n_matched++] = at;
             }
-            bool countable = found && distance <= LZS_LZ_NEAR && m->count < LZS_LZ_OFTEN * LZS_LZ_TIMES;
-            m->count = (int16_t)(m->count + countable);
-            if (found && length > distance) {
-                float copies = (float)length / (float)distance;
+            if (found) {
+                m->matches += lzs_counted_match(distance);
+                float copies = length > distance ? (float)length / (float)distance : 0.0f;
                 if (copies > m->copies) m->copies = copies;
             }
-            m->again = m->length > 0;
             if (length > m->length) { /* in every formula a match that is further away and not longer costs at least as much */
                 m->length = length;
                 m->distance = distance;
@@ -148,18 +151,13 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 }
                 if (length > h->lz.cap) n_final++;
             }
-            if (m->length > h->lz.cap && m->again && !countable) final_token = token;
+            if (m->length > h->lz.cap && (!found || counted(m->matches, distance))) final_token = token;
         }
     }
 }
 
-/* What the price of a token is multiplied by. */
-static float times_of(const lzs_params *p, int32_t token, bool again, int32_t count, float copies) {
-    bool is_free = !again && copies == 0.0f && lzs_listed(p->lz_numbers, p->n_lz_numbers, token);
-    return is_free ? 0.0f : lzs_times(count, copies);
-}
-
-static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab, const lzs_token_table *found) {
+/* `table`: that of the entries which have matches. */
+static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab, const lzs_token_table *table) {
     int32_t longest = 0, at = 0; /* for codelength: the longest match of the buffer (l) and its nearest distance (d) */
     for (uint32_t i = 0; i < lz->n_matched; i++) {
         const lzs_lz_match *m = &lz->matches[lz->matched[i]];
@@ -178,14 +176,14 @@ static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab, con
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
             cost = lzs_log2((float)m->nearest);
         }
-        float times = found ? times_of(p, found->entries[lz->matched[i]].token, m->again, m->count, m->copies) : 1.0f;
+        float times = lzs_times(p, table->entries[lz->matched[i]].token, m->matches, m->copies);
         m->value = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * times);
     }
 }
 
 void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab, lzs_token_table *found) {
     find_matches(lz, h, params, found);
-    price_matches(lz, params, log2_vocab, found);
+    price_matches(lz, params, log2_vocab, found ? found : &h->table);
 }
 
 static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
@@ -200,8 +198,7 @@ static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *param
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
     lzs_lz_reason reason = {0}, nearest = {0};
     int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
-    int32_t count = 0;
-    bool again = false;
+    uint32_t matches = 0;
     float copies = 0.0f;
     float cheapest = 0.0f;
     for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
@@ -213,12 +210,11 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
         }
         if (h->tokens[h->n - (size_t)d] != token) continue;
         if (p->lz_min_match > 1) {
-            count += d <= LZS_LZ_NEAR;
+            matches += lzs_counted_match(d);
             if (length > d && (float)length / (float)d > copies) copies = (float)length / (float)d;
         }
         float cost = lzs_rate_cost(length, d);
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
-        again = nearest.length > 0;
         if (!nearest.length) nearest = (lzs_lz_reason){.length = p->lz_min_match == 1 ? 1 : length, .distance = d};
         if (reason.length && !better) continue;
         reason.length = length;
@@ -231,7 +227,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     float cost = p->lz_formula == LZS_LZ_RATE ? cheapest : lzs_log2((float)reason.distance);
     if (joint) cost = lzs_joint_cost(reason.length, reason.distance, longest, at);
     reason.bits = lzs_bits_of_cost(p, cost, log2_vocab);
-    reason.times = times_of(p, token, again, count, copies);
+    reason.times = lzs_times(p, token, matches, copies);
     if (reason.times > 0.0f) reason.bias = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * reason.times);
     return reason;
 }

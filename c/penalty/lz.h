@@ -11,8 +11,7 @@ typedef struct lzs_lz_match {
     int32_t length;   /* of the longest match (L) */
     int32_t distance; /* of the nearest of the longest */
     int32_t nearest;  /* the least distance of a match that is priced */
-    int16_t count;    /* its matches at distances up to LZS_LZ_NEAR; LZS_LZ_OFTEN * LZS_LZ_TIMES at most */
-    bool again;       /* it has more than one, at whatever distances */
+    uint32_t matches; /* lzs_counted_match of each, until more of them change nothing; 0 where matches of length 1 are priced */
     float copies;     /* in a row: the most that a match of it has which covers its own distance, L / D; 0 where none does */
     float value;      /* the least cost in bits (`rate`), then the bias */
 } lzs_lz_match;

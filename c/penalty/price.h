@@ -4,11 +4,28 @@
 
 #include "../backend/arithmetic.h"
 #include "../include/lzsampler.h"
+#include "../state/sorted_tokens.h"
 
 /* Where lz_min_match is above 1, the price of a token is multiplied by its matches at distances up to LZS_LZ_NEAR divided by
  * LZS_LZ_OFTEN, or by the copies in a row of its best loop divided by LZS_LZ_COPIES, by the larger of them, though by 1 at
  * least and by LZS_LZ_TIMES at most. */
 enum { LZS_LZ_NEAR = 512, LZS_LZ_OFTEN = 12, LZS_LZ_COPIES = 4, LZS_LZ_TIMES = 8 };
+
+/* The matches of a token are counted in one number: one for each of those nearby, of which there are LZS_LZ_NEAR at most, and this
+ * for each of the others. */
+enum { LZS_LZ_FAR_MATCH = 2 * LZS_LZ_NEAR };
+
+LZS_DEVICE static inline uint32_t lzs_counted_match(int32_t distance) {
+    return distance <= LZS_LZ_NEAR ? 1u : (uint32_t)LZS_LZ_FAR_MATCH;
+}
+
+LZS_DEVICE static inline uint32_t lzs_near_matches(uint32_t matches) {
+    return matches % LZS_LZ_FAR_MATCH;
+}
+
+LZS_DEVICE static inline bool lzs_one_match(uint32_t matches) {
+    return matches == 1 || matches == LZS_LZ_FAR_MATCH;
+}
 
 /* The cost in bits of a match by the formula `rate`, which is the least of all matches of a token. */
 LZS_DEVICE static inline float lzs_rate_cost(int32_t length, int32_t distance) {
@@ -31,9 +48,12 @@ LZS_DEVICE static inline float lzs_bias_of_cost(const lzs_params *p, float cost,
     return lzs_finite(-(p->lz_penalty * lzs_bits_of_cost(p, cost, log2_vocab)));
 }
 
-/* What the price of a token is multiplied by for coming again and again: `count` matches nearby, `copies` in a row. */
-LZS_DEVICE static inline float lzs_times(int32_t count, float copies) {
-    const float often = lzs_quotient((float)count, (float)LZS_LZ_OFTEN), loop = lzs_quotient(copies, (float)LZS_LZ_COPIES);
+/* What the price of a token is multiplied by: for coming again and again, with these matches and so many copies in a row; 0 where it
+ * is a number that has come once. */
+LZS_DEVICE static inline float lzs_times(const lzs_params *p, int32_t token, uint32_t matches, float copies) {
+    if (lzs_one_match(matches) && copies == 0.0f && lzs_listed(p->lz_numbers, p->n_lz_numbers, token)) return 0.0f;
+    const float count = (float)lzs_near_matches(matches);
+    const float often = lzs_quotient(count, (float)LZS_LZ_OFTEN), loop = lzs_quotient(copies, (float)LZS_LZ_COPIES);
     const float times = often > loop ? often : loop;
     return times < 1.0f ? 1.0f : times > (float)LZS_LZ_TIMES ? (float)LZS_LZ_TIMES : times;
 }

@@ -32,7 +32,7 @@ typedef struct lzs_fold_settings {
 typedef struct lzs_fold_slot {
     uint32_t token;  /* the token + 1 */
     uint32_t count;  /* in the window of the counting penalties */
-    uint32_t matches; /* of LZ, where lz_min_match is above 1: those nearby, and LZS_FAR_MATCH for each of the others */
+    uint32_t matches; /* of LZ, where lz_min_match is above 1 (lzs_counted_match) */
     uint32_t best;   /* its longest match, the nearest of equals (lzs_best) */
     uint32_t cost;   /* rate: ~key of the least cost; codelength: LZS_FAR - distance of the nearest match */
     uint32_t copies; /* the bits of lzs_lz_match.copies */
@@ -42,7 +42,6 @@ typedef struct lzs_fold_slot {
 
 enum {
     LZS_FAR = 1 << 18, /* above every distance */
-    LZS_FAR_MATCH = 2 * LZS_LZ_NEAR, /* above the number of matches at distances up to LZS_LZ_NEAR, a power of two */
     LZS_MAX_DRY = UINT16_MAX
 };
 
@@ -128,7 +127,7 @@ LZS_BODY void lzs_match_at(lzs_fold_shared *s, const lzs_fold_row *row, int32_t 
         lzs_atomic_max(&s->longest, lzs_best(length, distance));
     }
     if (!finds) return;
-    lzs_atomic_add(&slot->matches, distance <= LZS_LZ_NEAR ? 1u : (uint32_t)LZS_FAR_MATCH);
+    lzs_atomic_add(&slot->matches, lzs_counted_match(distance));
     if (length > distance) lzs_atomic_max(&slot->copies, lzs_float_bits(lzs_quotient((float)length, (float)distance)));
 }
 
@@ -145,10 +144,7 @@ LZS_DEVICE static inline float lzs_lz_bias(const lzs_fold_settings *f, const lzs
     } else {
         cost = lzs_log2((float)(LZS_FAR - (int32_t)slot->cost));
     }
-    const bool once = (slot->matches == 1 || slot->matches == LZS_FAR_MATCH) && !slot->copies;
-    const bool is_free = once && lzs_listed(p->lz_numbers, p->n_lz_numbers, (int32_t)slot->token - 1);
-    const uint32_t most = LZS_LZ_OFTEN * LZS_LZ_TIMES, near = slot->matches % LZS_FAR_MATCH, count = near < most ? near : most;
-    const float times = is_free ? 0.0f : lzs_times((int32_t)count, lzs_bits_float(slot->copies));
+    const float times = lzs_times(p, (int32_t)slot->token - 1, slot->matches, lzs_bits_float(slot->copies));
     return lzs_finite(lzs_bias_of_cost(p, cost, f->log2_vocab) * times);
 }
 
