@@ -64,6 +64,14 @@ lzs_status lzs_kept_make(const lzs_vocabulary *v, const uint32_t *words, lzs_kep
     return LZS_OK;
 }
 
+lzs_status lzs_kept_list(const uint32_t *tokens, size_t n, lzs_kept_mask *made) {
+    lzs_kept_mask mask = {LZS_KEPT_ALLOWED, (uint32_t)n, malloc((n ? n : 1) * sizeof *tokens)};
+    if (!mask.data) return LZS_ENOMEM;
+    if (n) memcpy(mask.data, tokens, n * sizeof *tokens);
+    *made = mask;
+    return LZS_OK;
+}
+
 void lzs_kept_write(const lzs_vocabulary *v, const lzs_kept_mask *mask, uint32_t *words) {
     if (mask->form == LZS_KEPT_WORDS) {
         memcpy(words, mask->data, v->n_words * sizeof *words);

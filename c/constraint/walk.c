@@ -1,0 +1,243 @@
+/* walk.c - which tokens may follow a state.
+ *
+ * The walk goes through the nodes of the tree in their order and leaves out those behind bytes that cannot come. Most of its time would
+ * go into waiting for memory, so it touches few nodes: where only few bytes can follow, the children are looked up; and where all that
+ * is below a node consists of kinds of bytes by which the state leads on in the same way, its tokens are taken from a list at once.
+ */
+#include "walk.h"
+
+#include <string.h>
+
+#include "completion.h"
+#include "kinds.h"
+
+enum { MIN_ASKED = 4 };  /* nodes of a subtree for which it pays to look at the state */
+enum { MOST_LINKS = 4 }; /* states that are followed */
+
+void lzs_found_spread(lzs_found *found) {
+    memset(found->words, 0, found->n_words * sizeof *found->words);
+    for (size_t i = 0; i < found->n; i++) found->words[found->tokens[i] / 32] |= UINT32_C(1) << (found->tokens[i] % 32);
+    found->spread = true;
+}
+
+static void add_tokens(lzs_found *found, const int32_t *tokens, size_t n) {
+    if (found->spread || found->known || n > found->room - found->n) {
+        for (size_t i = 0; i < n; i++) lzs_found_add(found, tokens[i]);
+    } else {
+        for (size_t i = 0; i < n; i++) found->tokens[found->n + i] = (uint32_t)tokens[i];
+        found->n += n;
+    }
+}
+
+/* All tokens from a node on. */
+static void add_subtree(const lzs_vocabulary *v, size_t node, lzs_found *found) {
+    uint32_t first = v->firsts[node];
+    add_tokens(found, v->ordered + first, v->firsts[node + v->nodes[node].size] - first);
+}
+
+/* ---- runs: kinds of bytes that lead from a state to one and the same ---- */
+
+void lzs_walk_init(lzs_grammar *g) {
+    const lzs_program *p = &g->program;
+    uint32_t kinds[256] = {0}; /* of the bytes of each class */
+    for (int byte = 0; byte < 256; byte++) kinds[p->class_of[byte]] |= UINT32_C(1) << g->vocabulary->kind_of[byte];
+    size_t n = 0;
+    for (uint32_t kind = 0; kind < LZS_KINDS; kind++) {
+        g->kind_begins[kind] = (uint16_t)n;
+        for (uint32_t class = 0; class < p->n_classes; class++) {
+            if (kinds[class] >> kind & 1) g->kind_classes[n++] = (uint8_t)class;
+        }
+    }
+    g->kind_begins[LZS_KINDS] = (uint16_t)n;
+}
+
+/* Finds the run of a state, if nobody has asked yet. */
+static lzs_status find_run(lzs_grammar *g, int32_t state) {
+    lzs_automaton *a = &g->automaton;
+    if (a->states[state].run_to != LZS_NO_STATE) return LZS_OK;
+    int32_t to_of[LZS_KINDS];
+    uint32_t live = 0, tried = 0, run = 0;
+    int32_t run_to = LZS_DEAD, most = 0;
+    for (uint32_t kind = 0; kind < LZS_KINDS; kind++) {
+        to_of[kind] = LZS_NO_STATE;
+        for (size_t i = g->kind_begins[kind]; i < g->kind_begins[kind + 1]; i++) {
+            int32_t to;
+            lzs_status status = lzs_automaton_step(a, state, g->program.byte_of[g->kind_classes[i]], &to);
+            if (status != LZS_OK) return status;
+            if (to != LZS_DEAD) live |= UINT32_C(1) << kind;
+            to_of[kind] = to_of[kind] == LZS_NO_STATE || to_of[kind] == to ? to : LZS_MIXED;
+        }
+    }
+    for (uint32_t kind = 0; kind < LZS_KINDS; kind++) {
+        if (to_of[kind] <= LZS_DEAD || tried >> kind & 1) continue;
+        uint32_t same = 0;
+        int32_t n = 0;
+        for (uint32_t other = kind; other < LZS_KINDS; other++) {
+            if (to_of[other] != to_of[kind]) continue;
+            same |= UINT32_C(1) << other;
+            n++;
+        }
+        tried |= same;
+        if (n <= most) continue;
+        most = n;
+        run = same;
+        run_to = to_of[kind];
+    }
+    lzs_dfa_state *s = &a->states[state];
+    s->run_to = run_to;
+    s->run = run;
+    s->live = live;
+    return LZS_OK;
+}
+
+/* Whether all that is below a node may follow a state, which tokens can complete everywhere. With `loops`, only where no other state
+ * is reached on the way. */
+static lzs_status covers(lzs_grammar *g, int32_t state, const lzs_trie_node *node, bool loops, bool *covered) {
+    *covered = false;
+    for (uint32_t link = 1;; link++) {
+        lzs_status status = find_run(g, state);
+        const lzs_dfa_state *s = &g->automaton.states[state];
+        if (status != LZS_OK || (node->kinds & ~s->run)) return status;
+        *covered = s->run_to == state || (!loops && node->height < LZS_HIGH && link == node->height);
+        if (*covered || loops || link == MOST_LINKS) return LZS_OK;
+        state = s->run_to;
+    }
+}
+
+/* ---- the walk ---- */
+
+static lzs_status add_exit(lzs_exits *exits, uint32_t node) {
+    if (!lzs_grow(&exits->nodes, &exits->room, exits->n + 1, sizeof *exits->nodes)) return LZS_ENOMEM;
+    exits->nodes[exits->n++] = node;
+    return LZS_OK;
+}
+
+/* Adds the tokens that end at a node. */
+static lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int32_t state, lzs_found *found) {
+    bool viable = true;
+    lzs_status status = node->token >= 0 && !g->whole ? lzs_viable(g, state, &viable) : LZS_OK;
+    if (status != LZS_OK || !viable) return status;
+    for (int32_t token = node->token; token >= 0; token = g->vocabulary->same[token]) lzs_found_add(found, token);
+    return LZS_OK;
+}
+
+static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits);
+
+/* Goes on behind a wide node with the few bytes that can follow its state. */
+static lzs_status walk_few(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_status status = LZS_OK;
+    for (uint8_t i = 0; i < g->automaton.states[state].n_few && status == LZS_OK; i++) {
+        uint32_t child = lzs_wide_child(v, (uint32_t)(node - v->nodes), g->automaton.states[state].few[i]);
+        if (child != LZS_NO_ROOT) status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
+    }
+    return status;
+}
+
+/* Looks for a short way to all that is below a node: *done where nothing of it has to be walked. */
+static lzs_status shorten(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits,
+                          bool *done) {
+    bool ends = exits && g->automaton.states[state].accepts;
+    uint8_t n_few = lzs_automaton_few(&g->automaton, state);
+    lzs_status status = LZS_OK;
+    *done = false;
+    if (n_few != LZS_MANY_BYTES) {
+        *done = n_few == 0 || node->wide;
+        if (*done) status = add_node(g, node, state, found);
+        return status == LZS_OK && *done ? walk_few(g, node, state, level, found, exits) : status;
+    }
+    if (g->whole && !ends) status = covers(g, state, node, exits != NULL, done);
+    if (*done) add_subtree(g->vocabulary, (size_t)(node - g->vocabulary->nodes), found);
+    return status;
+}
+
+static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const uint8_t *class_of = g->program.class_of;
+    const size_t n_classes = g->program.n_classes;
+    const int32_t *edges = g->automaton.edges;
+    const lzs_trie_node *node = v->nodes + first, *last = v->nodes + end;
+    int32_t *path = g->path;
+    while (node < last) {
+        if (level == LZS_WALK_OTHERS && node->inner) {
+            node += node->size;
+            continue;
+        }
+        int32_t from = path[node->depth - 1], to = LZS_DEAD;
+        if (node->level >= level) to = edges[(size_t)from * n_classes + class_of[node->byte]];
+        lzs_status status = LZS_OK;
+        if (to == LZS_NO_STATE) {
+            status = lzs_automaton_step(&g->automaton, from, node->byte, &to);
+            if (status != LZS_OK) return status;
+            edges = g->automaton.edges; /* they may have moved */
+        }
+        if (to == LZS_DEAD) {
+            node += node->size;
+            continue;
+        }
+        path[node->depth] = to;
+        if (exits && g->automaton.states[to].accepts && node->size > 1 && node->depth >= exits->min_depth) {
+            status = add_exit(exits, (uint32_t)(node - v->nodes));
+        }
+        bool done = false;
+        if (status == LZS_OK && node->size >= MIN_ASKED) status = shorten(g, node, to, level, found, exits, &done);
+        if (status == LZS_OK && !done && node->token >= 0) status = add_node(g, node, to, found);
+        if (status != LZS_OK) return status;
+        edges = g->automaton.edges;
+        node += done ? node->size : 1;
+    }
+    return LZS_OK;
+}
+
+/* From a state to which its run leads back: tokens of the run's kinds alone are all allowed, and of the others only those are walked
+ * in which a byte of another kind comes that can follow. */
+static lzs_status walk_run(lzs_grammar *g, int32_t state, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const uint32_t run = g->automaton.states[state].run, leave = g->automaton.states[state].live & ~run;
+    for (size_t i = 0; i < v->n_groups; i++) {
+        if (!(v->group_kinds[i] & ~run)) add_tokens(found, v->grouped + v->group_begins[i], v->group_begins[i + 1] - v->group_begins[i]);
+    }
+    for (size_t i = 0; i < v->n_nodes;) {
+        const lzs_trie_node *node = &v->nodes[i];
+        uint32_t kind = UINT32_C(1) << v->kind_of[node->byte];
+        lzs_status status = LZS_OK;
+        if (kind & leave) {
+            g->path[node->depth - 1] = state;
+            status = walk_nodes(g, i, i + node->size, 0, found, exits);
+        }
+        if (status != LZS_OK) return status;
+        i += kind & run && node->kinds & leave ? 1 : node->size;
+    }
+    return LZS_OK;
+}
+
+lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_automaton *a = &g->automaton;
+    uint8_t n_few = lzs_automaton_few(a, state);
+    lzs_status status = LZS_OK;
+    g->path[0] = state;
+    if (n_few != LZS_MANY_BYTES) {
+        for (uint8_t i = 0; i < n_few && status == LZS_OK; i++) {
+            size_t root = v->roots[a->states[state].few[i]];
+            if (root != LZS_NO_ROOT) status = walk_nodes(g, root, root + v->nodes[root].size, level, found, exits);
+        }
+        return status;
+    }
+    if (level == 0 && g->whole && !(exits && a->states[state].accepts)) {
+        status = find_run(g, state);
+        if (status == LZS_OK && a->states[state].run_to == state) return walk_run(g, state, found, exits);
+    }
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes of bytes that cannot come are not touched */
+        size_t root = v->roots[byte];
+        if (root == LZS_NO_ROOT || a->edges[(size_t)state * g->program.n_classes + g->program.class_of[byte]] == LZS_DEAD) continue;
+        status = walk_nodes(g, root, root + v->nodes[root].size, level, found, exits);
+    }
+    return status;
+}
+
+lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
+    lzs_found found = {.words = words, .spread = true};
+    if (first || end < g->vocabulary->n_nodes) return walk_nodes(g, first, end, level, &found, exits);
+    return lzs_walk_all(g, g->path[0], level, &found, exits);
+}
