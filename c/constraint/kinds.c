@@ -12,12 +12,16 @@ static const char *const SEEN[] = {
 enum { N_SEEN = sizeof SEEN / sizeof *SEEN, CONTROLS = N_SEEN, FOLLOWING, LEADING, N_KINDS };
 enum { MIN_WIDE = 16 }; /* children of a node from which on it pays to look one up */
 
-_Static_assert(N_KINDS == LZS_KINDS, "kinds are numbered below LZS_KINDS");
+_Static_assert((int)N_KINDS == (int)LZS_KINDS, "kinds are numbered below LZS_KINDS");
 
-static void find_kinds(uint8_t kind_of[256]) {
-    for (int byte = 0; byte < 256; byte++) kind_of[byte] = byte < 0x80 ? CONTROLS : byte < 0xC0 ? FOLLOWING : LEADING;
+static void find_kinds(lzs_vocabulary *v) {
+    for (int byte = 0; byte < 256; byte++) v->kind_of[byte] = byte < 0x80 ? CONTROLS : byte < 0xC0 ? FOLLOWING : LEADING;
     for (uint8_t kind = 0; kind < N_SEEN; kind++) {
-        for (const char *c = SEEN[kind]; *c; c++) kind_of[(uint8_t)*c] = kind;
+        for (const char *c = SEEN[kind]; *c; c++) v->kind_of[(uint8_t)*c] = kind;
+    }
+    v->plain_kinds = (UINT32_C(1) << N_KINDS) - 1;
+    for (int byte = 0; byte < 256; byte++) {
+        if (!lzs_is_plain((uint8_t)byte)) v->plain_kinds &= ~(UINT32_C(1) << v->kind_of[byte]);
     }
 }
 
@@ -63,13 +67,14 @@ static bool list_wide(lzs_vocabulary *v, size_t n_wide, size_t n_children) {
 }
 
 typedef struct kinds_of_token {
-    uint32_t kinds;
+    uint32_t kinds, n_bytes;
     int32_t token;
 } kinds_of_token;
 
 static int by_kinds(const void *a, const void *b) {
     const kinds_of_token *x = a, *y = b;
     if (x->kinds != y->kinds) return x->kinds < y->kinds ? -1 : 1;
+    if (x->n_bytes != y->n_bytes) return x->n_bytes < y->n_bytes ? -1 : 1;
     return (x->token > y->token) - (x->token < y->token);
 }
 
@@ -84,7 +89,7 @@ static bool group_tokens(lzs_vocabulary *v) {
     }
     for (size_t i = 0; i < v->n_text; i++) {
         int32_t token = v->ordered[i];
-        all[i] = (kinds_of_token){0, token};
+        all[i] = (kinds_of_token){0, (uint32_t)(v->begins[token + 1] - v->begins[token]), token};
         for (size_t at = v->begins[token]; at < v->begins[token + 1]; at++) all[i].kinds |= UINT32_C(1) << v->kind_of[v->bytes[at]];
     }
     if (v->n_text) qsort(all, v->n_text, sizeof *all, by_kinds);
@@ -106,7 +111,7 @@ static bool group_tokens(lzs_vocabulary *v) {
 
 lzs_status lzs_kinds_init(lzs_vocabulary *v) {
     size_t n_wide, n_children;
-    find_kinds(v->kind_of);
+    find_kinds(v);
     mark_nodes(v, &n_wide, &n_children);
     return list_wide(v, n_wide, n_children) && group_tokens(v) ? LZS_OK : LZS_ENOMEM;
 }

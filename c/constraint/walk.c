@@ -113,12 +113,12 @@ static lzs_status add_exit(lzs_exits *exits, uint32_t node) {
 }
 
 /* Adds the tokens that end at a node. */
-static lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int32_t state, lzs_found *found) {
-    bool viable = true;
-    lzs_status status = node->token >= 0 && !g->whole ? lzs_viable(g, state, &viable) : LZS_OK;
-    if (status != LZS_OK || !viable) return status;
-    for (int32_t token = node->token; token >= 0; token = g->vocabulary->same[token]) lzs_found_add(found, token);
-    return LZS_OK;
+static inline lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int32_t state, lzs_found *found) {
+    if (node->token < 0) return LZS_OK;
+    bool viable = g->whole;
+    lzs_status status = viable ? LZS_OK : lzs_viable(g, state, &viable);
+    for (int32_t token = viable ? node->token : -1; token >= 0; token = g->vocabulary->same[token]) lzs_found_add(found, token);
+    return status;
 }
 
 static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits);
@@ -146,7 +146,9 @@ static lzs_status shorten(lzs_grammar *g, const lzs_trie_node *node, int32_t sta
         if (*done) status = add_node(g, node, state, found);
         return status == LZS_OK && *done ? walk_few(g, node, state, level, found, exits) : status;
     }
-    if (g->whole && !ends) status = covers(g, state, node, exits != NULL, done);
+    /* Below what is no inner token, an inner state seldom covers what has other bytes than plain ones. */
+    bool asks = g->whole && !ends && (level != LZS_WALK_OTHERS || !(node->kinds & ~g->vocabulary->plain_kinds));
+    if (asks) status = covers(g, state, node, exits != NULL, done);
     if (*done) add_subtree(g->vocabulary, (size_t)(node - g->vocabulary->nodes), found);
     return status;
 }
@@ -181,7 +183,7 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
         }
         bool done = false;
         if (status == LZS_OK && node->size >= MIN_ASKED) status = shorten(g, node, to, level, found, exits, &done);
-        if (status == LZS_OK && !done && node->token >= 0) status = add_node(g, node, to, found);
+        if (status == LZS_OK && !done) status = add_node(g, node, to, found);
         if (status != LZS_OK) return status;
         edges = g->automaton.edges;
         node += done ? node->size : 1;
@@ -189,24 +191,80 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
     return LZS_OK;
 }
 
-/* From a state to which its run leads back: tokens of the run's kinds alone are all allowed, and of the others only those are walked
- * in which a byte of another kind comes that can follow. */
-static lzs_status walk_run(lzs_grammar *g, int32_t state, lzs_found *found, lzs_exits *exits) {
+/* ---- runs as a whole ---- */
+
+enum { MOST_STATES = 64 }; /* of a chain */
+
+/* The states to which some kinds of bytes lead one after the other, until none of these bytes can come or the last one leads to itself. */
+typedef struct chain {
+    int32_t states[MOST_STATES];
+    uint32_t last;  /* the number of the last one */
+    bool loops;     /* it leads to itself */
+    uint32_t kinds; /* 0 where there is no chain */
+    uint32_t leave; /* other kinds that can come in one of the states */
+} chain;
+
+/* Follows the run of a state. With `exits` no text may end on the way, since that would have to be noted. */
+static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c) {
+    uint32_t live = 0;
+    *c = (chain){.kinds = UINT32_MAX};
+    for (;; c->last++) {
+        lzs_status status = find_run(g, state);
+        const lzs_dfa_state *s = &g->automaton.states[state];
+        if (status != LZS_OK || c->last == MOST_STATES || (exits && s->accepts)) {
+            c->kinds = 0;
+            return status;
+        }
+        c->states[c->last] = state;
+        live |= s->live;
+        if (c->last && !(s->live & c->kinds)) break;
+        c->kinds &= c->kinds & s->run ? s->run : ~s->live; /* those that are left out are walked */
+        if (!c->kinds || !(s->live & c->kinds)) break;
+        c->loops = s->run_to == state;
+        if (c->loops) break;
+        state = s->run_to;
+    }
+    c->leave = live & ~c->kinds;
+    return LZS_OK;
+}
+
+/* The first of the tokens of a group with more bytes than `n`. */
+static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
+    size_t low = v->group_begins[group], high = v->group_begins[group + 1];
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const size_t *begin = v->begins + v->grouped[middle];
+        if (begin[1] - begin[0] <= n) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Adds the tokens of the chain's kinds, which are allowed as far as it goes, and walks only to those in which another byte comes that
+ * can follow. */
+static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_found *found, lzs_exits *exits) {
+    static const size_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     const lzs_vocabulary *v = g->vocabulary;
-    const uint32_t run = g->automaton.states[state].run, leave = g->automaton.states[state].live & ~run;
     for (size_t i = 0; i < v->n_groups; i++) {
-        if (!(v->group_kinds[i] & ~run)) add_tokens(found, v->grouped + v->group_begins[i], v->group_begins[i + 1] - v->group_begins[i]);
+        if (v->group_kinds[i] & ~c->kinds) continue;
+        size_t first = level ? longer_than(v, i, levels[level - 1]) : v->group_begins[i];
+        size_t end = c->loops ? v->group_begins[i + 1] : longer_than(v, i, c->last);
+        if (first < end) add_tokens(found, v->grouped + first, end - first);
     }
     for (size_t i = 0; i < v->n_nodes;) {
         const lzs_trie_node *node = &v->nodes[i];
-        uint32_t kind = UINT32_C(1) << v->kind_of[node->byte];
+        uint32_t kind = UINT32_C(1) << v->kind_of[node->byte], before = node->depth - 1u;
+        bool reached = before < c->last || c->loops;
         lzs_status status = LZS_OK;
-        if (kind & leave) {
-            g->path[node->depth - 1] = state;
-            status = walk_nodes(g, i, i + node->size, 0, found, exits);
+        if (kind & c->leave && node->level >= level) {
+            g->path[before] = c->states[before < c->last ? before : c->last];
+            status = walk_nodes(g, i, i + node->size, level, found, exits);
         }
         if (status != LZS_OK) return status;
-        i += kind & run && node->kinds & leave ? 1 : node->size;
+        i += kind & c->kinds && reached && node->kinds & c->leave && node->level >= level ? 1 : node->size;
     }
     return LZS_OK;
 }
@@ -224,9 +282,10 @@ lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *fou
         }
         return status;
     }
-    if (level == 0 && g->whole && !(exits && a->states[state].accepts)) {
-        status = find_run(g, state);
-        if (status == LZS_OK && a->states[state].run_to == state) return walk_run(g, state, found, exits);
+    if (level >= 0 && g->whole) {
+        chain c;
+        status = find_chain(g, state, exits != NULL, &c);
+        if (status != LZS_OK || c.kinds) return status == LZS_OK ? walk_chain(g, &c, level, found, exits) : status;
     }
     for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes of bytes that cannot come are not touched */
         size_t root = v->roots[byte];
