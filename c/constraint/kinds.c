@@ -83,7 +83,8 @@ static bool group_tokens(lzs_vocabulary *v) {
     size_t n = v->n_text ? v->n_text : 1;
     kinds_of_token *all = malloc(n * sizeof *all);
     v->grouped = malloc(n * sizeof *v->grouped);
-    if (!all || !v->grouped) {
+    v->grouped_bytes = malloc(n * sizeof *v->grouped_bytes);
+    if (!all || !v->grouped || !v->grouped_bytes) {
         free(all);
         return false;
     }
@@ -100,6 +101,7 @@ static bool group_tokens(lzs_vocabulary *v) {
     size_t group = 0;
     for (size_t i = 0; i < v->n_text && ok; i++) {
         v->grouped[i] = all[i].token;
+        v->grouped_bytes[i] = (uint16_t)all[i].n_bytes;
         if (i && all[i].kinds == all[i - 1].kinds) continue;
         v->group_kinds[group] = all[i].kinds;
         v->group_begins[group++] = (uint32_t)i;
@@ -122,6 +124,7 @@ void lzs_kinds_free(lzs_vocabulary *v) {
     free(v->wide_bytes);
     free(v->wide_nodes);
     free(v->grouped);
+    free(v->grouped_bytes);
     free(v->group_kinds);
     free(v->group_begins);
 }
@@ -129,11 +132,11 @@ void lzs_kinds_free(lzs_vocabulary *v) {
 size_t lzs_kinds_memory(const lzs_vocabulary *v) {
     size_t n_children = v->wide_begins[v->n_wide];
     return v->n_wide * sizeof *v->wide + (v->n_wide + 1) * sizeof *v->wide_begins +
-           n_children * (sizeof *v->wide_bytes + sizeof *v->wide_nodes) + v->n_text * sizeof *v->grouped +
+           n_children * (sizeof *v->wide_bytes + sizeof *v->wide_nodes) + v->n_text * (sizeof *v->grouped + sizeof *v->grouped_bytes) +
            v->n_groups * sizeof *v->group_kinds + (v->n_groups + 1) * sizeof *v->group_begins;
 }
 
-uint32_t lzs_wide_child(const lzs_vocabulary *v, uint32_t node, uint8_t byte) {
+size_t lzs_wide_number(const lzs_vocabulary *v, uint32_t node) {
     size_t low = 0, high = v->n_wide;
     while (high - low > 1) { /* the node is one of these */
         size_t middle = (low + high) / 2;
@@ -143,7 +146,5 @@ uint32_t lzs_wide_child(const lzs_vocabulary *v, uint32_t node, uint8_t byte) {
             high = middle;
         }
     }
-    const uint8_t *begin = v->wide_bytes + v->wide_begins[low];
-    const uint8_t *found = memchr(begin, byte, v->wide_begins[low + 1] - v->wide_begins[low]);
-    return found ? v->wide_nodes[found - v->wide_bytes] : LZS_NO_ROOT;
+    return low;
 }

@@ -13,7 +13,7 @@ lzs_status lzs_kinds_init(lzs_vocabulary *v);
 void lzs_kinds_free(lzs_vocabulary *v);
 size_t lzs_kinds_memory(const lzs_vocabulary *v);
 
-/* The child of a wide node by a byte, or LZS_NO_ROOT. */
-uint32_t lzs_wide_child(const lzs_vocabulary *v, uint32_t node, uint8_t byte);
+/* The number of a wide node among all of them. */
+size_t lzs_wide_number(const lzs_vocabulary *v, uint32_t node);
 
 #endif

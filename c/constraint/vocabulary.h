@@ -49,6 +49,7 @@ struct lzs_vocabulary {
     uint8_t kind_of[256]; /* the kind of each byte, below LZS_KINDS: see kinds.h */
     uint32_t plain_kinds; /* those of plain bytes alone */
     int32_t *grouped; /* (n_text) tokens by the set of the kinds of their bytes, then by how many bytes they have */
+    uint16_t *grouped_bytes; /* how many */
     uint32_t *group_kinds; /* (n_groups) the sets, ascending */
     uint32_t *group_begins; /* (n_groups + 1) in `grouped` */
     size_t n_groups;

@@ -123,34 +123,56 @@ static inline lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int
 
 static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits);
 
-/* Goes on behind a wide node with the few bytes that can follow its state. */
-static lzs_status walk_few(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
+/* Goes on with the children of a node that has many: their bytes lie together, so that no child is touched in vain. */
+static lzs_status walk_wide(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
     const lzs_vocabulary *v = g->vocabulary;
+    const size_t wide = lzs_wide_number(v, (uint32_t)(node - v->nodes)), first = (size_t)state * g->program.n_classes;
     lzs_status status = LZS_OK;
-    for (uint8_t i = 0; i < g->automaton.states[state].n_few && status == LZS_OK; i++) {
-        uint32_t child = lzs_wide_child(v, (uint32_t)(node - v->nodes), g->automaton.states[state].few[i]);
-        if (child != LZS_NO_ROOT) status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
+    for (size_t i = v->wide_begins[wide]; i < v->wide_begins[wide + 1] && status == LZS_OK; i++) {
+        if (g->automaton.edges[first + g->program.class_of[v->wide_bytes[i]]] == LZS_DEAD) continue;
+        uint32_t child = v->wide_nodes[i];
+        status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
     }
     return status;
 }
 
-/* Looks for a short way to all that is below a node: *done where nothing of it has to be walked. */
+/* Goes on behind a node with the few bytes that can follow its state, without asking about others. */
+static lzs_status walk_few(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const uint8_t n = g->automaton.states[state].n_few;
+    uint8_t few[LZS_FEW];
+    memcpy(few, g->automaton.states[state].few, sizeof few);
+    const size_t wide = node->wide ? lzs_wide_number(v, (uint32_t)(node - v->nodes)) : 0;
+    lzs_status status = LZS_OK;
+    for (uint8_t i = 0; i < n && node->wide && status == LZS_OK; i++) {
+        const uint8_t *begin = v->wide_bytes + v->wide_begins[wide], *end = v->wide_bytes + v->wide_begins[wide + 1];
+        const uint8_t *found_at = memchr(begin, few[i], (size_t)(end - begin));
+        uint32_t child = found_at ? v->wide_nodes[found_at - v->wide_bytes] : 0;
+        if (found_at) status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
+    }
+    if (node->wide || !n) return status;
+    for (const lzs_trie_node *child = node + 1, *end = node + node->size; child < end && status == LZS_OK; child += child->size) {
+        size_t first = (size_t)(child - v->nodes);
+        if (memchr(few, child->byte, n)) status = walk_nodes(g, first, first + child->size, level, found, exits);
+    }
+    return status;
+}
+
+/* Goes on behind a node in a way that is shorter than that through all nodes below it: *done where there is one. */
 static lzs_status shorten(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits,
                           bool *done) {
-    bool ends = exits && g->automaton.states[state].accepts;
-    uint8_t n_few = lzs_automaton_few(&g->automaton, state);
+    bool ends = exits && g->automaton.states[state].accepts, few = lzs_automaton_few(&g->automaton, state) != LZS_MANY_BYTES;
     lzs_status status = LZS_OK;
     *done = false;
-    if (n_few != LZS_MANY_BYTES) {
-        *done = n_few == 0 || node->wide;
-        if (*done) status = add_node(g, node, state, found);
-        return status == LZS_OK && *done ? walk_few(g, node, state, level, found, exits) : status;
-    }
     /* Below what is no inner token, an inner state seldom covers what has other bytes than plain ones. */
-    bool asks = g->whole && !ends && (level != LZS_WALK_OTHERS || !(node->kinds & ~g->vocabulary->plain_kinds));
+    bool asks = !few && g->whole && !ends && (level != LZS_WALK_OTHERS || !(node->kinds & ~g->vocabulary->plain_kinds));
     if (asks) status = covers(g, state, node, exits != NULL, done);
     if (*done) add_subtree(g->vocabulary, (size_t)(node - g->vocabulary->nodes), found);
-    return status;
+    if (status != LZS_OK || *done || !(few || node->wide)) return status;
+    *done = true;
+    status = add_node(g, node, state, found);
+    if (status != LZS_OK) return status;
+    return few ? walk_few(g, node, state, level, found, exits) : walk_wide(g, node, state, level, found, exits);
 }
 
 static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits) {
@@ -224,6 +246,7 @@ static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c
         if (c->loops) break;
         state = s->run_to;
     }
+    if (!c->last && !c->loops) c->kinds = 0; /* none of them can come */
     c->leave = live & ~c->kinds;
     return LZS_OK;
 }
@@ -233,14 +256,31 @@ static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
     size_t low = v->group_begins[group], high = v->group_begins[group + 1];
     while (low < high) {
         size_t middle = (low + high) / 2;
-        const size_t *begin = v->begins + v->grouped[middle];
-        if (begin[1] - begin[0] <= n) {
+        if (v->grouped_bytes[middle] <= n) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     return low;
+}
+
+/* Walks to the tokens below some nodes that are not of the chain's kinds alone. */
+static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    for (size_t i = first; i < end;) {
+        const lzs_trie_node *node = &v->nodes[i];
+        uint32_t kind = UINT32_C(1) << v->kind_of[node->byte], before = node->depth - 1u;
+        bool linked = kind & c->kinds && (before < c->last || c->loops);
+        lzs_status status = LZS_OK;
+        if (kind & c->leave && node->level >= level) {
+            g->path[before] = c->states[before < c->last ? before : c->last];
+            status = walk_nodes(g, i, i + node->size, level, found, exits);
+        }
+        if (status != LZS_OK) return status;
+        i += linked && node->kinds & c->leave && node->level >= level ? 1 : node->size;
+    }
+    return LZS_OK;
 }
 
 /* Adds the tokens of the chain's kinds, which are allowed as far as it goes, and walks only to those in which another byte comes that
@@ -254,19 +294,13 @@ static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_foun
         size_t end = c->loops ? v->group_begins[i + 1] : longer_than(v, i, c->last);
         if (first < end) add_tokens(found, v->grouped + first, end - first);
     }
-    for (size_t i = 0; i < v->n_nodes;) {
-        const lzs_trie_node *node = &v->nodes[i];
-        uint32_t kind = UINT32_C(1) << v->kind_of[node->byte], before = node->depth - 1u;
-        bool reached = before < c->last || c->loops;
-        lzs_status status = LZS_OK;
-        if (kind & c->leave && node->level >= level) {
-            g->path[before] = c->states[before < c->last ? before : c->last];
-            status = walk_nodes(g, i, i + node->size, level, found, exits);
-        }
-        if (status != LZS_OK) return status;
-        i += kind & c->kinds && reached && node->kinds & c->leave && node->level >= level ? 1 : node->size;
+    lzs_status status = LZS_OK;
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes that do not matter are not touched */
+        size_t root = v->roots[byte];
+        if (root == LZS_NO_ROOT || !((c->kinds | c->leave) >> v->kind_of[byte] & 1)) continue;
+        status = walk_linked(g, c, root, root + v->nodes[root].size, level, found, exits);
     }
-    return LZS_OK;
+    return status;
 }
 
 lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
