@@ -250,25 +250,29 @@ static lzs_status may_follow(lzs_proper *p, const struct lzs_try *t, int32_t tok
     return status;
 }
 
-/* Lists the next tokens that the state allows and that may stand there: a few, since most ways are found soon, and then ever more at a
- * time. */
+/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time, but only those that
+ * may stand there. */
 static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     lzs_proper *p = g->proper;
-    size_t many = t->next ? 4 * (t->end - t->first) : MAX_FIRST;
+    const bool begins = t->next == 0;
+    size_t many = begins ? MAX_FIRST : 4 * (t->end - t->first) + MAX_FIRST;
     int32_t mask;
     lzs_status status = lzs_grammar_mask_number(g, t->state, &mask);
     if (status != LZS_OK) return status;
     lzs_grammar_write(g, mask, p->before);
     t->joined = p->spelling->by_scores; /* it has no words */
-    uint32_t *beside = t->joined ? p->before : p->beside;
-    if (!t->joined) memcpy(beside, p->before, g->vocabulary->n_words * sizeof *beside);
-    lzs_spelling_forbid(p->spelling, t->token, beside);
+    if (t->joined) {
+        lzs_spelling_forbid(p->spelling, t->token, p->before);
+    } else if (!begins) {
+        memcpy(p->beside, p->before, g->vocabulary->n_words * sizeof *p->beside);
+        lzs_spelling_forbid(p->spelling, t->token, p->beside);
+    }
     t->at = t->end = t->first;
     while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
         bool may = true;
         t->next = next_bit(p->before, t->next, g->vocabulary->n_vocab);
         if (t->next < 0) break;
-        if (!t->joined) status = may_follow(p, t, t->next, beside, &may);
+        if (!t->joined && !begins) status = may_follow(p, t, t->next, p->beside, &may);
         if (status == LZS_OK && may) status = add_candidate(p, t, t->next);
         t->next++;
     }
