@@ -238,44 +238,66 @@ static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
     return status;
 }
 
-/* Whether a token may stand behind the last one, as far as its first byte shows; `beside` has those that may in the same word. */
-static lzs_status may_follow(lzs_proper *p, const struct lzs_try *t, int32_t token, const uint32_t *beside, bool *may) {
-    const lzs_spelling *s = p->spelling;
-    const lzs_vocabulary *v = s->vocabulary;
-    *may = s->roles[token] != LZS_TOKEN_USUAL || (s->merges.written[token] && lzs_bit(beside, token));
-    if (*may) return LZS_OK;
-    int32_t context;
-    lzs_status status = lzs_contexts_step(&p->contexts, t->context, v->bytes[v->begins[token]], LZS_APART, &context);
-    *may = context != LZS_NO_CONTEXT;
+/* Finds the bytes with which a word may begin behind the last token. */
+static lzs_status find_begins(lzs_proper *p, const struct lzs_try *t, bool begins[256]) {
+    for (int byte = 0; byte < 256; byte++) {
+        int32_t context;
+        lzs_status status = lzs_contexts_step(&p->contexts, t->context, (uint8_t)byte, LZS_APART, &context);
+        if (status != LZS_OK) return status;
+        begins[byte] = context != LZS_NO_CONTEXT;
+    }
+    return LZS_OK;
+}
+
+/* Lists tokens of the mask in `before`, as long as there are fewer than `many`: those that may stand beside the last one, and those with
+ * which a word may begin. */
+static lzs_status list_fitting(lzs_proper *p, struct lzs_try *t, size_t many) {
+    const lzs_vocabulary *v = p->spelling->vocabulary;
+    bool begins[256];
+    lzs_status status = find_begins(p, t, begins);
+    memcpy(p->beside, p->before, v->n_words * sizeof *p->beside);
+    lzs_spelling_forbid(p->spelling, t->token, p->beside);
+    size_t word = (size_t)t->next / 32;
+    uint32_t bits = word < v->n_words ? p->before[word] & UINT32_MAX << (t->next % 32) : 0;
+    while (word < v->n_words && t->end - t->first < many && status == LZS_OK) {
+        for (int32_t token = (int32_t)word * 32; bits && status == LZS_OK; bits >>= 1, token++) {
+            bool fits = bits & 1 && (lzs_bit(p->beside, token) || begins[v->bytes[v->begins[token]]]);
+            if (fits) status = add_candidate(p, t, token);
+        }
+        if (++word < v->n_words) bits = p->before[word];
+    }
+    t->next = word < v->n_words ? (int32_t)word * 32 : -1;
     return status;
 }
 
+/* The same of all tokens of the mask. */
+static lzs_status list_any(lzs_proper *p, struct lzs_try *t, size_t many) {
+    lzs_status status = LZS_OK;
+    while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
+        t->next = next_bit(p->before, t->next, p->spelling->vocabulary->n_vocab);
+        if (t->next >= 0) status = add_candidate(p, t, t->next++);
+    }
+    return status;
+}
+
+enum { FAR = 16 };
+
 /* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time, but only those that
- * may stand there. */
+ * may stand there. States that count differently have one mask for this: it allows all that they do, and each token is tried. */
 static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
     lzs_proper *p = g->proper;
-    const bool begins = t->next == 0;
-    size_t many = begins ? MAX_FIRST : 4 * (t->end - t->first) + MAX_FIRST;
-    int32_t mask;
-    lzs_status status = lzs_grammar_mask_number(g, t->state, &mask);
+    const lzs_spelling *s = p->spelling;
+    const bool filters = t->next && !s->by_scores && !s->some_whole && s->roles[t->token] == LZS_TOKEN_USUAL;
+    size_t many = t->next ? 4 * (t->end - t->first) + MAX_FIRST : MAX_FIRST;
+    int32_t mask, state;
+    lzs_status status = lzs_automaton_clamp_high(&g->automaton, t->state, FAR, &state);
+    if (status == LZS_OK) status = lzs_grammar_mask_number(g, state, &mask);
     if (status != LZS_OK) return status;
     lzs_grammar_write(g, mask, p->before);
-    t->joined = p->spelling->by_scores; /* it has no words */
-    if (t->joined) {
-        lzs_spelling_forbid(p->spelling, t->token, p->before);
-    } else if (!begins) {
-        memcpy(p->beside, p->before, g->vocabulary->n_words * sizeof *p->beside);
-        lzs_spelling_forbid(p->spelling, t->token, p->beside);
-    }
+    t->joined = s->by_scores; /* it has no words */
+    if (t->joined) lzs_spelling_forbid(s, t->token, p->before);
     t->at = t->end = t->first;
-    while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
-        bool may = true;
-        t->next = next_bit(p->before, t->next, g->vocabulary->n_vocab);
-        if (t->next < 0) break;
-        if (!t->joined && !begins) status = may_follow(p, t, t->next, p->beside, &may);
-        if (status == LZS_OK && may) status = add_candidate(p, t, t->next);
-        t->next++;
-    }
+    status = filters ? list_fitting(p, t, many) : list_any(p, t, many);
     return status == LZS_OK ? lzs_automaton_work(&g->automaton, t->end - t->first) : status;
 }
 
