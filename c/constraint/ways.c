@@ -6,7 +6,7 @@
 
 #include "completion.h"
 
-enum { MAX_LEAD = 48, MIN_TABLE = 256, MAX_FIRST = 12 };
+enum { MAX_LEAD = 48, MIN_TABLE = 256, MAX_FIRST = 12, MANY_PAIRS = 200 };
 
 /* ---- turns ---- */
 
@@ -255,13 +255,16 @@ static lzs_status list_fitting(lzs_proper *p, struct lzs_try *t, size_t many) {
     const lzs_vocabulary *v = p->spelling->vocabulary;
     bool begins[256];
     lzs_status status = find_begins(p, t, begins);
-    memcpy(p->beside, p->before, v->n_words * sizeof *p->beside);
-    lzs_spelling_forbid(p->spelling, t->token, p->beside);
+    const bool marks = many > MANY_PAIRS; /* then it pays to find all that may stand beside it at once */
+    if (marks) memcpy(p->beside, p->before, v->n_words * sizeof *p->beside);
+    if (marks) lzs_spelling_forbid(p->spelling, t->token, p->beside);
     size_t word = (size_t)t->next / 32;
     uint32_t bits = word < v->n_words ? p->before[word] & UINT32_MAX << (t->next % 32) : 0;
     while (word < v->n_words && t->end - t->first < many && status == LZS_OK) {
         for (int32_t token = (int32_t)word * 32; bits && status == LZS_OK; bits >>= 1, token++) {
-            bool fits = bits & 1 && (lzs_bit(p->beside, token) || begins[v->bytes[v->begins[token]]]);
+            if (!(bits & 1)) continue;
+            bool fits = begins[v->bytes[v->begins[token]]];
+            if (!fits) fits = marks ? lzs_bit(p->beside, token) : lzs_spelling_joint(p->spelling, t->token, token) == LZS_EITHER;
             if (fits) status = add_candidate(p, t, token);
         }
         if (++word < v->n_words) bits = p->before[word];
