@@ -53,7 +53,8 @@ size_t lzs_proper_memory(const lzs_proper *p) {
     return sizeof *p + lzs_contexts_memory(&p->contexts) + p->turns_room * sizeof *p->turns + p->table_size * sizeof *p->table +
            p->notes_room * sizeof *p->notes + p->seen_size * sizeof *p->seen + p->stack_room * sizeof *p->stack +
            p->candidates_room * sizeof *p->candidates +
-           p->lasts_size * sizeof *p->lasts + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns + 2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 4 * v->n_words * sizeof(uint32_t);
+           p->lasts_size * sizeof *p->lasts + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns +
+           2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 4 * v->n_words * sizeof(uint32_t);
 }
 
 size_t lzs_proper_used(const lzs_proper *p) {

@@ -11,6 +11,7 @@
  */
 #include <time.h>
 
+#include "constraint/utf8.h"
 #include "spelled_case.h"
 
 enum { STEPS = 6, MAX_PATTERN = 2000 };
@@ -36,12 +37,26 @@ static lzs_status make(uint8_t option, const uint8_t *pattern, size_t n, const l
 
 enum { MAX_CASE_WORK = 20000 }; /* what is slow here would be slow anywhere */
 
+static bool is_utf8(const uint8_t *text, size_t n) {
+    for (size_t at = 0, length; at < n; at += length) {
+        uint32_t code;
+        length = lzs_utf8_decode(text + at, n - at, &code);
+        if (!length) return false;
+    }
+    return true;
+}
+
+/* Whether all texts of the grammar are UTF-8, which is what a tokenizer knows: choices may be cut anywhere. */
+static bool has_characters(uint8_t option, const uint8_t *pattern, size_t n) {
+    return option & 4 || !(option & 2) || (is_utf8(pattern, n / 4) && is_utf8(pattern + n / 4, n / 2 - n / 4) && is_utf8(pattern + n / 2, n - n / 2));
+}
+
 /* The same pattern with a tokenization: three bits of the option choose how texts are cut into words, and one whether all of a text is
  * spelled or only what is forced. */
 static void run_spelled(uint8_t option, const uint8_t *pattern, size_t n, uint64_t seed) {
     lzs_grammar *any, *g;
     lzs_grammar_error error;
-    if (make(option, pattern, n, spelled.vocabulary, &error, &any) != LZS_OK) return;
+    if (!has_characters(option, pattern, n) || make(option, pattern, n, spelled.vocabulary, &error, &any) != LZS_OK) return;
     CHECK(make(option, pattern, n, spelled.vocabulary, &error, &g) == LZS_OK);
     any->automaton.max_work = g->automaton.max_work = MAX_CASE_WORK;
     spelled_case(g, any, (option >> 5) % SPELLED_KINDS, !(option & 8), seed);

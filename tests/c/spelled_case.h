@@ -67,8 +67,9 @@ static void spelled_begin(void) {
     kinds[SPELLED_END] = LZS_TOKEN_END;
     CHECK(lzs_vocabulary_new(spelled.n, joined, ends, kinds, &spelled.vocabulary) == LZS_OK);
     for (int32_t kind = 0; kind < SPELLED_KINDS; kind++) {
-        lzs_status status = lzs_spelling_new_pairs(spelled.vocabulary, NULL, spelled.pairs, spelled.n_pairs, kind, kind == LZS_WORDS_LLAMA3, &spelled.kinds[kind]);
-        CHECK(status == LZS_OK);
+        bool whole = kind == LZS_WORDS_LLAMA3;
+        lzs_spelling **made = &spelled.kinds[kind];
+        CHECK(lzs_spelling_new_pairs(spelled.vocabulary, NULL, spelled.pairs, spelled.n_pairs, kind, whole, made) == LZS_OK);
     }
 }
 
