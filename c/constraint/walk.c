@@ -90,11 +90,18 @@ static lzs_status find_run(lzs_grammar *g, int32_t state) {
     return LZS_OK;
 }
 
+enum { MOST_PLACES = 32 };
+
+/* Whether to look ahead from a state: where its places are few, and memory is plenty, since states are made that no text may need. */
+static bool looks_ahead(const lzs_automaton *a, int32_t state) {
+    return a->states[state].n <= MOST_PLACES && lzs_automaton_used(a) <= a->max_bytes / 4;
+}
+
 /* Whether all that is below a node may follow a state, which tokens can complete everywhere. With `loops`, only where no other state
  * is reached on the way. */
 static lzs_status covers(lzs_grammar *g, int32_t state, const lzs_trie_node *node, bool loops, bool *covered) {
     *covered = false;
-    for (uint32_t link = 1;; link++) {
+    for (uint32_t link = 1; looks_ahead(&g->automaton, state); link++) {
         lzs_status status = find_run(g, state);
         const lzs_dfa_state *s = &g->automaton.states[state];
         if (status != LZS_OK || (node->kinds & ~s->run)) return status;
@@ -102,6 +109,7 @@ static lzs_status covers(lzs_grammar *g, int32_t state, const lzs_trie_node *nod
         if (*covered || loops || link == MOST_LINKS) return LZS_OK;
         state = s->run_to;
     }
+    return LZS_OK;
 }
 
 /* ---- the walk ---- */
@@ -231,9 +239,10 @@ static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c
     uint32_t live = 0;
     *c = (chain){.kinds = UINT32_MAX};
     for (;; c->last++) {
-        lzs_status status = find_run(g, state);
+        bool goes_on = c->last < MOST_STATES && looks_ahead(&g->automaton, state);
+        lzs_status status = goes_on ? find_run(g, state) : LZS_OK;
         const lzs_dfa_state *s = &g->automaton.states[state];
-        if (status != LZS_OK || c->last == MOST_STATES || (exits && s->accepts)) {
+        if (status != LZS_OK || !goes_on || (exits && s->accepts)) {
             c->kinds = 0;
             return status;
         }
