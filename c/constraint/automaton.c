@@ -245,7 +245,7 @@ static lzs_status add_state(lzs_automaton *a, size_t n, int32_t *state) {
     if (!lzs_grow(&a->edges, &a->edges_room, next * p->n_classes, sizeof *a->edges)) return LZS_ENOMEM;
     if (!lzs_grow(&a->places, &a->places_room, a->n_places + n, sizeof *a->places)) return LZS_ENOMEM;
     lzs_dfa_state *s = &a->states[a->n_states];
-    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .byte = LZS_NOT_ASKED, .mask = -1, .next = LZS_NO_STATE};
+    *s = (lzs_dfa_state){.first = a->n_places, .n = (uint32_t)n, .n_few = LZS_NOT_ASKED, .mask = -1, .next = LZS_NO_STATE, .run_to = LZS_NO_STATE};
     if (n) memcpy(a->places + a->n_places, a->made, n * sizeof *a->made);
     a->n_places += n;
     for (size_t i = 0; i < n; i++) s->accepts |= p->ops[lzs_place_op(a->made[i])].kind == LZS_OP_ACCEPT;
@@ -357,26 +357,33 @@ lzs_status lzs_automaton_make_edge(lzs_automaton *a, int32_t state, uint32_t cla
     return status;
 }
 
+/* Adds a byte to those that can follow; false where they are too many. */
+static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
+    for (uint8_t i = 0; i < *n; i++) {
+        if (s->few[i] == byte) return true;
+    }
+    if (*n == LZS_FEW) return false;
+    s->few[(*n)++] = byte;
+    return true;
+}
+
 /* All edges of the program lead to texts that match, so none has to be followed. */
-static int16_t byte_of_places(const lzs_automaton *a, const lzs_dfa_state *s) {
+uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state) {
     const lzs_program *p = a->program;
-    int16_t only = LZS_NO_BYTE;
+    lzs_dfa_state *s = &a->states[state];
+    uint8_t n = 0;
+    s->n_few = LZS_MANY_BYTES;
     for (uint32_t i = 0; i < s->n; i++) {
         const lzs_op *op = &p->ops[lzs_place_op(a->places[s->first + i])];
         if (op->kind != LZS_OP_BYTES) continue;
         for (uint32_t k = 0; k < op->n; k++) {
             const lzs_edge *edge = &p->edges[op->first + k];
-            if (edge->first != edge->last || (only != LZS_NO_BYTE && only != edge->first)) return LZS_SOME_BYTES;
-            only = edge->first;
+            for (uint32_t byte = edge->first; byte <= edge->last; byte++) {
+                if (!add_few(s, &n, (uint8_t)byte)) return s->n_few;
+            }
         }
     }
-    return only;
-}
-
-int32_t lzs_automaton_byte(lzs_automaton *a, int32_t state) {
-    lzs_dfa_state *s = &a->states[state];
-    if (s->byte == LZS_NOT_ASKED) s->byte = byte_of_places(a, s);
-    return s->byte;
+    return s->n_few = n;
 }
 
 /* ---- counts that do not matter ---- */

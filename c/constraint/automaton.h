@@ -16,18 +16,22 @@ enum {
     LZS_MIXED = -2     /* one or another state */
 };
 
-enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2, LZS_NOT_ASKED = -3 };
+enum { LZS_NO_BYTE = -1, LZS_SOME_BYTES = -2 };
+enum { LZS_FEW = 7, LZS_MANY_BYTES = 254, LZS_NOT_ASKED = 255 };
 
 typedef struct lzs_dfa_state {
     size_t first; /* its places, ascending, from here on */
     uint32_t n;
     bool accepts;
-    uint8_t loops;  /* for grammar.c: whether all plain bytes lead back to it; 0 is not known yet */
-    uint8_t viable; /* for grammar.c: whether tokens can complete the text; 0 is not known yet */
+    uint8_t viable; /* for completion.c: whether tokens can complete the text; 0 is not known yet */
     uint8_t single; /* for inner.c: whether each iteration takes one character; 0 is not known yet */
-    int16_t byte;   /* lzs_automaton_byte, or LZS_NOT_ASKED */
+    uint8_t n_few;  /* lzs_automaton_few, or LZS_NOT_ASKED */
+    uint8_t few[LZS_FEW];
     int32_t mask;   /* for grammar.c: its mask, or -1 */
     int32_t next;   /* for inner.c: the state behind a character of inner tokens, LZS_MIXED, or LZS_NO_STATE */
+    int32_t run_to; /* for walk.c: the state that all bytes of most kinds lead to, LZS_DEAD, or LZS_NO_STATE where nobody has asked yet */
+    uint32_t run;   /* these kinds: see kinds.h */
+    uint32_t live;  /* all kinds with a byte that can follow */
 } lzs_dfa_state;
 
 typedef struct lzs_automaton {
@@ -85,8 +89,19 @@ static inline lzs_status lzs_automaton_step(lzs_automaton *a, int32_t state, uin
     return *to != LZS_NO_STATE ? LZS_OK : lzs_automaton_make_edge(a, state, class, to);
 }
 
+/* How many bytes can follow in a state, if at most LZS_FEW: these are then in `few` of the state. Else LZS_MANY_BYTES. */
+uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state);
+
+static inline uint8_t lzs_automaton_few(lzs_automaton *a, int32_t state) {
+    uint8_t n = a->states[state].n_few;
+    return n != LZS_NOT_ASKED ? n : lzs_automaton_find_few(a, state);
+}
+
 /* The only byte that can follow in a state; LZS_NO_BYTE where none can, and LZS_SOME_BYTES where several can. */
-int32_t lzs_automaton_byte(lzs_automaton *a, int32_t state);
+static inline int32_t lzs_automaton_byte(lzs_automaton *a, int32_t state) {
+    uint8_t n = lzs_automaton_few(a, state);
+    return n == 0 ? LZS_NO_BYTE : n == 1 ? a->states[state].few[0] : LZS_SOME_BYTES;
+}
 
 /* Whether exactly one byte can follow in a state, where the text may not end either. */
 static inline bool lzs_automaton_forces(lzs_automaton *a, int32_t state) {

@@ -15,6 +15,7 @@
 #include "proper.h"
 #include "regex.h"
 #include "shared.h"
+#include "walk.h"
 
 enum { DEFAULT_BYTES = 128 << 20, MAX_WORK = 10000000 /* places that one step may look at: about a second */ };
 
@@ -30,7 +31,9 @@ static lzs_status finish(lzs_grammar *g, const lzs_tree *tree, lzs_grammar_error
     if (status != LZS_OK) return status;
     g->path = malloc(((size_t)v->longest + 1) * sizeof *g->path);
     g->words = malloc(v->n_words * sizeof *g->words);
-    if (!g->path || !g->words) return LZS_ENOMEM;
+    g->found = malloc(v->n_words * sizeof *g->found);
+    if (!g->path || !g->words || !g->found) return LZS_ENOMEM;
+    lzs_walk_init(g);
     status = lzs_completion_init(g);
     if (status == LZS_OK) status = lzs_automaton_init(&g->automaton, &g->program, g->max_bytes / 2, MAX_WORK);
     bool viable = false;
@@ -161,6 +164,7 @@ void lzs_grammar_free(lzs_grammar *g) {
     free(g->masks);
     free(g->path);
     free(g->words);
+    free(g->found);
     free(g);
 }
 
@@ -168,7 +172,7 @@ size_t lzs_grammar_memory(const lzs_grammar *g) {
     size_t safe = g->safe ? g->program.n_ops * sizeof *g->safe : 0;
     return sizeof *g + lzs_program_memory(&g->program) + lzs_automaton_memory(&g->automaton) + g->mask_bytes +
            g->masks_room * sizeof *g->masks + ((size_t)g->vocabulary->longest + 1) * sizeof *g->path +
-           g->vocabulary->n_words * sizeof *g->words + safe + (g->proper ? lzs_proper_memory(g->proper) : 0) +
+           2 * g->vocabulary->n_words * sizeof *g->words + safe + (g->proper ? lzs_proper_memory(g->proper) : 0) +
            (g->part_numbers ? g->program.n_parts * sizeof *g->part_numbers : 0);
 }
 
@@ -210,10 +214,8 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     return LZS_OK;
 }
 
-lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number) {
-    lzs_kept_mask mask;
-    lzs_status status = lzs_kept_make(g->vocabulary, words, &mask);
-    if (status != LZS_OK) return status;
+/* Takes the mask. */
+static lzs_status keep(lzs_grammar *g, lzs_kept_mask mask, int32_t *number) {
     if (!lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
         free(mask.data);
         return LZS_ENOMEM;
@@ -224,115 +226,25 @@ lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *numb
     return LZS_OK;
 }
 
+lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number) {
+    lzs_kept_mask mask;
+    lzs_status status = lzs_kept_make(g->vocabulary, words, &mask);
+    return status == LZS_OK ? keep(g, mask, number) : status;
+}
+
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
     lzs_kept_write(g->vocabulary, &g->masks[number], words);
 }
 
 /* ---- masks ---- */
 
-static lzs_status add_exit(lzs_exits *exits, uint32_t node) {
-    if (!lzs_grow(&exits->nodes, &exits->room, exits->n + 1, sizeof *exits->nodes)) return LZS_ENOMEM;
-    exits->nodes[exits->n++] = node;
-    return LZS_OK;
-}
-
-enum { UNKNOWN, LOOPS, LOOPS_NOT }; /* lzs_dfa_state.loops */
-enum { MIN_LOOPED = 4 };            /* nodes of a subtree for which it pays to ask */
-
-/* Whether all plain bytes lead from a state back to it. */
-static lzs_status find_loops(lzs_grammar *g, int32_t state, bool *loops) {
-    const lzs_program *p = &g->program;
-    if (g->automaton.states[state].loops == UNKNOWN) {
-        uint8_t found = LOOPS;
-        for (uint32_t i = 0; i < p->n_plain && found == LOOPS; i++) {
-            int32_t to;
-            lzs_status status = lzs_automaton_step(&g->automaton, state, p->byte_of[p->plain[i]], &to);
-            if (status != LZS_OK) return status;
-            if (to != state) found = LOOPS_NOT;
-        }
-        g->automaton.states[state].loops = found;
-    }
-    *loops = g->automaton.states[state].loops == LOOPS;
-    return LZS_OK;
-}
-
-static void add_subtree(const lzs_vocabulary *v, size_t node, uint32_t *words) {
-    const int32_t *token = v->ordered + v->firsts[node], *end = v->ordered + v->firsts[node + v->nodes[node].size];
-    for (; token < end; token++) words[*token / 32] |= UINT32_C(1) << (*token % 32);
-}
-
-static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
-    const lzs_vocabulary *v = g->vocabulary;
-    const uint8_t *class_of = g->program.class_of;
-    const size_t n_classes = g->program.n_classes;
-    const int32_t *edges = g->automaton.edges;
-    const lzs_trie_node *node = v->nodes + first, *last = v->nodes + end;
-    int32_t *path = g->path;
-    while (node < last) {
-        if (level == LZS_WALK_OTHERS && node->inner) {
-            node += node->size;
-            continue;
-        }
-        int32_t from = path[node->depth - 1], to = LZS_DEAD;
-        if (node->level >= level) to = edges[(size_t)from * n_classes + class_of[node->byte]];
-        if (to == LZS_NO_STATE) {
-            lzs_status status = lzs_automaton_step(&g->automaton, from, node->byte, &to);
-            if (status != LZS_OK) return status;
-            edges = g->automaton.edges; /* they may have moved */
-        }
-        if (to == LZS_DEAD) {
-            node += node->size;
-            continue;
-        }
-        path[node->depth] = to;
-        const lzs_trie_node *here = node++;
-        bool ends = exits && g->automaton.states[to].accepts, loops = false;
-        if (ends && here->size > 1 && here->depth >= exits->min_depth) {
-            lzs_status status = add_exit(exits, (uint32_t)(here - v->nodes));
-            if (status != LZS_OK) return status;
-        }
-        if (here->plain && here->size >= MIN_LOOPED && g->whole && !ends) {
-            lzs_status status = find_loops(g, to, &loops);
-            if (status != LZS_OK) return status;
-            edges = g->automaton.edges;
-        }
-        if (loops) {
-            add_subtree(v, (size_t)(here - v->nodes), words);
-            node = here + here->size;
-            continue;
-        }
-        if (here->token < 0) continue;
-        bool viable = g->whole;
-        if (!viable) {
-            lzs_status status = lzs_viable(g, to, &viable);
-            if (status != LZS_OK) return status;
-            edges = g->automaton.edges;
-        }
-        if (!viable) continue;
-        for (int32_t token = here->token; token >= 0; token = v->same[token]) words[token / 32] |= UINT32_C(1) << (token % 32);
-    }
-    return LZS_OK;
-}
-
-lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
-    const lzs_vocabulary *v = g->vocabulary;
-    if (first || end < v->n_nodes) return walk_nodes(g, first, end, level, words, exits);
-    const size_t edges = (size_t)g->path[0] * g->program.n_classes;
-    for (int byte = 0; byte < 256; byte++) { /* nodes of bytes that cannot come lie far apart in memory, and are not touched */
-        size_t root = v->roots[byte];
-        if (root == LZS_NO_ROOT || g->automaton.edges[edges + g->program.class_of[byte]] == LZS_DEAD) continue;
-        lzs_status status = walk_nodes(g, root, root + v->nodes[root].size, level, words, exits);
-        if (status != LZS_OK) return status;
-    }
-    return LZS_OK;
-}
-
 lzs_status lzs_grammar_shorten(lzs_grammar *g, int32_t state, bool open_end, lzs_shortcut *way) {
     static const uint32_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
     *way = (lzs_shortcut){0};
     if (!g->whole) return LZS_OK;
-    int32_t most;
-    lzs_status status = lzs_inner_reach(g, state, open_end, &most);
+    int32_t most = LZS_INNER_UNKNOWN;
+    lzs_status status = LZS_OK;
+    if (lzs_automaton_few(&g->automaton, state) == LZS_MANY_BYTES) status = lzs_inner_reach(g, state, open_end, &most);
     if (status != LZS_OK || most != LZS_INNER_UNKNOWN) {
         *way = (lzs_shortcut){.level = LZS_WALK_OTHERS, .most = most};
         return status;
@@ -345,28 +257,59 @@ lzs_status lzs_grammar_shorten(lzs_grammar *g, int32_t state, bool open_end, lzs
     return LZS_OK;
 }
 
-/* Puts the mask of a state into g->words. Only the tokens whose end a clamped state does not know are walked. */
-static lzs_status make_words(lzs_grammar *g, int32_t state) {
+/* Begins with the short tokens of the mask of a clamped state; the number of tokens that are taken over. */
+static size_t take_short(const lzs_grammar *g, int32_t number, const uint32_t *shorter, lzs_found *found) {
+    const lzs_kept_mask *base = &g->masks[number];
+    if (base->form == LZS_KEPT_ALLOWED) {
+        for (uint32_t i = 0; i < base->n; i++) {
+            if (lzs_bit(shorter, (int32_t)base->data[i])) found->tokens[found->n++] = base->data[i];
+        }
+        found->known = shorter;
+    } else {
+        lzs_grammar_write(g, number, found->words);
+        for (size_t i = 0; i < found->n_words; i++) found->words[i] &= shorter[i];
+        found->spread = true;
+    }
+    return found->n;
+}
+
+/* Whether a mask that was made of another one is equal to it, so that it need not be kept as well. `taken` tokens of that are in it. */
+static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found, size_t taken, size_t n_ends) {
+    const lzs_kept_mask *base = &g->masks[number];
+    if (found->spread) return base->form == LZS_KEPT_WORDS && !memcmp(found->words, base->data, found->n_words * sizeof *found->words);
+    return found->n == taken + n_ends && base->n == found->n;
+}
+
+/* Makes the mask of a state. Only the tokens whose end a clamped state does not know are walked. */
+static lzs_status make_mask(lzs_grammar *g, int32_t state, int32_t *number) {
     const lzs_vocabulary *v = g->vocabulary;
-    bool done = false;
-    lzs_status status = g->shared ? lzs_shared_words(g, state, g->words, &done) : LZS_OK;
+    const bool accepts = g->automaton.states[state].accepts;
+    lzs_found found = {.tokens = g->found, .room = v->n_words - 1, .words = g->words, .n_words = v->n_words};
     lzs_shortcut way = {0};
-    int32_t base;
+    size_t taken = 0;
+    int32_t base = -1;
+    lzs_status status = g->shared ? lzs_shared_words(g, state, g->words, &found.spread) : LZS_OK;
+    const bool done = found.spread;
     if (status == LZS_OK && !done) status = lzs_grammar_shorten(g, state, true, &way);
     if (status == LZS_OK && way.level > 0) {
         status = lzs_grammar_mask_number(g, way.clamped, &base);
-        if (status != LZS_OK) return status;
-        lzs_grammar_write(g, base, g->words);
-        for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[way.level - 1][i];
-    } else if (!done) {
+        if (status == LZS_OK) taken = take_short(g, base, v->short_words[way.level - 1], &found);
+    } else if (status == LZS_OK && !done && way.most != 0) {
         lzs_inner_write(v, way.most, g->words);
+        found.spread = true;
     }
-    g->path[0] = state;
-    if (status == LZS_OK && !done) status = lzs_grammar_walk(g, 0, v->n_nodes, way.level, g->words, NULL);
-    if (g->automaton.states[state].accepts || state == LZS_ENDED) {
-        for (size_t i = 0; i < v->n_ends; i++) g->words[v->ends[i] / 32] |= UINT32_C(1) << (v->ends[i] % 32);
+    if (status == LZS_OK && !done) status = lzs_walk_all(g, state, way.level, &found, NULL);
+    if (status != LZS_OK) return status;
+    found.known = NULL;
+    size_t n_ends = accepts || state == LZS_ENDED ? v->n_ends : 0;
+    for (size_t i = 0; i < n_ends; i++) lzs_found_add(&found, v->ends[i]);
+    if (base >= 0 && accepts == g->automaton.states[way.clamped].accepts && is_same(g, base, &found, taken, n_ends)) {
+        *number = base;
+        return LZS_OK;
     }
-    return status;
+    lzs_kept_mask mask;
+    status = found.spread ? lzs_kept_make(v, found.words, &mask) : lzs_kept_list(found.tokens, found.n, &mask);
+    return status == LZS_OK ? keep(g, mask, number) : status;
 }
 
 /* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels. */
@@ -379,8 +322,7 @@ lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *numbe
     if (status == LZS_OK && clamped != state) {
         status = lzs_grammar_mask_number(g, clamped, number);
     } else if (status == LZS_OK) {
-        status = make_words(g, state);
-        if (status == LZS_OK) status = lzs_grammar_keep(g, g->words, number);
+        status = make_mask(g, state, number);
     }
     if (status == LZS_OK) g->automaton.states[state].mask = *number;
     return status;

@@ -17,6 +17,9 @@ struct lzs_grammar {
     size_t mask_bytes, max_bytes;
     int32_t *path;   /* (longest + 1) states on the way to a node */
     uint32_t *words; /* the mask that is being made */
+    uint32_t *found; /* (n_words) its tokens, while they are few */
+    uint16_t kind_begins[LZS_KINDS + 1]; /* in `kind_classes`, of each kind of bytes */
+    uint8_t kind_classes[256]; /* the classes of the program that have bytes of the kind */
     bool open;       /* every text is allowed, and tokens that are not text as well */
     struct lzs_proper *proper; /* how texts are written as tokens; NULL where it does not matter */
     lzs_part_masks *shared;    /* masks that are kept for other grammars as well; NULL for none */

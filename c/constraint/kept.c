@@ -10,41 +10,20 @@ static uint32_t count_bits(uint32_t x) {
     return ((x + (x >> 4)) & 0x0F0F0F0F) * 0x01010101 >> 24;
 }
 
-/* Words of which many are alike: most of a mask allows nothing, or everything. */
-enum { BLOCK = 16 };
-
-static bool is_alike(const uint32_t *words, uint32_t word) {
-    uint32_t other = 0;
-    for (size_t i = 0; i < BLOCK; i++) other |= words[i] ^ word;
-    return !other;
-}
-
 static size_t count_tokens(const uint32_t *words, size_t n) {
-    size_t count = 0;
-    for (size_t i = 0; i < n;) {
-        if (i + BLOCK <= n && is_alike(words + i, words[i] ? UINT32_MAX : 0)) {
-            count += words[i] ? 32 * BLOCK : 0;
-            i += BLOCK;
-        } else {
-            count += count_bits(words[i++]);
-        }
-    }
+    uint32_t count = 0; /* of at most 2^31 tokens */
+    for (size_t i = 0; i < n; i++) count += count_bits(words[i]);
     return count;
 }
 
 /* Writes the first `room` numbers of the bits that differ from those of `other`. */
 static void list_tokens(const uint32_t *words, size_t n_words, uint32_t other, uint32_t *tokens, uint32_t room) {
     uint32_t n = 0;
-    for (size_t i = 0; i < n_words;) {
-        if (i + BLOCK <= n_words && words[i] == other && is_alike(words + i, other)) {
-            i += BLOCK;
-            continue;
-        }
+    for (size_t i = 0; i < n_words; i++) {
         uint32_t wanted = words[i] ^ other;
-        for (uint32_t bit = 0; wanted; wanted >>= 1, bit++) {
-            if (wanted & 1 && n < room) tokens[n++] = (uint32_t)i * 32 + bit; /* not those behind the last token */
+        for (uint32_t bit = 0; wanted && n < room; wanted >>= 1, bit++) { /* not those behind the last token */
+            if (wanted & 1) tokens[n++] = (uint32_t)i * 32 + bit;
         }
-        i++;
     }
 }
 
@@ -60,6 +39,14 @@ lzs_status lzs_kept_make(const lzs_vocabulary *v, const uint32_t *words, lzs_kep
     } else {
         list_tokens(words, v->n_words, mask.form == LZS_KEPT_ALLOWED ? 0 : UINT32_MAX, mask.data, mask.n);
     }
+    *made = mask;
+    return LZS_OK;
+}
+
+lzs_status lzs_kept_list(const uint32_t *tokens, size_t n, lzs_kept_mask *made) {
+    lzs_kept_mask mask = {LZS_KEPT_ALLOWED, (uint32_t)n, malloc((n ? n : 1) * sizeof *tokens)};
+    if (!mask.data) return LZS_ENOMEM;
+    if (n) memcpy(mask.data, tokens, n * sizeof *tokens);
     *made = mask;
     return LZS_OK;
 }

@@ -14,6 +14,8 @@ typedef struct lzs_kept_mask {
 
 /* The mask in `words`; the caller frees its data. */
 lzs_status lzs_kept_make(const lzs_vocabulary *vocabulary, const uint32_t *words, lzs_kept_mask *mask);
+/* The mask of fewer tokens than it has words, in any order and each once. */
+lzs_status lzs_kept_list(const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
 void lzs_kept_write(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
 
 #endif

@@ -36,6 +36,7 @@ void lzs_proper_free(lzs_proper *p) {
     free(p->seen);
     free(p->lasts);
     free(p->stack);
+    free(p->candidates);
     free(p->asked);
     free(p->asked_turns);
     free(p->apart_path);
@@ -43,6 +44,7 @@ void lzs_proper_free(lzs_proper *p) {
     free(p->apart_words);
     free(p->either_words);
     free(p->before);
+    free(p->beside);
     free(p);
 }
 
@@ -50,7 +52,9 @@ size_t lzs_proper_memory(const lzs_proper *p) {
     const lzs_vocabulary *v = p->spelling->vocabulary;
     return sizeof *p + lzs_contexts_memory(&p->contexts) + p->turns_room * sizeof *p->turns + p->table_size * sizeof *p->table +
            p->notes_room * sizeof *p->notes + p->seen_size * sizeof *p->seen + p->stack_room * sizeof *p->stack +
-           p->lasts_size * sizeof *p->lasts + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns + 2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 3 * v->n_words * sizeof(uint32_t);
+           p->candidates_room * sizeof *p->candidates +
+           p->lasts_size * sizeof *p->lasts + p->asked_room * sizeof *p->asked + p->asked_turns_room * sizeof *p->asked_turns +
+           2 * ((size_t)v->longest + 1) * sizeof(int32_t) + 4 * v->n_words * sizeof(uint32_t);
 }
 
 size_t lzs_proper_used(const lzs_proper *p) {
@@ -105,8 +109,9 @@ static lzs_status init(lzs_proper *p, const lzs_grammar *g) {
     p->apart_words = malloc(v->n_words * sizeof *p->apart_words);
     p->either_words = malloc(v->n_words * sizeof *p->either_words);
     p->before = malloc(v->n_words * sizeof *p->before);
+    p->beside = malloc(v->n_words * sizeof *p->beside);
     if (!p->distances || !p->apart_path || !p->either_path) return LZS_ENOMEM;
-    if (!p->apart_words || !p->either_words || !p->before) return LZS_ENOMEM;
+    if (!p->apart_words || !p->either_words || !p->before || !p->beside) return LZS_ENOMEM;
     measure(program, p->distances);
     return lzs_contexts_init(&p->contexts, &p->spelling->words);
 }

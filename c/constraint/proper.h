@@ -60,6 +60,8 @@ typedef struct lzs_proper {
     uint32_t longest;   /* while masks are made: as in lzs_turn */
     struct lzs_try *stack;
     size_t n_stack, stack_room;
+    int32_t *candidates; /* of all tries of the stack, one after the other */
+    size_t candidates_room;
     /* What making masks needs. */
     struct lzs_destination {
         int32_t state, context; /* context is LZS_NO_CONTEXT where it is not used */
@@ -73,7 +75,7 @@ typedef struct lzs_proper {
     int32_t *asked_turns;
     size_t n_asked_turns, asked_turns_room;
     int32_t *apart_path, *either_path; /* (longest + 1) */
-    uint32_t *apart_words, *either_words, *before; /* masks */
+    uint32_t *apart_words, *either_words, *before, *beside; /* masks */
 } lzs_proper;
 
 /* Everything that follows from the states of the automaton, which are no longer valid. */

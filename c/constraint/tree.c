@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vocabulary.h"
+
 bool lzs_grow(void *array, size_t *room, size_t needed, size_t size) {
     if (needed <= *room) return true;
     size_t more = *room < 8 ? 16 : *room + *room / 2;
@@ -79,8 +81,120 @@ uint32_t lzs_tree_concat(lzs_tree *tree, const uint32_t *children, size_t n) {
     return n ? of_children(tree, LZS_NODE_CONCAT, children, n) : lzs_tree_literal(tree, NULL, 0);
 }
 
+/* ---- alternatives ---- */
+
+enum { MAX_SPLITS = 8, MIN_LITERALS = 4 };
+
+/* A literal that is no part of its own. */
+static bool is_free_literal(const lzs_node *node) {
+    return node->kind == LZS_NODE_LITERAL && !node->shared;
+}
+
+/* The plain bytes that all literals of a list begin with. No escape and no character of several bytes is cut in two, since the characters
+ * of a node are counted. */
+static uint32_t common_bytes(const lzs_tree *tree, const uint32_t *literals, size_t n) {
+    const lzs_node *first = &tree->nodes[literals[0]];
+    uint32_t same = 0;
+    while (same < first->n && lzs_is_plain(tree->bytes[first->first + same])) same++;
+    for (size_t i = 1; i < n; i++) {
+        const lzs_node *other = &tree->nodes[literals[i]];
+        uint32_t k = 0;
+        while (k < same && k < other->n && tree->bytes[other->first + k] == tree->bytes[first->first + k]) k++;
+        same = k;
+    }
+    return same;
+}
+
+/* Sorts literals by their first bytes, where these are plain; those with another one, or none, come last. */
+static bool by_first_byte(const lzs_tree *tree, uint32_t *literals, size_t n, size_t ends[257]) {
+    uint32_t *sorted = malloc(n * sizeof *sorted);
+    size_t begins[257] = {0};
+    if (!sorted) return false;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < n; i++) {
+            const lzs_node *node = &tree->nodes[literals[i]];
+            uint8_t byte = node->n ? tree->bytes[node->first] : 0;
+            size_t group = node->n && lzs_is_plain(byte) ? byte : 256;
+            if (pass) {
+                sorted[begins[group]++] = literals[i];
+            } else {
+                begins[group]++;
+            }
+        }
+        for (size_t group = 0, sum = 0; group < 257 && !pass; group++) {
+            size_t count = begins[group];
+            begins[group] = sum;
+            ends[group] = sum += count;
+        }
+    }
+    memcpy(literals, sorted, n * sizeof *sorted);
+    free(sorted);
+    return true;
+}
+
+static uint32_t split(lzs_tree *tree, uint32_t *literals, size_t n, int splits);
+
+/* One node for several literals that begin with the same plain byte. */
+static uint32_t join(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
+    uint32_t same = common_bytes(tree, literals, n), parts[2];
+    uint32_t *rest = malloc(n * sizeof *rest);
+    if (!rest) return LZS_NO_NODE;
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        lzs_node tail = tree->nodes[literals[i]];
+        tail.first += same;
+        tail.n -= same;
+        tail.min_bytes = tail.n;
+        ok = (rest[i] = add(tree, tail)) != LZS_NO_NODE;
+    }
+    lzs_node begin = tree->nodes[literals[0]];
+    begin.n = begin.min_bytes = same;
+    parts[0] = ok ? add(tree, begin) : LZS_NO_NODE;
+    parts[1] = parts[0] != LZS_NO_NODE ? split(tree, rest, n, splits) : LZS_NO_NODE;
+    free(rest);
+    return parts[1] != LZS_NO_NODE ? lzs_tree_concat(tree, parts, 2) : LZS_NO_NODE;
+}
+
+/* One of some literals: those that begin with the same byte have it once, so that a state of the automaton has a place for each byte
+ * that can follow, and not for each literal. Changes their order. */
+static uint32_t split(lzs_tree *tree, uint32_t *literals, size_t n, int splits) {
+    size_t ends[257], n_made = 0, begin = 0;
+    if (splits == 0 || n < MIN_LITERALS) return of_children(tree, LZS_NODE_ALT, literals, n);
+    if (!by_first_byte(tree, literals, n, ends)) return LZS_NO_NODE;
+    for (size_t group = 0; group < 256; group++) {
+        size_t size = ends[group] - begin;
+        if (!size) continue;
+        uint32_t node = size == 1 ? literals[begin] : join(tree, literals + begin, size, splits - 1);
+        if (node == LZS_NO_NODE) return node;
+        begin = ends[group];
+        literals[n_made++] = node;
+    }
+    while (begin < n) literals[n_made++] = literals[begin++];
+    return n_made == 1 ? literals[0] : of_children(tree, LZS_NODE_ALT, literals, n_made);
+}
+
 uint32_t lzs_tree_alt(lzs_tree *tree, const uint32_t *children, size_t n) {
-    return n == 1 ? children[0] : of_children(tree, LZS_NODE_ALT, children, n);
+    if (n == 1) return children[0];
+    size_t n_literals = 0, n_others = 0;
+    for (size_t i = 0; i < n; i++) n_literals += is_free_literal(&tree->nodes[children[i]]);
+    if (n_literals < MIN_LITERALS) return of_children(tree, LZS_NODE_ALT, children, n);
+    uint32_t *literals = malloc((n + 1) * sizeof *literals), node = LZS_NO_NODE;
+    if (!literals) return node;
+    uint32_t *others = literals + n_literals + 1;
+    for (size_t i = 0, k = 0; i < n; i++) {
+        if (is_free_literal(&tree->nodes[children[i]])) {
+            literals[k++] = children[i];
+        } else {
+            others[n_others++] = children[i];
+        }
+    }
+    node = split(tree, literals, n_literals, MAX_SPLITS);
+    if (node != LZS_NO_NODE && n_others) {
+        others[-1] = node;
+        node = of_children(tree, LZS_NODE_ALT, others - 1, n_others + 1);
+    }
+    free(literals);
+    return node;
 }
 
 uint32_t lzs_tree_separated(lzs_tree *tree, uint32_t child, uint32_t separator, uint32_t min, uint32_t max) {

@@ -6,6 +6,7 @@
 
 #include "../plan/plan.h"
 #include "inner.h"
+#include "kinds.h"
 
 typedef struct text {
     const uint8_t *bytes;
@@ -66,13 +67,13 @@ static bool make_nodes(lzs_vocabulary *v, const text *texts, size_t n) {
             end->token = texts[i].token;
         }
         uint8_t level = level_of(texts[i].n);
-        if (end->level < level) end->level = level & 15;
+        if (end->level < level) end->level = level & 7;
     }
     free(open);
     return true;
 }
 
-/* Which nodes have plain bytes alone below them, and the tokens in the order of the nodes. */
+/* The tokens in the order of the nodes. */
 static bool order_tokens(lzs_vocabulary *v) {
     v->ordered = malloc((v->n_text ? v->n_text : 1) * sizeof *v->ordered);
     v->firsts = malloc((v->n_nodes + 1) * sizeof *v->firsts);
@@ -85,12 +86,6 @@ static bool order_tokens(lzs_vocabulary *v) {
     v->firsts[v->n_nodes] = n;
     for (int byte = 0; byte < 256; byte++) v->roots[byte] = LZS_NO_ROOT;
     for (size_t i = 0; i < v->n_nodes; i += v->nodes[i].size) v->roots[v->nodes[i].byte] = (uint32_t)i;
-    for (size_t i = v->n_nodes; i > 0; i--) {
-        lzs_trie_node *node = &v->nodes[i - 1], *child = node + 1, *end = node + node->size;
-        bool plain = true;
-        for (; child < end; child += child->size) plain = plain && child->plain && lzs_is_plain(child->byte);
-        node->plain = plain;
-    }
     return true;
 }
 
@@ -143,7 +138,8 @@ static lzs_status fill(lzs_vocabulary *v, const uint8_t *bytes, const uint64_t *
     if (status == LZS_OK && v->n_text) qsort(texts, v->n_text, sizeof *texts, by_bytes);
     if (status == LZS_OK && !(make_nodes(v, texts, v->n_text) && order_tokens(v))) status = LZS_ENOMEM;
     free(texts);
-    return status == LZS_OK ? lzs_inner_init(v) : status;
+    if (status == LZS_OK) status = lzs_inner_init(v);
+    return status == LZS_OK ? lzs_kinds_init(v) : status;
 }
 
 lzs_status lzs_vocabulary_new(int32_t n_vocab, const uint8_t *bytes, const uint64_t *ends, const uint8_t *kinds,
@@ -183,12 +179,13 @@ void lzs_vocabulary_free(lzs_vocabulary *v) {
     free(v->texts);
     for (int level = 0; level < LZS_N_SHORT; level++) free(v->short_words[level]);
     lzs_inner_free(v);
+    lzs_kinds_free(v);
     free(v);
 }
 
 size_t lzs_vocabulary_memory(const lzs_vocabulary *v) {
     size_t n = (size_t)v->n_vocab;
-    return sizeof *v + lzs_inner_memory(v) + v->begins[n] + (n + 1) * sizeof *v->begins +
+    return sizeof *v + lzs_inner_memory(v) + lzs_kinds_memory(v) + v->begins[n] + (n + 1) * sizeof *v->begins +
            n * (sizeof *v->ends + sizeof *v->is_end + sizeof *v->same) + (1 + LZS_N_SHORT) * v->n_words * sizeof *v->texts +
            v->n_nodes * sizeof *v->nodes + v->n_text * sizeof *v->ordered + (v->n_nodes + 1) * sizeof *v->firsts;
 }

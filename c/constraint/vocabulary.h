@@ -9,6 +9,7 @@
 /* Tokens of up to so many bytes are "short" by each of several measures: see grammar.c. */
 #define LZS_SHORT_LEVELS {4, 8, 16, 32, 64}
 enum { LZS_N_SHORT = 5, LZS_INNER_LEVELS = 16 };
+enum { LZS_KINDS = 29, LZS_HIGH = 3 };
 
 #define LZS_NO_ROOT UINT32_MAX
 
@@ -16,11 +17,13 @@ enum { LZS_N_SHORT = 5, LZS_INNER_LEVELS = 16 };
 typedef struct lzs_trie_node {
     uint32_t size; /* nodes of the subtree, this one included */
     int32_t token; /* the first token that ends here, or -1; others have the same bytes: see `same` */
+    uint32_t kinds; /* of the bytes below it, a bit each: see kinds.h */
     uint16_t depth;
     uint8_t byte;
-    uint8_t level : 4; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
-    uint8_t plain : 1; /* all bytes below it are plain: see lzs_is_plain */
+    uint8_t level : 3; /* of the longest token in the subtree: how many of LZS_SHORT_LEVELS it exceeds */
+    uint8_t height : 2; /* bytes of the longest way down from it; LZS_HIGH for all from there on */
     uint8_t inner : 1; /* all tokens from here on are inner ones: see inner.h */
+    uint8_t wide : 1; /* it is in the list of the nodes with many children */
 } lzs_trie_node;
 
 struct lzs_vocabulary {
@@ -43,6 +46,18 @@ struct lzs_vocabulary {
     int32_t *inner_long;   /* (n_inner_long) those of more characters, by their number */
     uint32_t *inner_counts; /* (n_inner_long) this number */
     size_t n_inner_long;
+    uint8_t kind_of[256]; /* the kind of each byte, below LZS_KINDS: see kinds.h */
+    uint32_t plain_kinds; /* those of plain bytes alone */
+    int32_t *grouped; /* (n_text) tokens by the set of the kinds of their bytes, then by how many bytes they have */
+    uint16_t *grouped_bytes; /* how many */
+    uint32_t *group_kinds; /* (n_groups) the sets, ascending */
+    uint32_t *group_begins; /* (n_groups + 1) in `grouped` */
+    size_t n_groups;
+    uint32_t *wide; /* (n_wide) nodes with many children, ascending */
+    uint32_t *wide_begins; /* (n_wide + 1) in the two lists of children */
+    uint8_t *wide_bytes;
+    uint32_t *wide_nodes;
+    size_t n_wide;
     bool single[256]; /* bytes that are a token by themselves */
     uint32_t longest; /* bytes of a token, >= 1 */
 };

@@ -6,7 +6,7 @@
 
 #include "completion.h"
 
-enum { MAX_LEAD = 48, MIN_TABLE = 256 };
+enum { MAX_LEAD = 48, MIN_TABLE = 256, MAX_FIRST = 12, MANY_PAIRS = 200 };
 
 /* ---- turns ---- */
 
@@ -149,7 +149,13 @@ static int32_t next_bit(const uint32_t *words, int32_t from, int32_t n_vocab) {
     return from < n_vocab ? from : -1;
 }
 
-/* The tokens on a short way from a state to the end, the longest first. */
+static lzs_status add_candidate(lzs_proper *p, struct lzs_try *t, int32_t token) {
+    if (!lzs_grow(&p->candidates, &p->candidates_room, t->end + 1, sizeof *p->candidates)) return LZS_ENOMEM;
+    p->candidates[t->end++] = token;
+    return LZS_OK;
+}
+
+/* Adds the tokens on a short way from a state to the end to those to be tried, the longest first. */
 static lzs_status find_first(lzs_grammar *g, struct lzs_try *t) {
     const lzs_vocabulary *v = g->vocabulary;
     const lzs_trie_node *node = v->nodes, *end = node + v->n_nodes;
@@ -166,8 +172,10 @@ static lzs_status find_first(lzs_grammar *g, struct lzs_try *t) {
         end = node + node->size;
         node++;
     }
-    t->n_first = (int8_t)(n < LZS_MAX_FIRST ? n : LZS_MAX_FIRST);
-    for (int32_t i = 0; i < t->n_first; i++) t->first[i] = found[n - 1 - i];
+    for (int32_t i = 0; i < n && i < MAX_FIRST; i++) {
+        lzs_status status = add_candidate(g->proper, t, found[n - 1 - i]);
+        if (status != LZS_OK) return status;
+    }
     return LZS_OK;
 }
 
@@ -182,34 +190,129 @@ static lzs_status push(lzs_grammar *g, int32_t state, int32_t context, int32_t t
     if (!seen->context) p->n_seen++;
     *seen = (struct lzs_seen){state, context, token, p->search};
     struct lzs_try *t = &p->stack[p->n_stack];
-    *t = (struct lzs_try){.state = state, .context = context, .token = token, .lowest = p->n_stack};
+    size_t first = p->n_stack ? t[-1].end : 0;
+    *t = (struct lzs_try){.state = state, .context = context, .token = token, .first = first, .at = first, .end = first, .lowest = p->n_stack};
     bool inside = p->contexts.all[context].node != 0; /* a character: few bytes can follow, and most would join */
     lzs_status status = inside ? LZS_OK : find_first(g, t);
     if (status == LZS_OK) p->n_stack++;
     return status;
 }
 
-/* The next token to be tried behind the last one of the stack; -1 when all were. Behind the first few come all that the state
- * allows and that may stand there, a few at a time. */
-static lzs_status next_token(lzs_grammar *g, struct lzs_try *t, int32_t *token) {
+/* Lists the tokens below some nodes that may go on a character behind the last token, where no word can begin. */
+static lzs_status list_nodes(lzs_grammar *g, struct lzs_try *t, size_t first, size_t end) {
     lzs_proper *p = g->proper;
-    *token = -1;
-    if (t->at_first == t->n_first && t->next >= 0) {
-        int32_t mask;
-        lzs_status status = lzs_grammar_mask_number(g, t->state, &mask);
-        if (status == LZS_OK) status = lzs_automaton_work(&g->automaton, LZS_MAX_FIRST);
-        if (status != LZS_OK) return status;
-        lzs_grammar_write(g, mask, p->before);
-        t->joined = p->spelling->by_scores || p->contexts.all[t->context].node; /* no word can begin here */
-        if (t->joined) lzs_spelling_forbid(p->spelling, t->token, p->before);
-        t->n_first = t->at_first = 0;
-        while (t->n_first < LZS_MAX_FIRST && t->next >= 0) {
-            t->next = next_bit(p->before, t->next, g->vocabulary->n_vocab);
-            if (t->next >= 0) t->first[t->n_first++] = t->next++;
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_status status = LZS_OK;
+    uint64_t n_nodes = 0;
+    for (size_t i = first; i < end && status == LZS_OK; n_nodes++) {
+        const lzs_trie_node *node = &v->nodes[i];
+        const uint16_t depth = node->depth;
+        lzs_joint joint = depth == 1 ? LZS_EITHER : LZS_INSIDE;
+        int32_t context = LZS_NO_CONTEXT, state;
+        status = lzs_automaton_step(&g->automaton, g->path[depth - 1], node->byte, &state);
+        if (status == LZS_OK && state != LZS_DEAD) status = lzs_contexts_step(&p->contexts, p->either_path[depth - 1], node->byte, joint, &context);
+        i += context ? 1 : node->size;
+        if (!context) continue;
+        g->path[depth] = state;
+        p->either_path[depth] = context;
+        for (int32_t token = node->token; token >= 0 && status == LZS_OK; token = v->same[token]) {
+            if (lzs_spelling_joint(p->spelling, t->token, token) == LZS_EITHER) status = add_candidate(p, t, token);
         }
     }
-    if (t->at_first < t->n_first) *token = t->first[t->at_first++];
+    return status == LZS_OK ? lzs_automaton_work(&g->automaton, n_nodes) : status;
+}
+
+/* The same for the next byte with which there are such tokens. */
+static lzs_status list_inside(lzs_grammar *g, struct lzs_try *t) {
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_status status = LZS_OK;
+    g->path[0] = t->state;
+    g->proper->either_path[0] = t->context;
+    t->joined = true;
+    t->at = t->end = t->first;
+    while (t->end == t->first && t->next >= 0 && status == LZS_OK) {
+        uint32_t root = v->roots[t->next];
+        if (root != LZS_NO_ROOT) status = list_nodes(g, t, root, root + v->nodes[root].size);
+        t->next = t->next < 255 ? t->next + 1 : -1;
+    }
+    return status;
+}
+
+/* Finds the bytes with which a word may begin behind the last token. */
+static lzs_status find_begins(lzs_proper *p, const struct lzs_try *t, bool begins[256]) {
+    for (int byte = 0; byte < 256; byte++) {
+        int32_t context;
+        lzs_status status = lzs_contexts_step(&p->contexts, t->context, (uint8_t)byte, LZS_APART, &context);
+        if (status != LZS_OK) return status;
+        begins[byte] = context != LZS_NO_CONTEXT;
+    }
     return LZS_OK;
+}
+
+/* Lists tokens of the mask in `before`, as long as there are fewer than `many`: those that may stand beside the last one, and those with
+ * which a word may begin. */
+static lzs_status list_fitting(lzs_proper *p, struct lzs_try *t, size_t many) {
+    const lzs_vocabulary *v = p->spelling->vocabulary;
+    bool begins[256];
+    lzs_status status = find_begins(p, t, begins);
+    const bool marks = many > MANY_PAIRS; /* then it pays to find all that may stand beside it at once */
+    if (marks) memcpy(p->beside, p->before, v->n_words * sizeof *p->beside);
+    if (marks) lzs_spelling_forbid(p->spelling, t->token, p->beside);
+    size_t word = (size_t)t->next / 32;
+    uint32_t bits = word < v->n_words ? p->before[word] & UINT32_MAX << (t->next % 32) : 0;
+    while (word < v->n_words && t->end - t->first < many && status == LZS_OK) {
+        for (int32_t token = (int32_t)word * 32; bits && status == LZS_OK; bits >>= 1, token++) {
+            if (!(bits & 1)) continue;
+            bool fits = begins[v->bytes[v->begins[token]]];
+            if (!fits) fits = marks ? lzs_bit(p->beside, token) : lzs_spelling_joint(p->spelling, t->token, token) == LZS_EITHER;
+            if (fits) status = add_candidate(p, t, token);
+        }
+        if (++word < v->n_words) bits = p->before[word];
+    }
+    t->next = word < v->n_words ? (int32_t)word * 32 : -1;
+    return status;
+}
+
+/* The same of all tokens of the mask. */
+static lzs_status list_any(lzs_proper *p, struct lzs_try *t, size_t many) {
+    lzs_status status = LZS_OK;
+    while (t->end - t->first < many && t->next >= 0 && status == LZS_OK) {
+        t->next = next_bit(p->before, t->next, p->spelling->vocabulary->n_vocab);
+        if (t->next >= 0) status = add_candidate(p, t, t->next++);
+    }
+    return status;
+}
+
+enum { FAR = 16 };
+
+/* Lists the next tokens that the state allows: a few, since most ways are found soon, and then ever more at a time, but only those that
+ * may stand there. States that count differently have one mask for this: it allows all that they do, and each token is tried. */
+static lzs_status list_more(lzs_grammar *g, struct lzs_try *t) {
+    lzs_proper *p = g->proper;
+    const lzs_spelling *s = p->spelling;
+    const bool filters = t->next && !s->by_scores && !s->some_whole && s->roles[t->token] == LZS_TOKEN_USUAL;
+    size_t many = t->next ? 4 * (t->end - t->first) + MAX_FIRST : MAX_FIRST;
+    int32_t mask, state;
+    lzs_status status = lzs_automaton_clamp_high(&g->automaton, t->state, FAR, &state);
+    if (status == LZS_OK) status = lzs_grammar_mask_number(g, state, &mask);
+    if (status != LZS_OK) return status;
+    lzs_grammar_write(g, mask, p->before);
+    t->joined = s->by_scores; /* it has no words */
+    if (t->joined) lzs_spelling_forbid(s, t->token, p->before);
+    t->at = t->end = t->first;
+    status = filters ? list_fitting(p, t, many) : list_any(p, t, many);
+    return status == LZS_OK ? lzs_automaton_work(&g->automaton, t->end - t->first) : status;
+}
+
+/* The next token to be tried behind the last one of the stack; -1 when all were. */
+static lzs_status next_token(lzs_grammar *g, struct lzs_try *t, int32_t *token) {
+    lzs_proper *p = g->proper;
+    bool inside = p->contexts.all[t->context].node != 0 && !p->spelling->by_scores;
+    lzs_status status = LZS_OK;
+    *token = -1;
+    if (t->at == t->end && t->next >= 0) status = inside ? list_inside(g, t) : list_more(g, t);
+    if (status == LZS_OK && t->at < t->end) *token = p->candidates[t->at++];
+    return status;
 }
 
 bool lzs_way_fits(const lzs_proper *p, int32_t token, lzs_way way) {

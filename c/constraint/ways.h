@@ -4,15 +4,12 @@
 
 #include "proper.h"
 
-enum { LZS_MAX_FIRST = 12 };
-
 /* A token on the way, and which tokens were tried behind it. */
 struct lzs_try {
     int32_t state, context, token; /* behind the token */
-    int32_t first[LZS_MAX_FIRST]; /* tokens on a short way to the end, to be tried first */
-    int8_t n_first, at_first;
-    bool joined; /* those in `first` may stand beside the token */
-    int32_t next; /* of all tokens, the next one to be tried */
+    size_t first, at, end; /* in `candidates`: the tokens to be tried next; at first those on a short way to the end */
+    bool joined; /* these may stand beside the token */
+    int32_t next; /* the next of all tokens that is to be among them, inside a character the next first byte; -1 behind the last one */
     size_t lowest; /* how far down the stack what was tried behind it depends on */
 };
 

@@ -17,7 +17,7 @@ enum { CASE_END = 0, CASE_SPECIAL = 1, CASE_BYTES = 2, CASE_MAX_VOCAB = 400, CAS
 
 static const char *const case_words[] = {
     "ab", "ba", "aa", "aaaa", "aaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "abc", "12", "345", "00", "0", " the", "\xc3\xa9",
-    "\xa9\xc3", "\xf0\x9f", "\xe2\x82\xac", "a\nb", "\\\"", "\"a", "b-c", "\xed\x9f\xbf", "aaaaaaaaaaaaaaaaaaaa1", ".", "..",
+    "\xa9\xc3", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "qa", "qb", "qc", "qd", "q-", "q.", "q ", "q \"", "qA", "qab1", "a0", "a1", "ab_", "aB", "A0b", "1a", "12a", "123", "1234", "\xf0\x9f", "\xe2\x82\xac", "a\nb", "\\\"", "\"a", "b-c", "\xed\x9f\xbf", "aaaaaaaaaaaaaaaaaaaa1", ".", "..",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
 
 static const char *case_text[CASE_MAX_VOCAB];

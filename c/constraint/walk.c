@@ -1,0 +1,345 @@
+/* walk.c - which tokens may follow a state.
+ *
+ * The walk goes through the nodes of the tree in their order and leaves out those behind bytes that cannot come. Most of its time would
+ * go into waiting for memory, so it touches few nodes: where only few bytes can follow, the children are looked up; and where all that
+ * is below a node consists of kinds of bytes by which the state leads on in the same way, its tokens are taken from a list at once.
+ */
+#include "walk.h"
+
+#include <string.h>
+
+#include "completion.h"
+#include "kinds.h"
+
+enum { MIN_ASKED = 4 };  /* nodes of a subtree for which it pays to look at the state */
+enum { MOST_LINKS = 4 }; /* states that are followed */
+
+void lzs_found_spread(lzs_found *found) {
+    memset(found->words, 0, found->n_words * sizeof *found->words);
+    for (size_t i = 0; i < found->n; i++) found->words[found->tokens[i] / 32] |= UINT32_C(1) << (found->tokens[i] % 32);
+    found->spread = true;
+}
+
+static void add_tokens(lzs_found *found, const int32_t *tokens, size_t n) {
+    if (found->spread || found->known || n > found->room - found->n) {
+        for (size_t i = 0; i < n; i++) lzs_found_add(found, tokens[i]);
+    } else {
+        for (size_t i = 0; i < n; i++) found->tokens[found->n + i] = (uint32_t)tokens[i];
+        found->n += n;
+    }
+}
+
+/* All tokens from a node on. */
+static void add_subtree(const lzs_vocabulary *v, size_t node, lzs_found *found) {
+    uint32_t first = v->firsts[node];
+    add_tokens(found, v->ordered + first, v->firsts[node + v->nodes[node].size] - first);
+}
+
+/* ---- runs: kinds of bytes that lead from a state to one and the same ---- */
+
+void lzs_walk_init(lzs_grammar *g) {
+    const lzs_program *p = &g->program;
+    uint32_t kinds[256] = {0}; /* of the bytes of each class */
+    for (int byte = 0; byte < 256; byte++) kinds[p->class_of[byte]] |= UINT32_C(1) << g->vocabulary->kind_of[byte];
+    size_t n = 0;
+    for (uint32_t kind = 0; kind < LZS_KINDS; kind++) {
+        g->kind_begins[kind] = (uint16_t)n;
+        for (uint32_t class = 0; class < p->n_classes; class++) {
+            if (kinds[class] >> kind & 1) g->kind_classes[n++] = (uint8_t)class;
+        }
+    }
+    g->kind_begins[LZS_KINDS] = (uint16_t)n;
+}
+
+/* Finds the run of a state, if nobody has asked yet. */
+static lzs_status find_run(lzs_grammar *g, int32_t state) {
+    lzs_automaton *a = &g->automaton;
+    if (a->states[state].run_to != LZS_NO_STATE) return LZS_OK;
+    int32_t to_of[LZS_KINDS];
+    uint32_t live = 0, tried = 0, run = 0;
+    int32_t run_to = LZS_DEAD, most = 0;
+    for (uint32_t kind = 0; kind < LZS_KINDS; kind++) {
+        to_of[kind] = LZS_NO_STATE;
+        for (size_t i = g->kind_begins[kind]; i < g->kind_begins[kind + 1]; i++) {
+            int32_t to;
+            lzs_status status = lzs_automaton_step(a, state, g->program.byte_of[g->kind_classes[i]], &to);
+            if (status != LZS_OK) return status;
+            if (to != LZS_DEAD) live |= UINT32_C(1) << kind;
+            to_of[kind] = to_of[kind] == LZS_NO_STATE || to_of[kind] == to ? to : LZS_MIXED;
+        }
+    }
+    for (uint32_t kind = 0; kind < LZS_KINDS; kind++) {
+        if (to_of[kind] <= LZS_DEAD || tried >> kind & 1) continue;
+        uint32_t same = 0;
+        int32_t n = 0;
+        for (uint32_t other = kind; other < LZS_KINDS; other++) {
+            if (to_of[other] != to_of[kind]) continue;
+            same |= UINT32_C(1) << other;
+            n++;
+        }
+        tried |= same;
+        if (n <= most) continue;
+        most = n;
+        run = same;
+        run_to = to_of[kind];
+    }
+    lzs_dfa_state *s = &a->states[state];
+    s->run_to = run_to;
+    s->run = run;
+    s->live = live;
+    return LZS_OK;
+}
+
+enum { MOST_PLACES = 32 };
+
+/* Whether to look ahead from a state: where its places are few, and memory is plenty, since states are made that no text may need. */
+static bool looks_ahead(const lzs_automaton *a, int32_t state) {
+    return a->states[state].n <= MOST_PLACES && lzs_automaton_used(a) <= a->max_bytes / 4;
+}
+
+/* Whether all that is below a node may follow a state, which tokens can complete everywhere. With `loops`, only where no other state
+ * is reached on the way. */
+static lzs_status covers(lzs_grammar *g, int32_t state, const lzs_trie_node *node, bool loops, bool *covered) {
+    *covered = false;
+    for (uint32_t link = 1; looks_ahead(&g->automaton, state); link++) {
+        lzs_status status = find_run(g, state);
+        const lzs_dfa_state *s = &g->automaton.states[state];
+        if (status != LZS_OK || (node->kinds & ~s->run)) return status;
+        *covered = s->run_to == state || (!loops && node->height < LZS_HIGH && link == node->height);
+        if (*covered || loops || link == MOST_LINKS) return LZS_OK;
+        state = s->run_to;
+    }
+    return LZS_OK;
+}
+
+/* ---- the walk ---- */
+
+static lzs_status add_exit(lzs_exits *exits, uint32_t node) {
+    if (!lzs_grow(&exits->nodes, &exits->room, exits->n + 1, sizeof *exits->nodes)) return LZS_ENOMEM;
+    exits->nodes[exits->n++] = node;
+    return LZS_OK;
+}
+
+/* Adds the tokens that end at a node. */
+static inline lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int32_t state, lzs_found *found) {
+    if (node->token < 0) return LZS_OK;
+    bool viable = g->whole;
+    lzs_status status = viable ? LZS_OK : lzs_viable(g, state, &viable);
+    for (int32_t token = viable ? node->token : -1; token >= 0; token = g->vocabulary->same[token]) lzs_found_add(found, token);
+    return status;
+}
+
+static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits);
+
+/* Goes on with the children of a node that has many: their bytes lie together, so that no child is touched in vain. */
+static lzs_status walk_wide(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const size_t wide = lzs_wide_number(v, (uint32_t)(node - v->nodes)), first = (size_t)state * g->program.n_classes;
+    lzs_status status = LZS_OK;
+    for (size_t i = v->wide_begins[wide]; i < v->wide_begins[wide + 1] && status == LZS_OK; i++) {
+        if (g->automaton.edges[first + g->program.class_of[v->wide_bytes[i]]] == LZS_DEAD) continue;
+        uint32_t child = v->wide_nodes[i];
+        status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
+    }
+    return status;
+}
+
+/* Goes on behind a node with the few bytes that can follow its state, without asking about others. */
+static lzs_status walk_few(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const uint8_t n = g->automaton.states[state].n_few;
+    uint8_t few[LZS_FEW];
+    memcpy(few, g->automaton.states[state].few, sizeof few);
+    const size_t wide = node->wide ? lzs_wide_number(v, (uint32_t)(node - v->nodes)) : 0;
+    lzs_status status = LZS_OK;
+    for (uint8_t i = 0; i < n && node->wide && status == LZS_OK; i++) {
+        const uint8_t *begin = v->wide_bytes + v->wide_begins[wide], *end = v->wide_bytes + v->wide_begins[wide + 1];
+        const uint8_t *found_at = memchr(begin, few[i], (size_t)(end - begin));
+        uint32_t child = found_at ? v->wide_nodes[found_at - v->wide_bytes] : 0;
+        if (found_at) status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
+    }
+    if (node->wide || !n) return status;
+    for (const lzs_trie_node *child = node + 1, *end = node + node->size; child < end && status == LZS_OK; child += child->size) {
+        size_t first = (size_t)(child - v->nodes);
+        if (memchr(few, child->byte, n)) status = walk_nodes(g, first, first + child->size, level, found, exits);
+    }
+    return status;
+}
+
+/* Goes on behind a node in a way that is shorter than that through all nodes below it: *done where there is one. */
+static lzs_status shorten(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits,
+                          bool *done) {
+    bool ends = exits && g->automaton.states[state].accepts, few = lzs_automaton_few(&g->automaton, state) != LZS_MANY_BYTES;
+    lzs_status status = LZS_OK;
+    *done = false;
+    /* Below what is no inner token, an inner state seldom covers what has other bytes than plain ones. */
+    bool asks = !few && g->whole && !ends && (level != LZS_WALK_OTHERS || !(node->kinds & ~g->vocabulary->plain_kinds));
+    if (asks) status = covers(g, state, node, exits != NULL, done);
+    if (*done) add_subtree(g->vocabulary, (size_t)(node - g->vocabulary->nodes), found);
+    if (status != LZS_OK || *done || !(few || node->wide)) return status;
+    *done = true;
+    status = add_node(g, node, state, found);
+    if (status != LZS_OK) return status;
+    return few ? walk_few(g, node, state, level, found, exits) : walk_wide(g, node, state, level, found, exits);
+}
+
+static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const uint8_t *class_of = g->program.class_of;
+    const size_t n_classes = g->program.n_classes;
+    const int32_t *edges = g->automaton.edges;
+    const lzs_trie_node *node = v->nodes + first, *last = v->nodes + end;
+    int32_t *path = g->path;
+    while (node < last) {
+        if (level == LZS_WALK_OTHERS && node->inner) {
+            node += node->size;
+            continue;
+        }
+        int32_t from = path[node->depth - 1], to = LZS_DEAD;
+        if (node->level >= level) to = edges[(size_t)from * n_classes + class_of[node->byte]];
+        lzs_status status = LZS_OK;
+        if (to == LZS_NO_STATE) {
+            status = lzs_automaton_step(&g->automaton, from, node->byte, &to);
+            if (status != LZS_OK) return status;
+            edges = g->automaton.edges; /* they may have moved */
+        }
+        if (to == LZS_DEAD) {
+            node += node->size;
+            continue;
+        }
+        path[node->depth] = to;
+        if (exits && g->automaton.states[to].accepts && node->size > 1 && node->depth >= exits->min_depth) {
+            status = add_exit(exits, (uint32_t)(node - v->nodes));
+        }
+        bool done = false;
+        if (status == LZS_OK && node->size >= MIN_ASKED) status = shorten(g, node, to, level, found, exits, &done);
+        if (status == LZS_OK && !done) status = add_node(g, node, to, found);
+        if (status != LZS_OK) return status;
+        edges = g->automaton.edges;
+        node += done ? node->size : 1;
+    }
+    return LZS_OK;
+}
+
+/* ---- runs as a whole ---- */
+
+enum { MOST_STATES = 64 }; /* of a chain */
+
+/* The states to which some kinds of bytes lead one after the other, until none of these bytes can come or the last one leads to itself. */
+typedef struct chain {
+    int32_t states[MOST_STATES];
+    uint32_t last;  /* the number of the last one */
+    bool loops;     /* it leads to itself */
+    uint32_t kinds; /* 0 where there is no chain */
+    uint32_t leave; /* other kinds that can come in one of the states */
+} chain;
+
+/* Follows the run of a state. With `exits` no text may end on the way, since that would have to be noted. */
+static lzs_status find_chain(lzs_grammar *g, int32_t state, bool exits, chain *c) {
+    uint32_t live = 0;
+    *c = (chain){.kinds = UINT32_MAX};
+    for (;; c->last++) {
+        bool goes_on = c->last < MOST_STATES && looks_ahead(&g->automaton, state);
+        lzs_status status = goes_on ? find_run(g, state) : LZS_OK;
+        const lzs_dfa_state *s = &g->automaton.states[state];
+        if (status != LZS_OK || !goes_on || (exits && s->accepts)) {
+            c->kinds = 0;
+            return status;
+        }
+        c->states[c->last] = state;
+        live |= s->live;
+        if (c->last && !(s->live & c->kinds)) break;
+        c->kinds &= c->kinds & s->run ? s->run : ~s->live; /* those that are left out are walked */
+        if (!c->kinds || !(s->live & c->kinds)) break;
+        c->loops = s->run_to == state;
+        if (c->loops) break;
+        state = s->run_to;
+    }
+    if (!c->last && !c->loops) c->kinds = 0; /* none of them can come */
+    c->leave = live & ~c->kinds;
+    return LZS_OK;
+}
+
+/* The first of the tokens of a group with more bytes than `n`. */
+static size_t longer_than(const lzs_vocabulary *v, size_t group, size_t n) {
+    size_t low = v->group_begins[group], high = v->group_begins[group + 1];
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (v->grouped_bytes[middle] <= n) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Walks to the tokens below some nodes that are not of the chain's kinds alone. */
+static lzs_status walk_linked(lzs_grammar *g, const chain *c, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    for (size_t i = first; i < end;) {
+        const lzs_trie_node *node = &v->nodes[i];
+        uint32_t kind = UINT32_C(1) << v->kind_of[node->byte], before = node->depth - 1u;
+        bool linked = kind & c->kinds && (before < c->last || c->loops);
+        lzs_status status = LZS_OK;
+        if (kind & c->leave && node->level >= level) {
+            g->path[before] = c->states[before < c->last ? before : c->last];
+            status = walk_nodes(g, i, i + node->size, level, found, exits);
+        }
+        if (status != LZS_OK) return status;
+        i += linked && node->kinds & c->leave && node->level >= level ? 1 : node->size;
+    }
+    return LZS_OK;
+}
+
+/* Adds the tokens of the chain's kinds, which are allowed as far as it goes, and walks only to those in which another byte comes that
+ * can follow. */
+static lzs_status walk_chain(lzs_grammar *g, const chain *c, int level, lzs_found *found, lzs_exits *exits) {
+    static const size_t levels[LZS_N_SHORT] = LZS_SHORT_LEVELS;
+    const lzs_vocabulary *v = g->vocabulary;
+    for (size_t i = 0; i < v->n_groups; i++) {
+        if (v->group_kinds[i] & ~c->kinds) continue;
+        size_t first = level ? longer_than(v, i, levels[level - 1]) : v->group_begins[i];
+        size_t end = c->loops ? v->group_begins[i + 1] : longer_than(v, i, c->last);
+        if (first < end) add_tokens(found, v->grouped + first, end - first);
+    }
+    lzs_status status = LZS_OK;
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes that do not matter are not touched */
+        size_t root = v->roots[byte];
+        if (root == LZS_NO_ROOT || !((c->kinds | c->leave) >> v->kind_of[byte] & 1)) continue;
+        status = walk_linked(g, c, root, root + v->nodes[root].size, level, found, exits);
+    }
+    return status;
+}
+
+lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
+    const lzs_vocabulary *v = g->vocabulary;
+    lzs_automaton *a = &g->automaton;
+    uint8_t n_few = lzs_automaton_few(a, state);
+    lzs_status status = LZS_OK;
+    g->path[0] = state;
+    if (n_few != LZS_MANY_BYTES) {
+        for (uint8_t i = 0; i < n_few && status == LZS_OK; i++) {
+            size_t root = v->roots[a->states[state].few[i]];
+            if (root != LZS_NO_ROOT) status = walk_nodes(g, root, root + v->nodes[root].size, level, found, exits);
+        }
+        return status;
+    }
+    if (level >= 0 && g->whole) {
+        chain c;
+        status = find_chain(g, state, exits != NULL, &c);
+        if (status != LZS_OK || c.kinds) return status == LZS_OK ? walk_chain(g, &c, level, found, exits) : status;
+    }
+    for (int byte = 0; byte < 256 && status == LZS_OK; byte++) { /* nodes of bytes that cannot come are not touched */
+        size_t root = v->roots[byte];
+        if (root == LZS_NO_ROOT || a->edges[(size_t)state * g->program.n_classes + g->program.class_of[byte]] == LZS_DEAD) continue;
+        status = walk_nodes(g, root, root + v->nodes[root].size, level, found, exits);
+    }
+    return status;
+}
+
+lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
+    lzs_found found = {.words = words, .spread = true};
+    if (first || end < g->vocabulary->n_nodes) return walk_nodes(g, first, end, level, &found, exits);
+    return lzs_walk_all(g, g->path[0], level, &found, exits);
+}
