@@ -144,7 +144,7 @@ lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_gr
 }
 
 static void forget_masks(lzs_grammar *g) {
-    for (size_t i = 0; i < g->n_masks; i++) free(g->masks[i].data);
+    for (size_t i = 0; i < g->n_masks; i++) lzs_kept_free(&g->masks[i]);
     g->n_masks = 0;
     g->mask_bytes = 0;
     if (g->proper) lzs_proper_forget(g->proper);
@@ -210,18 +210,22 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     return LZS_OK;
 }
 
+/* Takes the mask over. */
+static lzs_status keep(lzs_grammar *g, lzs_kept_mask *mask, int32_t *number) {
+    if (!lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
+        lzs_kept_free(mask);
+        return LZS_ENOMEM;
+    }
+    g->mask_bytes += mask->n * sizeof *mask->data;
+    *number = (int32_t)g->n_masks;
+    g->masks[g->n_masks++] = *mask;
+    return LZS_OK;
+}
+
 lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number) {
     lzs_kept_mask mask;
     lzs_status status = lzs_kept_make(g->vocabulary, words, &mask);
-    if (status != LZS_OK) return status;
-    if (!lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
-        free(mask.data);
-        return LZS_ENOMEM;
-    }
-    g->mask_bytes += mask.n * sizeof *mask.data;
-    *number = (int32_t)g->n_masks;
-    g->masks[g->n_masks++] = mask;
-    return LZS_OK;
+    return status == LZS_OK ? keep(g, &mask, number) : status;
 }
 
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
@@ -348,21 +352,19 @@ lzs_status lzs_grammar_shorten(lzs_grammar *g, int32_t state, bool open_end, lzs
 /* Puts the mask of a state into g->words. Only the tokens whose end a clamped state does not know are walked. */
 static lzs_status make_words(lzs_grammar *g, int32_t state) {
     const lzs_vocabulary *v = g->vocabulary;
-    bool done = false;
-    lzs_status status = g->shared ? lzs_shared_words(g, state, g->words, &done) : LZS_OK;
     lzs_shortcut way = {0};
     int32_t base;
-    if (status == LZS_OK && !done) status = lzs_grammar_shorten(g, state, true, &way);
+    lzs_status status = lzs_grammar_shorten(g, state, true, &way);
     if (status == LZS_OK && way.level > 0) {
         status = lzs_grammar_mask_number(g, way.clamped, &base);
         if (status != LZS_OK) return status;
         lzs_grammar_write(g, base, g->words);
         for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[way.level - 1][i];
-    } else if (!done) {
+    } else {
         lzs_inner_write(v, way.most, g->words);
     }
     g->path[0] = state;
-    if (status == LZS_OK && !done) status = lzs_grammar_walk(g, 0, v->n_nodes, way.level, g->words, NULL);
+    if (status == LZS_OK) status = lzs_grammar_walk(g, 0, v->n_nodes, way.level, g->words, NULL);
     if (g->automaton.states[state].accepts || state == LZS_ENDED) {
         for (size_t i = 0; i < v->n_ends; i++) g->words[v->ends[i] / 32] |= UINT32_C(1) << (v->ends[i] % 32);
     }
@@ -379,8 +381,12 @@ lzs_status lzs_grammar_mask_number(lzs_grammar *g, int32_t state, int32_t *numbe
     if (status == LZS_OK && clamped != state) {
         status = lzs_grammar_mask_number(g, clamped, number);
     } else if (status == LZS_OK) {
-        status = make_words(g, state);
-        if (status == LZS_OK) status = lzs_grammar_keep(g, g->words, number);
+        lzs_kept_mask mask;
+        bool shared = false;
+        status = lzs_shared_mask_of(g, state, &mask, &shared);
+        if (status == LZS_OK && !shared) status = make_words(g, state);
+        if (status == LZS_OK && !shared) status = lzs_kept_make(g->vocabulary, g->words, &mask);
+        if (status == LZS_OK) status = keep(g, &mask, number);
     }
     if (status == LZS_OK) g->automaton.states[state].mask = *number;
     return status;
