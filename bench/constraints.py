@@ -55,7 +55,8 @@ def made(constraint: dict[str, Any], tokens: TokenBytes) -> Grammar:
 
 def compile_parts(rows: Any, children: Any, text: bytes, tokens: TokenBytes) -> None:
     out = ffi.new("lzs_grammar **")
-    arrays = [ffi.from_buffer("lzs_part[]", rows), len(rows), ffi.from_buffer("uint32_t[]", children), len(children)]
+    parts = ffi.from_buffer("lzs_part[]", rows)
+    arrays = [parts, len(parts), ffi.from_buffer("uint32_t[]", children), len(children)]
     status = lib.lzs_grammar_new_parts(
         *arrays, ffi.from_buffer("uint8_t[]", text), len(text), tokens.handle, 0, ffi.NULL, out
     )

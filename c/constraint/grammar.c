@@ -147,7 +147,7 @@ lzs_status lzs_grammar_new_engine(const lzs_vocabulary *vocabulary, const lzs_gr
 }
 
 static void forget_masks(lzs_grammar *g) {
-    for (size_t i = 0; i < g->n_masks; i++) free(g->masks[i].data);
+    for (size_t i = 0; i < g->n_masks; i++) lzs_kept_free(&g->masks[i]);
     g->n_masks = 0;
     g->mask_bytes = 0;
     if (g->proper) lzs_proper_forget(g->proper);
@@ -214,22 +214,22 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     return LZS_OK;
 }
 
-/* Takes the mask. */
-static lzs_status keep(lzs_grammar *g, lzs_kept_mask mask, int32_t *number) {
+/* Takes the mask over. */
+static lzs_status keep(lzs_grammar *g, lzs_kept_mask *mask, int32_t *number) {
     if (!lzs_grow(&g->masks, &g->masks_room, g->n_masks + 1, sizeof *g->masks)) {
-        free(mask.data);
+        lzs_kept_free(mask);
         return LZS_ENOMEM;
     }
-    g->mask_bytes += mask.n * sizeof *mask.data;
+    g->mask_bytes += mask->n * sizeof *mask->data;
     *number = (int32_t)g->n_masks;
-    g->masks[g->n_masks++] = mask;
+    g->masks[g->n_masks++] = *mask;
     return LZS_OK;
 }
 
 lzs_status lzs_grammar_keep(lzs_grammar *g, const uint32_t *words, int32_t *number) {
     lzs_kept_mask mask;
     lzs_status status = lzs_kept_make(g->vocabulary, words, &mask);
-    return status == LZS_OK ? keep(g, mask, number) : status;
+    return status == LZS_OK ? keep(g, &mask, number) : status;
 }
 
 void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words) {
@@ -288,17 +288,19 @@ static lzs_status make_mask(lzs_grammar *g, int32_t state, int32_t *number) {
     lzs_shortcut way = {0};
     size_t taken = 0;
     int32_t base = -1;
-    lzs_status status = g->shared ? lzs_shared_words(g, state, g->words, &found.spread) : LZS_OK;
-    const bool done = found.spread;
-    if (status == LZS_OK && !done) status = lzs_grammar_shorten(g, state, true, &way);
+    lzs_kept_mask mask;
+    bool shared = false;
+    lzs_status status = lzs_shared_mask_of(g, state, &mask, &shared);
+    if (shared) return keep(g, &mask, number);
+    if (status == LZS_OK) status = lzs_grammar_shorten(g, state, true, &way);
     if (status == LZS_OK && way.level > 0) {
         status = lzs_grammar_mask_number(g, way.clamped, &base);
         if (status == LZS_OK) taken = take_short(g, base, v->short_words[way.level - 1], &found);
-    } else if (status == LZS_OK && !done && way.most != 0) {
+    } else if (status == LZS_OK && way.most != 0) {
         lzs_inner_write(v, way.most, g->words);
         found.spread = true;
     }
-    if (status == LZS_OK && !done) status = lzs_walk_all(g, state, way.level, &found, NULL);
+    if (status == LZS_OK) status = lzs_walk_all(g, state, way.level, &found, NULL);
     if (status != LZS_OK) return status;
     found.known = NULL;
     size_t n_ends = accepts || state == LZS_ENDED ? v->n_ends : 0;
@@ -307,9 +309,8 @@ static lzs_status make_mask(lzs_grammar *g, int32_t state, int32_t *number) {
         *number = base;
         return LZS_OK;
     }
-    lzs_kept_mask mask;
     status = found.spread ? lzs_kept_make(v, found.words, &mask) : lzs_kept_list(found.tokens, found.n, &mask);
-    return status == LZS_OK ? keep(g, mask, number) : status;
+    return status == LZS_OK ? keep(g, &mask, number) : status;
 }
 
 /* The number of a state's mask. It calls itself with states whose counts are clamped at ever smaller levels. */

@@ -8,28 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "atomics.h"
 #include "inner.h"
 #include "slice.h"
-
-#if defined(_MSC_VER)
-#include <intrin.h>
-typedef volatile long use_flag;
-static bool take(use_flag *flag) {
-    return _InterlockedExchange(flag, 1) == 0;
-}
-static void give(use_flag *flag) {
-    _InterlockedExchange(flag, 0);
-}
-#else
-#include <stdatomic.h>
-typedef atomic_flag use_flag;
-static bool take(use_flag *flag) {
-    return !atomic_flag_test_and_set_explicit(flag, memory_order_acquire);
-}
-static void give(use_flag *flag) {
-    atomic_flag_clear_explicit(flag, memory_order_release);
-}
-#endif
 
 enum {
     DEFAULT_BYTES = 32 << 20,
@@ -62,7 +43,7 @@ struct lzs_part_masks {
     size_t table_size;
     uint64_t found, made;
     uint32_t *words; /* for reading */
-    use_flag in_use;
+    lzs_flag in_use;
 };
 
 /* ---- life ---- */
@@ -74,8 +55,9 @@ static void forget(lzs_part_masks *m) {
     }
     for (size_t i = 0; i < m->n_masks; i++) {
         free(m->masks[i].places);
-        free(m->masks[i].mask.data);
+        lzs_kept_base_leave(m->masks[i].mask);
         free(m->masks[i].exits);
+        free(m->masks[i].behind);
     }
     for (size_t i = 0; i < m->table_size; i++) m->table[i] = -1;
     m->n_parts = m->n_masks = m->bytes = 0;
@@ -87,7 +69,7 @@ lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes
     if (!vocabulary) return LZS_EINVAL;
     lzs_part_masks *m = calloc(1, sizeof *m);
     if (!m) return LZS_ENOMEM;
-    give(&m->in_use);
+    lzs_flag_give(&m->in_use);
     m->vocabulary = vocabulary;
     m->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
     m->epoch = 1; /* grammars begin with 0 */
@@ -111,9 +93,9 @@ void lzs_part_masks_free(lzs_part_masks *m) {
 }
 
 lzs_status lzs_part_masks_look(lzs_part_masks *m, lzs_part_masks_figures *figures) {
-    if (!take(&m->in_use)) return LZS_ELIMIT;
+    if (!lzs_flag_take(&m->in_use)) return LZS_ELIMIT;
     *figures = (lzs_part_masks_figures){m->n_parts, m->n_masks, m->bytes, m->found, m->made};
-    give(&m->in_use);
+    lzs_flag_give(&m->in_use);
     return LZS_OK;
 }
 
@@ -267,18 +249,50 @@ static void *copied(const void *from, size_t n) {
     return copy;
 }
 
+/* Sorts what follows the exits of a mask by bytes: what may follow the part in a grammar are few of them as a rule. */
+static lzs_status sort_behind(const lzs_vocabulary *v, lzs_shared_mask *mask, size_t n_exits) {
+    uint32_t begins[256] = {0};
+    for (int round = 0; round < 2; round++) { /* counts, and then places */
+        for (size_t i = 0; i < n_exits; i++) {
+            uint32_t node = mask->exits[i], end = node + v->nodes[node].size;
+            for (uint32_t child = node + 1; child < end; child += v->nodes[child].size) {
+                uint32_t *at = &begins[v->nodes[child].byte];
+                if (round) mask->behind[*at] = child;
+                ++*at;
+            }
+        }
+        if (round) break;
+        for (int byte = 0; byte < 256; byte++) {
+            uint32_t of_byte = begins[byte];
+            begins[byte] = mask->n_behind;
+            mask->n_behind += of_byte;
+        }
+        mask->behind = malloc((mask->n_behind ? mask->n_behind : 1) * sizeof *mask->behind);
+        if (!mask->behind) return LZS_ENOMEM;
+    }
+    return LZS_OK;
+}
+
 /* Keeps the mask in `words`. */
 static lzs_status keep(lzs_part_masks *m, uint32_t part, const uint64_t *places, size_t n, const uint32_t *words,
                        const uint32_t *exits, size_t n_exits, size_t *number) {
     lzs_shared_mask mask = {.part = part, .n_places = (uint32_t)n, .n_exits = (uint32_t)n_exits};
     size_t kept = n_exits <= LZS_PART_EXITS ? n_exits : 0;
     lzs_status status = 2 * (m->n_masks + 1) > m->table_size ? more_table(m) : LZS_OK;
-    if (status == LZS_OK) status = lzs_kept_make(m->vocabulary, words, &mask.mask);
+    lzs_kept_mask made;
+    if (status == LZS_OK) status = lzs_kept_make(m->vocabulary, words, &made);
     if (status != LZS_OK) return status;
+    mask.mask = lzs_kept_base_new(&made);
+    if (!mask.mask) {
+        lzs_kept_free(&made);
+        return LZS_ENOMEM;
+    }
     mask.places = copied(places, n * sizeof *places);
     mask.exits = copied(exits, kept * sizeof *exits);
-    if (!mask.places || !mask.exits || !lzs_grow(&m->masks, &m->masks_room, m->n_masks + 1, sizeof *m->masks)) {
-        free(mask.mask.data);
+    bool room = mask.places && mask.exits && sort_behind(m->vocabulary, &mask, kept) == LZS_OK;
+    if (!room || !lzs_grow(&m->masks, &m->masks_room, m->n_masks + 1, sizeof *m->masks)) {
+        lzs_kept_base_leave(mask.mask);
+        free(mask.behind);
         free(mask.places);
         free(mask.exits);
         return LZS_ENOMEM;
@@ -286,7 +300,7 @@ static lzs_status keep(lzs_part_masks *m, uint32_t part, const uint64_t *places,
     *number = m->n_masks;
     m->table[slot_of(m, part, places, n)] = (int32_t)m->n_masks;
     m->masks[m->n_masks++] = mask;
-    m->bytes += sizeof mask + 4 * sizeof *m->table + n * sizeof *places + (kept + mask.mask.n) * sizeof *exits;
+    m->bytes += sizeof mask + 4 * sizeof *m->table + n * sizeof *places + (kept + mask.n_behind + made.n) * sizeof *exits;
     return LZS_OK;
 }
 
@@ -314,7 +328,7 @@ static lzs_status make_mask(lzs_part_masks *m, uint32_t part, int32_t state, con
     if (status == LZS_OK && way.level > 0) status = mask_of_state(m, part, way.clamped, &base);
     if (status == LZS_OK && base != NO_MASK && is_used(&m->masks[base])) {
         exits.min_depth = levels[way.level - 1];
-        lzs_kept_write(v, &m->masks[base].mask, g->words);
+        lzs_kept_write(v, lzs_kept_base_mask(m->masks[base].mask), g->words);
         for (size_t i = 0; i < v->n_words; i++) g->words[i] &= v->short_words[way.level - 1][i];
         status = copy_exits(m, base, exits.min_depth, &exits);
     } else {
@@ -375,11 +389,11 @@ lzs_status lzs_part_masks_find(lzs_part_masks *m, lzs_grammar *g, size_t part, c
 }
 
 bool lzs_part_masks_begin(lzs_part_masks *m) {
-    return take(&m->in_use);
+    return lzs_flag_take(&m->in_use);
 }
 
 void lzs_part_masks_end(lzs_part_masks *m) {
-    give(&m->in_use);
+    lzs_flag_give(&m->in_use);
 }
 
 /* ---- files ---- */
@@ -404,16 +418,17 @@ static void put_mask(writer *w, const lzs_shared_mask *mask) {
         put_one(w, (uint32_t)mask->places[i]);
         put_one(w, mask->places[i] >> 32);
     }
-    put_one(w, mask->mask.form);
-    put_one(w, mask->mask.n);
-    put(w, mask->mask.data, mask->mask.n);
+    const lzs_kept_mask *kept = lzs_kept_base_mask(mask->mask);
+    put_one(w, kept->form);
+    put_one(w, kept->n);
+    put(w, kept->data, kept->n);
     put_one(w, mask->n_exits);
     put(w, mask->exits, mask->n_exits);
 }
 
 lzs_status lzs_part_masks_write(lzs_part_masks *m, uint32_t *words, size_t room, size_t *n) {
     if (!n || (room && !words)) return LZS_EINVAL;
-    if (!take(&m->in_use)) return LZS_ELIMIT;
+    if (!lzs_flag_take(&m->in_use)) return LZS_ELIMIT;
     writer w = {words, room, 0};
     put_one(&w, (size_t)m->vocabulary->n_vocab);
     put_one(&w, m->vocabulary->n_nodes);
@@ -428,7 +443,7 @@ lzs_status lzs_part_masks_write(lzs_part_masks *m, uint32_t *words, size_t room,
             if (m->masks[i].part == part && is_used(&m->masks[i])) put_mask(&w, &m->masks[i]);
         }
     }
-    give(&m->in_use);
+    lzs_flag_give(&m->in_use);
     *n = w.n;
     return LZS_OK;
 }
@@ -482,7 +497,7 @@ static lzs_status read_mask(lzs_part_masks *m, reader *r, uint32_t part) {
     uint32_t n_exits = get_one(r);
     const uint32_t *exits = get(r, n_exits);
     if (r->failed || form > LZS_KEPT_WORDS || n_exits > LZS_PART_EXITS) return LZS_EINVAL;
-    const lzs_kept_mask mask = {(lzs_kept_form)form, n, (uint32_t *)data};
+    const lzs_kept_mask mask = {.form = (lzs_kept_form)form, .n = n, .data = (uint32_t *)data};
     if (!is_mask(m, &mask)) return LZS_EINVAL;
     for (uint32_t i = 0; i < n_exits; i++) {
         if (exits[i] >= v->n_nodes || v->nodes[exits[i]].size < 2) return LZS_EINVAL;
@@ -514,9 +529,9 @@ static lzs_status read_all(lzs_part_masks *m, const uint32_t *words, size_t n, b
 
 lzs_status lzs_part_masks_read(lzs_part_masks *m, const uint32_t *words, size_t n) {
     if (n && !words) return LZS_EINVAL;
-    if (!take(&m->in_use)) return LZS_ELIMIT;
+    if (!lzs_flag_take(&m->in_use)) return LZS_ELIMIT;
     lzs_status status = read_all(m, words, n, false);
     if (status == LZS_OK) status = read_all(m, words, n, true);
-    give(&m->in_use);
+    lzs_flag_give(&m->in_use);
     return status;
 }

@@ -42,8 +42,8 @@ static bool is_valid(const parts *p, size_t i) {
         if (p->children[part->first + k] >= i) return false;
     }
     switch (part->kind) {
-    case LZS_PART_CHOICE: return part->n >= 1;
-    case LZS_PART_SHARED: return part->n == 1;
+    case LZS_PART_CHOICE:
+    case LZS_PART_SHARED: return part->n >= 1;
     case LZS_PART_REPEAT: return (part->n == 1 || part->n == 2) && has_count(part);
     case LZS_PART_LIST: return part->n >= 1 && part->min <= 1 && (part->min == 0 || part->n >= 2);
     default: return true;
@@ -144,8 +144,8 @@ static lzs_status make(parts *p, size_t i) {
     case LZS_PART_SEQUENCE: *node = lzs_tree_concat(&p->tree, nodes, part->n); break;
     case LZS_PART_CHOICE: *node = lzs_tree_alt(&p->tree, nodes, part->n); break;
     case LZS_PART_SHARED:
-        *node = nodes[0];
-        p->tree.nodes[*node].shared = true;
+        *node = lzs_tree_concat(&p->tree, nodes, part->n);
+        if (*node != LZS_NO_NODE) p->tree.nodes[*node].shared = true;
         break;
     case LZS_PART_REPEAT: status = separated(p, part, nodes, node); break;
     case LZS_PART_LIST: *node = lzs_tree_list(&p->tree, nodes + 1, part->n - 1, nodes[0], part->min); break;

@@ -1,7 +1,8 @@
-/* shared.c - the masks of states inside parts that many grammars have.
+/* shared.c - the masks of states that have places inside parts that many grammars have.
  *
- * A state of a grammar lies in a part if all its places do, but for those that follow the part where it may end. Its mask is that
- * of the part (part_masks.h), with the tokens that end the part and go on behind it.
+ * What a state allows is what any of its places allows, since every place can be completed. So the mask of a state is that of its
+ * places inside a part (part_masks.h), with the tokens that end the part and go on behind it, and the mask of its other places,
+ * which may be in other parts.
  */
 #include "shared.h"
 
@@ -10,14 +11,14 @@
 #include "part_masks.h"
 #include "slice.h"
 
-/* Where a state is in a part. */
+/* The places of a state inside one part, and the others. */
 typedef struct inside {
     size_t part;     /* of the program */
     uint64_t around; /* the counters of the loops around it */
     uint64_t places[LZS_PART_PLACES]; /* as the slice has them */
     size_t n;
-    int32_t tail;    /* the state behind its end */
-    bool ended;      /* the part may end here */
+    uint64_t others[LZS_PART_PLACES];
+    size_t n_others;
 } inside;
 
 static bool is_inside(const lzs_program *p, const lzs_part_range *part, uint64_t place, uint64_t around, uint64_t *sliced) {
@@ -41,83 +42,117 @@ static size_t part_at(const lzs_program *p, uint32_t op) {
     return low && op < p->parts[low - 1].end_op ? low - 1 : p->n_parts;
 }
 
-/* Whether the places outside are those behind the end of the part. */
-static bool is_tail(const lzs_grammar *g, const inside *in, const uint64_t *others, size_t n_others) {
-    const lzs_dfa_state *s = &g->automaton.states[in->tail];
-    const lzs_part_range *part = &g->program.parts[in->part];
-    size_t n = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
-        uint64_t place = g->automaton.places[s->first + i], sliced;
-        if (is_inside(&g->program, part, place, in->around, &sliced)) continue;
-        if (n == n_others || others[n++] != place) return false;
-    }
-    return n == n_others;
-}
-
-/* Finds the part that a state lies in, if any. */
-static lzs_status look(lzs_grammar *g, int32_t state, inside *in, bool *found) {
-    lzs_automaton *a = &g->automaton;
+/* Finds the part that a state has places in, if any: of several, the one that comes first in the text. */
+static void look(const lzs_grammar *g, int32_t state, inside *in) {
     const lzs_program *p = &g->program;
-    const lzs_dfa_state *s = &a->states[state];
-    uint64_t others[LZS_PART_PLACES], sliced;
-    size_t n_others = 0;
-    *found = false;
-    if (!s->n || s->n >= LZS_PART_PLACES) return LZS_OK;
-    uint64_t last = a->places[s->first + s->n - 1]; /* what follows a part has smaller numbers */
-    in->part = part_at(p, lzs_place_op(last));
-    if (in->part == p->n_parts) return LZS_OK;
-    const lzs_part_range *part = &p->parts[in->part];
-    lzs_slice_place(p, part, last, &in->around);
-    in->n = 1; /* room for the end of the part */
+    const lzs_dfa_state *s = &g->automaton.states[state];
+    const uint64_t *places = g->automaton.places + s->first;
+    uint64_t sliced;
+    in->n = in->n_others = 0;
+    if (s->n > LZS_PART_PLACES) return;
+    uint32_t last = s->n;
+    while (last > 0 && (in->part = part_at(p, lzs_place_op(places[last - 1]))) == p->n_parts) last--;
+    if (!last) return;
+    lzs_slice_place(p, &p->parts[in->part], places[last - 1], &in->around);
     for (uint32_t i = 0; i < s->n; i++) {
-        uint64_t place = a->places[s->first + i];
-        if (is_inside(p, part, place, in->around, &sliced)) {
+        if (is_inside(p, &p->parts[in->part], places[i], in->around, &sliced)) {
             in->places[in->n++] = sliced;
         } else {
-            others[n_others++] = place;
+            in->others[in->n_others++] = places[i];
         }
     }
-    lzs_status status = lzs_automaton_enter(a, lzs_at_op(in->around, part->exit), &in->tail);
-    if (status != LZS_OK) return status;
-    in->ended = n_others > 0;
-    *found = !in->ended || (in->tail != state && is_tail(g, in, others, n_others));
-    in->places[0] = 0;
-    if (!in->ended) memmove(in->places, in->places + 1, --in->n * sizeof *in->places);
-    return LZS_OK;
 }
 
-/* Adds what may follow the part to the mask of the part. */
-static lzs_status add_tail(lzs_grammar *g, const lzs_shared_mask *mask, int32_t tail, uint32_t *words) {
+/* The first node behind the part that has this byte or a larger one. */
+static uint32_t first_behind(const lzs_vocabulary *v, const lzs_shared_mask *mask, uint8_t byte) {
+    uint32_t low = 0, high = mask->n_behind;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (v->nodes[mask->behind[middle]].byte < byte) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Adds the tokens that go on with a byte behind the part. */
+static lzs_status add_behind(lzs_grammar *g, const lzs_shared_mask *mask, int32_t tail, uint8_t byte) {
     const lzs_trie_node *nodes = g->vocabulary->nodes;
     lzs_status status = LZS_OK;
-    for (uint32_t i = 0; i < mask->n_exits && status == LZS_OK; i++) {
-        uint32_t node = mask->exits[i];
-        g->path[nodes[node].depth] = tail;
-        status = lzs_grammar_walk(g, node + 1, node + nodes[node].size, 0, words, NULL);
+    for (uint32_t i = first_behind(g->vocabulary, mask, byte); i < mask->n_behind && status == LZS_OK; i++) {
+        uint32_t node = mask->behind[i];
+        if (nodes[node].byte != byte) break;
+        g->path[nodes[node].depth - 1] = tail;
+        status = lzs_grammar_walk(g, node, node + nodes[node].size, 0, g->words, NULL);
     }
     return status;
 }
 
-static lzs_status words_of(lzs_part_masks *m, lzs_grammar *g, const inside *in, uint32_t *words, bool *done) {
-    const lzs_shared_mask *mask;
-    lzs_status status = lzs_part_masks_find(m, g, in->part, in->places, in->n, &mask);
-    if (status != LZS_OK || !mask) return status;
-    lzs_kept_write(g->vocabulary, &mask->mask, words);
-    *done = true;
-    g->path[0] = in->tail;
-    if (in->ended) status = lzs_grammar_walk(g, 0, g->vocabulary->n_nodes, 0, words, NULL);
-    return status == LZS_OK ? add_tail(g, mask, in->tail, words) : status;
+/* Adds what may follow the part to the mask of the part. */
+static lzs_status add_tail(lzs_grammar *g, const lzs_shared_mask *mask, int32_t tail) {
+    const lzs_program *p = &g->program;
+    bool added[256] = {false};
+    lzs_status status = LZS_OK;
+    for (uint32_t i = 0; i < g->automaton.states[tail].n && status == LZS_OK; i++) {
+        uint64_t place = g->automaton.places[g->automaton.states[tail].first + i];
+        const lzs_op *op = &p->ops[lzs_place_op(place)];
+        const lzs_edge *edge = p->edges + op->first, *end = edge + (op->kind == LZS_OP_BYTES ? op->n : 0);
+        for (; edge < end; edge++) {
+            for (int byte = edge->first; byte <= edge->last && status == LZS_OK; byte++) {
+                if (!added[byte]) status = add_behind(g, mask, tail, (uint8_t)byte);
+                added[byte] = true;
+            }
+        }
+    }
+    return status;
 }
 
-lzs_status lzs_shared_words(lzs_grammar *g, int32_t state, uint32_t *words, bool *done) {
+/* Adds what may end the text. */
+static void add_ends(const lzs_grammar *g, int32_t state, uint32_t *words) {
+    const lzs_vocabulary *v = g->vocabulary;
+    for (size_t i = 0; i < v->n_ends && g->automaton.states[state].accepts; i++) {
+        words[v->ends[i] / 32] |= UINT32_C(1) << (v->ends[i] % 32);
+    }
+}
+
+static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, const inside *in, int32_t others,
+                          lzs_kept_mask *made, bool *done) {
+    const lzs_shared_mask *mask;
+    int32_t tail;
+    lzs_status status = lzs_part_masks_find(m, g, in->part, in->places, in->n, &mask);
+    if (status != LZS_OK || !mask) return status;
+    status = lzs_automaton_enter(&g->automaton, lzs_at_op(in->around, g->program.parts[in->part].exit), &tail);
+    memset(g->words, 0, g->vocabulary->n_words * sizeof *g->words);
+    if (others >= 0) lzs_kept_write_more(g->vocabulary, &g->masks[others], g->words);
+    if (status == LZS_OK) status = add_tail(g, mask, tail);
+    add_ends(g, state, g->words);
+    if (status == LZS_OK) status = lzs_kept_add(g->vocabulary, mask->mask, g->words, made);
+    *done = status == LZS_OK;
+    return status;
+}
+
+/* The number of the mask of the places outside the part, -1 where there are none. */
+static lzs_status mask_of_others(lzs_grammar *g, const inside *in, int32_t *number) {
+    int32_t state;
+    *number = -1;
+    if (!in->n_others) return LZS_OK;
+    lzs_status status = lzs_automaton_state_of(&g->automaton, in->others, in->n_others, &state);
+    return status == LZS_OK ? lzs_grammar_mask_number(g, state, number) : status;
+}
+
+lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask, bool *done) {
     lzs_part_masks *m = g->shared;
     inside in;
-    bool found = false;
+    int32_t others;
     *done = false;
-    if (!g->whole || !g->program.n_parts) return LZS_OK;
-    lzs_status status = look(g, state, &in, &found);
-    if (status != LZS_OK || !found || !lzs_part_masks_begin(m)) return status;
-    status = words_of(m, g, &in, words, done);
+    if (!m || !g->whole || !g->program.n_parts) return LZS_OK;
+    look(g, state, &in);
+    if (!in.n) return LZS_OK;
+    lzs_status status = mask_of_others(g, &in, &others); /* before anything is in use: it may ask for a part as well */
+    if (status != LZS_OK || !lzs_part_masks_begin(m)) return status;
+    status = mask_of(m, g, state, &in, others, mask, done);
     lzs_part_masks_end(m);
     return status;
 }

@@ -9,7 +9,8 @@
 
 #include "grammar.h"
 
-/* Puts the text tokens that a state allows into `words`, where the state lies in a shared part; else *done is false. */
-lzs_status lzs_shared_words(lzs_grammar *g, int32_t state, uint32_t *words, bool *done);
+/* The mask of a state that has places in a shared part: that of the part, the tokens that go on behind it, and those of the other
+ * places. Else *done is false. */
+lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask, bool *done);
 
 #endif

@@ -71,7 +71,7 @@ typedef enum lzs_part_kind {
     LZS_PART_LIST = 6,     /* children[first + 1 .. first + n) in this order, with children[first] between them; those that
                             * are a REPEAT of 0 to 1 may be left out, but min of all, 0 or 1, must be there */
     LZS_PART_YAML = 7,     /* as a PATTERN, of a string of YAML: without characters that it cannot hold as they are */
-    LZS_PART_SHARED = 8    /* children[first], whose masks lzs_grammar_share keeps; n is 1 */
+    LZS_PART_SHARED = 8    /* as a SEQUENCE of n > 0 parts, whose masks lzs_grammar_share keeps */
 } lzs_part_kind;
 
 #define LZS_PART_UNBOUNDED 4294967295u /* max of a part that has no most */

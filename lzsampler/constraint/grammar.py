@@ -205,12 +205,13 @@ class Grammar:
             if name != "json_schema" or "not supported" not in str(error):
                 raise
             raise ValueError(f"{error}; or try Grammar.llguidance_json_schema, in Python") from None
-        rows, children, text = parts.arrays()
+        numbers, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
+            rows = ffi.from_buffer("lzs_part[]", numbers)
             return int(
                 lib.lzs_grammar_new_parts(
-                    ffi.from_buffer("lzs_part[]", rows),
+                    rows,
                     len(rows),
                     ffi.from_buffer("uint32_t[]", children),
                     len(children),

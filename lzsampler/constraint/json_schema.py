@@ -6,15 +6,15 @@ allows meets the schema. Where a schema that refers to itself is unrolled, deepe
 """
 
 import json
-import marshal
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from . import ranges
 from .formats import FORMATS
-from .json_values import refusal, same, type_of, written
+from .json_values import check_values, refusal, same, shape_of, type_of, written
 from .parts import MAX_WEIGHT, Parts, TooLargeError
 from .schema import ANYTHING, Conjunction, Document, Facts
 
@@ -40,26 +40,29 @@ class _Object:
     others: int | None  # the part of one more property
 
 
-_KNOWN: dict[tuple[Any, ...], Parts] = {}
-_MOST_KNOWN, _MOST_BYTES, _MOST_PARTS = 64, 16_384, 2_000
+_KNOWN: dict[tuple[Any, ...], tuple[tuple[str, ...], bool, Parts]] = {}  # by shapes: names, if they matter, the parts
+_MOST_KNOWN, _MOST_PARTS = 64, 2_000
 
 
 def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | None" = None) -> Parts:
     """Return the parts of the grammar of a schema. ValueError for what is not supported, with keyword and pointer.
 
     ``kind``: the translator, which knows the form of the texts; None is that of JSON. Those of the schemas that were
-    translated last are kept, since a server is given the same few again and again.
+    translated last are kept, since a server is given the same few again and again, and some with other names alone.
     """
+    translator = kind or Translator
     try:
-        document = Document(schema)  # which refuses what could not be written out for the key: it may be endless
-        key = _key(schema, depth, closed, kind)
-        parts = None if key is None else _KNOWN.get(key)
+        references = check_values(schema)  # and refuses what could not be written out for its shape: it may be endless
+        shape = shape_of(schema)
+        key, names = (None, ()) if shape is None else ((shape[0], depth, closed, translator), shape[1])
+        translate = partial(_translated, schema, references, depth, closed, translator)
+        parts = None if key is None else _known(key, names, lambda: translate()[0])
         if parts is None:
-            parts = _translated((kind or Translator)(document, closed), depth)
+            parts, named = translate()
             if key is not None and len(parts.weights) <= _MOST_PARTS:
                 if len(_KNOWN) >= _MOST_KNOWN:
                     _KNOWN.clear()
-                _KNOWN[key] = parts
+                _KNOWN[key] = (names, named, parts)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
     except TooLargeError:
@@ -74,16 +77,22 @@ def forget_parts() -> None:
     _KNOWN.clear()
 
 
-def _key(schema: Any, *asked: Any) -> tuple[Any, ...] | None:
-    """Return what equal schemas of the same types have in common; None for those that are not kept."""
-    try:
-        data = marshal.dumps(schema, 2)  # by its values, in their order
-    except ValueError:  # it has subclasses of the types of JSON
+def _known(key: tuple[Any, ...], names: tuple[str, ...], again: Callable[[], Parts]) -> Parts | None:
+    """Return the parts of a schema of a shape that was there before."""
+    kept = _KNOWN.get(key)
+    if kept is None:
         return None
-    return (data, *asked) if len(data) <= _MOST_BYTES else None
+    before, matter, parts = kept
+    if before == names:
+        return parts
+    return None if matter else parts.renamed(dict(zip(before, names, strict=True)), key[-1].written_name, again)
 
 
-def _translated(translator: "Translator", depth: int) -> Parts:
+def _translated(
+    schema: Any, references: bool, depth: int, closed: bool, kind: "type[Translator]"
+) -> tuple[Parts, bool]:
+    """Return the parts of a schema, and whether other names of properties change more than the texts of names."""
+    translator = kind(Document(schema, references), closed)
     whole = translator.value(("#",), depth)
     if whole is None:
         endless = (translator.cut or "#", "it goes on within itself without end, or deeper than depth")
@@ -91,20 +100,22 @@ def _translated(translator: "Translator", depth: int) -> Parts:
         raise refusal(where, f"nothing can meet the schema: {reason}")
     parts = translator.parts
     parts.sequence(whole)  # the last part is the grammar
-    return parts
+    return parts, translator.names_matter
 
 
 def quoted(text: str) -> str:
     """Return a text as a string of JSON with no more escapes than needed."""
-    return f'"{text}"' if text.isalnum() else json.dumps(text, ensure_ascii=False)  # almost all names are words
+    plain = text.isalnum() or text.isidentifier()  # as almost all names are
+    return f'"{text}"' if plain else json.dumps(text, ensure_ascii=False)
 
 
 class Translator:
     """What makes parts of a document; a subclass writes the same values in another form.
 
-    ``unit``: the pattern of a character of a string. ``raw``: what a class of characters leaves out that must be
-    escaped. ``longest_name``: characters of a name that the schema does not give. ``indent``: columns by which values
-    within an array or an object begin further in, where they have lines of their own.
+    ``names_matter``: whether other parts than names depend on the names of properties. ``unit``: the pattern of a
+    character of a string. ``raw``: what a class of characters leaves out that must be escaped. ``longest_name``:
+    characters of a name that the schema does not give. ``indent``: columns by which values within an array or an object
+    begin further in, where they have lines of their own.
     """
 
     unit = _UNIT
@@ -116,9 +127,11 @@ class Translator:
         self.document = document
         self.parts = parts = Parts()
         self._closed = closed
+        self.names_matter = False
         self.cut: str | None = None  # where a schema that refers to itself was first not followed
         self._levels = 0
         self._known: dict[tuple[Conjunction, int, int], int | None] = {}
+        self._scalars: dict[bytes | None, int] = {}
         blank = parts.repeat(parts.text(" "), 0, 1)
         self.column = 0  # where a value with lines of its own begins
         self.comma = parts.sequence(parts.text(","), blank)
@@ -127,13 +140,19 @@ class Translator:
 
     # ---- the form ----
 
-    def quoted(self, text: str) -> str:
+    @classmethod
+    def quoted(cls, text: str) -> str:
         """Return a text as a string."""
         return quoted(text)
 
+    @classmethod
+    def written_name(cls, name: str) -> str:
+        """Return the name of a property as it is written."""
+        return cls.quoted(name)
+
     def name(self, name: str) -> int:
         """Return the part of the name of a property that the schema gives."""
-        return self.parts.text(self.quoted(name))
+        return self.parts.name(name, self.written_name(name))
 
     def constant(self, value: Any) -> str:
         """Return a number, true, false or null."""
@@ -153,7 +172,7 @@ class Translator:
 
     def pair(self, name: int, value: int) -> int:
         """Return the part of a property."""
-        return self.parts.sequence(name, self.colon, value)
+        return self.parts.sequence(name, self.parts.behind(self.colon, value))
 
     def separator(self) -> int:
         """Return the part between two properties of the object that is being made."""
@@ -180,6 +199,9 @@ class Translator:
         """
         key = (conjunction, left, self.column)
         if key not in self._known:
+            scalar = self.document.scalar(conjunction)
+            if scalar in self._scalars:
+                return self._scalars[scalar]
             self._levels += 1
             if self._levels > _MAX_LEVELS and conjunction:
                 raise refusal(conjunction[-1], f"values are nested more than {_MAX_LEVELS} deep")
@@ -192,7 +214,9 @@ class Translator:
                 else:
                     self.cut = self.cut or conjunction[-1]
             found = list(dict.fromkeys(found))
-            self._known[key] = self.one_of(found) if found else None
+            self._known[key] = made = self.one_of(found) if found else None
+            if scalar is not None and made is not None:
+                self._scalars[scalar] = made
             self._levels -= 1
         return self._known[key]
 
@@ -280,7 +304,7 @@ class Translator:
             inside = self.pattern(f"^(?:{FORMATS[way.format]})$", low, high, way.at["format"])
         else:
             inside = parts.repeat(parts.regex(self.unit, _UNIT_WEIGHT), low, high)
-        return parts.shared(parts.sequence(self._quote, inside, self._quote))
+        return parts.shared(self._quote, inside, self._quote)
 
     # ---- arrays ----
 
@@ -404,8 +428,9 @@ class Translator:
                     found += self._way(replace(names, types=_STRING), left)
             return parts.choice(found) if found else None
         anything = parts.repeat(parts.regex(self.unit, _UNIT_WEIGHT), 0, self.longest_name)
+        self.names_matter |= bool(named)
         inside = self._unlike([self._units(name) for name in named]) if named else anything
-        return parts.shared(parts.sequence(self._quote, inside, self._quote))
+        return parts.shared(self._quote, inside, self._quote)
 
     def _unlike(self, names: list[list[str]]) -> int:
         """Return the part of the insides of strings, without needless escapes, that are none of some."""

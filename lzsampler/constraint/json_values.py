@@ -1,6 +1,8 @@
 """Values of JSON in a schema: which there may be, what is equal, and numbers as exactly as they were written."""
 
 import json
+import marshal
+import re
 import sys
 from decimal import Decimal
 from math import isfinite, isinf
@@ -124,7 +126,10 @@ def check_values(schema: Any) -> bool:
                 if not name.isascii():
                     _check_text(name, way)
                 references = references or name == "$ref"
-                stack.append((inner, (way, name), depth + 1))
+                if type(inner) is str and inner.isascii() and depth < MAX_NESTING:  # as most are
+                    count += 1
+                else:
+                    stack.append((inner, (way, name), depth + 1))
         elif isinstance(value, list):
             stack += ((inner, (way, i), depth + 1) for i, inner in enumerate(value))
         elif isinstance(value, float):
@@ -137,6 +142,72 @@ def check_values(schema: Any) -> bool:
         elif isinstance(value, int) and abs(value) > MAX_NUMBER:
             raise refusal(_pointer(way), _TOO_LARGE)
     return references
+
+
+_ONE = frozenset(("items", "additionalProperties", "propertyNames"))  # whose value is a schema
+_MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))  # a list of them
+_NAMED = frozenset(("$defs", "definitions"))  # an object of them
+_NOTES = frozenset(("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"))
+_OWN = frozenset(
+    (
+        *("type", "enum", "const", "pattern", "format", "minLength", "maxLength", "minimum", "maximum"),
+        *("exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    )
+)  # whose values have no names of properties
+_DEFINED = re.compile(r"#(/(\$defs|definitions)/[^/%~]*)?")
+MAX_SHAPE = 16_384
+
+
+class _UnlikeError(Exception):
+    """A schema that may mean something else with other names of properties."""
+
+
+def shape_of(schema: Any) -> tuple[bytes, tuple[str, ...]] | None:
+    """Return what schemas have in common that differ in names of properties and in annotations alone, and these names.
+
+    They have the names in the same places, and where one has a name twice so have the others. Where a reference may
+    lead through such a name, equal schemas alone have it in common. None for those with values of subclasses, and those
+    of more than `MAX_SHAPE` bytes. ``schema``: one that `check_values` has seen.
+    """
+    names: dict[str, int] = {}
+    try:
+        shaped = _shaped(schema, names)
+    except _UnlikeError:
+        shaped, names = schema, {}
+    try:
+        data = marshal.dumps(shaped, 2)  # version 2 knows values alone, and not which of them are one object
+    except ValueError:
+        return None
+    return (data, tuple(names)) if len(data) <= MAX_SHAPE else None
+
+
+def _shaped(schema: Any, names: dict[str, int]) -> Any:
+    """Return a schema with tuples of numbers, which no schema has, in the place of names of properties."""
+    if type(schema) is not dict or schema.keys() <= _OWN:
+        return schema
+    made: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        kind = type(value)
+        if kind is str:
+            if keyword == "$ref" and not _DEFINED.fullmatch(value):
+                raise _UnlikeError
+        elif kind is dict:
+            if keyword == "properties":
+                value = tuple(
+                    [(names.setdefault(name, len(names)), _shaped(inner, names)) for name, inner in value.items()]
+                )
+            elif keyword in _ONE:
+                value = _shaped(value, names)
+            elif keyword in _NAMED:
+                value = {name: _shaped(inner, names) for name, inner in value.items()}
+        elif kind is list:
+            if keyword == "required":
+                value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
+            elif keyword in _MANY:
+                value = [_shaped(inner, names) for inner in value]
+        if keyword not in _NOTES:
+            made[keyword] = value
+    return made
 
 
 def escaped(name: str) -> str:

@@ -20,11 +20,15 @@ from .token_bytes import TokenBytes
 _MAGIC = b"lzsampler part masks 1\n"  # another number when the tree of tokens or the places of programs change
 _DIGEST = 32
 _FORMATS = ("date", "time", "date-time", "uuid")
-COMMON: tuple[dict[str, Any], ...] = (
+_VALUES: tuple[dict[str, Any], ...] = (
     {"type": "string"},
     {"type": "integer"},
     {"type": "number"},
     *({"type": "string", "format": name} for name in _FORMATS),
+)
+COMMON: tuple[dict[str, Any], ...] = (
+    *_VALUES,
+    *({"type": "object", "properties": {"name": value}, "required": ["name"]} for value in _VALUES),
 )
 _MOST_STATES = 500  # of a schema that are looked at
 

@@ -1,12 +1,12 @@
 """`Parts`: a grammar put together of texts, patterns, choices and repetitions, for `lzs_grammar_new_parts`."""
 
-from collections.abc import Sequence
-
-import numpy as np
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 
 from .._ffi import lib
 
 UNBOUNDED: int = lib.LZS_PART_UNBOUNDED
+_FLAT = frozenset((lib.LZS_PART_TEXT, lib.LZS_PART_REGEX, lib.LZS_PART_PATTERN, lib.LZS_PART_YAML, lib.LZS_PART_SHARED))
 MAX_WEIGHT = 2_000_000
 
 
@@ -25,14 +25,43 @@ class Parts:
         self._rows: list[int] = []
         self._children: list[int] = []
         self._text = bytearray()
+        self._names: dict[str, tuple[int, str]] = {}  # the part of each name, and its text, which lie behind all others
         self._known: dict[tuple[int, str, int, int], int] = {}
         self._patterns: list[tuple[int, str]] = []  # where the text of each begins, and what asked for it
         self.weights: list[int] = []
-        self._arrays: tuple[np.ndarray, np.ndarray, bytes] | None = None
+        self._behind: dict[tuple[int, int], int] = {}
+        self._numbers: tuple[array[int], array[int]] | None = None  # rows without the places of names, and children
+        self._arrays: tuple[array[int], array[int], bytes] | None = None
+        self._again: Callable[[], Parts] | None = None  # makes parts that know what asked for each pattern
 
     def text(self, text: str) -> int:
         """Return the part of one text."""
         return self._leaf(lib.LZS_PART_TEXT, text, 0, 0, len(text))
+
+    def name(self, name: str, text: str) -> int:
+        """Return the part of a name of a property that the schema gives, as it is written."""
+        known = self._names.get(name)
+        if known is None:
+            known = self._names[name] = (self._add(lib.LZS_PART_TEXT, 0, 0, 0, 0, len(text) + 1), text)
+        return known[0]
+
+    def renamed(
+        self, names: Mapping[str, str], written: Callable[[str], str], again: Callable[[], "Parts"]
+    ) -> "Parts | None":
+        """Return the parts with other names of properties; None where their texts could make the grammar too large.
+
+        ``names``: what each is called instead. ``written``: a name as the grammar writes it. ``again``: makes the same
+        parts from the beginning, for `place`.
+        """
+        made = object.__new__(Parts)
+        made.__dict__.update(self.__dict__)
+        made._names = {names[name]: (part, written(names[name])) for name, (part, _) in self._names.items()}
+        made._again = again
+        longest = max([len(text) for _, text in made._names.values()], default=0)
+        if self.weights[-1] * (longest + 1) > MAX_WEIGHT:
+            return None
+        made._arrays = None
+        return made
 
     def regex(self, pattern: str, weight: int) -> int:
         """Return the part of a regular expression, whose automaton has about ``weight`` operations."""
@@ -49,6 +78,8 @@ class Parts:
 
     def place(self, offset: int) -> tuple[str, int] | None:
         """Return what asked for the pattern that an error's offset is in, and the character of it; None if none did."""
+        if self._again is not None:
+            return self._again().place(offset)
         begins, where = max([row for row in self._patterns if row[0] <= offset], default=(0, ""))
         before = self._text[begins:offset].decode("utf-8", "replace")
         return (where, len(before)) if where and offset <= len(self._text) else None
@@ -73,15 +104,38 @@ class Parts:
         """
         return self._node(lib.LZS_PART_LIST, (separator, *items), at_least, 0)
 
-    def shared(self, part: int) -> int:
-        """Return a part, such as a string, whose masks are kept for all grammars that have the same one."""
-        return self._node(lib.LZS_PART_SHARED, (part,), 0, 0)
+    def shared(self, *parts: int) -> int:
+        """Return some parts, one after the other, such as those of a string, as one whose masks are kept for others."""
+        return self._node(lib.LZS_PART_SHARED, parts, 0, 0)
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, bytes]:
-        """Return the parts, uint32[n, 5] as in `lzs_part`, their children and their text, which are all there now."""
+    def behind(self, before: int, part: int) -> int:
+        """Return a part behind another one; as a shared one unless the part is made of values within a value."""
+        made = self._behind.get((before, part))
+        if made is None:
+            make = self.shared if self._is_flat(part) else self.sequence
+            self._behind[before, part] = made = make(before, part)
+        return made
+
+    def _is_flat(self, part: int) -> bool:
+        """Return whether a part is a text, a pattern, a shared one, or a choice of such."""
+        kind, first, n = self._rows[5 * part : 5 * part + 3]
+        return kind in _FLAT or (
+            kind == lib.LZS_PART_CHOICE
+            and all(self._rows[5 * child] in _FLAT for child in self._children[first : first + n])
+        )
+
+    def arrays(self) -> "tuple[array[int], array[int], bytes]":
+        """Return five numbers for each part, as in `lzs_part`, the children and the text. All parts are there now."""
         if self._arrays is None:
-            rows = np.array(self._rows, np.uint32).reshape(-1, 5)
-            self._arrays = rows, np.array(self._children or [0], np.uint32), bytes(self._text)
+            if self._numbers is None:
+                self._numbers = array("I", self._rows), array("I", self._children or [0])
+            rows, texts, end = self._numbers[0][:], [bytes(self._text)], len(self._text)
+            for part, text in self._names.values():
+                data = text.encode()
+                rows[5 * part + 1], rows[5 * part + 2] = end, len(data)
+                texts.append(data)
+                end += len(data)
+            self._arrays = rows, self._numbers[1], b"".join(texts)
         return self._arrays
 
     def _leaf(self, kind: int, text: str, low: int, high: int, weight: int) -> int:

@@ -4,6 +4,7 @@ A schema at a pointer is a list of `Facts`: one for each way to meet it. What is
 the keyword and where it stands. Draft 2020-12; earlier drafts mean the same by all that is not refused here.
 """
 
+import marshal
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
-from .json_values import check_values, escaped, refusal, same, type_of
+from .json_values import escaped, refusal, same, type_of
 from .ranges import Bound
 
 ALL_TYPES = frozenset(("null", "boolean", "integer", "fraction", "string", "array", "object"))
@@ -29,6 +30,7 @@ _ANNOTATIONS = frozenset(
     )
 )  # the last four say nothing without `contains` and `if`, which are refused
 _IN_PLACE = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
+_SCALARS = ("string", "integer", "number", "boolean")
 _WHY = {
     "not": "is not supported: say what is allowed instead",
     "if": "is not supported: write the cases as anyOf",
@@ -90,8 +92,8 @@ ANYTHING = Facts()
 class Document:
     """A JSON Schema and what it says at each pointer."""
 
-    def __init__(self, schema: Any) -> None:
-        references = check_values(schema)
+    def __init__(self, schema: Any, references: bool) -> None:
+        """``schema`` and ``references`` are what `check_values` was given, and what it returned."""
         if not isinstance(schema, dict | bool):
             raise refusal("#", f"a schema is an object, true or false, got {schema!r:.50}")
         self._values: dict[str, Any] = {"#": schema}
@@ -114,16 +116,38 @@ class Document:
         self._values[pointer] = value
         return pointer
 
+    def named(self, pointer: str, schemas: dict[str, Any]) -> dict[str, Conjunction]:
+        """Return the pointers to the schemas in the object at a pointer."""
+        made: dict[str, Conjunction] = {}
+        for name, schema in schemas.items():
+            at = f"{pointer}/{escaped(name)}"
+            made[name] = (at,)
+            self._values[at] = schema
+        return made
+
     def nothing(self, pointer: str, reason: str) -> None:
         """Remember why nothing can meet a schema."""
         self.problem = self.problem or (pointer, reason)
 
     def ways(self, conjunction: Conjunction) -> list[Facts]:
         """Return the ways to meet all of some schemas."""
+        if len(conjunction) == 1:
+            return self._ways_of(conjunction[0])
         ways = [ANYTHING]
         for pointer in conjunction:
             ways = self._product(ways, self._ways_of(pointer), pointer)
         return ways
+
+    def scalar(self, conjunction: Conjunction) -> bytes | None:
+        """Return what schemas of the same strings, numbers or truth values have in common; None for any others."""
+        schema = self._values[conjunction[0]] if len(conjunction) == 1 else None
+        if type(schema) is not dict or schema.get("type") not in _SCALARS:
+            return None
+        try:
+            data = marshal.dumps(schema, 2)
+        except ValueError:  # it has subclasses of the types of JSON
+            return None
+        return None if b"$ref" in data or b"oneOf" in data else data  # of those the place matters
 
     # ---- one schema ----
 
@@ -143,7 +167,7 @@ class Document:
         self._open.add(pointer)
         try:
             ways = [self._own(pointer, schema)]
-            for keyword in ("$ref", "allOf", "anyOf", "oneOf"):
+            for keyword in () if _IN_PLACE.isdisjoint(schema) else ("$ref", "allOf", "anyOf", "oneOf"):
                 if keyword in schema:
                     ways = getattr(self, _COMBINED[keyword])(pointer, schema[keyword], ways)
         finally:
@@ -160,8 +184,8 @@ class Document:
         for keyword, value in schema.items():
             read = _READERS.get(keyword)
             if read is not None:
-                where = self.at(pointer, keyword)
-                facts.at[keyword] = where
+                where = facts.at[keyword] = f"{pointer}/{keyword}"  # as `at` would return it, but much is read here
+                self._values[where] = value
                 read(self, facts, value, where)
             elif keyword in _ANNOTATIONS or keyword in _IN_PLACE or (keyword == "$id" and pointer == "#"):
                 continue
@@ -477,7 +501,7 @@ def _read_format(_: Document, facts: Facts, value: Any, where: str) -> None:
 def _read_properties(document: Document, facts: Facts, value: Any, where: str) -> None:
     if not isinstance(value, dict):
         raise refusal(where, f"properties must be an object, got {value!r:.50}")
-    facts.properties = {name: (document.at(where, name),) for name in value}
+    facts.properties = document.named(where, value)
 
 
 def _read_required(_: Document, facts: Facts, value: Any, where: str) -> None:

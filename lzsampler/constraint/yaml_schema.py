@@ -43,19 +43,21 @@ class YamlTranslator(Translator):
             int, tuple[list[int], list[int]]
         ] = {}  # of a value: parts in the line, and lines of their own
 
-    def quoted(self, text: str) -> str:
+    @classmethod
+    def quoted(cls, text: str) -> str:
         """Return a text as a string of YAML."""
         return re.sub(f"[{_HIDDEN}]", lambda found: f"\\u{ord(found[0]):04x}", quoted(text))
 
-    def name(self, name: str) -> int:
-        """Return the part of a name, without quotes where it can mean nothing else."""
+    @classmethod
+    def written_name(cls, name: str) -> str:
+        """Return a name, without quotes where it can mean nothing else."""
         plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _WORDS
-        text = name if plain else self.quoted(name)
+        text = name if plain else cls.quoted(name)
         if len(text) > _LONGEST_GIVEN:
             raise ValueError(
                 f"schema must have names of at most {_LONGEST_GIVEN:,} characters for YAML: {name!r:.40}..."
             )
-        return self.parts.text(text)
+        return text
 
     def constant(self, value: Any) -> str:
         """Return a number, true, false or null; a number with an exponent has a point and a sign."""
@@ -86,7 +88,7 @@ class YamlTranslator(Translator):
         """Return the part of a property."""
         parts = self.parts
         line, block = self._forms[value]
-        behind = [parts.sequence(parts.text(" "), parts.choice(line))] if line else []
+        behind = [parts.behind(parts.text(" "), parts.choice(line))] if line else []
         behind += [parts.sequence(parts.text("\n" + " " * self.column), parts.choice(block))] if block else []
         return parts.sequence(name, parts.text(":"), parts.choice(behind))
 

@@ -1,0 +1,49 @@
+/* atomics.h - the two things that threads do without a lock: take a flag, and count who uses something. */
+#ifndef LZS_ATOMICS_H
+#define LZS_ATOMICS_H
+
+#include <stdbool.h>
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+typedef volatile long lzs_flag;
+typedef volatile long lzs_users;
+static inline bool lzs_flag_take(lzs_flag *flag) {
+    return _InterlockedExchange(flag, 1) == 0;
+}
+static inline void lzs_flag_give(lzs_flag *flag) {
+    _InterlockedExchange(flag, 0);
+}
+static inline void lzs_users_begin(lzs_users *users) {
+    *users = 1;
+}
+static inline void lzs_users_add(lzs_users *users) {
+    _InterlockedIncrement(users);
+}
+static inline bool lzs_users_leave(lzs_users *users) {
+    return _InterlockedDecrement(users) == 0;
+}
+#else
+#include <stdatomic.h>
+typedef atomic_flag lzs_flag;
+typedef atomic_uint lzs_users;
+/* Whether it was free. */
+static inline bool lzs_flag_take(lzs_flag *flag) {
+    return !atomic_flag_test_and_set_explicit(flag, memory_order_acquire);
+}
+static inline void lzs_flag_give(lzs_flag *flag) {
+    atomic_flag_clear_explicit(flag, memory_order_release);
+}
+static inline void lzs_users_begin(lzs_users *users) {
+    atomic_init(users, 1);
+}
+static inline void lzs_users_add(lzs_users *users) {
+    atomic_fetch_add_explicit(users, 1, memory_order_relaxed);
+}
+/* Whether that was the last one, so that nobody else can see what is counted. */
+static inline bool lzs_users_leave(lzs_users *users) {
+    return atomic_fetch_sub_explicit(users, 1, memory_order_acq_rel) == 1;
+}
+#endif
+
+#endif
