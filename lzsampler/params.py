@@ -353,8 +353,8 @@ FLAGS = (
          "no match crosses a token that contains TEXT, but in a loop; repeatable; none is no breakers (default: line "
          "break, digits, double quote, brackets and other marks of structure)"),
     Flag("lz_numbers", _LZ, ("--lz-number",), "TEXT", None,
-         "the first match of a token that contains TEXT is free, but in a loop; repeatable; none is no such tokens "
-         "(default: the digits)"),
+         "a token that contains TEXT is priced from its second match on, or in a loop; repeatable; none is no such "
+         "tokens (default: the digits)"),
     Flag("history", _LZ, ("--history",), "WHAT", "generated",
          "what all penalties look at: generated tokens, or all, with the prompt"),
     Flag("structure", _LZ, ("--structure",), "WHAT", "scale",

@@ -81,6 +81,19 @@ def test_a_reference_through_a_name_is_followed_where_other_names_were_before() 
     assert grammar_of(swapped).match('{"c":1}') == "yes"
 
 
+@pytest.mark.parametrize("keyword", ["$defs", "definitions"])
+def test_a_list_of_definitions_is_kept_for_equal_schemas_only(keyword: str) -> None:
+    for name in ("x", "y"):
+        schema = {
+            keyword: [{"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]}],
+            "type": "object",
+            "properties": {name: {"$ref": f"#/{keyword}/0"}},
+            "required": [name],
+        }
+        texts = f'{{"{name}":{{"x":null}}}}', f'{{"{name}":{{"y":null}}}}'
+        assert [grammar_of(schema).match(text) for text in texts] == ["yes", "no"]
+
+
 def test_refusals_name_the_places_of_the_schema_at_hand() -> None:
     for name in ("first", "second", "a/b"):
         pointer = name.replace("/", "~1")

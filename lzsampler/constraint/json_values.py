@@ -205,6 +205,8 @@ def _shaped(schema: Any, names: dict[str, int]) -> Any:
                 value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
             elif keyword in _MANY:
                 value = [_shaped(inner, names) for inner in value]
+            elif keyword in _NAMED:  # against the draft, but a reference may lead into it
+                raise _UnlikeError
         if keyword not in _NOTES:
             made[keyword] = value
     return made

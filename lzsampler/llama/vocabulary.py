@@ -243,7 +243,7 @@ def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[i
         _check_string(string)
         found = texts.with_part(string.encode("utf-8", "replace"))
         if not found and strings is not None:
-            raise ValueError(f"no token of this vocabulary contains {string!r}: {field} cannot be made of it")
+            raise ValueError(f"no token of this vocabulary contains {string!r:.60}: {field} cannot be made of it")
         ids.update(found)
     return tuple(sorted(ids))
 
