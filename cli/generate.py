@@ -277,6 +277,8 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
 
 def _check_save(path: Path, flags: dict[str, Any]) -> None:
     """Raise a usage error for a name that promises what JSON Lines are not, and for a file that is read."""
+    if str(path) == "-":
+        raise click.UsageError("--save needs the name of a file; on standard output --json writes the same lines")
     if path.suffix.lower() in _NOT_LINES:
         raise click.UsageError(f"--save writes JSON Lines, which {path.suffix} does not stand for: name a .jsonl file")
     for name, field in _READ.items():

@@ -290,6 +290,9 @@ def params_from(flags: dict[str, Any]) -> Params:
     for field, reason in OF_LONG_MATCHES.items():
         if fields["lz_min_match"] == 1 and flags[field] not in ((), ("none",)):
             raise click.UsageError(f"{_BREAKERS[field]} needs a --lz-min-match above 1: {reason}")
+        if not fields["lz_penalty"] and flags[field]:
+            flag = _BREAKERS[field]
+            raise click.UsageError(f"{flag} has no effect without LZ: leave out --lz-penalty 0, or {flag}")
     detection = _detection({field: flags.pop(field, None) for field in LOOP_FLAGS}, flags)
     if fields["seed"] == -1:
         fields["seed"] = int.from_bytes(os.urandom(4), "little")

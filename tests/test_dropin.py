@@ -475,6 +475,7 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
         ({"lz_breakers": [5], "lz_min_match": 1}, "lz_breakers need an lz_min_match above 1"),
         ({"lz_numbers": "ab"}, "lz_numbers must be a sequence of token ids and strings, got 'ab'"),
         ({"lz_numbers": ["zqzqzq"]}, "contains 'zqzqzq': lz_numbers cannot be made of it"),
+        ({"lz_numbers": [5, ""]}, "lz_numbers must be token ids and non-empty strings, got ''"),
         ({"lz_numbers": [4096]}, "lz_numbers must be tokens below 4096"),
         ({"lz_numbers": [5], "lz_min_match": 1}, "lz_numbers need an lz_min_match above 1"),
         ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),

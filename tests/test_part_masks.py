@@ -194,3 +194,13 @@ def test_little_memory_forgets_and_gives_the_same_masks() -> None:
             assert masks_of(grammar, seed) == expected
     assert masks.figures.made > masks.figures.masks
     assert json.dumps(vars(masks.figures))
+
+
+def test_wrong_arguments_are_named() -> None:
+    masks = PartMasks(TOKENS)
+    for schemas in (3, {"type": "string"}, "{}"):
+        with pytest.raises(TypeError, match="schemas must be a list of schemas"):
+            masks.prepare(schemas)  # type: ignore[arg-type]
+    for call in (masks.load, masks.save):
+        with pytest.raises(TypeError, match="path must be a str or a Path, got 3"):
+            call(3)  # type: ignore[arg-type]

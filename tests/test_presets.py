@@ -266,6 +266,8 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
         (("--lz-number", ""), '--lz-number must not be empty; the word "none" means no tokens'),
         (("--lz-number", "none", "--lz-number", "1"), "--lz-number none means no tokens: leave the others out"),
         (("--lz-number", "zqzqzq"), "no token of this vocabulary contains 'zqzqzq': lz_numbers cannot be made of it"),
+        (("--lz-number", "1", "--lz-penalty", 0), "--lz-number has no effect without LZ: leave out --lz-penalty 0"),
+        (("--save", "-"), "--save needs the name of a file"),
         (("--preset", "best"), "'best' is not one of 'default', 'paper'"),
     ],
 )

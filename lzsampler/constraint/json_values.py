@@ -46,6 +46,8 @@ def parsed(text: str | bytes) -> Any:
     """
     if not isinstance(text, str | bytes):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
+    if not text.strip():
+        raise ValueError("schema must be JSON, but its text is empty")
     twice: list[str] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

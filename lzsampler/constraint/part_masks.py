@@ -68,6 +68,8 @@ class PartMasks:
         from .automaton import automaton_of
         from .grammar import Grammar
 
+        if isinstance(schemas, dict | str) or not isinstance(schemas, Iterable):
+            raise ArgumentTypeError(f"schemas must be a list of schemas, got {schemas!r:.50}")
         for schema in schemas:
             grammar = Grammar.json_schema(schema, self.vocabulary, share=False)
             automaton_of(grammar, _MOST_STATES, part_masks=self)
@@ -81,6 +83,7 @@ class PartMasks:
 
     def save(self, path: str | Path) -> None:
         """Write them to a file, which appears whole or not at all. LzsError where it cannot be written."""
+        _check_path(path)
         n = ffi.new("size_t *")
         words = np.empty(0, np.uint32)
         while n[0] > words.size or not n[0]:
@@ -98,6 +101,7 @@ class PartMasks:
         belongs to another vocabulary or version. The digest guards against damage and not against forgery: a file is as
         trustworthy as the folder that it lies in.
         """
+        _check_path(path)
         try:
             data = Path(path).read_bytes()
         except OSError as error:
@@ -120,6 +124,11 @@ class PartMasks:
         found = self.figures
         masks, parts = counted(found.masks, "mask"), counted(found.parts, "part")
         return f"<PartMasks of {self.vocabulary.n_vocab} tokens: {masks} of {parts}>"
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | Path):
+        raise ArgumentTypeError(f"path must be a str or a Path, got {path!r:.50}")
 
 
 def _when_free(call: Callable[[], int]) -> int:

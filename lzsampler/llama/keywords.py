@@ -75,6 +75,8 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
         if name in made:
             tokens = list(given)
             strings = [token for token in tokens if isinstance(token, str)]
+            if "" in strings:
+                raise ValueError(f"{name} must be token ids and non-empty strings, got ''")
             ids = tokens_of(llm, strings) if strings else ()
             made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
     if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):

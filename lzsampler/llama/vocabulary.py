@@ -169,7 +169,7 @@ def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
     """
     if not isinstance(llm, llama_cpp.Llama):
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {llm!r}")
-    if isinstance(strings, str | bytes):
+    if isinstance(strings, str | bytes) or not isinstance(strings, Iterable):
         raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
     ids: set[int] = set()
     for string in strings:
@@ -231,7 +231,7 @@ def with_breakers(source: Any, params: Params, strings: Mapping[str, Sequence[st
 def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[int, ...]:
     if not isinstance(source, llama_cpp.Llama | Vocabulary):
         raise ArgumentTypeError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
-    if isinstance(strings, str | bytes):
+    if isinstance(strings, str | bytes) or not (strings is None or isinstance(strings, Iterable)):
         raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
     wanted = BREAKERS[field] if strings is None else tuple(strings)
     if source not in _token_texts:
