@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lzsampler import Grammar
+from lzsampler.constraint.json_schema import forget_parts
 from schemas import TOKENS
 
 
@@ -23,3 +24,45 @@ def test_what_is_refused_does_not_depend_on_what_was_translated_before() -> None
     assert Grammar.json_schema({"type": "number", "minimum": three}, TOKENS).match("3") == "yes"
     with pytest.raises(ValueError, match="is not a value of JSON"):
         Grammar.json_schema({"type": "number", "minimum": three.tobytes()}, TOKENS)
+
+
+def endless() -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "array"}
+    schema["items"] = schema
+    return schema
+
+
+def again_and_again() -> list[Any]:
+    """Written out, it would be endless; Python has each list once."""
+    values: list[Any] = []
+    for _ in range(40):
+        values = [values, values]
+    return values
+
+
+REFUSED: list[Any] = [
+    {"properties": ((0, {"type": "null"}),), "required": (0,)},
+    {"properties": {"a": {"type": "null"}}, "required": (0,)},
+    {"properties": {1: {"type": "null"}}, "required": ["a"]},
+    {"properties": {"\ud800": {"type": "null"}}, "required": ["\ud800"]},
+    {"properties": {"a": {"type": "null"}}, "required": ["a"], "description": float("nan")},
+    {"properties": {"a": {"type": "null"}}, "required": ["a"], "default": {"b": [b"bytes"]}},
+    {"properties": {"a": {"type": "null"}}, "required": ["a"], "title": "\udc00"},
+    {"properties": {"a": {"type": "null"}}, "required": ["a"], "examples": again_and_again()},
+    {"properties": {"a": {"enum": again_and_again()}}, "required": ["a"]},
+    {"properties": {"a": {"type": "null"}}, "required": [None]},
+    endless(),
+]
+
+
+@pytest.mark.parametrize("schema", REFUSED)
+def test_a_schema_is_checked_as_well_where_one_of_its_shape_came_before(schema: Any) -> None:
+    reasons = []
+    for before in (None, {"properties": {"a": {"type": "null"}}, "required": ["a"]}):
+        forget_parts()
+        if before is not None:
+            assert Grammar.json_schema(before, TOKENS).match('{"a":null}') == "yes"
+        with pytest.raises(ValueError, match="schema must") as error:
+            Grammar.json_schema(schema, TOKENS)
+        reasons.append(str(error.value))
+    assert reasons[0] == reasons[1]

@@ -60,14 +60,9 @@ void lzs_grammar_write(const lzs_grammar *g, int32_t number, uint32_t *words);
 
 enum { LZS_WALK_OTHERS = -1 };
 
-/* Adds to `words` the text tokens of nodes first .. end - 1 of the tree of the vocabulary, at least those with more bytes than
- * number level - 1 of LZS_SHORT_LEVELS, or with LZS_WALK_OTHERS those that are not inner ones. g->path has the state before the
- * first node. Nodes where a text may end are added to `exits`, which may be NULL. */
-lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits);
-
 /* What of the mask of a state need not be walked. */
 typedef struct lzs_shortcut {
-    int level;       /* for lzs_grammar_walk */
+    int level;       /* for lzs_walk */
     int32_t clamped; /* with a level above 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
     int32_t most;    /* with LZS_WALK_OTHERS: the inner tokens that are allowed, by their characters, as in inner.h; else 0 */
 } lzs_shortcut;

@@ -11,6 +11,7 @@
 #include "atomics.h"
 #include "inner.h"
 #include "slice.h"
+#include "walk.h"
 
 enum {
     DEFAULT_BYTES = 32 << 20,
@@ -335,8 +336,8 @@ static lzs_status make_mask(lzs_part_masks *m, uint32_t part, int32_t state, con
         if (way.level > 0) way = (lzs_shortcut){0};
         lzs_inner_write(v, way.most, g->words);
     }
-    g->path[0] = state;
-    if (status == LZS_OK) status = lzs_grammar_walk(g, 0, v->n_nodes, way.level, g->words, &exits);
+    lzs_found found = {.words = g->words, .n_words = v->n_words, .spread = true};
+    if (status == LZS_OK) status = lzs_walk_all(g, state, way.level, &found, &exits);
     if (status == LZS_OK) status = keep(m, part, places, n, g->words, exits.nodes, exits.n, number);
     free(exits.nodes);
     m->made += status == LZS_OK;

@@ -6,10 +6,9 @@
  */
 #include "shared.h"
 
-#include <string.h>
-
 #include "part_masks.h"
 #include "slice.h"
+#include "walk.h"
 
 /* The places of a state inside one part, and the others. */
 typedef struct inside {
@@ -78,20 +77,20 @@ static uint32_t first_behind(const lzs_vocabulary *v, const lzs_shared_mask *mas
 }
 
 /* Adds the tokens that go on with a byte behind the part. */
-static lzs_status add_behind(lzs_grammar *g, const lzs_shared_mask *mask, int32_t tail, uint8_t byte) {
+static lzs_status add_behind(lzs_grammar *g, const lzs_shared_mask *mask, int32_t tail, uint8_t byte, lzs_found *found) {
     const lzs_trie_node *nodes = g->vocabulary->nodes;
     lzs_status status = LZS_OK;
     for (uint32_t i = first_behind(g->vocabulary, mask, byte); i < mask->n_behind && status == LZS_OK; i++) {
         uint32_t node = mask->behind[i];
         if (nodes[node].byte != byte) break;
         g->path[nodes[node].depth - 1] = tail;
-        status = lzs_grammar_walk(g, node, node + nodes[node].size, 0, g->words, NULL);
+        status = lzs_walk(g, node, 0, found, NULL);
     }
     return status;
 }
 
-/* Adds what may follow the part to the mask of the part. */
-static lzs_status add_tail(lzs_grammar *g, const lzs_shared_mask *mask, int32_t tail) {
+/* Adds the tokens that end the part and go on behind it. */
+static lzs_status add_tail(lzs_grammar *g, const lzs_shared_mask *mask, int32_t tail, lzs_found *found) {
     const lzs_program *p = &g->program;
     bool added[256] = {false};
     lzs_status status = LZS_OK;
@@ -101,7 +100,7 @@ static lzs_status add_tail(lzs_grammar *g, const lzs_shared_mask *mask, int32_t 
         const lzs_edge *edge = p->edges + op->first, *end = edge + (op->kind == LZS_OP_BYTES ? op->n : 0);
         for (; edge < end; edge++) {
             for (int byte = edge->first; byte <= edge->last && status == LZS_OK; byte++) {
-                if (!added[byte]) status = add_behind(g, mask, tail, (uint8_t)byte);
+                if (!added[byte]) status = add_behind(g, mask, tail, (uint8_t)byte, found);
                 added[byte] = true;
             }
         }
@@ -109,26 +108,32 @@ static lzs_status add_tail(lzs_grammar *g, const lzs_shared_mask *mask, int32_t 
     return status;
 }
 
-/* Adds what may end the text. */
-static void add_ends(const lzs_grammar *g, int32_t state, uint32_t *words) {
-    const lzs_vocabulary *v = g->vocabulary;
-    for (size_t i = 0; i < v->n_ends && g->automaton.states[state].accepts; i++) {
-        words[v->ends[i] / 32] |= UINT32_C(1) << (v->ends[i] % 32);
+/* Begins with the tokens of a mask of this grammar. */
+static void add_mask(const lzs_grammar *g, const lzs_kept_mask *mask, lzs_found *found) {
+    if (mask->base) add_mask(g, lzs_kept_base_mask(mask->base), found);
+    if (mask->form == LZS_KEPT_ALLOWED || mask->form == LZS_KEPT_ADDED) {
+        for (uint32_t i = 0; i < mask->n; i++) lzs_found_add(found, (int32_t)mask->data[i]);
+    } else {
+        if (!found->spread) lzs_found_spread(found);
+        lzs_kept_write_more(g->vocabulary, mask, found->words);
     }
 }
 
 static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, const inside *in, int32_t others,
                           lzs_kept_mask *made, bool *done) {
+    const lzs_vocabulary *v = g->vocabulary;
     const lzs_shared_mask *mask;
+    lzs_found found = {.tokens = g->found, .room = v->n_words - 1, .words = g->words, .n_words = v->n_words};
     int32_t tail;
     lzs_status status = lzs_part_masks_find(m, g, in->part, in->places, in->n, &mask);
     if (status != LZS_OK || !mask) return status;
     status = lzs_automaton_enter(&g->automaton, lzs_at_op(in->around, g->program.parts[in->part].exit), &tail);
-    memset(g->words, 0, g->vocabulary->n_words * sizeof *g->words);
-    if (others >= 0) lzs_kept_write_more(g->vocabulary, &g->masks[others], g->words);
-    if (status == LZS_OK) status = add_tail(g, mask, tail);
-    add_ends(g, state, g->words);
-    if (status == LZS_OK) status = lzs_kept_add(g->vocabulary, mask->mask, g->words, made);
+    if (others >= 0) add_mask(g, &g->masks[others], &found);
+    if (status == LZS_OK) status = add_tail(g, mask, tail, &found);
+    for (size_t i = 0; i < v->n_ends && g->automaton.states[state].accepts; i++) lzs_found_add(&found, v->ends[i]);
+    if (status == LZS_OK) {
+        status = found.spread ? lzs_kept_add(v, mask->mask, found.words, made) : lzs_kept_add_list(mask->mask, found.tokens, found.n, made);
+    }
     *done = status == LZS_OK;
     return status;
 }

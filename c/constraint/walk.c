@@ -338,8 +338,6 @@ lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *fou
     return status;
 }
 
-lzs_status lzs_grammar_walk(lzs_grammar *g, size_t first, size_t end, int level, uint32_t *words, lzs_exits *exits) {
-    lzs_found found = {.words = words, .spread = true};
-    if (first || end < g->vocabulary->n_nodes) return walk_nodes(g, first, end, level, &found, exits);
-    return lzs_walk_all(g, g->path[0], level, &found, exits);
+lzs_status lzs_walk(lzs_grammar *g, uint32_t node, int level, lzs_found *found, lzs_exits *exits) {
+    return walk_nodes(g, node, node + g->vocabulary->nodes[node].size, level, found, exits);
 }

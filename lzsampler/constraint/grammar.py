@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -131,9 +131,7 @@ class Grammar:
         what is not supported, with the keyword and the JSON pointer to it, and for a schema that nothing can meet:
         nothing but annotations is ever ignored.
         """
-        from .json_schema import Translator
-
-        return cls._schema("json_schema", Translator, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
+        return cls._schema("json_schema", None, schema, vocabulary, depth, closed, tokenization, max_bytes, share)
 
     @classmethod
     def yaml_schema(
@@ -185,7 +183,7 @@ class Grammar:
     def _schema(
         cls,
         name: str,
-        kind: "type[Translator]",
+        kind: "type[Translator] | None",
         schema: dict[str, Any] | bool | str | bytes,
         vocabulary: HasTokenBytes,
         depth: int,
@@ -195,12 +193,14 @@ class Grammar:
         share: bool,
     ) -> "Grammar":
         from .json_schema import MAX_DEPTH, parts_of
-        from .json_values import parsed
 
-        read = schema if isinstance(schema, dict | bool) else parsed(schema)
+        if not isinstance(schema, dict | bool):
+            from .json_values import parsed
+
+            schema = parsed(schema)
         integer("depth", depth, 1, MAX_DEPTH), boolean("closed", closed)
         try:
-            parts = parts_of(read, depth, closed, kind)
+            parts = parts_of(schema, depth, closed, kind)
         except ValueError as error:
             if name != "json_schema" or "not supported" not in str(error):
                 raise
@@ -231,7 +231,7 @@ class Grammar:
             )
 
         boolean("share", share)
-        return cls._made({name: read}, refusal, make, vocabulary, tokenization, max_bytes, share)
+        return cls._made({name: schema}, refusal, make, vocabulary, tokenization, max_bytes, share)
 
     @classmethod
     def _made(
@@ -244,19 +244,16 @@ class Grammar:
         max_bytes: int,
         share: bool = False,
     ) -> "Grammar":
-        if tokenization not in get_args(Tokenization):
-            raise ValueError(
-                f"tokenization must be one of {', '.join(get_args(Tokenization))}, got {shown(tokenization)}"
-            )
+        if tokenization not in _TOKENIZATIONS:
+            raise ValueError(f"tokenization must be one of {', '.join(_TOKENIZATIONS)}, got {shown(tokenization)}")
         tokens = getattr(vocabulary, "token_bytes", None)
         if not isinstance(tokens, TokenBytes):
             raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
         spelling = None if tokenization == "any" else _spelling_of(vocabulary)
         out, error = ffi.new("lzs_grammar **"), ffi.new("lzs_grammar_error *")
         status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
-        reason = ffi.string(error.reason).decode("utf-8", "replace")
-        if status == lib.LZS_EINVAL and reason:
-            raise ValueError(refusal(error.offset, reason))
+        if status == lib.LZS_EINVAL and error.reason[0] != b"\0":
+            raise ValueError(refusal(error.offset, ffi.string(error.reason).decode("utf-8", "replace")))
         check(status)
         named = source if spelling is None else {**source, "tokenization": tokenization}
         kept = tokens if spelling is None else spelling

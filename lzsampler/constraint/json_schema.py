@@ -14,7 +14,7 @@ from typing import Any
 
 from . import ranges
 from .formats import FORMATS
-from .json_values import check_values, refusal, same, shape_of, type_of, written
+from .json_values import Shape, check_values, refusal, same, shape_of, type_of, written
 from .parts import MAX_WEIGHT, Parts, TooLargeError
 from .schema import ANYTHING, Conjunction, Document, Facts
 
@@ -40,7 +40,8 @@ class _Object:
     others: int | None  # the part of one more property
 
 
-_KNOWN: dict[tuple[Any, ...], tuple[tuple[str, ...], bool, Parts]] = {}  # by shapes: names, if they matter, the parts
+_Key = tuple[bytes, int, bool, "type[Translator]"]
+_KNOWN: dict[_Key, tuple[tuple[str, ...], bool, Parts]] = {}  # by shapes: names, if they matter, the parts
 _MOST_KNOWN, _MOST_PARTS = 64, 2_000
 
 
@@ -50,26 +51,20 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
     ``kind``: the translator, which knows the form of the texts; None is that of JSON. Those of the schemas that were
     translated last are kept, since a server is given the same few again and again, and some with other names alone.
     """
-    translator = kind or Translator
+    translate = partial(_translated, schema, depth, closed, kind or Translator)
     try:
-        references = check_values(schema)  # and refuses what could not be written out for its shape: it may be endless
         shape = shape_of(schema)
-        key, names = (None, ()) if shape is None else ((shape[0], depth, closed, translator), shape[1])
-        translate = partial(_translated, schema, references, depth, closed, translator)
-        parts = None if key is None else _known(key, names, lambda: translate()[0])
-        if parts is None:
-            parts, named = translate()
-            if key is not None and len(parts.weights) <= _MOST_PARTS:
-                if len(_KNOWN) >= _MOST_KNOWN:
-                    _KNOWN.clear()
-                _KNOWN[key] = (names, named, parts)
+        if shape is None:
+            return translate()[0]
+        if not shape.plain:
+            check_values(schema)
+        return _kept(shape, (shape.data, depth, closed, kind or Translator), translate)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
     except TooLargeError:
         raise ValueError(
             f"schema must not unroll to more than {MAX_WEIGHT:,} operations: set depth lower than {depth}, or counts"
         ) from None
-    return parts
 
 
 def forget_parts() -> None:
@@ -77,22 +72,28 @@ def forget_parts() -> None:
     _KNOWN.clear()
 
 
-def _known(key: tuple[Any, ...], names: tuple[str, ...], again: Callable[[], Parts]) -> Parts | None:
-    """Return the parts of a schema of a shape that was there before."""
-    kept = _KNOWN.get(key)
-    if kept is None:
-        return None
-    before, matter, parts = kept
-    if before == names:
-        return parts
-    return None if matter else parts.renamed(dict(zip(before, names, strict=True)), key[-1].written_name, again)
+def _kept(shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
+    """Return the parts of a schema, from one of its shape where there was one before."""
+    if key in _KNOWN:
+        names, matter, parts = _KNOWN[key]
+        if names == shape.names:
+            return parts
+        if not matter:
+            others = dict(zip(names, shape.names, strict=True))
+            renamed = parts.renamed(others, key[-1].written_name, lambda: translate()[0])
+            if renamed is not None:
+                return renamed
+    parts, matter = translate()
+    if len(parts.weights) <= _MOST_PARTS:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = (shape.names, matter, parts)
+    return parts
 
 
-def _translated(
-    schema: Any, references: bool, depth: int, closed: bool, kind: "type[Translator]"
-) -> tuple[Parts, bool]:
+def _translated(schema: Any, depth: int, closed: bool, kind: "type[Translator]") -> tuple[Parts, bool]:
     """Return the parts of a schema, and whether other names of properties change more than the texts of names."""
-    translator = kind(Document(schema, references), closed)
+    translator = kind(Document(schema, check_values(schema)), closed)
     whole = translator.value(("#",), depth)
     if whole is None:
         endless = (translator.cut or "#", "it goes on within itself without end, or deeper than depth")

@@ -4,6 +4,7 @@ import json
 import marshal
 import re
 import sys
+from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite, isinf
 from typing import Any
@@ -157,61 +158,117 @@ _OWN = frozenset(
     )
 )  # whose values have no names of properties
 _DEFINED = re.compile(r"#(/(\$defs|definitions)/[^/%~]*)?")
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 MAX_SHAPE = 16_384
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What schemas have in common that differ in names of properties and in annotations alone, and these names.
+
+    ``plain``: the names and annotations, which ``data`` does not have, are texts of ASCII. So where a schema with the
+    same ``data`` has passed `check_values`, one that is plain would pass it too.
+    """
+
+    data: bytes
+    names: tuple[str, ...]
+    plain: bool
+
+
+def shape_of(schema: Any) -> Shape | None:
+    """Return the shape of a schema, which need not have been checked.
+
+    Schemas of one shape have the names in the same places, and where one has a name twice so have the others. Where a
+    reference may lead through such a name, equal schemas alone have one shape. None for those with values that JSON
+    does not have, or of subclasses, and for those of more than `MAX_SHAPE` bytes.
+    """
+    shaper = _Shaper()
+    try:
+        try:
+            shaped = shaper.shaped(schema)
+        except _UnlikeError:
+            shaped, shaper = schema, _Shaper()
+            shaper.count(schema)
+        data = marshal.dumps(shaped, 2)  # version 2 knows values alone, and not which of them are one object
+    except (_NoShapeError, RecursionError, ValueError):
+        return None
+    names = tuple(shaper.names)
+    plain = shaper.plain and all(type(name) is str and name.isascii() for name in names)
+    return Shape(data, names, plain) if len(data) <= MAX_SHAPE else None
 
 
 class _UnlikeError(Exception):
     """A schema that may mean something else with other names of properties."""
 
 
-def shape_of(schema: Any) -> tuple[bytes, tuple[str, ...]] | None:
-    """Return what schemas have in common that differ in names of properties and in annotations alone, and these names.
-
-    They have the names in the same places, and where one has a name twice so have the others. Where a reference may
-    lead through such a name, equal schemas alone have it in common. None for those with values of subclasses, and those
-    of more than `MAX_SHAPE` bytes. ``schema``: one that `check_values` has seen.
-    """
-    names: dict[str, int] = {}
-    try:
-        shaped = _shaped(schema, names)
-    except _UnlikeError:
-        shaped, names = schema, {}
-    try:
-        data = marshal.dumps(shaped, 2)  # version 2 knows values alone, and not which of them are one object
-    except ValueError:
-        return None
-    return (data, tuple(names)) if len(data) <= MAX_SHAPE else None
+class _NoShapeError(Exception):
+    """A schema that is too large, maybe without end, or that is not JSON."""
 
 
-def _shaped(schema: Any, names: dict[str, int]) -> Any:
-    """Return a schema with tuples of numbers, which no schema has, in the place of names of properties."""
-    if type(schema) is not dict or schema.keys() <= _OWN:
-        return schema
-    made: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        kind = type(value)
-        if kind is str:
-            if keyword == "$ref" and not _DEFINED.fullmatch(value):
-                raise _UnlikeError
-        elif kind is dict:
-            if keyword == "properties":
+class _Shaper:
+    """Puts tuples of numbers, which are no values of JSON, in the place of names of properties."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self.plain = True
+        self._left = MAX_SHAPE  # values that may come, each of which has a byte at least
+
+    def shaped(self, schema: Any) -> Any:
+        """Return a schema with numbers for names and without annotations."""
+        if type(schema) is not dict or schema.keys() <= _OWN:
+            self.count(schema)
+            return schema
+        names = self.names
+        self._left -= len(schema)
+        made: dict[str, Any] = {}
+        for keyword, value in schema.items():
+            kind = type(value)
+            if keyword in _NOTES:
+                self.plain = self.plain and kind is str and value.isascii()
+                continue
+            if kind is str:
+                if keyword == "$ref" and not _DEFINED.fullmatch(value):
+                    raise _UnlikeError
+            elif kind is dict and keyword == "properties":
+                self._left -= len(value)
                 value = tuple(
-                    [(names.setdefault(name, len(names)), _shaped(inner, names)) for name, inner in value.items()]
+                    [(names.setdefault(name, len(names)), self.shaped(inner)) for name, inner in value.items()]
                 )
-            elif keyword in _ONE:
-                value = _shaped(value, names)
-            elif keyword in _NAMED:
-                value = {name: _shaped(inner, names) for name, inner in value.items()}
-        elif kind is list:
-            if keyword == "required":
+            elif kind is dict and keyword in _ONE:
+                value = self.shaped(value)
+            elif kind is dict and keyword in _NAMED:
+                self._left -= len(value)
+                value = {name: self.shaped(inner) for name, inner in value.items()}
+            elif kind is list and keyword == "required":
+                self._left -= len(value)
                 value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
-            elif keyword in _MANY:
-                value = [_shaped(inner, names) for inner in value]
-            elif keyword in _NAMED:  # against the draft, but a reference may lead into it
+            elif kind is list and keyword in _MANY:
+                self._left -= len(value)
+                value = [self.shaped(inner) for inner in value]
+            elif kind is list and keyword in _NAMED:  # against the draft, but a reference may lead into it
                 raise _UnlikeError
-        if keyword not in _NOTES:
+            elif kind not in _SCALARS:
+                self.count(value)
             made[keyword] = value
-    return made
+        if self._left < 0:
+            raise _NoShapeError
+        return made
+
+    def count(self, value: Any) -> None:
+        """Count the values within one that stays as it is."""
+        stack = [value]
+        for inner in stack:
+            kind = type(inner)
+            if kind is dict:
+                inner = inner.values()
+            elif kind in _SCALARS:
+                continue
+            elif kind is not list:
+                raise _NoShapeError
+            self._left -= len(inner)
+            if self._left < 0:
+                raise _NoShapeError
+            stack += [value for value in inner if type(value) not in _SCALARS]
 
 
 def escaped(name: str) -> str:
