@@ -153,7 +153,7 @@ def test_lzs_writes_json_of_a_schema_or_a_file_with_one(tmp_path: Path) -> None:
             "-j 'no such file.json' is neither a JSON Schema, such as {...}, nor a file",
         ),
         (("-jf", str(SPM)), "ggml-vocab-llama-spm.gguf: schema must be JSON in UTF-8, but byte "),
-        (("-j", ""), "--json-schema must be JSON: Expecting value"),
+        (("-j", ""), "--json-schema must be JSON, but its text is empty"),
         (("-j", "{}", "--regex", "a"), "--regex and -j exclude each other"),
         (("-j", "{}", "-jf", "a"), "-j and -jf exclude each other"),
         (("-jf", "a", "--ignore-eos"), "--ignore-eos forbids the tokens that end a text, which -jf needs"),
