@@ -386,6 +386,8 @@ def test_arguments_are_checked() -> None:
         Grammar.regex("a*", tokens, tokenization="proper")
     with pytest.raises(ValueError, match="tokenization must be one of any, forced, proper, got 'exact'"):
         Grammar.regex("a*", tokens, tokenization="exact")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"tokenization must be one of any, forced, proper, got \['any'\]"):
+        Grammar.regex("a*", tokens, tokenization=["any"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="vocabulary must be a Model, a TokenBytes or a Spelling"):
         Grammar.proper("model")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="give either merges or scores"):

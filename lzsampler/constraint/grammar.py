@@ -244,7 +244,7 @@ class Grammar:
         max_bytes: int,
         share: bool = False,
     ) -> "Grammar":
-        if tokenization not in _TOKENIZATIONS:
+        if not isinstance(tokenization, str) or tokenization not in _TOKENIZATIONS:
             raise ValueError(f"tokenization must be one of {', '.join(_TOKENIZATIONS)}, got {shown(tokenization)}")
         tokens = getattr(vocabulary, "token_bytes", None)
         if not isinstance(tokens, TokenBytes):

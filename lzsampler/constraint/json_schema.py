@@ -74,8 +74,9 @@ def forget_parts() -> None:
 
 def _kept(shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
     """Return the parts of a schema, from one of its shape where there was one before."""
-    if key in _KNOWN:
-        names, matter, parts = _KNOWN[key]
+    kept = _KNOWN.get(key)  # another thread may clear it
+    if kept is not None:
+        names, matter, parts = kept
         if names == shape.names:
             return parts
         if not matter:
