@@ -40,7 +40,18 @@ def again_and_again() -> list[Any]:
     return values
 
 
+class Alike:
+    """A key that says that it is another one."""
+
+    def __hash__(self) -> int:
+        return hash("title")
+
+    def __eq__(self, other: object) -> bool:
+        return other == "title"
+
+
 REFUSED: list[Any] = [
+    {"properties": {"a": {"type": "null"}}, "required": ["a"], Alike(): "x"},
     {"properties": ((0, {"type": "null"}),), "required": (0,)},
     {"properties": {"a": {"type": "null"}}, "required": (0,)},
     {"properties": {1: {"type": "null"}}, "required": ["a"]},
@@ -66,3 +77,15 @@ def test_a_schema_is_checked_as_well_where_one_of_its_shape_came_before(schema: 
             Grammar.json_schema(schema, TOKENS)
         reasons.append(str(error.value))
     assert reasons[0] == reasons[1]
+
+
+def test_a_name_that_says_it_is_equal_to_another_one() -> None:
+    class Equal(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    for name in ("a", Equal("b")):
+        grammar = Grammar.json_schema({"properties": {name: {"type": "null"}}, "required": [name]}, TOKENS)
+        assert grammar.match(f'{{"{str.__str__(name)}":null}}') == "yes"

@@ -193,8 +193,9 @@ def shape_of(schema: Any) -> Shape | None:
     except (_NoShapeError, RecursionError, ValueError):
         return None
     names = tuple(shaper.names)
-    plain = shaper.plain and all(type(name) is str and name.isascii() for name in names)
-    return Shape(data, names, plain) if len(data) <= MAX_SHAPE else None
+    if len(data) > MAX_SHAPE or not all(type(name) is str for name in names):
+        return None
+    return Shape(data, names, shaper.plain and all(map(str.isascii, names)))
 
 
 class _UnlikeError(Exception):
@@ -224,7 +225,7 @@ class _Shaper:
         for keyword, value in schema.items():
             kind = type(value)
             if keyword in _NOTES:
-                self.plain = self.plain and kind is str and value.isascii()
+                self.plain = self.plain and type(keyword) is kind is str and value.isascii()
                 continue
             if kind is str:
                 if keyword == "$ref" and not _DEFINED.fullmatch(value):
