@@ -284,7 +284,7 @@ static bool is_same(const lzs_grammar *g, int32_t number, const lzs_found *found
 static lzs_status make_mask(lzs_grammar *g, int32_t state, int32_t *number) {
     const lzs_vocabulary *v = g->vocabulary;
     const bool accepts = g->automaton.states[state].accepts;
-    lzs_found found = {.tokens = g->found, .room = v->n_words - 1, .words = g->words, .n_words = v->n_words};
+    lzs_found found = lzs_found_none(g);
     lzs_shortcut way = {0};
     size_t taken = 0;
     int32_t base = -1;
@@ -303,8 +303,7 @@ static lzs_status make_mask(lzs_grammar *g, int32_t state, int32_t *number) {
     if (status == LZS_OK) status = lzs_walk_all(g, state, way.level, &found, NULL);
     if (status != LZS_OK) return status;
     found.known = NULL;
-    size_t n_ends = accepts || state == LZS_ENDED ? v->n_ends : 0;
-    for (size_t i = 0; i < n_ends; i++) lzs_found_add(&found, v->ends[i]);
+    const size_t n_ends = lzs_walk_ends(g, state, &found);
     if (base >= 0 && accepts == g->automaton.states[way.clamped].accepts && is_same(g, base, &found, taken, n_ends)) {
         *number = base;
         return LZS_OK;

@@ -62,7 +62,7 @@ enum { LZS_WALK_OTHERS = -1 };
 
 /* What of the mask of a state need not be walked. */
 typedef struct lzs_shortcut {
-    int level;       /* for lzs_walk */
+    int level;       /* for lzs_walk_all */
     int32_t clamped; /* with a level above 0: a state that allows the same tokens of up to LZS_SHORT_LEVELS[level - 1] bytes */
     int32_t most;    /* with LZS_WALK_OTHERS: the inner tokens that are allowed, by their characters, as in inner.h; else 0 */
 } lzs_shortcut;

@@ -100,12 +100,7 @@ void lzs_kept_write_more(const lzs_vocabulary *v, const lzs_kept_mask *mask, uin
 
 /* ---- masks that several have ---- */
 
-lzs_status lzs_kept_add(const lzs_vocabulary *v, lzs_kept_base *base, uint32_t *words, lzs_kept_mask *made) {
-    lzs_kept_write_more(v, &base->mask, words);
-    return lzs_kept_make(v, words, made);
-}
-
-lzs_status lzs_kept_add_list(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *made) {
+lzs_status lzs_kept_add(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *made) {
     lzs_status status = lzs_kept_list(tokens, n, made);
     if (status != LZS_OK) return status;
     made->form = LZS_KEPT_ADDED;

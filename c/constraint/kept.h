@@ -24,10 +24,8 @@ typedef struct lzs_kept_mask {
 lzs_status lzs_kept_make(const lzs_vocabulary *vocabulary, const uint32_t *words, lzs_kept_mask *mask);
 /* The mask of fewer tokens than it has words, in any order and each once. */
 lzs_status lzs_kept_list(const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
-/* The mask of `base` and the tokens in `words`, which are written over. */
-lzs_status lzs_kept_add(const lzs_vocabulary *vocabulary, lzs_kept_base *base, uint32_t *words, lzs_kept_mask *mask);
 /* The mask of `base` and a list of tokens, in any order; some may be in it twice, or in `base`. */
-lzs_status lzs_kept_add_list(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
+lzs_status lzs_kept_add(lzs_kept_base *base, const uint32_t *tokens, size_t n, lzs_kept_mask *mask);
 void lzs_kept_write(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);
 /* Adds the tokens of a mask to those in `words`. */
 void lzs_kept_write_more(const lzs_vocabulary *vocabulary, const lzs_kept_mask *mask, uint32_t *words);

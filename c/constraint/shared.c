@@ -84,7 +84,7 @@ static lzs_status add_behind(lzs_grammar *g, const lzs_shared_mask *mask, int32_
         uint32_t node = mask->behind[i];
         if (nodes[node].byte != byte) break;
         g->path[nodes[node].depth - 1] = tail;
-        status = lzs_walk(g, node, 0, found, NULL);
+        status = lzs_walk(g, node, found);
     }
     return status;
 }
@@ -123,16 +123,19 @@ static lzs_status mask_of(lzs_part_masks *m, lzs_grammar *g, int32_t state, cons
                           lzs_kept_mask *made, bool *done) {
     const lzs_vocabulary *v = g->vocabulary;
     const lzs_shared_mask *mask;
-    lzs_found found = {.tokens = g->found, .room = v->n_words - 1, .words = g->words, .n_words = v->n_words};
+    lzs_found found = lzs_found_none(g);
     int32_t tail;
     lzs_status status = lzs_part_masks_find(m, g, in->part, in->places, in->n, &mask);
     if (status != LZS_OK || !mask) return status;
     status = lzs_automaton_enter(&g->automaton, lzs_at_op(in->around, g->program.parts[in->part].exit), &tail);
     if (others >= 0) add_mask(g, &g->masks[others], &found);
     if (status == LZS_OK) status = add_tail(g, mask, tail, &found);
-    for (size_t i = 0; i < v->n_ends && g->automaton.states[state].accepts; i++) lzs_found_add(&found, v->ends[i]);
-    if (status == LZS_OK) {
-        status = found.spread ? lzs_kept_add(v, mask->mask, found.words, made) : lzs_kept_add_list(mask->mask, found.tokens, found.n, made);
+    lzs_walk_ends(g, state, &found);
+    if (status == LZS_OK && found.spread) {
+        lzs_kept_write_more(v, lzs_kept_base_mask(mask->mask), found.words);
+        status = lzs_kept_make(v, found.words, made);
+    } else if (status == LZS_OK) {
+        status = lzs_kept_add(mask->mask, found.tokens, found.n, made);
     }
     *done = status == LZS_OK;
     return status;

@@ -338,6 +338,13 @@ lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *fou
     return status;
 }
 
-lzs_status lzs_walk(lzs_grammar *g, uint32_t node, int level, lzs_found *found, lzs_exits *exits) {
-    return walk_nodes(g, node, node + g->vocabulary->nodes[node].size, level, found, exits);
+lzs_status lzs_walk(lzs_grammar *g, uint32_t node, lzs_found *found) {
+    return walk_nodes(g, node, node + g->vocabulary->nodes[node].size, 0, found, NULL);
+}
+
+size_t lzs_walk_ends(const lzs_grammar *g, int32_t state, lzs_found *found) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const size_t n = state == LZS_ENDED || g->automaton.states[state].accepts ? v->n_ends : 0;
+    for (size_t i = 0; i < n; i++) lzs_found_add(found, v->ends[i]);
+    return n;
 }

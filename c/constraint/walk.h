@@ -14,6 +14,12 @@ typedef struct lzs_found {
     bool spread; /* they are in `words`; else in `tokens` */
 } lzs_found;
 
+/* None yet, in the memory that a grammar has for them. */
+static inline lzs_found lzs_found_none(const lzs_grammar *g) {
+    const size_t n_words = g->vocabulary->n_words;
+    return (lzs_found){.tokens = g->found, .room = n_words - 1, .words = g->words, .n_words = n_words};
+}
+
 /* Puts the list into the mask. */
 void lzs_found_spread(lzs_found *found);
 
@@ -30,12 +36,14 @@ static inline void lzs_found_add(lzs_found *found, int32_t token) {
 /* Lists which classes of the program make up the kinds of the vocabulary. */
 void lzs_walk_init(lzs_grammar *g);
 
-/* Adds the text tokens below a node of the tree of the vocabulary, at least those with more bytes than number level - 1 of
- * LZS_SHORT_LEVELS, or with LZS_WALK_OTHERS those that are not inner ones. g->path has the state before the node. Nodes where a
- * text may end are added to `exits`, which may be NULL. */
-lzs_status lzs_walk(lzs_grammar *g, uint32_t node, int level, lzs_found *found, lzs_exits *exits);
+/* Adds the text tokens below a node of the tree of the vocabulary. g->path has the state before the node. */
+lzs_status lzs_walk(lzs_grammar *g, uint32_t node, lzs_found *found);
 
-/* Adds all text tokens that may follow a state, but for what the level leaves out. */
+/* Adds the text tokens that may follow a state, at least those with more bytes than number level - 1 of LZS_SHORT_LEVELS, or with
+ * LZS_WALK_OTHERS those that are not inner ones. Nodes where a text may end are added to `exits`, which may be NULL. */
 lzs_status lzs_walk_all(lzs_grammar *g, int32_t state, int level, lzs_found *found, lzs_exits *exits);
+
+/* Adds the tokens that end a text, if one may end in a state; how many. */
+size_t lzs_walk_ends(const lzs_grammar *g, int32_t state, lzs_found *found);
 
 #endif

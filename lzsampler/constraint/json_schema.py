@@ -51,14 +51,13 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
     ``kind``: the translator, which knows the form of the texts; None is that of JSON. Those of the schemas that were
     translated last are kept, since a server is given the same few again and again, and some with other names alone.
     """
-    translate = partial(_translated, schema, depth, closed, kind or Translator)
+    translator = kind or Translator
+    translate = partial(_translated, schema, depth, closed, translator)
     try:
         shape = shape_of(schema)
         if shape is None:
             return translate()[0]
-        if not shape.plain:
-            check_values(schema)
-        return _kept(shape, (shape.data, depth, closed, kind or Translator), translate)
+        return _kept(schema, shape, (shape.data, depth, closed, translator), translate)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
     except TooLargeError:
@@ -72,10 +71,12 @@ def forget_parts() -> None:
     _KNOWN.clear()
 
 
-def _kept(shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
+def _kept(schema: Any, shape: Shape, key: _Key, translate: Callable[[], tuple[Parts, bool]]) -> Parts:
     """Return the parts of a schema, from one of its shape where there was one before."""
     kept = _KNOWN.get(key)  # another thread may clear it
     if kept is not None:
+        if not shape.plain:
+            check_values(schema)
         names, matter, parts = kept
         if names == shape.names:
             return parts

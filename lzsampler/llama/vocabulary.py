@@ -169,8 +169,7 @@ def exempt_ids(llm: Any, strings: Iterable[str]) -> tuple[int, ...]:
     """
     if not isinstance(llm, llama_cpp.Llama):
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {llm!r}")
-    if isinstance(strings, str | bytes) or not isinstance(strings, Iterable):
-        raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
+    _check_strings(strings)
     ids: set[int] = set()
     for string in strings:
         _check_string(string)
@@ -231,8 +230,8 @@ def with_breakers(source: Any, params: Params, strings: Mapping[str, Sequence[st
 def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[int, ...]:
     if not isinstance(source, llama_cpp.Llama | Vocabulary):
         raise ArgumentTypeError(f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}")
-    if isinstance(strings, str | bytes) or not (strings is None or isinstance(strings, Iterable)):
-        raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
+    if strings is not None:
+        _check_strings(strings)
     wanted = BREAKERS[field] if strings is None else tuple(strings)
     if source not in _token_texts:
         vocab = source._vocab if isinstance(source, Vocabulary) else llama_cpp.llama_model_get_vocab(source.model)
@@ -246,6 +245,11 @@ def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[i
             raise ValueError(f"no token of this vocabulary contains {string!r:.60}: {field} cannot be made of it")
         ids.update(found)
     return tuple(sorted(ids))
+
+
+def _check_strings(strings: object) -> None:
+    if isinstance(strings, str | bytes) or not isinstance(strings, Iterable):
+        raise ArgumentTypeError(f"strings must be a list of strings, got {strings!r}")
 
 
 def _check_string(string: object) -> None:
