@@ -194,7 +194,7 @@ def status_of(run: Callable[[], None]) -> int:
         return _INTERRUPTED
     except click.UsageError as error:
         hint = "" if error.ctx is None else f"Try '{error.ctx.command_path} --help' for help."
-        return _complain(error, error.format_message(), hint)
+        return _complain(error, error.format_message(), _of_a_grid(error) or hint)
     except click.ClickException as error:
         return _complain(error, error.format_message())
     except OSError as error:
@@ -208,6 +208,18 @@ def status_of(run: Callable[[], None]) -> int:
     except (LzsError, ValueError, MemoryError) as error:
         return _complain(error, str(error) or "out of memory")
     return _DONE
+
+
+def _of_a_grid(error: click.UsageError) -> str:
+    """Return where a setting of the sampler goes that was given as an option to a command with a grid; "" for others."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return ""
+    if "--grid" not in (name for parameter in error.ctx.command.params for name in parameter.opts):
+        return ""
+    from lzsampler.params import FLAGS
+
+    field = next((flag.field for flag in FLAGS if error.option_name in flag.names), None)
+    return "" if field is None else f"The settings of a sampler are in the file of --grid, where it is {field}."
 
 
 def _reason(error: OSError) -> str:

@@ -446,6 +446,16 @@ def test_more_bad_input(arguments: list[Any], stdin: bytes | None, message: str)
     assert message in complaint(done)
 
 
+@pytest.mark.parametrize("command", ["eval", "tax"])
+def test_a_setting_for_a_command_with_a_grid_is_sent_there(command: str) -> None:
+    done = lzs(command, "--lz-number", "3")
+    assert done.stderr.splitlines() == [
+        "lzs: No such option '--lz-number'.",
+        "The settings of a sampler are in the file of --grid, where it is lz_numbers.",
+    ]
+    assert lzs(command, "--lz", "3").stderr.splitlines()[1] == f"Try 'lzs {command} --help' for help."
+
+
 def test_without_llama_cpp_one_line_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "llama_cpp.py").write_text("raise ModuleNotFoundError('No module', name='llama_cpp')")
     done = generate("x", env={**os.environ, "PYTHONPATH": str(tmp_path)})
