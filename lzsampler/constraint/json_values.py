@@ -243,11 +243,9 @@ class _Shaper:
             elif kind is list and keyword == "required":
                 self._left -= len(value)
                 value = tuple([names.setdefault(name, len(names)) if type(name) is str else None for name in value])
-            elif kind is list and keyword in _MANY:
+            elif kind is list and (keyword in _MANY or keyword in _NAMED):  # the latter against the draft
                 self._left -= len(value)
                 value = [self.shaped(inner) for inner in value]
-            elif kind is list and keyword in _NAMED:  # against the draft, but a reference may lead into it
-                raise _UnlikeError
             elif kind not in _SCALARS:
                 self.count(value)
             made[keyword] = value
