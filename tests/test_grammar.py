@@ -431,6 +431,7 @@ REFUSED = [
     ("[]a]", 1, "several meanings"),
     ("[[:alpha:]]", 1, "several meanings"),
     ("[a&&b]", 2, "several meanings"),
+    ("[%--b]", 2, "several meanings"),
     (r"[\d-z]", 1, "both sides"),
     (r"[a-\d]", 1, "both sides"),
     ("[a-z-9]", 4, "several meanings"),

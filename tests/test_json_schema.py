@@ -632,3 +632,18 @@ def test_a_schema_that_comes_again_is_translated_once_and_others_are_not_taken_f
     for number in range(200):
         parts_of({"const": number}, 5, True)
     assert parts_of(schema, 5, True) is not first
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ('{"const": 1e-99999999999999999999999999}', "an exponent has at most 4 digits, got 1e-9"),
+        ('{"enum": [1e-3000000], "multipleOf": 1}', "an exponent has at most 4 digits, got 1e-3000000"),
+        ('{"enum": [1e-300], "multipleOf": 1}', "at #/enum: nothing can meet the schema"),
+        ('{"type": "integer", "enum": ["a"]}', "at #/enum: nothing can meet the schema: no value meets the rest"),
+        ('{"allOf": [{"const": 1}, {"minimum": 2}]}', "at #/allOf/0/const: nothing can meet the schema"),
+    ],
+)
+def test_values_that_meet_nothing_are_refused_where_they_stand(schema: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        grammar_of(schema)

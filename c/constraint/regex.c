@@ -304,6 +304,7 @@ static lzs_status read_class(parser *p) {
         high = low;
         bool range = p->n - p->at >= 2 && p->pattern[p->at] == '-' && p->pattern[p->at + 1] != ']';
         if (range) {
+            if (next_is(p, "--")) return REFUSE(p, p->at, "-- in a class has several meanings: write \\- for the character");
             p->at++;
             status = class_item(p, &high);
             if (status != LZS_OK) return status;

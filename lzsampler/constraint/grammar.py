@@ -90,6 +90,7 @@ class Grammar:
 
         ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
         """
+        texts = texts if isinstance(texts, str | bytes) else list(texts)
         if isinstance(texts, str | bytes) or not all(isinstance(text, str) for text in texts):
             raise ArgumentTypeError(f"texts must be a list of strings, got {texts!r:.50}")
         if not texts:

@@ -225,7 +225,10 @@ class Translator:
 
     def _way(self, way: Facts, left: int) -> list[int]:
         if way.values is not None:
-            return [self._literal(value) for value in way.values if self._admits(way, value)]
+            admitted = [self._literal(value) for value in way.values if self._admits(way, value)]
+            if way.values and not admitted:
+                self.document.nothing(way.at.get("enum", way.at.get("const", "#")), "no value meets the rest of the schema")
+            return admitted
         found: list[int | None] = []
         text = self.parts.text
         if "null" in way.types:

@@ -13,6 +13,7 @@ from ..errors import ArgumentTypeError
 
 MAX_NESTING = 200
 MAX_VALUES = 1_000_000
+_EXPONENT_DIGITS = 4  # those of longer ones take an hour to compute with
 MAX_NUMBER = int(sys.float_info.max)
 _TOO_LARGE = "a number above 1.8e308, which most readers of JSON cannot hold"
 
@@ -58,7 +59,7 @@ def parsed(text: str | bytes) -> Any:
         return made
 
     try:
-        made = json.loads(text, parse_constant=_no_number, parse_float=WrittenFloat, object_pairs_hook=unique)
+        made = json.loads(text, parse_constant=_no_number, parse_float=_float, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
     except UnicodeDecodeError as error:
@@ -68,6 +69,12 @@ def parsed(text: str | bytes) -> Any:
     if twice:
         raise ValueError(f"schema must have each key of an object once, but one has {twice[0]!r:.60} twice")
     return made
+
+
+def _float(text: str) -> WrittenFloat:
+    if len(text.lower().partition("e")[2].lstrip("+-0")) > _EXPONENT_DIGITS:
+        raise ValueError(f"an exponent has at most {_EXPONENT_DIGITS} digits, got {text:.50}")
+    return WrittenFloat(text)
 
 
 def _no_number(name: str) -> None:
