@@ -73,6 +73,8 @@ int main(int argc, char **argv) {
         p.n_lz_breakers = N_VOCAB / 8;
         p.lz_numbers = breakers + N_VOCAB / 16;
         p.n_lz_numbers = N_VOCAB / 32;
+        p.lz_marks = breakers;
+        p.n_lz_marks = N_VOCAB / 8;
     }
     if (strstr(name, "loops")) p.loop_max_pattern = 512;
     if (strstr(name, "stuck")) p.stuck_threshold = LZS_MAX_WINDOW;

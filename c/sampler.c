@@ -62,15 +62,17 @@ static bool copied(const void *items, size_t n, size_t size, void **out) {
 
 /* Gives the sampler its own copies of the arrays of its parameters. */
 static lzs_status own_arrays(lzs_params *p) {
-    void *exempt, *bias, *lz_breakers, *lz_numbers, *dry_breakers;
+    void *exempt, *bias, *lz_breakers, *lz_numbers, *lz_marks, *dry_breakers;
     bool ok = copied(p->exempt, p->n_exempt, sizeof *p->exempt, &exempt);
     ok &= copied(p->lz_breakers, p->n_lz_breakers, sizeof *p->lz_breakers, &lz_breakers);
     ok &= copied(p->lz_numbers, p->n_lz_numbers, sizeof *p->lz_numbers, &lz_numbers);
+    ok &= copied(p->lz_marks, p->n_lz_marks, sizeof *p->lz_marks, &lz_marks);
     ok &= copied(p->dry_breakers, p->n_dry_breakers, sizeof *p->dry_breakers, &dry_breakers);
     ok &= copied(p->logit_bias, p->n_logit_bias, sizeof *p->logit_bias, &bias);
     p->exempt = exempt;
     p->lz_breakers = lz_breakers;
     p->lz_numbers = lz_numbers;
+    p->lz_marks = lz_marks;
     p->dry_breakers = dry_breakers;
     p->logit_bias = bias;
     return ok ? LZS_OK : LZS_ENOMEM;
@@ -183,6 +185,7 @@ static bool same_arrays(const lzs_params *a, const lzs_params *b) {
            same_items(a->logit_bias, a->n_logit_bias, b->logit_bias, b->n_logit_bias, sizeof *a->logit_bias) &&
            same_items(a->lz_breakers, a->n_lz_breakers, b->lz_breakers, b->n_lz_breakers, sizeof *a->lz_breakers) &&
            same_items(a->lz_numbers, a->n_lz_numbers, b->lz_numbers, b->n_lz_numbers, sizeof *a->lz_numbers) &&
+           same_items(a->lz_marks, a->n_lz_marks, b->lz_marks, b->n_lz_marks, sizeof *a->lz_marks) &&
            same_items(a->dry_breakers, a->n_dry_breakers, b->dry_breakers, b->n_dry_breakers, sizeof *a->dry_breakers);
 }
 
@@ -207,6 +210,7 @@ void lzs_sampler_free(lzs_sampler *s) {
     free((void *)s->params.logit_bias);
     free((void *)s->params.lz_breakers);
     free((void *)s->params.lz_numbers);
+    free((void *)s->params.lz_marks);
     free((void *)s->params.dry_breakers);
     free(s);
 }
@@ -233,6 +237,8 @@ lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     next.n_lz_breakers = s->params.n_lz_breakers;
     next.lz_numbers = s->params.lz_numbers;
     next.n_lz_numbers = s->params.n_lz_numbers;
+    next.lz_marks = s->params.lz_marks;
+    next.n_lz_marks = s->params.n_lz_marks;
     next.dry_breakers = s->params.dry_breakers;
     next.n_dry_breakers = s->params.n_dry_breakers;
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
@@ -264,7 +270,8 @@ const int32_t *lzs_tokens(const lzs_sampler *s, size_t *n) {
 
 size_t lzs_memory(const lzs_sampler *s) {
     size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits, &s->params);
-    size_t n_tokens = s->params.n_exempt + s->params.n_lz_breakers + s->params.n_lz_numbers + s->params.n_dry_breakers;
+    size_t n_tokens = s->params.n_exempt + s->params.n_lz_breakers + s->params.n_lz_numbers + s->params.n_lz_marks +
+                      s->params.n_dry_breakers;
     bytes += n_tokens * sizeof *s->params.exempt;
     bytes += s->params.n_logit_bias * sizeof *s->params.logit_bias;
     return s->owns_backend ? bytes + lzs_backend_memory(s->backend) : bytes;

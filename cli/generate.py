@@ -268,6 +268,7 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "--exempt": flags["exempt"],
         "--lz-breaker": flags["lz_breakers"],
         "--lz-number": flags["lz_numbers"],
+        "--lz-mark": flags["lz_marks"],
         "--dry-sequence-breaker": flags["dry_breakers"],
     }
     for name, given in texts.items():

@@ -22,7 +22,12 @@ _DRAFT = "Speculative decoding (docs/speculative.md)"
 _MODEL, _SAMPLING, _ACTION = "Model", "Sampling", "What to do about a loop (nothing by default)"
 
 # Fields of Params that are token ids, and strings on the command line.
-_BREAKERS = {"lz_breakers": "--lz-breaker", "lz_numbers": "--lz-number", "dry_breakers": "--dry-sequence-breaker"}
+_BREAKERS = {
+    "lz_breakers": "--lz-breaker",
+    "lz_numbers": "--lz-number",
+    "lz_marks": "--lz-mark",
+    "dry_breakers": "--dry-sequence-breaker",
+}
 _STRINGS = ("exempt", *_BREAKERS)
 # Fields of RepetitionDetection and their flags.
 LOOP_FLAGS = {

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._check import INT32_MAX, integer
-from .engines.breakers import lz_breaker_ids, lz_number_ids, usual_ids
+from .engines.breakers import lz_breaker_ids, lz_mark_ids, lz_number_ids, usual_ids
 from .engines.history import Edits, edits_of
 from .engines.rows import apply_edits
 from .engines.settings import refuse_what_the_host_does, with_usual_ids
@@ -38,7 +38,7 @@ except ImportError as error:
         raise MissingExtra(f"torch does not load: {error}") from error
     raise missing("torch and transformers are needed for this", "torch", "transformers") from None
 
-__all__ = ["LZLogitsProcessor", "lz_breaker_ids", "lz_number_ids"]
+__all__ = ["LZLogitsProcessor", "lz_breaker_ids", "lz_mark_ids", "lz_number_ids"]
 
 _Tokens = npt.NDArray[np.int64]
 
@@ -47,6 +47,7 @@ class _Settings(PenaltySettings, total=False):
     exempt: Iterable[int]
     lz_breakers: Iterable[int]
     lz_numbers: Iterable[int]
+    lz_marks: Iterable[int]
     dry_breakers: Iterable[int]
 
 
@@ -58,8 +59,8 @@ class LZLogitsProcessor:
     ``PRESETS["default"]`` of `lzsampler.params`, as in `lzsampler.attach`. The other arguments:
 
     - ``tokenizer``: the model's, from which LZ gets its usual breakers (`lz_breaker_ids`) and numbers
-      (`lz_number_ids`) where it is to have an ``lz_min_match`` above 1 and no others are given. Without it LZ has none,
-      and costs tables, JSON and code more.
+      (`lz_number_ids`) and marks (`lz_mark_ids`) where it is to have an ``lz_min_match`` above 1 and no others are
+      given. Without it LZ has none, and costs tables, JSON and code more.
     - ``prompt_length``: tokens of every row (left padding counts) that come before the generated ones, for
       ``history="generated"``. None takes the length of the first input of each ``generate``, see `reset`.
     - ``pad_token_id``: with ``history="all"``, the tokens of this id at the beginning of a row are left out.

@@ -41,10 +41,19 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 # What a text is built of and not what it says: docs/defaults.md has the measurements behind the choice.
 LZ_BREAKERS = tuple('\n:"*|`#[]{}()<>=;/\\_@0123456789')
 LZ_NUMBERS = tuple("0123456789")
+LZ_MARKS = ("letterless",)  # a word for all tokens without a letter
+
+
+def is_letterless(text: str) -> bool:
+    """Return whether the text of a token has no letter, as that of one of `LZ_MARKS`."""
+    return not any(map(str.isalpha, text))
+
+
 # Fields that have no meaning with an lz_min_match of 1, and why.
 OF_LONG_MATCHES: Mapping[str, str] = {
     "lz_breakers": "a match of one token contains no other that could end it",
     "lz_numbers": "the paper's rule prices every token from its first occurrence on",
+    "lz_marks": "the paper's rule prices every token, however often it occurs",
 }
 LZ_WINDOW, LZ_LONG_WINDOW = 512, 2048  # the authors', and that of longer matches, which are rare enough to look further
 LZ_BUFFER = 32  # the authors', where the window is larger
@@ -75,8 +84,10 @@ class Params:
       window where that is smaller. ``lz_breakers``: token ids that end a match, unless it covers its own distance, as
       in a loop; `lzsampler.llama.lz_breaker_ids` returns those that lzsampler uses by default, and they need an
       ``lz_min_match`` above 1. ``lz_numbers``: token ids that are priced from their second match on, or in a loop;
-      `lzsampler.llama.lz_number_ids` returns the usual ones, and they need an ``lz_min_match`` above 1 too. With the
-      paper's rule the first ``lz_buffer`` tokens of a history have no LZ penalty at all: with ``history="generated"``
+      `lzsampler.llama.lz_number_ids` returns the usual ones, and they need an ``lz_min_match`` above 1 too.
+      ``lz_marks``: token ids that are no words (`lzsampler.llama.lz_mark_ids`), which need that as well; with them all
+      other tokens are priced where they make up a quarter of the last 64, whatever came before them. With the paper's
+      rule the first ``lz_buffer`` tokens of a history have no LZ penalty at all: with ``history="generated"``
       it begins at the 33rd new token. arXiv 2504.20131; docs/penalties.md.
     - ``repetition_penalty``, ``frequency_penalty`` and ``presence_penalty`` look at the last ``penalty_window`` tokens
       (0: the whole history), each by its ``*_method``: "multiplicative" divides the logit (by p, p**count, p),
@@ -122,6 +133,7 @@ class Params:
     lz_min_match: int = 1
     lz_breakers: tuple[int, ...] = ()
     lz_numbers: tuple[int, ...] = ()
+    lz_marks: tuple[int, ...] = ()
     repetition_penalty: float | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
@@ -170,6 +182,7 @@ class Params:
             raise ValueError(f"lz_buffer must be at least {least}, one less than lz_min_match, got {buffer}")
         normal("lz_breakers", token_ids("lz_breakers", self.lz_breakers, hint="lz_breaker_ids"))
         normal("lz_numbers", token_ids("lz_numbers", self.lz_numbers, hint="lz_number_ids"))
+        normal("lz_marks", token_ids("lz_marks", self.lz_marks, hint="lz_mark_ids"))
         for field, reason in OF_LONG_MATCHES.items():
             if getattr(self, field) and self.lz_min_match == 1:
                 raise ValueError(f"{field} need an lz_min_match above 1: {reason}")
@@ -355,6 +368,9 @@ FLAGS = (
     Flag("lz_numbers", _LZ, ("--lz-number",), "TEXT", None,
          "a token that contains TEXT is priced from its second match on, or in a loop; repeatable; none is no such "
          "tokens (default: the digits)"),
+    Flag("lz_marks", _LZ, ("--lz-mark",), "TEXT", None,
+         "a token that contains TEXT is no word, and may make up any share of a text; repeatable; none prices no word "
+         "for its share (default: letterless, all tokens without a letter)"),
     Flag("history", _LZ, ("--history",), "WHAT", "generated",
          "what all penalties look at: generated tokens, or all, with the prompt"),
     Flag("structure", _LZ, ("--structure",), "WHAT", "scale",
@@ -589,12 +605,12 @@ def fixed_difference(before: Params, after: Params) -> str | None:
 _FIXED = (
     "lz_window", "lz_buffer", "penalty_window", "history", "exempt", "repetition_detection", "stuck_detection",
     "pick", "logit_bias",
-    "dry_penalty_last_n", "dry_breakers", "lz_breakers", "lz_numbers",
+    "dry_penalty_last_n", "dry_breakers", "lz_breakers", "lz_numbers", "lz_marks",
 )  # fmt: skip
 
 
 def used_breakers(params: Params) -> tuple[str, ...]:
-    """Return the fields with breakers that the settings make use of, and ``lz_numbers``, which go with them."""
+    """Return the fields with breakers that the settings make use of, and ``lz_numbers`` and ``lz_marks`` with them."""
     long = params.lz_penalty > 0 and params.lz_min_match > 1
     return (*(OF_LONG_MATCHES if long else ()), *(["dry_breakers"] if params.dry_multiplier > 0 else []))
 

@@ -199,9 +199,10 @@ class Sampler:
         All fields are taken, the seed too: ``replace(sampler.params, temperature=0.5)`` (of `dataclasses`) keeps the
         others as they are. Some cannot change: ``lz_window``, ``lz_buffer``, ``penalty_window``, ``history``,
         ``exempt``, ``repetition_detection``, ``stuck_detection``, ``pick``, ``logit_bias``, ``dry_penalty_last_n``,
-        ``lz_breakers``, ``lz_numbers``, ``dry_breakers``, whether ``lz_min_match`` is 1, and whether ``structure`` is
-        "free". The strengths of LZ and of DRY can change, but neither penalty can be switched on or off; the same holds
-        for repetition, frequency and presence taken together. ValueError, with nothing changed, names the field.
+        ``lz_breakers``, ``lz_numbers``, ``lz_marks``, ``dry_breakers``, whether ``lz_min_match`` is 1, and whether
+        ``structure`` is "free". The strengths of LZ and of DRY can change, but neither penalty can be switched on or
+        off; the same holds for repetition, frequency and presence taken together. ValueError, with nothing changed,
+        names the field.
         """
         if not isinstance(params, Params):
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
@@ -431,6 +432,7 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
         ("exempt", params.exempt),
         ("lz_breakers", params.lz_breakers),
         ("lz_numbers", params.lz_numbers),
+        ("lz_marks", params.lz_marks),
         ("dry_breakers", params.dry_breakers),
         ("logit_bias", [token for token, _ in biased[-1:]]),
     ):
@@ -491,6 +493,7 @@ _ARRAYS = {
     "exempt": "int32_t[]",
     "lz_breakers": "int32_t[]",
     "lz_numbers": "int32_t[]",
+    "lz_marks": "int32_t[]",
     "dry_breakers": "int32_t[]",
     "logit_bias": "lzs_logit_bias[]",
 }

@@ -12,7 +12,7 @@ import llama_cpp
 from llama_cpp._internals import LlamaSampler
 
 from lzsampler import Params
-from lzsampler.llama import lz_breaker_ids, lz_number_ids
+from lzsampler.llama import lz_breaker_ids, lz_mark_ids, lz_number_ids
 from lzsampler.models import default_model
 
 LOOPING = "Between Barton and Delaford, there was that"
@@ -22,9 +22,9 @@ LZ = Params(lz_penalty=0.15)
 
 
 def default(llm: Any) -> Params:
-    """Return the default penalty with its breakers and numbers for a model, which `attach` and `LZLlama` start from."""
-    ids = lz_breaker_ids(llm), lz_number_ids(llm)
-    return Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids[0], lz_numbers=ids[1])
+    """Return the default penalty with its lists of tokens for a model, which `attach` and `LZLlama` start from."""
+    ids = lz_breaker_ids(llm), lz_number_ids(llm), lz_mark_ids(llm)
+    return Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids[0], lz_numbers=ids[1], lz_marks=ids[2])
 
 
 def new(kind: Any = llama_cpp.Llama, **settings: Any) -> Any:

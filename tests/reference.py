@@ -39,14 +39,19 @@ class Match(NamedTuple):
 
 
 def lz_matches(
-    history: Tokens, window: int, buffer: int, min_match: int = 1, breakers: Collection[int] = ()
+    history: Tokens,
+    window: int,
+    buffer: int,
+    min_match: int = 1,
+    breakers: Collection[int] = (),
+    marks: Collection[int] = (),
 ) -> dict[int, list[Match]]:
     """Return every match of every token of the window that has a whole buffer before it, the furthest first.
 
-    With a ``min_match`` above 1 those of that many tokens or more, wherever in the window: see `long_matches`.
+    With a ``min_match`` above 1 those that count, wherever in the window: see `long_matches`.
     """
     if min_match > 1:
-        return long_matches([int(t) for t in history], window, buffer, min_match, breakers)
+        return long_matches([int(t) for t in history], window, buffer, min_match, breakers, marks)
     h = np.asarray(history, np.int64)[-window:]
     w = len(h)
     if w <= buffer:
@@ -65,11 +70,11 @@ def lz_matches(
 
 
 def long_matches(
-    h: Sequence[int], window: int, buffer: int, min_match: int, breakers: Collection[int]
+    h: Sequence[int], window: int, buffer: int, min_match: int, breakers: Collection[int], marks: Collection[int]
 ) -> dict[int, list[Match]]:
-    """Return the matches of ``min_match`` tokens or more, the furthest first.
+    """Return the matches that count, the furthest first.
 
-    The tokens before the match are the last ones of the history, at most ``buffer`` of them, which may lie before the
+    The tokens before a match are the last ones of the history, at most ``buffer`` of them, which may lie before the
     window. They end behind the last breaker, unless they cover the distance of the match.
     """
     matches: dict[int, list[Match]] = {}
@@ -81,16 +86,36 @@ def long_matches(
         if same < distance:
             broken = [k for k in range(same) if h[-1 - k] in breakers]
             same = min([same, *broken])
-        if same + 1 >= min_match:
-            matches.setdefault(h[i], []).append(Match(same + 1, distance))
-    return matches
+        matches.setdefault(h[i], []).append(Match(same + 1, distance))
+    counting = {}
+    for token, ms in matches.items():
+        dense = marks and token not in marks and sum(m.distance <= 64 for m in ms) >= 16
+        least = 1 if dense else min_match - (is_plain(h, breakers) and comes_often(ms, min_match))
+        counting[token] = [m for m in ms if m.length >= least]
+    return {token: ms for token, ms in counting.items() if ms}
+
+
+def is_plain(history: Sequence[int], breakers: Collection[int]) -> bool:
+    """Return whether fewer than 20 of the last 64 tokens are breakers, as in text that is no table and no record."""
+    return sum(int(t) in breakers for t in history[-64:]) < 20
+
+
+def comes_often(matches: Sequence[Match], min_match: int) -> bool:
+    """Return whether matches of one token less count: where there are 5 of that length or more in the last 512."""
+    return min_match > 2 and sum(m.length >= min_match - 1 and m.distance <= 512 for m in matches) >= 5
 
 
 def lz_costs(
-    history: Tokens, window: int, buffer: int, formula: str, min_match: int = 1, breakers: Collection[int] = ()
+    history: Tokens,
+    window: int,
+    buffer: int,
+    formula: str,
+    min_match: int = 1,
+    breakers: Collection[int] = (),
+    marks: Collection[int] = (),
 ) -> dict[int, float]:
     """Return cost(t) in bits, not clamped, of each token of the window (docs/penalties.md)."""
-    matches = lz_matches(history, window, buffer, min_match, breakers)
+    matches = lz_matches(history, window, buffer, min_match, breakers, marks)
     if formula == "rate":
         return {t: min((math.log2(m.distance + 1) + math.log2(m.length)) / m.length for m in ms)
                 for t, ms in matches.items()}  # fmt: skip
@@ -117,11 +142,12 @@ def lz_bits(
     formula: str,
     min_match: int = 1,
     breakers: Collection[int] = (),
+    marks: Collection[int] = (),
 ) -> dict[int, float]:
     """Return bits(t) = log2 V - clamp(cost) of each token of the window, zeros too."""
     v = math.log2(n_vocab)
     bits = {}
-    for token, cost in lz_costs(history, window, buffer, formula, min_match, breakers).items():
+    for token, cost in lz_costs(history, window, buffer, formula, min_match, breakers, marks).items():
         low = -math.inf if formula == "codelength" else 0.0
         bits[token] = v - min(max(cost, low), v)
     return bits
@@ -136,24 +162,33 @@ def lz_prices(
     min_match: int = 1,
     breakers: Collection[int] = (),
     numbers: Collection[int] = (),
+    marks: Collection[int] = (),
 ) -> dict[int, float]:
     """Return what each token costs at strength 1: its bits, many times where it came again and again.
 
-    By a twelfth of its matches in the last 512 tokens or a quarter of the copies in a row of a loop, whichever is more,
-    from 1 to 8 times. One of ``numbers`` costs nothing where it has a single match in the whole window, which does not
+    By a twelfth of its matches in the last 512 tokens, or by a quarter of the copies in a row of a loop, whichever is
+    most, from 1 to 8 times; in plain text also by the square of a twentieth of the matches, and by half of the copies
+    where one has three tokens that are no breakers. One of ``numbers`` costs nothing where it has a single match in the whole window, which does not
     cover its own distance. With a ``min_match`` of 1 every token costs its bits once.
     """
-    bits = lz_bits(history, n_vocab, window, buffer, formula, min_match, breakers)
+    bits = lz_bits(history, n_vocab, window, buffer, formula, min_match, breakers, marks)
     if min_match == 1:
         return bits
     prices = {}
-    for token, ms in lz_matches(history, window, buffer, min_match, breakers).items():
-        often = sum(m.distance <= 512 for m in ms) / 12
-        loop = max((m.length / m.distance for m in ms if m.length > m.distance), default=0.0) / 4
+    for token, ms in lz_matches(history, window, buffer, min_match, breakers, marks).items():
+        near = sum(m.distance <= 512 for m in ms)
+        often = max(near / 12, (near / 20) ** 2 if is_plain(history, breakers) else 0.0)
+        loop = max((copies(history, m, breakers) for m in ms if m.length > m.distance), default=0.0) / 4
         prices[token] = bits[token] * min(max(1.0, often, loop), 8.0)
         if token in numbers and len(ms) == 1 and ms[0].length <= ms[0].distance:
             prices[token] = 0.0
     return prices
+
+
+def copies(history: Tokens, match: Match, breakers: Collection[int]) -> float:
+    """Return the copies in a row of a match that covers its own distance, twice as many where they have words."""
+    words = [t for t in [int(t) for t in history][-match.distance :] if t not in breakers]
+    return match.length / match.distance * (2 if len(words) >= 3 and is_plain(history, breakers) else 1)
 
 
 def code_length_costs(history: Tokens, n_vocab: int, window: int, buffer: int) -> dict[int, float]:
@@ -301,7 +336,7 @@ def edits(
             out[t] = Edit(min(max(repeat, FLOAT_TINY), FLOAT_MAX), _finite(bias))
     if p.lz_penalty:
         shape = p.lz_window, p.lz_buffer, p.lz_formula, p.lz_min_match
-        priced = lz_prices(tokens, n_vocab, *shape, set(p.lz_breakers), set(p.lz_numbers))
+        priced = lz_prices(tokens, n_vocab, *shape, set(p.lz_breakers), set(p.lz_numbers), set(p.lz_marks))
         for t, bits in priced.items():
             if bits:
                 before = out.get(t, Edit(1.0, 0.0))

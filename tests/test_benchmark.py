@@ -129,6 +129,7 @@ def test_command() -> None:
     assert [found[0]["params"][name] for name in ("lz_penalty", "lz_min_match")] == [0.3, 5]
     assert found[0]["params"]["lz_breakers"]
     assert found[0]["params"]["lz_numbers"]
+    assert found[0]["params"]["lz_marks"]
     assert found[0]["decode_ms"] > 0
     done = lzs_bench("--batch", "1,4")
     about, *head, one, four = done.stdout.splitlines()

@@ -276,13 +276,14 @@ def test_the_default_is_python_s(objects: list[Path], tmp_path: Path) -> None:
 #include <lzsampler.h>
 lzs_status new_default(int32_t n_vocab, const char *const *pieces, lzs_sampler **sampler);
 int main(void) {
-    static const char *const pieces[] = {"a", " b", "c\n", "(d", "e9", "f", "g\\", "h"};
+    static const char *const pieces[] = {"a", " b", "c\n", "(d", "e9", "f", "g\\", " ."};
     lzs_sampler *sampler;
     if (new_default(8, pieces, &sampler) != LZS_OK) return 1;
     lzs_params params;
     lzs_params_init(&params);
     if (lzs_sampler_params(sampler, &params) != LZS_OK || params.n_lz_breakers != 4 || params.lz_breakers[0] != 2 ||
-        params.lz_breakers[3] != 6 || params.n_lz_numbers != 1 || params.lz_numbers[0] != 4 || params.lz_min_match != 5)
+        params.lz_breakers[3] != 6 || params.n_lz_numbers != 1 || params.lz_numbers[0] != 4 ||
+        params.lz_min_match != 5 || params.n_lz_marks != 1 || params.lz_marks[0] != 7)
         return 2;
     lzs_loop loop;
     for (int i = 0; i < 200; i++) lzs_accept(sampler, i % 8);

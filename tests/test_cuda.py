@@ -73,7 +73,16 @@ def blocks_held(path: Path) -> int:
 
 
 SETTINGS = [
-    Params(seed=1, temperature=0.8, top_p=0.9, lz_penalty=0.3, lz_min_match=3, lz_breakers=(1, 2), lz_numbers=(4,)),
+    Params(
+        seed=1,
+        temperature=0.8,
+        top_p=0.9,
+        lz_penalty=0.3,
+        lz_min_match=3,
+        lz_breakers=(1, 2),
+        lz_numbers=(4,),
+        lz_marks=(4,),
+    ),
     Params(seed=2, top_k=20, lz_penalty=1.0, lz_formula="codelength", lz_window=40),
     Params(seed=3, temperature=0.0, repetition_penalty=1.3, dry_multiplier=0.8, exempt=(3,)),
     Params(seed=4, min_p=0.1, presence_penalty=0.5, logit_bias={5: -1.0, 6: -np.inf}, ties="keep"),

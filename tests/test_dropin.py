@@ -128,8 +128,11 @@ def test_four_ways_give_the_same_tokens(llm: Any, formula: Any, history: Any, mi
     """`attach`, `LZLlama`, `generate` of ours and a chain made by hand, greedy and drawn."""
     prompt = llm.tokenize(LOOPING.encode(), add_bos=False, special=True)
     chosen: dict[str, Any] = {"lz_penalty": 0.2, "lz_formula": formula, "history": history, "lz_min_match": min_match}
-    usual = (llama.lz_breaker_ids(llm), llama.lz_number_ids(llm)) if min_match > 1 else ((), ())  # as LZLlama has them
-    penalties = Params(**chosen, lz_breakers=usual[0], lz_numbers=usual[1])
+    penalties = Params(**chosen)
+    if min_match > 1:  # as LZLlama has them
+        usual = default(llm)
+        lists = {field: getattr(usual, field) for field in ("lz_breakers", "lz_numbers", "lz_marks")}
+        penalties = dataclasses.replace(penalties, **lists)
     for temperature in (0.0, 0.9):
         sampling: dict[str, Any] = {"top_k": 30, "top_p": 0.9, "min_p": 0.02}
         chain = [llama.penalties_sampler(primed(Sampler(llm.n_vocab(), penalties), prompt))]
@@ -284,9 +287,9 @@ if TYPE_CHECKING:  # for mypy, which complains of an ignore that is not needed
     typed = LZLlama("model.gguf", n_ctx=512, lz_penalty=0.2, exempt=["a", 5], loop_finish_reason="length")
     typed("x", max_tokens=5, lz_penalty=0.1, on_loop="trim")
     typed.generate([1], temp=0.5, logit_bias={1: 1.0})
-    typed("x", lz_min_match=6, lz_breakers=["\n", 5], lz_numbers=["1", 7])
+    typed("x", lz_min_match=6, lz_breakers=["\n", 5], lz_numbers=["1", 7], lz_marks=["letterless", 7])
     attach(typed, lz_penalty=0.3, history="all").loop_finish_reason = "stop"
-    attach(typed, lz_min_match=6, lz_breakers=["\n", 5], lz_numbers=["1", 7])
+    attach(typed, lz_min_match=6, lz_breakers=["\n", 5], lz_numbers=["1", 7], lz_marks=["letterless", 7])
     LZLlama("model.gguf", lz_penalti=0.2)  # type: ignore[call-arg]
     typed("x", lz_penalty="a")  # type: ignore[arg-type]
     attach(typed, history="some")  # type: ignore[arg-type]
@@ -476,6 +479,8 @@ def test_logit_bias_of_ours_and_that_of_a_call(llm: Any) -> None:
         ({"lz_numbers": "ab"}, "lz_numbers must be a sequence of token ids and strings, got 'ab'"),
         ({"lz_numbers": ["zqzqzq"]}, "contains 'zqzqzq': lz_numbers cannot be made of it"),
         ({"lz_numbers": [5, ""]}, "lz_numbers must be token ids and non-empty strings, got ''"),
+        ({"lz_marks": 5}, "lz_marks must be a sequence of token ids and strings, got 5"),
+        ({"lz_marks": [4096]}, "lz_marks must be tokens below 4096"),
         ({"lz_numbers": [4096]}, "lz_numbers must be tokens below 4096"),
         ({"lz_numbers": [5], "lz_min_match": 1}, "lz_numbers need an lz_min_match above 1"),
         ({"lz_min_match": 0}, "lz_min_match must be from 1 to 4096, got 0"),

@@ -16,7 +16,7 @@ import pytest
 
 from engine_rows import SETTINGS, expected, params_of, same_bits
 from lzsampler import Params, Sampler
-from lzsampler.engines.breakers import lz_breaker_ids, lz_number_ids, usual_ids, usual_ids_of_server
+from lzsampler.engines.breakers import lz_breaker_ids, lz_mark_ids, lz_number_ids, usual_ids, usual_ids_of_server
 from lzsampler.engines.history import Edits, Request
 from lzsampler.engines.rows import _edit_on_device, apply_edits
 from lzsampler.engines.settings import FIELDS, request_params
@@ -116,18 +116,19 @@ def test_breakers_are_asked_for_only_where_they_have_an_effect() -> None:
 
     def usual() -> dict[str, tuple[int, ...]]:
         asked.append(1)
-        return {"lz_breakers": (3, 4), "lz_numbers": (4,)}
+        return {"lz_breakers": (3, 4), "lz_numbers": (4,), "lz_marks": (4, 5)}
 
-    both = replace(DEFAULT, lz_breakers=(3, 4), lz_numbers=(4,))
+    both = replace(DEFAULT, lz_breakers=(3, 4), lz_numbers=(4,), lz_marks=(4, 5))
     assert request_params({"lzsampler": {}}, "vLLM", usual) == both
     assert request_params({"lz_breakers": []}, "vLLM", usual) == replace(both, lz_breakers=())
     assert request_params({"lz_numbers": [2]}, "vLLM", usual) == replace(both, lz_numbers=(2,))
-    assert len(asked) == 3
-    none: dict[str, Any] = {"lz_breakers": [], "lz_numbers": []}
+    assert request_params({"lz_marks": []}, "vLLM", usual) == replace(both, lz_marks=())
+    assert len(asked) == 4
+    none: dict[str, Any] = {"lz_breakers": [], "lz_numbers": [], "lz_marks": []}
     others: list[dict[str, Any]] = [{"lzsampler": "paper"}, {"lz_penalty": 0}, none, {}]
     for arguments in others:
         request_params(arguments, "vLLM", usual)
-    assert len(asked) == 3
+    assert len(asked) == 4
 
 
 def test_the_fields_are_the_penalties() -> None:
@@ -148,9 +149,9 @@ def test_breakers_of_a_tokenizer(caplog: pytest.LogCaptureFixture) -> None:
         def batch_decode(self, rows: list[list[int]]) -> list[str]:
             return ["".join(self.texts[token] for token in row) for row in rows]
 
-    usual = {"lz_breakers": (1, 3), "lz_numbers": (3,)}
+    usual = {"lz_breakers": (1, 3), "lz_numbers": (3,), "lz_marks": (3,)}
     assert usual_ids_of_server(Tokenizer()) == usual_ids(Tokenizer()) == usual
-    assert (lz_breaker_ids(Tokenizer()), lz_number_ids(Tokenizer())) == tuple(usual.values())
+    assert (lz_breaker_ids(Tokenizer()), lz_number_ids(Tokenizer()), lz_mark_ids(Tokenizer())) == tuple(usual.values())
     assert lz_number_ids(Tokenizer(), ["a", "b"]) == (0, 1)
     with caplog.at_level(logging.WARNING, "lzsampler"):
         assert usual_ids_of_server(None) == usual_ids_of_server(object()) == {}

@@ -23,10 +23,10 @@ from lzsampler.decoding.transcript import TranscriptFile  # noqa: E402
 from lzsampler.evaluation.grid import Grid, Setting, paper  # noqa: E402
 from lzsampler.evaluation.run import _context  # noqa: E402
 from lzsampler.evaluation.store import RunFolder  # noqa: E402
-from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids, lz_breaker_ids, lz_number_ids  # noqa: E402
+from lzsampler.llama import DRY_BREAKERS, dry_breaker_ids, lz_breaker_ids, lz_mark_ids, lz_number_ids  # noqa: E402
 from lzsampler.llama.model import Model, context_length  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
-from lzsampler.params import LZ_BREAKERS, LZ_NUMBERS  # noqa: E402
+from lzsampler.params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS  # noqa: E402
 from lzsampler.util.files import locked  # noqa: E402
 
 GRID = Grid(
@@ -321,7 +321,7 @@ def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
         Setting("none", "dry", dry, 0.8, {"dry_breakers": ()}),
         Setting("usual lz", "lz", lz, 1.0),
         Setting("own lz", "lz", lz, 1.0, {"lz_breakers": ("e", "\n")}),
-        Setting("free lz", "lz", lz, 1.0, {"lz_breakers": (), "lz_numbers": ("a",)}),
+        Setting("free lz", "lz", lz, 1.0, {"lz_breakers": (), "lz_numbers": ("a",), "lz_marks": ("a",)}),
     )
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"id": "a", "prompt": "Between Barton and Delaford, there was that"}\n')
@@ -335,6 +335,8 @@ def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
     assert strings == [[], list(LZ_BREAKERS), ["e", "\n"], []]
     numbers = [transcript["settings"]["lz_numbers"] for transcript in (own, *made)]
     assert numbers == [[], list(LZ_NUMBERS), list(LZ_NUMBERS), ["a"]]
+    marks = [transcript["settings"]["lz_marks"] for transcript in (own, *made)]
+    assert marks == [[], list(LZ_MARKS), list(LZ_MARKS), ["a"]]
     with Model(default_model(), n_ctx=256, n_threads=1) as model:
         given: list[tuple[Any, Any]] = [(None, None), (["e", "\n"], None), ([], ["a"])]
         for transcript, (breakers, of) in zip(made, given, strict=True):
@@ -342,6 +344,7 @@ def test_breakers_of_a_setting_are_those_that_it_names(tmp_path: Path) -> None:
                 lz,
                 lz_breakers=lz_breaker_ids(model.llm, breakers),
                 lz_numbers=lz_number_ids(model.llm, of),
+                lz_marks=lz_mark_ids(model.llm, of),
                 seed=transcript["settings"]["seed"],
             )
             alone = generate(model, transcript["prompt"], params, n_predict=60)

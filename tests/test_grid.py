@@ -74,7 +74,7 @@ def test_the_everyday_grid_has_penalties_as_people_use_them() -> None:
     assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
-@pytest.mark.parametrize("field", ["lz_breakers", "lz_numbers"])
+@pytest.mark.parametrize("field", ["lz_breakers", "lz_numbers", "lz_marks"])
 def test_breakers_and_numbers_of_lz_need_longer_matches(tmp_path: Path, field: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f'[[setting]]\nlz_penalty = 0.3\nlz_min_match = 5\n{field} = ["\\n"]\n')
@@ -191,7 +191,7 @@ def test_json_and_back() -> None:
     biased = replace(
         paper().settings[0],
         params=Params(logit_bias={3: float("-inf")}),
-        breakers={"dry_breakers": ("\n",), "lz_breakers": (), "lz_numbers": ("1",)},
+        breakers={"dry_breakers": ("\n",), "lz_breakers": (), "lz_numbers": ("1",), "lz_marks": ("letterless",)},
     )
     placebo = replace(paper().settings[1], placebo=True)
     for grid in (

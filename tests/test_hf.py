@@ -70,6 +70,7 @@ def penalties(draw: st.DrawFn, n_vocab: int) -> Params:
         lz_min_match=min_match,
         lz_breakers=draw(st.sets(st.integers(0, 7), max_size=2).map(tuple)) if min_match > 1 else (),
         lz_numbers=draw(st.sets(st.integers(0, 7), max_size=4).map(tuple)) if min_match > 1 else (),
+        lz_marks=draw(st.sets(st.integers(0, 7), max_size=4).map(tuple)) if min_match > 1 else (),
         lz_window=draw(st.sampled_from([4, 16, 512])),
         lz_buffer=draw(st.sampled_from([1, 2, 3])),
         lz_formula=draw(st.sampled_from(["rate", "distance", "codelength"])),

@@ -41,6 +41,7 @@ DEFAULTS = {
     "lz_min_match": 1,
     "lz_breakers": (),
     "lz_numbers": (),
+    "lz_marks": (),
     "repetition_penalty": 1.0,
     "frequency_penalty": 0.0,
     "presence_penalty": 0.0,
@@ -82,7 +83,7 @@ REALS = [
 ]
 METHODS = {f"{name}_penalty": f"{name}_method" for name in ("repetition", "frequency", "presence")}
 INTEGERS = ["lz_window", "lz_buffer", "lz_min_match", "penalty_window", "dry_allowed_length", "top_k", "seed"]
-BREAKERS = ["lz_breakers", "lz_numbers", "dry_breakers"]
+BREAKERS = ["lz_breakers", "lz_numbers", "lz_marks", "dry_breakers"]
 TOKENS = ["exempt", *BREAKERS, "logit_bias"]
 NAMES = [
     "lz_formula",
@@ -313,10 +314,10 @@ def test_the_presets() -> None:
 
 def test_breakers_leave_with_the_long_matches_that_they_end() -> None:
     """Settings for one call must not fail because those of the model have breakers."""
-    default = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=(3,), lz_numbers=(4,))
+    default = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=(3,), lz_numbers=(4,), lz_marks=(3, 4))
     assert changed(default, {"lz_min_match": 1}) == Params(lz_penalty=0.3)
     assert changed(default, {"lz_min_match": 7}) == dataclasses.replace(default, lz_min_match=7)
-    for field in ("lz_breakers", "lz_numbers"):
+    for field in ("lz_breakers", "lz_numbers", "lz_marks"):
         for params, changes in ((default, {"lz_min_match": 1, field: (3,)}), (Params(), {field: (3,)})):
             with pytest.raises(ValueError, match=rf"^{field} need an lz_min_match above 1: "):
                 changed(params, changes)
@@ -328,7 +329,7 @@ def test_breakers_leave_with_the_long_matches_that_they_end() -> None:
         ({}, ()),
         ({"lz_penalty": 0.3}, ()),
         ({"lz_min_match": 5}, ()),
-        ({"lz_penalty": 0.3, "lz_min_match": 5}, ("lz_breakers", "lz_numbers")),
+        ({"lz_penalty": 0.3, "lz_min_match": 5}, ("lz_breakers", "lz_numbers", "lz_marks")),
         ({"dry_multiplier": 0.8}, ("dry_breakers",)),
         ({"lz_penalty": 0.3, "lz_min_match": 2, "dry_multiplier": 0.8}, tuple(BREAKERS)),
     ],
@@ -448,6 +449,7 @@ def test_token_ids(field: str, value: Any) -> None:
         ("exempt", "exempt_ids"),
         ("lz_breakers", "lz_breaker_ids"),
         ("lz_numbers", "lz_number_ids"),
+        ("lz_marks", "lz_mark_ids"),
         ("dry_breakers", "dry_breaker_ids"),
     ],
 )
@@ -505,6 +507,7 @@ def test_json_and_back() -> None:
         lz_min_match=5,
         lz_breakers=(4, 6),
         lz_numbers=(6,),
+        lz_marks=(4, 5),
     )
     text = json.dumps(to_json(params), allow_nan=False)
     assert json.loads(text)["logit_bias"] == [[1, 0.5], [3, False]]
@@ -566,7 +569,7 @@ def test_repetition_detection_is_vllms() -> None:
         {"lz_window": 131072, "lz_buffer": 4096},
         {"lz_window": 2, "lz_buffer": 1},
         {"lz_window": 4097, "lz_buffer": 4095, "lz_min_match": 4096},
-        {"lz_min_match": 2, "lz_breakers": np.array([3, 1]), "lz_numbers": np.array([2])},
+        {"lz_min_match": 2, "lz_breakers": np.array([3, 1]), "lz_numbers": np.array([2]), "lz_marks": np.array([2])},
         {"temperature": 0},
         {"temperature": 1e-6},
         {"temperature": 1e6},

@@ -268,6 +268,7 @@ def lz_matches_priced() -> st.SearchStrategy[dict[str, Any]]:
             "lz_min_match": st.sampled_from([2, 2, 3, 4]),
             "lz_breakers": st.lists(st.integers(0, 6), max_size=3).map(tuple),
             "lz_numbers": st.lists(st.integers(0, 6), max_size=5).map(tuple),
+            "lz_marks": st.lists(st.integers(0, 6), max_size=5).map(tuple),
         }
     )
 

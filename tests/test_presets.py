@@ -41,8 +41,8 @@ def model() -> Iterator[Model]:
 def test_attach_takes_keywords(llm: Any) -> None:
     """`attach(llm, lz_penalty=.3)` was a TypeError, and a `history` given in Params switched the penalty off."""
     newline = tuple(sorted(llm.tokenize(b"\n", add_bos=False)))
-    own, digits, dry = (llama.lz_breaker_ids(llm, ["e"]), llama.lz_number_ids(llm), llama.dry_breaker_ids(llm))
-    lz = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=llama.lz_breaker_ids(llm), lz_numbers=digits)
+    own, dry = llama.lz_breaker_ids(llm, ["e"]), llama.dry_breaker_ids(llm)
+    lz = default(llm)
 
     def but(**changes: Any) -> Params:
         return dataclasses.replace(lz, **changes)
@@ -59,6 +59,8 @@ def test_attach_takes_keywords(llm: Any) -> None:
         ({"lz_breakers": ()}, but(lz_breakers=())),
         ({"lz_breakers": ["e", 5]}, but(lz_breakers=(*own, 5))),
         ({"lz_numbers": []}, but(lz_numbers=())),
+        ({"lz_marks": []}, but(lz_marks=())),
+        ({"lz_marks": ["e", "letterless", 5]}, but(lz_marks=(*own, *llama.lz_mark_ids(llm), 5))),
         ({"lz_numbers": ["e", 5], "lz_breakers": []}, but(lz_numbers=(*own, 5), lz_breakers=())),
         ({"params": Params(lz_penalty=0.2), "lz_min_match": 4}, but(lz_penalty=0.2, lz_min_match=4)),
         ({"params": but(lz_breakers=()), "lz_min_match": 4}, but(lz_breakers=(), lz_min_match=4)),
@@ -115,6 +117,7 @@ def test_a_model_has_the_default_penalty_for_its_vocabulary(model: Model) -> Non
         ({"lz_breakers": ()}, dataclasses.replace(lz, lz_breakers=())),
         ({"lz_breakers": [7]}, dataclasses.replace(lz, lz_breakers=(7,))),
         ({"lz_numbers": [7]}, dataclasses.replace(lz, lz_numbers=(7,))),
+        ({"lz_marks": [7]}, dataclasses.replace(lz, lz_marks=(7,))),
         ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
         ({"lz_penalty": 0.0}, Params(lz_min_match=5)),  # nothing that is off has breakers
         (dict(PRESETS["paper"]), Params(lz_penalty=0.15)),
@@ -136,6 +139,14 @@ def test_the_usual_breakers_are_tokens_with_marks_of_structure(model: Model) -> 
     assert ids == set(llama.lz_breaker_ids(model.llm, [s for s in LZ_BREAKERS if any(s in piece for piece in pieces)]))
     digits = [token for token, piece in enumerate(pieces) if any(c in "0123456789" for c in piece)]
     assert list(model.params().lz_numbers) == list(llama.lz_number_ids(model.llm)) == digits
+
+
+def test_the_usual_marks_are_tokens_without_a_letter(model: Model) -> None:
+    pieces = [model.llm.detokenize([token], special=True).decode("utf-8", "replace") for token in range(model.n_vocab)]
+    marks = [token for token, piece in enumerate(pieces) if not any(c.isalpha() for c in piece)]
+    assert list(model.params().lz_marks) == list(llama.lz_mark_ids(model.llm)) == marks
+    assert 100 < len(marks) < model.n_vocab / 4
+    assert set(marks) >= set(llama.lz_mark_ids(model.llm, [" "])) & set(marks) != set()
 
 
 # ---- transformers ----
@@ -160,13 +171,16 @@ def test_breakers_come_from_the_tokenizer() -> None:
     tokenizer = Tokenizer(["the", " a1", ":\n", "", " (", "it's", "e", "\u00e9"])
     usual = (1, 2, 4)
     assert (hf.lz_breaker_ids(tokenizer), hf.lz_number_ids(tokenizer)) == (usual, (1,))
+    assert hf.lz_mark_ids(tokenizer) == (2, 3, 4)
     assert hf.lz_breaker_ids(tokenizer, ["e"]) == hf.lz_number_ids(tokenizer, ["e"]) == (0, 6)
+    assert hf.lz_mark_ids(tokenizer, ["e"]) == (0, 6)
+    assert hf.lz_mark_ids(tokenizer, ["e", "letterless"]) == (0, 2, 3, 4, 6)
     lz = Params(lz_penalty=0.3, lz_min_match=5)
-    both = dataclasses.replace(lz, lz_breakers=usual, lz_numbers=(1,))
+    both = dataclasses.replace(lz, lz_breakers=usual, lz_numbers=(1,), lz_marks=(2, 3, 4))
     for chosen, expected in (
         ({}, both),
         ({"lz_min_match": 1}, Params(lz_penalty=0.3)),
-        ({"lz_breakers": (), "lz_numbers": ()}, lz),
+        ({"lz_breakers": (), "lz_numbers": (), "lz_marks": ()}, lz),
         ({"lz_breakers": [3]}, dataclasses.replace(both, lz_breakers=(3,))),
         ({"lz_numbers": [3]}, dataclasses.replace(both, lz_numbers=(3,))),
         ({"params": dataclasses.replace(lz, lz_breakers=(3,))}, dataclasses.replace(both, lz_breakers=(3,))),
@@ -193,7 +207,9 @@ def test_the_settings_of_a_grid_get_the_breakers(model: Model) -> None:
     assert made["lz-default", 0.6] == model.params(temperature=0.6)
     assert made["lz-paper", 0.0] == Params(temperature=0.0, lz_penalty=0.15)
     assert not any(
-        params.lz_breakers or params.lz_numbers for (kind, _), params in made.items() if kind != "lz-default"
+        params.lz_breakers or params.lz_numbers or params.lz_marks
+        for (kind, _), params in made.items()
+        if kind != "lz-default"
     )
 
 
@@ -211,7 +227,8 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
     """Token for token, against a chain with a `Sampler` whose settings are written out."""
     ids, digits = llama.lz_breaker_ids(llm), llama.lz_number_ids(llm)
     own = llama.lz_breaker_ids(llm, ["e", "\n"])
-    long = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids, lz_numbers=digits)
+    marks = llama.lz_mark_ids(llm)
+    long = Params(lz_penalty=0.3, lz_min_match=5, lz_breakers=ids, lz_numbers=digits, lz_marks=marks)
     cases: dict[str, tuple[tuple[str, ...], Params, list[str]]] = {
         "default": ((), long, list(LZ_BREAKERS)),
         "paper": (("--preset", "paper"), Params(lz_penalty=0.15), []),
@@ -223,10 +240,16 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
             dataclasses.replace(long, lz_numbers=own),
             list(LZ_BREAKERS),
         ),
+        "dense": (("--lz-mark", "none"), dataclasses.replace(long, lz_marks=()), list(LZ_BREAKERS)),
+        "marks": (
+            ("--lz-mark", "e", "--lz-mark", r"\n"),
+            dataclasses.replace(long, lz_marks=own),
+            list(LZ_BREAKERS),
+        ),
         "short": (("--lz-min-match", "1"), Params(lz_penalty=0.3), []),
         "both": (
             ("--preset", "paper", "--lz-min-match", "3"),
-            Params(lz_penalty=0.15, lz_min_match=3, lz_window=512, lz_buffer=32, lz_breakers=ids, lz_numbers=digits),
+            dataclasses.replace(long, lz_penalty=0.15, lz_min_match=3, lz_window=512, lz_buffer=32),
             list(LZ_BREAKERS),
         ),
     }
@@ -242,6 +265,7 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
         assert record["settings"]["lz_breakers"] == strings
         numbers = {(): [], digits: list(LZ_NUMBERS), own: ["e", "\n"]}
         assert record["settings"]["lz_numbers"] == numbers[params.lz_numbers]
+        assert record["settings"]["lz_marks"] == {**numbers, marks: ["letterless"]}[params.lz_marks]
         for field in ("lz_penalty", "lz_min_match", "lz_window", "lz_buffer", "lz_formula"):
             assert record["settings"][field] == getattr(params, field), (name, field)
         made[name] = tuple(record["tokens"])
@@ -262,6 +286,8 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
         (("--lz-breaker", ""), '--lz-breaker must not be empty; the word "none" means no tokens'),
         (("--lz-breaker", "none", "--lz-breaker", "."), "--lz-breaker none means no tokens: leave the others out"),
         (("--lz-breaker", "zqzqzq"), "no token of this vocabulary contains 'zqzqzq'"),
+        (("--preset", "paper", "--lz-mark", "1"), "--lz-mark needs a --lz-min-match above 1: "),
+        (("--lz-mark", "none", "--lz-mark", "1"), "--lz-mark none means no tokens: leave the others out"),
         (("--preset", "paper", "--lz-number", "1"), "--lz-number needs a --lz-min-match above 1: "),
         (("--lz-number", ""), '--lz-number must not be empty; the word "none" means no tokens'),
         (("--lz-number", "none", "--lz-number", "1"), "--lz-number none means no tokens: leave the others out"),

@@ -45,6 +45,7 @@ def random_params(rng: np.random.Generator, **more: Any) -> Params:
         lz_min_match=some(2, 3) if long else 1,
         lz_breakers=some((), (ID[b'"'],)) if long else (),
         lz_numbers=some((), (ID[b"a"], ID[b"2"])) if long else (),
+        lz_marks=some((), (ID[b"2"],)) if long else (),
         repetition_penalty=some(None, 1.3, 0.5),
         frequency_penalty=some(None, 0.4),
         frequency_method=some("subtractive", "multiplicative"),

@@ -137,7 +137,8 @@ typedef struct lzs_params {
     const int32_t *dry_breakers; /* [fixed] tokens that end every match; copied; may be NULL when n_dry_breakers is 0 */
     size_t n_dry_breakers;
     int32_t lz_min_match; /* shortest match that LZ prices, tokens, the new one included, 1..lz_buffer + 1; 1 is the paper's rule.
-                           * Above 1 the whole window is searched, from its first token on. [fixed: whether it is 1] */
+                           * Above 1 the whole window is searched, from its first token on, and a token that comes often is priced
+                           * for shorter ones, too. [fixed: whether it is 1] */
     const int32_t *lz_breakers; /* [fixed] tokens that end a match of LZ, unless it covers its own distance, as in a loop; copied;
                                  * may be NULL when n_lz_breakers is 0, as it is where lz_min_match is 1 */
     size_t n_lz_breakers;
@@ -151,6 +152,10 @@ typedef struct lzs_params {
     const int32_t *lz_numbers; /* [fixed] tokens that LZ prices from their second match on, or in a loop; copied; may be NULL when
                                 * n_lz_numbers is 0, as it is where lz_min_match is 1 */
     size_t n_lz_numbers;
+    const int32_t *lz_marks; /* [fixed] tokens that are no words; LZ prices all others for making up a quarter of the last 64 tokens,
+                              * whatever came before them; copied; may be NULL when n_lz_marks is 0, as it is where lz_min_match is
+                              * 1, and then no token is priced for that */
+    size_t n_lz_marks;
 } lzs_params;
 
 /* What all penalties together do to one token's logit: x -> (x > 0 ? x / repeat : x * repeat) + bias. A finite logit
@@ -278,7 +283,7 @@ LZS_API lzs_status lzs_sampler_params(const lzs_sampler *sampler, lzs_params *pa
 
 /* New settings from the next step on, the seed included: to change one of them, begin with lzs_sampler_params. LZS_EINVAL,
  * with nothing changed, when they are out of range or differ in a [fixed] number (lzs_params_fixed says in which); exempt,
- * logit_bias, dry_breakers, lz_breakers and lz_numbers are not looked at and stay as they are. */
+ * logit_bias, dry_breakers, lz_breakers, lz_numbers and lz_marks are not looked at and stay as they are. */
 LZS_API lzs_status lzs_sampler_set_params(lzs_sampler *sampler, const lzs_params *params);
 
 /* A new seed for the draws to come, which a rewind does not take back. Samplers that were cloned from one prefix need one

@@ -42,7 +42,7 @@ typedef struct lzs_batch_shape {
     int32_t n_slots;    /* sequences that have settings at a time, at least 1 */
     int32_t max_rows;   /* of a step, at least 1 */
     int32_t max_edits;  /* of a row, 0..n_vocab: lzs_edits_max always suffices, and a row that needs more answers LZS_ESPACE */
-    int32_t max_listed; /* tokens of exempt, logit_bias, lz_breakers, lz_numbers and dry_breakers of one slot together, >= 0 */
+    int32_t max_listed; /* tokens of all lists of one slot (exempt, logit_bias, lz_... and dry_breakers) together, >= 0 */
     int32_t blocks;     /* of threads that read one row, 1 to 64; 0: as many as the device can run at a time, where the rows are few
                          * and long. The token does not depend on it. */
 } lzs_batch_shape;

@@ -136,7 +136,7 @@ const lzs_edit *lzs_edit_list_find(const lzs_edit_list *e, const lzs_history *h,
     int32_t at = lzs_token_table_find(&h->table, token);
     if (at >= 0) return &e->edits[at];
     at = lzs_token_table_find(&e->found, token);
-    if (at >= 0) return &e->edits[e->found.entries[at].last];
+    if (at >= 0 && e->found.entries[at].last >= 0) return &e->edits[e->found.entries[at].last];
     size_t place = lzs_find_token(params->logit_bias, params->n_logit_bias, sizeof *params->logit_bias, token);
     return place < params->n_logit_bias ? &e->edits[e->biased[place]] : NULL;
 }

@@ -35,6 +35,7 @@ static const char *invalid(const lzs_params *p, int32_t n_vocab) {
     const bool short_ones = p->lz_min_match == 1; /* of which lists can say nothing */
     if (!lzs_tokens_valid(p->lz_breakers, p->n_lz_breakers, n_vocab) || (short_ones && p->n_lz_breakers)) return "lz_breakers";
     if (!lzs_tokens_valid(p->lz_numbers, p->n_lz_numbers, n_vocab) || (short_ones && p->n_lz_numbers)) return "lz_numbers";
+    if (!lzs_tokens_valid(p->lz_marks, p->n_lz_marks, n_vocab) || (short_ones && p->n_lz_marks)) return "lz_marks";
     return NULL;
 }
 
@@ -101,46 +102,35 @@ static void new_stamp(lzs_lz *lz) {
     lz->stamp = 1;
 }
 
-/* What a token's matches are compared with before the first of them is found. */
-static lzs_lz_match no_match(const lzs_lz *lz, const lzs_history *h, int32_t distance, int32_t at, bool rate, bool found) {
-    if (found) return (lzs_lz_match){.stamp = lz->stamp, .nearest = distance, .value = FLT_MAX};
-    int32_t nearest = (int32_t)h->n - h->table.entries[at].last;
-    float value = rate ? lzs_log2((float)(nearest + 1)) : 0.0f;
-    return (lzs_lz_match){.stamp = lz->stamp, .length = 1, .distance = nearest, .nearest = nearest, .value = value};
+/* The length that a match at a distance has. */
+static int32_t length_at(const lzs_history *h, int32_t distance) {
+    return lzs_history_lz_suffix(h, lzs_match_length(&h->lz, distance), distance) + 1;
 }
 
-/* Whether further matches of a token, which are not nearer than this distance, cannot change what its price is multiplied by. */
-static bool counted(uint32_t matches, int32_t distance) {
-    bool often = lzs_near_matches(matches) >= LZS_LZ_OFTEN * LZS_LZ_TIMES;
-    return (often || distance > LZS_LZ_NEAR) && !lzs_one_match(matches);
+/* The matches of an entry begin. */
+static void begin_match(lzs_lz *lz, int32_t entry, lzs_lz_match none) {
+    none.stamp = lz->stamp;
+    lz->matches[entry] = none;
+    lz->matched[lz->n_matched++] = entry;
 }
 
-/* The best match of each token. The walk goes from near to far, so a token whose match has the greatest length there is will
- * not find a better one; when that holds for all tokens in reach, as in a text of one repeated pattern, it ends. */
-static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, lzs_token_table *found) {
-    bool rate = p->lz_formula == LZS_LZ_RATE;
-    int32_t least = found ? p->lz_min_match : 2;
-    lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = (uint16_t)(least - 1)};
+/* The best match of each token, where matches of length 1 are priced. The walk goes from near to far, so a token whose match has
+ * the greatest length there is will not find a better one; when that holds for all tokens in reach, as in a text of one
+ * repeated pattern, it ends. */
+static void find_best(lzs_lz *lz, const lzs_history *h, bool rate) {
+    lzs_match_walk walk = {.reach = lzs_history_reach(h), .least = 1};
     size_t n_final = 0;
     int32_t final_token = -1; /* the last one that no other match changes: runs of it need no look at the table */
-    lz->n_matched = 0;
-    new_stamp(lz);
-    while ((found || n_final < h->n_in_reach) && lzs_match_walk_on(&walk, &h->lz, h->kernels)) {
+    while (n_final < h->n_in_reach && lzs_match_walk_on(&walk, &h->lz, h->kernels)) {
         for (int32_t i = walk.n - 1; i >= 0; i--) {
             int32_t distance = walk.base - walk.found[i], token = h->tokens[h->n - (size_t)distance];
             if (token == final_token) continue;
-            int32_t suffix = lzs_match_length(&h->lz, distance), length = lzs_history_lz_suffix(h, suffix, distance) + 1;
-            if (length < least) continue;
-            int32_t at = found ? lzs_token_table_take(found, token) : lzs_token_table_find(&h->table, token);
-            lzs_lz_match *m = &lz->matches[at];
+            int32_t length = length_at(h, distance), entry = lzs_token_table_find(&h->table, token);
+            lzs_lz_match *m = &lz->matches[entry];
             if (m->stamp != lz->stamp) {
-                *m = no_match(lz, h, distance, at, rate, found);
-                lz->matched[lz->n_matched++] = at;
-            }
-            if (found) {
-                m->matches += lzs_counted_match(distance);
-                float copies = length > distance ? (float)length / (float)distance : 0.0f;
-                if (copies > m->copies) m->copies = copies;
+                int32_t nearest = (int32_t)h->n - h->table.entries[entry].last;
+                float cost = rate ? lzs_log2((float)(nearest + 1)) : 0.0f;
+                begin_match(lz, entry, (lzs_lz_match){.length = 1, .distance = nearest, .nearest = nearest, .value = cost});
             }
             if (length > m->length) { /* in every formula a match that is further away and not longer costs at least as much */
                 m->length = length;
@@ -151,13 +141,161 @@ static void find_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, 
                 }
                 if (length > h->lz.cap) n_final++;
             }
-            if (m->length > h->lz.cap && (!found || counted(m->matches, distance))) final_token = token;
+            if (m->length > h->lz.cap) final_token = token;
         }
     }
 }
 
+/* The last tokens of the history, looked at as far back as somebody asks, until LZS_LZ_WORDS of them are no breakers. */
+typedef struct last_words {
+    int32_t looked_at, words;
+} last_words;
+
+/* Whether so many of the last n tokens are no breakers. */
+static bool has_words(last_words *w, const lzs_history *h, int32_t n) {
+    while (w->looked_at < n && w->words < LZS_LZ_WORDS) {
+        w->looked_at++;
+        w->words += !lzs_is_breaker(&h->lz_breakers, h->tokens[h->n - (size_t)w->looked_at]);
+    }
+    return w->words == LZS_LZ_WORDS && w->looked_at <= n;
+}
+
+static bool ends_plainly(const lzs_history *h) {
+    const size_t close = h->n < LZS_LZ_CLOSE ? h->n : (size_t)LZS_LZ_CLOSE;
+    int32_t n = 0;
+    for (size_t i = 1; i <= close; i++) n += lzs_is_breaker(&h->lz_breakers, h->tokens[h->n - i]);
+    return n < LZS_LZ_PLAIN;
+}
+
+/* Asked where it matters, which it seldom does. */
+static bool is_plain(lzs_lz *lz, const lzs_history *h) {
+    if (lz->plain < 0) lz->plain = ends_plainly(h);
+    return lz->plain > 0;
+}
+
+/* A walk over the matches, where those of length 1 do not count. */
+typedef struct counted_walk {
+    lzs_lz *lz;
+    const lzs_history *h;
+    const lzs_params *p;
+    lzs_token_table *found;
+    last_words words;
+    bool rate;
+} counted_walk;
+
+/* Adds a match that counts to those of its token; of matches of one length the nearer ones come first. In every formula one that is
+ * further away than the longest and not longer costs at least as much. */
+static void count_match(counted_walk *w, lzs_lz_match *m, int32_t length, int32_t distance) {
+    m->matches += lzs_counted_match(distance);
+    if (length > distance && lzs_copies(length, distance, true) > m->copies) {
+        const bool words = has_words(&w->words, w->h, distance) && is_plain(w->lz, w->h);
+        const float copies = lzs_copies(length, distance, words);
+        if (copies > m->copies) m->copies = copies;
+    }
+    if (distance < m->nearest) m->nearest = distance;
+    if (w->rate && (length > m->length || distance < m->distance)) {
+        float cost = lzs_rate_cost(length, distance);
+        if (cost < m->value) m->value = cost;
+    }
+    if (length > m->length) {
+        m->length = length;
+        m->distance = distance;
+    }
+}
+
+/* Tokens of which matches of any length count. */
+typedef struct dense_tokens {
+    int32_t n, tokens[LZS_LZ_CLOSE / LZS_LZ_DENSE];
+} dense_tokens;
+
+static bool is_dense(const dense_tokens *dense, int32_t token) {
+    for (int32_t i = 0; i < dense->n; i++) {
+        if (dense->tokens[i] == token) return true;
+    }
+    return false;
+}
+
+static void find_dense(dense_tokens *dense, const lzs_history *h, const lzs_params *p) {
+    const int32_t reach = lzs_history_reach(h), close = reach < LZS_LZ_CLOSE ? reach : (int32_t)LZS_LZ_CLOSE;
+    const int32_t *tokens = h->tokens + h->n - (size_t)close;
+    uint8_t counts[256] = {0}; /* of tokens with the same last byte, of which few texts have many */
+    bool any = false;
+    dense->n = 0;
+    if (!p->n_lz_marks || close < LZS_LZ_DENSE) return;
+    for (int32_t i = 0; i < close; i++) any |= ++counts[(uint8_t)tokens[i]] >= LZS_LZ_DENSE;
+    for (int32_t i = 0; any && i < close; i++) {
+        int32_t n = 0;
+        if (counts[(uint8_t)tokens[i]] < LZS_LZ_DENSE || is_dense(dense, tokens[i])) continue;
+        for (int32_t k = 0; k < close; k++) n += tokens[k] == tokens[i];
+        if (n >= LZS_LZ_DENSE && !lzs_listed(p->lz_marks, p->n_lz_marks, tokens[i])) dense->tokens[dense->n++] = tokens[i];
+    }
+}
+
+/* The match of an entry, which begins where there is none. */
+static lzs_lz_match *match_of(lzs_lz *lz, int32_t entry) {
+    lzs_lz_match *m = &lz->matches[entry];
+    if (m->stamp != lz->stamp) begin_match(lz, entry, (lzs_lz_match){.nearest = INT32_MAX, .value = FLT_MAX});
+    return m;
+}
+
+/* Adds the matches of lz_min_match tokens or more, and counts those that are shorter by one; false where there is none of these. */
+static bool add_full(counted_walk *w) {
+    const int32_t least = lzs_short_length(w->p), full = w->p->lz_min_match;
+    lzs_match_walk walk = {.reach = lzs_history_reach(w->h), .least = (uint16_t)(least - 1)};
+    bool shorter = false;
+    while (lzs_match_walk_on(&walk, &w->h->lz, w->h->kernels)) {
+        for (int32_t i = walk.n - 1; i >= 0; i--) {
+            const int32_t distance = walk.base - walk.found[i], length = length_at(w->h, distance);
+            if (length < least || (length < full && distance > LZS_LZ_NEAR)) continue;
+            lzs_lz_match *m = match_of(w->lz, lzs_token_table_take(w->found, w->h->tokens[w->h->n - (size_t)distance]));
+            if (length >= full) count_match(w, m, length, distance);
+            m->near = (int16_t)(m->near + (distance <= LZS_LZ_NEAR));
+            shorter |= length < full;
+        }
+    }
+    return shorter;
+}
+
+/* Adds the matches of a token that are shorter than lz_min_match. */
+static void add_dense(counted_walk *w, int32_t token) {
+    const int32_t reach = lzs_history_reach(w->h);
+    lzs_lz_match *m = match_of(w->lz, lzs_token_table_take(w->found, token));
+    for (int32_t distance = 1; distance <= reach; distance++) {
+        if (w->h->tokens[w->h->n - (size_t)distance] != token) continue;
+        const int32_t length = length_at(w->h, distance);
+        if (length < w->p->lz_min_match) count_match(w, m, length, distance);
+    }
+    m->near = INT16_MIN;
+}
+
+/* Adds the matches that are shorter by one, of the tokens that have many. */
+static void add_shorter(counted_walk *w) {
+    const int32_t least = lzs_short_length(w->p);
+    lzs_match_walk walk = {.reach = lzs_history_reach(w->h), .least = (uint16_t)(least - 1)};
+    while (lzs_match_walk_on(&walk, &w->h->lz, w->h->kernels)) {
+        for (int32_t i = walk.n - 1; i >= 0; i--) {
+            const int32_t distance = walk.base - walk.found[i];
+            if (length_at(w->h, distance) != least) continue;
+            lzs_lz_match *m = match_of(w->lz, lzs_token_table_take(w->found, w->h->tokens[w->h->n - (size_t)distance]));
+            if (m->near >= LZS_LZ_MANY) count_match(w, m, least, distance);
+        }
+    }
+}
+
+/* The matches that count, where those of length 1 do not. Only where a token has many that are too short, or comes very often, are
+ * these looked at. */
+static void find_counted(lzs_lz *lz, const lzs_history *h, const lzs_params *p, lzs_token_table *found) {
+    counted_walk walk = {.lz = lz, .h = h, .p = p, .found = found, .rate = p->lz_formula == LZS_LZ_RATE};
+    dense_tokens dense;
+    bool shorter = add_full(&walk), many = false;
+    find_dense(&dense, h, p);
+    for (int32_t i = 0; i < dense.n; i++) add_dense(&walk, dense.tokens[i]);
+    for (uint32_t i = 0; i < lz->n_matched && shorter; i++) many |= lz->matches[lz->matched[i]].near >= LZS_LZ_MANY;
+    if (many && is_plain(lz, h)) add_shorter(&walk);
+}
+
 /* `table`: that of the entries which have matches. */
-static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab, const lzs_token_table *table) {
+static void price_matches(lzs_lz *lz, const lzs_history *h, const lzs_params *p, float log2_vocab, const lzs_token_table *table) {
     int32_t longest = 0, at = 0; /* for codelength: the longest match of the buffer (l) and its nearest distance (d) */
     for (uint32_t i = 0; i < lz->n_matched; i++) {
         const lzs_lz_match *m = &lz->matches[lz->matched[i]];
@@ -168,50 +306,80 @@ static void price_matches(lzs_lz *lz, const lzs_params *p, float log2_vocab, con
     }
     for (uint32_t i = 0; i < lz->n_matched; i++) {
         lzs_lz_match *m = &lz->matches[lz->matched[i]];
+        if (!m->length) continue;
         float cost = m->value; /* rate */
         if (p->lz_formula == LZS_LZ_DISTANCE) {
             cost = lzs_log2((float)m->distance);
-        } else if (p->lz_formula == LZS_LZ_CODELENGTH && m->length == longest + 1) {
+        } else if (p->lz_formula == LZS_LZ_CODELENGTH && longest && m->length == longest + 1) {
             cost = lzs_joint_cost(m->length, m->distance, longest, at);
         } else if (p->lz_formula == LZS_LZ_CODELENGTH) {
             cost = lzs_log2((float)m->nearest);
         }
-        float times = lzs_times(p, table->entries[lz->matched[i]].token, m->matches, m->copies);
+        const bool plain = lzs_near_matches(m->matches) > LZS_LZ_STEEP && is_plain(lz, h);
+        float times = lzs_times(p, table->entries[lz->matched[i]].token, m->matches, m->copies, plain);
         m->value = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * times);
     }
 }
 
 void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab, lzs_token_table *found) {
-    find_matches(lz, h, params, found);
-    price_matches(lz, params, log2_vocab, found ? found : &h->table);
+    lz->n_matched = 0;
+    lz->plain = -1;
+    new_stamp(lz);
+    if (found) {
+        find_counted(lz, h, params, found);
+    } else {
+        find_best(lz, h, params->lz_formula == LZS_LZ_RATE);
+    }
+    price_matches(lz, h, params, log2_vocab, found ? found : &h->table);
 }
 
 static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *params, float log2_vocab) {
     if (!finds(params)) return;
     lzs_lz_match_all(&e->lz, h, params, log2_vocab, &e->found);
     for (uint32_t i = 0; i < e->lz.n_matched; i++) {
+        const lzs_lz_match *m = &e->lz.matches[e->lz.matched[i]];
+        if (!m->length) continue;
         lzs_edit *edit = lzs_edit_of_found(e, h, &e->found.entries[e->lz.matched[i]]);
-        edit->bias = lzs_finite(edit->bias + e->lz.matches[e->lz.matched[i]].value);
+        edit->bias = lzs_finite(edit->bias + m->value);
     }
+}
+
+/* Whether a match counts that is shorter than lz_min_match, by looking at all of its token. */
+static bool counts_shorter(const lzs_history *h, const lzs_params *p, const dense_tokens *dense, int32_t token, int32_t length) {
+    const int32_t reach = lzs_history_reach(h), least = lzs_short_length(p);
+    int32_t near = 0;
+    if (is_dense(dense, token)) return true;
+    for (int32_t d = 1; d <= reach && d <= LZS_LZ_NEAR && length >= least; d++) {
+        near += h->tokens[h->n - (size_t)d] == token && length_at(h, d) >= least;
+    }
+    return near >= LZS_LZ_MANY && ends_plainly(h);
 }
 
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
     lzs_lz_reason reason = {0}, nearest = {0};
     int32_t longest = 0, at = 0; /* of all tokens: the longest common suffix, and where it is */
     uint32_t matches = 0;
+    last_words words = {0};
+    dense_tokens dense;
     float copies = 0.0f;
     float cheapest = 0.0f;
-    for (int32_t d = 1; h->lz.window && d <= lzs_history_reach(h); d++) {
-        int32_t suffix = lzs_history_lz_suffix(h, lzs_match_length(&h->lz, d), d), length = suffix + 1;
-        if (length < p->lz_min_match) continue;
-        if (suffix > longest) {
-            longest = suffix;
+    if (!h->lz.window) return reason;
+    const bool plain = ends_plainly(h);
+    find_dense(&dense, h, p);
+    for (int32_t d = 1; d <= lzs_history_reach(h); d++) {
+        const int32_t length = length_at(h, d), there = h->tokens[h->n - (size_t)d];
+        if (length < p->lz_min_match && !counts_shorter(h, p, &dense, there, length)) continue;
+        if (length - 1 > longest) {
+            longest = length - 1;
             at = d;
         }
-        if (h->tokens[h->n - (size_t)d] != token) continue;
+        if (there != token) continue;
         if (p->lz_min_match > 1) {
             matches += lzs_counted_match(d);
-            if (length > d && (float)length / (float)d > copies) copies = (float)length / (float)d;
+            if (length > d) {
+                const float those = lzs_copies(length, d, plain && has_words(&words, h, d));
+                if (those > copies) copies = those;
+            }
         }
         float cost = lzs_rate_cost(length, d);
         bool better = p->lz_formula == LZS_LZ_RATE ? cost < cheapest : length > reason.length;
@@ -227,7 +395,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     float cost = p->lz_formula == LZS_LZ_RATE ? cheapest : lzs_log2((float)reason.distance);
     if (joint) cost = lzs_joint_cost(reason.length, reason.distance, longest, at);
     reason.bits = lzs_bits_of_cost(p, cost, log2_vocab);
-    reason.times = lzs_times(p, token, matches, copies);
+    reason.times = lzs_times(p, token, matches, copies, plain);
     if (reason.times > 0.0f) reason.bias = lzs_finite(lzs_bias_of_cost(p, cost, log2_vocab) * reason.times);
     return reason;
 }

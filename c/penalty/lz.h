@@ -5,14 +5,15 @@
 #include "../state/history.h"
 #include "price.h"
 
-/* The best match of a token. */
+/* The best match of a token, of those that count. */
 typedef struct lzs_lz_match {
     uint32_t stamp;   /* equal to that of lzs_lz where the rest belongs to the present history */
-    int32_t length;   /* of the longest match (L) */
+    int32_t length;   /* of the longest match (L); 0: none counts */
     int32_t distance; /* of the nearest of the longest */
     int32_t nearest;  /* the least distance of a match that is priced */
-    uint32_t matches; /* lzs_counted_match of each, until more of them change nothing; 0 where matches of length 1 are priced */
-    float copies;     /* in a row: the most that a match of it has which covers its own distance, L / D; 0 where none does */
+    uint32_t matches; /* lzs_counted_match of each; 0 where matches of length 1 are priced */
+    int16_t near; /* those of lzs_short_length or more, up to LZS_LZ_NEAR away; INT16_MIN where those of all lengths count */
+    float copies;     /* the most of lzs_copies, of a match that covers its own distance; 0 where none does */
     float value;      /* the least cost in bits (`rate`), then the bias */
 } lzs_lz_match;
 
@@ -25,6 +26,7 @@ typedef struct lzs_lz {
     lzs_lz_match *matches; /* (capacity) by index of the entry */
     int32_t *matched;      /* (n_matched of capacity) entries that have a match */
     uint32_t n_matched;
+    int8_t plain; /* whether the text is plain; -1 where nobody has asked */
     size_t capacity;
     uint32_t stamp;
 } lzs_lz;
@@ -37,7 +39,8 @@ void lzs_lz_free(lzs_lz *lz);
 size_t lzs_lz_memory(const lzs_lz *lz);
 
 /* Finds and prices the matches longer than 1; a token in reach that has none costs bias_at[its nearest distance]. With `found`,
- * finds and prices those of lz_min_match tokens or more, and takes their tokens into that table. */
+ * finds and prices those of lz_min_match tokens or more, and shorter ones of tokens that come often, and takes their tokens into
+ * that table. */
 void lzs_lz_match_all(lzs_lz *lz, const lzs_history *h, const lzs_params *params, float log2_vocab, lzs_token_table *found);
 
 /* Why a token costs what it does: the match that sets its price, found anew by a walk through the window. */

@@ -46,7 +46,7 @@ struct lzs_edit_list {
     bool valid; /* they are those of the history as it is */
     lzs_lz lz;
     /* The tokens that a `fold` has found (lzs_token_table_take). `count` is for the penalty at work, which begins with 0 in
-     * all entries; `last` is the token's edit, -1 where it has none yet: every token gets one, by lzs_edit_of_found. */
+     * all entries; `last` is the token's edit, which lzs_edit_of_found makes, -1 where it has none. */
     lzs_token_table found;
     size_t most_found;       /* entries that `found` may need */
     uint32_t table_capacity; /* that of the history's table when room was made last; UINT32_MAX when there was none */

@@ -21,7 +21,7 @@ class Batch:
     ``n_vocab``: logits of a row. ``rows``: the most rows of a step. ``slots``: sequences that have settings at a time,
     None means as many as rows. ``device``: the number of the CUDA device. ``max_edits``: the most tokens that the
     penalties of a row may change, None means n_vocab, or 4096 if that is less; a row that needs more answers with the
-    status of too little room. ``max_listed``: tokens of exempt, logit_bias and breakers of one slot together.
+    status of too little room. ``max_listed``: tokens of exempt, logit_bias and the lists of LZ and DRY of one slot together.
     ``blocks``: of threads that read one row, 1 to 64; None means as many as the device can run at a time, where the
     rows are few and long. The tokens do not depend on it.
 
@@ -38,7 +38,7 @@ class Batch:
         slots: int | None = None,
         device: int = 0,
         max_edits: int | None = None,
-        max_listed: int = 4096,
+        max_listed: int = 65_536,
         blocks: int | None = None,
     ) -> None:
         self.n_vocab = integer("n_vocab", n_vocab, 1, MAX_VOCAB)

@@ -1,11 +1,11 @@
-"""Token ids of the breakers and numbers of LZ, from a tokenizer of transformers; and what is logged once."""
+"""Token ids of the breakers, numbers and marks of LZ, from a tokenizer of transformers; and what is logged once."""
 
 import logging
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from ..params import LZ_BREAKERS, LZ_NUMBERS
+from ..params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS, is_letterless
 
 LOG = logging.getLogger("lzsampler")
 
@@ -32,10 +32,28 @@ def lz_number_ids(tokenizer: Any, strings: Iterable[str] = LZ_NUMBERS) -> tuple[
     return _with_parts(_texts(tokenizer), strings)
 
 
+def lz_mark_ids(tokenizer: Any, strings: Iterable[str] = LZ_MARKS) -> tuple[int, ...]:
+    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_marks`.
+
+    ``tokenizer``: as for `lz_breaker_ids`. ``strings``: "letterless" means the tokens without a letter.
+    """
+    return _marks(_texts(tokenizer), strings)
+
+
 def usual_ids(tokenizer: Any) -> dict[str, tuple[int, ...]]:
-    """Return the usual token ids of both fields, ``lz_breakers`` and ``lz_numbers``."""
+    """Return the usual token ids of ``lz_breakers``, ``lz_numbers`` and ``lz_marks``."""
     texts = _texts(tokenizer)
-    return {"lz_breakers": _with_parts(texts, LZ_BREAKERS), "lz_numbers": _with_parts(texts, LZ_NUMBERS)}
+    return {
+        "lz_breakers": _with_parts(texts, LZ_BREAKERS),
+        "lz_numbers": _with_parts(texts, LZ_NUMBERS),
+        "lz_marks": _marks(texts, LZ_MARKS),
+    }
+
+
+def _marks(texts: list[str], strings: Iterable[str]) -> tuple[int, ...]:
+    given = set(strings)
+    letterless = [token for token, text in enumerate(texts) if is_letterless(text)] if given & set(LZ_MARKS) else []
+    return tuple(sorted({*letterless, *_with_parts(texts, given - set(LZ_MARKS))}))
 
 
 def _texts(tokenizer: Any) -> list[str]:

@@ -28,7 +28,7 @@ else:
 
 PAPER_TEMPERATURES = (0.0, 0.3, 0.6, 1.0)
 PAPER_SEEDS = (1, 2, 3, 4, 5)
-_BREAKERS = ("lz_breakers", "lz_numbers", "dry_breakers")
+_BREAKERS = ("lz_breakers", "lz_numbers", "lz_marks", "dry_breakers")
 _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", *_BREAKERS))
 _LOOPS = tuple(f.name for f in fields(LoopPolicy))
 # Keys that are lists themselves, so that a list does not mean several settings.
@@ -40,10 +40,10 @@ class Setting:
     """One way to sample: ``params``, and a name for it.
 
     ``kind``: the group of the setting in results; ``strength``: its number in that group. ``breakers``: strings in the
-    place of the ids in ``lz_breakers``, ``lz_numbers`` and ``dry_breakers`` of ``params``, since a grid does not know
-    token ids; for a field that is not there, the usual ones. ``placebo``: the penalties of ``params`` are computed and
-    then given to other tokens (`lzsampler.evaluation.placebo`), so that what they change cannot be because they hit
-    repetitions. ``loops``: what is done about loops, and where penalties apply.
+    place of the ids in ``lz_breakers``, ``lz_numbers``, ``lz_marks`` and ``dry_breakers`` of ``params``, since a grid
+    does not know token ids; for a field that is not there, the usual ones. ``placebo``: the penalties of ``params`` are
+    computed and then given to other tokens (`lzsampler.evaluation.placebo`), so that what they change cannot be because
+    they hit repetitions. ``loops``: what is done about loops, and where penalties apply.
     """
 
     name: str
@@ -213,8 +213,8 @@ def read_grid(source: str | Path) -> Grid:
     A file has ``n_predict``, ``seeds``, ``ignore_eos`` and tables ``[[setting]]``: ``kind`` (the name in results),
     ``placebo`` and fields of `Params` and of `LoopPolicy`, such as ``on_loop``. A list stands for each of its values,
     and several lists for all combinations; ``exempt`` (token ids), ``logit_bias`` (pairs of a token id and a number),
-    ``lz_breakers``, ``lz_numbers`` and ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope`` (parts) are
-    lists themselves.
+    ``lz_breakers``, ``lz_numbers``, ``lz_marks`` and ``dry_breakers`` (strings), ``loop_scope`` and ``penalty_scope``
+    (parts) are lists themselves.
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
     if str(source) in BUILT_IN:

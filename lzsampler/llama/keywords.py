@@ -13,12 +13,13 @@ from ..params import OF_LONG_MATCHES, PENALTY_FIELDS, PRESETS, Params, changed
 from .binding import llama_cpp
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
-from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids, lz_number_ids
+from .vocabulary import dry_breaker_ids, exempt_ids, lz_breaker_ids, lz_mark_ids, lz_number_ids
 
 TOKENS_OF: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {  # fields that may hold strings here
     "exempt": exempt_ids,
     "lz_breakers": lz_breaker_ids,
     "lz_numbers": lz_number_ids,
+    "lz_marks": lz_mark_ids,
     "dry_breakers": dry_breaker_ids,
 }
 

@@ -26,7 +26,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
 
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
     It takes all of the arguments of `Llama` and the keywords of `attach`: the penalties of `Params` by their names
-    (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers``, ``lz_numbers`` and
+    (LZ has the default settings unless others are given; ``exempt``, ``lz_breakers``, ``lz_numbers``, ``lz_marks`` and
     ``dry_breakers`` may hold strings beside token ids) and ``params``, ``grammar``, ``fast_grammar``, ``on_loop``,
     ``loop_rule``,
     ``max_rescues``, ``loop_finish_reason``, ``draft`` and ``sampler``. So do `__call__`, `create_completion`,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError, LzsError
-from ..params import LZ_BREAKERS, LZ_NUMBERS, Params, used_breakers
+from ..params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS, Params, is_letterless, used_breakers
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
@@ -210,16 +211,26 @@ def lz_number_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[in
     return _ids_with(source, strings, "lz_numbers")
 
 
+def lz_mark_ids(source: Any, strings: Iterable[str] | None = None) -> tuple[int, ...]:
+    """Return the ids of all tokens whose text contains one of the strings, for `Params.lz_marks`.
+
+    ``strings``: "letterless" means the tokens without a letter, which None means as well: spaces, punctuation, numbers
+    and pieces of characters. Everything else is as in `dry_breaker_ids`.
+    """
+    return _ids_with(source, strings, "lz_marks")
+
+
 BREAKERS: Mapping[str, tuple[str, ...]] = {
     "lz_breakers": LZ_BREAKERS,
     "lz_numbers": LZ_NUMBERS,
+    "lz_marks": LZ_MARKS,
     "dry_breakers": DRY_BREAKERS,
 }
-"""The usual strings for each field of `Params` that holds breakers, and for ``lz_numbers``."""
+"""The usual strings for each field of `Params` that holds breakers, and for ``lz_numbers`` and ``lz_marks``."""
 
 
 def with_breakers(source: Any, params: Params, strings: Mapping[str, Sequence[str] | None]) -> Params:
-    """Return settings with the ids of the breakers, and of ``lz_numbers``, that they make use of.
+    """Return settings with the ids of the breakers, ``lz_numbers`` and ``lz_marks`` that they make use of.
 
     ``strings``: by field; none, or None for a field, means the usual ones. Raises as `lz_breaker_ids`.
     """
@@ -240,7 +251,8 @@ def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[i
     ids: set[int] = set()
     for string in wanted:
         _check_string(string)
-        found = texts.with_part(string.encode("utf-8", "replace"))
+        letterless = field == "lz_marks" and (string,) == LZ_MARKS
+        found = texts.letterless if letterless else texts.with_part(string.encode("utf-8", "replace"))
         if not found and strings is not None:
             raise ValueError(f"no token of this vocabulary contains {string!r:.60}: {field} cannot be made of it")
         ids.update(found)
@@ -269,6 +281,13 @@ class _TokenTexts:
         self._joined = b"".join(pieces)
         self._ends = np.cumsum([len(piece) for piece in pieces])
         self.with_part = lru_cache(maxsize=256)(self._with_part)
+
+    @cached_property
+    def letterless(self) -> list[int]:
+        """The tokens without a letter; a piece of a character has none."""
+        begins = [0, *self._ends]
+        texts = (self._joined[begin:end] for begin, end in pairwise(begins))
+        return [token for token, text in enumerate(texts) if is_letterless(text.decode("utf-8", "replace"))]
 
     def _with_part(self, part: bytes) -> list[int]:
         """Return the tokens whose text contains some bytes."""

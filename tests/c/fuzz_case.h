@@ -43,7 +43,7 @@ static inline float choose_float(source *s, const float *values, int32_t n) {
 
 /* The lists of tokens that parameters point to. */
 typedef struct lists {
-    int32_t exempt[MAX_LISTED], lz_breakers[MAX_LISTED], lz_numbers[MAX_LISTED], breakers[MAX_LISTED];
+    int32_t exempt[MAX_LISTED], lz_breakers[MAX_LISTED], lz_numbers[MAX_LISTED], lz_marks[MAX_LISTED], breakers[MAX_LISTED];
     lzs_logit_bias bias[MAX_LISTED];
 } lists;
 
@@ -90,6 +90,7 @@ static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, list
         p->lz_min_match = 2 + choose(s, p->lz_buffer < 8 ? p->lz_buffer : 8);
         if (one_in(s, 2)) p->n_lz_breakers = (size_t)choose(s, MAX_LISTED);
         if (one_in(s, 2)) p->n_lz_numbers = (size_t)choose(s, MAX_LISTED);
+        if (one_in(s, 2)) p->n_lz_marks = (size_t)choose(s, MAX_LISTED);
     }
     if (one_in(s, 3)) p->n_exempt = (size_t)choose(s, MAX_LISTED);
     if (one_in(s, 3)) p->n_dry_breakers = (size_t)choose(s, MAX_LISTED);
@@ -97,6 +98,7 @@ static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, list
     for (size_t i = 0; i < p->n_exempt; i++) l->exempt[i] = choose(s, n_vocab);
     for (size_t i = 0; i < p->n_lz_breakers; i++) l->lz_breakers[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
     for (size_t i = 0; i < p->n_lz_numbers; i++) l->lz_numbers[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
+    for (size_t i = 0; i < p->n_lz_marks; i++) l->lz_marks[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
     for (size_t i = 0; i < p->n_dry_breakers; i++) l->breakers[i] = choose(s, n_vocab < 30 ? n_vocab : 30);
     for (size_t i = 0; i < p->n_logit_bias; i++) {
         l->bias[i] = (lzs_logit_bias){choose(s, n_vocab), ONE_OF(s, 1.0f, -INFINITY, -2.5f, FLT_MAX, -FLT_MAX, -0.0f)};
@@ -107,6 +109,7 @@ static inline void choose_params(source *s, lzs_params *p, int32_t n_vocab, list
     p->exempt = l->exempt;
     p->lz_breakers = l->lz_breakers;
     p->lz_numbers = l->lz_numbers;
+    p->lz_marks = l->lz_marks;
     p->dry_breakers = l->breakers;
     p->logit_bias = l->bias;
     if (one_in(s, 3)) {

@@ -28,6 +28,8 @@ static lzs_params everything_on(void) {
         p.n_lz_breakers = 2;
         p.lz_numbers = exempt;
         p.n_lz_numbers = 3;
+        p.lz_marks = exempt;
+        p.n_lz_marks = 3;
     }
     p.repetition_penalty = 1.1f;
     p.frequency_penalty = 0.1f;

@@ -77,6 +77,8 @@ static lzs_params settings(int k) {
         p.n_lz_breakers = k % 3 == 0 ? 2 : 0;
         p.lz_numbers = numbers;
         p.n_lz_numbers = k % 5 == 1 ? 3 : 0;
+        p.lz_marks = breakers;
+        p.n_lz_marks = k % 4 > 1 ? 2 : 0;
     }
     p.history = k % 2;
     if (k & 2) {

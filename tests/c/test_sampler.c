@@ -115,8 +115,10 @@ static void test_parameters(void) {
         const char *name;
         const int32_t **tokens;
         size_t *n;
-    } lists[] = {{"lz_breakers", &p.lz_breakers, &p.n_lz_breakers}, {"lz_numbers", &p.lz_numbers, &p.n_lz_numbers}};
-    for (int i = 0; i < 2; i++) {
+    } lists[] = {{"lz_breakers", &p.lz_breakers, &p.n_lz_breakers},
+                 {"lz_numbers", &p.lz_numbers, &p.n_lz_numbers},
+                 {"lz_marks", &p.lz_marks, &p.n_lz_marks}};
+    for (int i = 0; i < 3; i++) {
         *lists[i].tokens = exempt;
         *lists[i].n = 1;
         CHECK(strcmp(lzs_params_invalid(&p, 9), lists[i].name) == 0); /* since every match has one token */

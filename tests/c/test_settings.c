@@ -175,7 +175,7 @@ static void test_fixed_fields(void) {
     CHECK(lzs_sampler_set_params(s, &bad) == LZS_EINVAL);
     lzs_params arrays = p; /* arrays are not looked at */
     arrays.exempt = NULL;
-    arrays.n_dry_breakers = arrays.n_lz_numbers = 1000000;
+    arrays.n_dry_breakers = arrays.n_lz_numbers = arrays.n_lz_marks = 1000000;
     arrays.logit_bias = NULL;
     CHECK(lzs_sampler_set_params(s, &arrays) == LZS_OK);
     check_alike(s, same); /* nothing was changed */
@@ -301,11 +301,11 @@ static void test_copy_refuses(void) {
     static const lzs_logit_bias other_bias[] = {{9, -INFINITY}, {2, 1.25f}};
     lzs_params p = everything_on();
     p.lz_min_match = 2;
-    p.lz_breakers = p.lz_numbers = breakers;
-    p.n_lz_breakers = p.n_lz_numbers = 2;
+    p.lz_breakers = p.lz_numbers = p.lz_marks = breakers;
+    p.n_lz_breakers = p.n_lz_numbers = p.n_lz_marks = 2;
     lzs_sampler *from = sampler_of(&p), *to;
     feed(from, 30, 7);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 11; i++) {
         lzs_params q = p;
         int32_t n_vocab = N_VOCAB;
         switch (i) {
@@ -318,6 +318,7 @@ static void test_copy_refuses(void) {
         case 6: q.n_logit_bias = 0; break;
         case 7: q.lz_breakers = other_tokens; break;
         case 8: q.lz_numbers = other_tokens; break;
+        case 9: q.lz_marks = other_tokens; break;
         default: n_vocab++; break;
         }
         CHECK(lzs_sampler_new(n_vocab, &q, &to) == LZS_OK);

@@ -206,9 +206,10 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
     }
     lzs_params_whole(params, &whole);
     if (whole.pick != LZS_PICK_RACE) return fail(b, LZS_EINVAL, "pick is not LZS_PICK_RACE, the only one on a device");
-    const size_t n_listed = whole.n_exempt + whole.n_logit_bias + whole.n_lz_breakers + whole.n_lz_numbers + whole.n_dry_breakers;
+    const size_t n_listed = whole.n_exempt + whole.n_logit_bias + whole.n_lz_breakers + whole.n_lz_numbers + whole.n_lz_marks +
+                            whole.n_dry_breakers;
     if (n_listed > (size_t)b->shape.max_listed) {
-        return fail(b, LZS_ESPACE, "exempt, logit_bias, breakers and lz_numbers have more than max_listed tokens together");
+        return fail(b, LZS_ESPACE, "exempt, logit_bias, breakers, lz_numbers and lz_marks have more than max_listed tokens together");
     }
     size_t at = 0;
     lzs_logit_bias *biases = (lzs_logit_bias *)(void *)b->staged;
@@ -217,6 +218,7 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
     whole.exempt = stage(b, slot, whole.exempt, whole.n_exempt, sizeof *whole.exempt, &at);
     whole.lz_breakers = stage(b, slot, whole.lz_breakers, whole.n_lz_breakers, sizeof *whole.lz_breakers, &at);
     whole.lz_numbers = stage(b, slot, whole.lz_numbers, whole.n_lz_numbers, sizeof *whole.lz_numbers, &at);
+    whole.lz_marks = stage(b, slot, whole.lz_marks, whole.n_lz_marks, sizeof *whole.lz_marks, &at);
     whole.dry_breakers = stage(b, slot, whole.dry_breakers, whole.n_dry_breakers, sizeof *whole.dry_breakers, &at);
     lzs_plan_settings(&plan, b->shape.n_vocab, &whole);
     const lzs_batch_slot held = {.pick = lzs_pick_settings_of(&plan),
