@@ -211,7 +211,7 @@ def status_of(run: Callable[[], None]) -> int:
 
 
 def _of_a_grid(error: click.UsageError) -> str:
-    """Return where a setting of the sampler goes that was given as an option to a command with a grid; "" for others."""
+    """Return where a setting goes that was given as an option to a command with a grid; "" for any other error."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return ""
     if "--grid" not in (name for parameter in error.ctx.command.params for name in parameter.opts):

@@ -227,7 +227,8 @@ class Translator:
         if way.values is not None:
             admitted = [self._literal(value) for value in way.values if self._admits(way, value)]
             if way.values and not admitted:
-                self.document.nothing(way.at.get("enum", way.at.get("const", "#")), "no value meets the rest of the schema")
+                where = way.at.get("enum", way.at.get("const", "#"))
+                self.document.nothing(where, "no value meets the rest of the schema")
             return admitted
         found: list[int | None] = []
         text = self.parts.text
