@@ -95,7 +95,7 @@ def long_matches(
     return {token: ms for token, ms in counting.items() if ms}
 
 
-def is_plain(history: Sequence[int], breakers: Collection[int]) -> bool:
+def is_plain(history: Tokens, breakers: Collection[int]) -> bool:
     """Return whether fewer than 20 of the last 64 tokens are breakers, as in text that is no table and no record."""
     return sum(int(t) in breakers for t in history[-64:]) < 20
 
@@ -168,8 +168,8 @@ def lz_prices(
 
     By a twelfth of its matches in the last 512 tokens, or by a quarter of the copies in a row of a loop, whichever is
     most, from 1 to 8 times; in plain text also by the square of a twentieth of the matches, and by half of the copies
-    where one has three tokens that are no breakers. One of ``numbers`` costs nothing where it has a single match in the whole window, which does not
-    cover its own distance. With a ``min_match`` of 1 every token costs its bits once.
+    where one has three tokens that are no breakers. One of ``numbers`` costs nothing where it has a single match in the
+    whole window, which does not cover its own distance. With a ``min_match`` of 1 every token costs its bits once.
     """
     bits = lz_bits(history, n_vocab, window, buffer, formula, min_match, breakers, marks)
     if min_match == 1:
