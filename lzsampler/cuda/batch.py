@@ -22,8 +22,8 @@ class Batch:
     None means as many as rows. ``device``: the number of the CUDA device. ``max_edits``: the most tokens that the
     penalties of a row may change, None means n_vocab, or 4096 if that is less; a row that needs more answers with the
     status of too little room. ``max_listed``: tokens of exempt, logit_bias and the lists of LZ and DRY of one slot
-    together. ``blocks``: of threads that read one row, 1 to 64; None means as many as the device can run at a time, where the
-    rows are few and long. The tokens do not depend on it.
+    together. ``blocks``: of threads that read one row, 1 to 64; None means as many as the device can run at a time,
+    where the rows are few and long. The tokens do not depend on it.
 
     A slot has the settings and the seed of one sequence; a row of a step names its slot, so that a sequence draws the
     same tokens wherever in the batch it is. All memory is allocated here. LzsError where there is no library, no driver
