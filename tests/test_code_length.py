@@ -12,7 +12,7 @@ from lzsampler import audit, audit_texts
 from lzsampler.auditing.metrics import code_length
 from lzsampler.reports import terminal_table
 from lzsampler.reports.audit_html import write_html
-from reference import code_length as twin
+from reference_lz import code_length as twin
 
 
 def ids(*tokens: int) -> npt.NDArray[np.int32]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import lzsampler
 from lzsampler import Params, Sampler
 from lzsampler.params import Formula
-from reference import code_length_costs, lz_bits, lz_costs, lz_prices
+from reference_lz import code_length_costs, lz_bits, lz_costs, lz_prices
 
 VECTORS = Path(__file__).parent / "vectors"
 GOLDEN: list[dict[str, Any]] = [
