@@ -160,6 +160,8 @@ REFUSED = [
         'response_format must be {"type": "json_schema", "json_schema": {"schema"',
     ),
     ({"type": "json_schema", "json_schema": {"name": "x"}}, "response_format must be"),
+    ({"type": "yaml"}, "response_format must have the type text, json_object or json_schema, got 'yaml'"),
+    ({"schema": SCHEMA}, "response_format must have the type text, json_object or json_schema, got None"),
 ]
 
 

@@ -142,7 +142,7 @@ def test_low_level_sampling_sees_the_context(llm: Any) -> None:
 def live_chains() -> int:
     from llama_cpp._internals import LlamaSampler
 
-    return sum(isinstance(o, LlamaSampler) and o.sampler is not None for o in gc.get_objects())
+    return sum(type(o) is LlamaSampler and o.sampler is not None for o in gc.get_objects())
 
 
 def test_chains_are_freed_when_their_text_ends(llm: Any) -> None:

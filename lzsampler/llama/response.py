@@ -63,6 +63,8 @@ def _schema_of(response_format: Any) -> Any:
         if not isinstance(inner, Mapping) or inner.get("schema") is None:
             raise ValueError(f"response_format must be {_SHAPE}, got {dict(response_format)!r:.80}")
         return inner["schema"]
+    if kind not in ("text", "json_object"):
+        raise ValueError(f"response_format must have the type text, json_object or json_schema, got {kind!r:.40}")
     return response_format.get("schema") if kind == "json_object" else None
 
 
