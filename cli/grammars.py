@@ -84,9 +84,13 @@ def unfinished(grammar: "Grammar | None", generation: "Generation") -> bool:
 
 
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", flags: Mapping[str, Any]) -> None:
-    """Say that a text ends before it matches its grammar, or that all of it counts as thinking."""
-    if grammar is not None and generation.reasoning and not generation.content and not flags["grammar_scope"]:
-        console.note("the chat template opens a thought, so all of this text is thinking: add --grammar-scope answer")
+    """Say that a text ends before it matches its grammar, or that it counts as thinking, as a whole or in part."""
+    if grammar is not None and generation.reasoning and not flags["grammar_scope"]:
+        console.note(
+            "the model closes a thought within this text, so its beginning is thinking: add --grammar-scope answer"
+            if generation.content
+            else "the chat template opens a thought, so all of this text is thinking: add --grammar-scope answer"
+        )
     if unfinished(grammar, generation):
         longer = ": -n N lets it be longer" if generation.finish_reason == "length" else ""
         console.note(f"the text ends before it matches what was asked for{longer}")

@@ -196,6 +196,8 @@ def test_what_is_said_of_a_text_that_does_not_match() -> None:
         "the chat template opens a thought, so all of this text is thinking: add --grammar-scope answer"
         in thinking.stderr
     )
+    closed = lzs("generate", "--chat", "--regex", "a</think>b", "x")
+    assert "the model closes a thought within this text, so its beginning is thinking" in closed.stderr
     answer = lzs("generate", "--chat", "--regex", "a{3}b", "--grammar-scope", "answer", "-n", 100, "x")
     assert "opens a thought" not in answer.stderr
 
