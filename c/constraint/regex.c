@@ -269,15 +269,18 @@ static lzs_status read_escape(parser *p, escape *e) {
 
 /* ---- classes ---- */
 
+/* Refuses what some dialects read as an operation on classes. */
+static lzs_status not_doubled(parser *p) {
+    if (!next_is(p, "&&") && !next_is(p, "||") && !next_is(p, "~~") && !next_is(p, "--")) return LZS_OK;
+    return REFUSE(p, p->at, "%.2s in a class has several meanings: write a backslash before each", (const char *)p->pattern + p->at);
+}
+
 /* One code point or set of a class, at `at`. */
 static lzs_status class_item(parser *p, escape *e) {
     if (p->pattern[p->at] == '\\') return read_escape(p, e);
-    size_t offset = p->at;
-    if (p->pattern[p->at] == '[') return REFUSE(p, offset, "[ in a class has several meanings: write \\[");
-    if (next_is(p, "&&") || next_is(p, "||") || next_is(p, "~~") || next_is(p, "--")) {
-        return REFUSE(p, offset, "%.2s in a class has several meanings: write a backslash before each",
-                      (const char *)p->pattern + offset);
-    }
+    if (p->pattern[p->at] == '[') return REFUSE(p, p->at, "[ in a class has several meanings: write \\[");
+    lzs_status status = not_doubled(p);
+    if (status != LZS_OK) return status;
     *e = (escape){false, 0};
     p->at += lzs_utf8_decode(p->pattern + p->at, p->n - p->at, &e->code);
     return LZS_OK;
@@ -304,7 +307,8 @@ static lzs_status read_class(parser *p) {
         high = low;
         bool range = p->n - p->at >= 2 && p->pattern[p->at] == '-' && p->pattern[p->at + 1] != ']';
         if (range) {
-            if (next_is(p, "--")) return REFUSE(p, p->at, "-- in a class has several meanings: write \\- for the character");
+            status = not_doubled(p);
+            if (status != LZS_OK) return status;
             p->at++;
             status = class_item(p, &high);
             if (status != LZS_OK) return status;

@@ -345,14 +345,16 @@ static void fold(lzs_edit_list *e, const lzs_history *h, const lzs_params *param
 }
 
 /* Whether a match counts that is shorter than lz_min_match, by looking at all of its token. */
-static bool counts_shorter(const lzs_history *h, const lzs_params *p, const dense_tokens *dense, int32_t token, int32_t length) {
+static bool counts_shorter(const lzs_history *h, const lzs_params *p, const dense_tokens *dense, bool plain, int32_t token,
+                           int32_t length) {
     const int32_t reach = lzs_history_reach(h), least = lzs_short_length(p);
     int32_t near = 0;
     if (is_dense(dense, token)) return true;
-    for (int32_t d = 1; d <= reach && d <= LZS_LZ_NEAR && length >= least; d++) {
+    if (!plain || length < least) return false;
+    for (int32_t d = 1; d <= reach && d <= LZS_LZ_NEAR; d++) {
         near += h->tokens[h->n - (size_t)d] == token && length_at(h, d) >= least;
     }
-    return near >= LZS_LZ_MANY && ends_plainly(h);
+    return near >= LZS_LZ_MANY;
 }
 
 lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float log2_vocab, int32_t token) {
@@ -368,7 +370,7 @@ lzs_lz_reason lzs_lz_explain(const lzs_history *h, const lzs_params *p, float lo
     find_dense(&dense, h, p);
     for (int32_t d = 1; d <= lzs_history_reach(h); d++) {
         const int32_t length = length_at(h, d), there = h->tokens[h->n - (size_t)d];
-        if (length < p->lz_min_match && !counts_shorter(h, p, &dense, there, length)) continue;
+        if (length < p->lz_min_match && !counts_shorter(h, p, &dense, plain, there, length)) continue;
         if (length - 1 > longest) {
             longest = length - 1;
             at = d;

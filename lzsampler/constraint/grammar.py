@@ -90,12 +90,12 @@ class Grammar:
 
         ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
         """
-        texts = texts if isinstance(texts, str | bytes) else list(texts)
-        if isinstance(texts, str | bytes) or not all(isinstance(text, str) for text in texts):
+        choices = [] if isinstance(texts, str | bytes) else list(texts)
+        if isinstance(texts, str | bytes) or not all(isinstance(text, str) for text in choices):
             raise ArgumentTypeError(f"texts must be a list of strings, got {texts!r:.50}")
-        if not texts:
+        if not choices:
             raise ValueError("texts must have at least one choice")
-        parts = [_utf8("texts", text) for text in texts]
+        parts = [_utf8("texts", text) for text in choices]
         joined = b"".join(parts)
         ends = np.fromiter(accumulate(map(len, parts)), np.uint64, len(parts))
 
@@ -107,7 +107,7 @@ class Grammar:
         def refusal(_: int, reason: str) -> str:
             return f"texts must be choices that can be used: {reason}"
 
-        return cls._made({"choices": list(texts)}, refusal, make, vocabulary, tokenization, max_bytes)
+        return cls._made({"choices": choices}, refusal, make, vocabulary, tokenization, max_bytes)
 
     @classmethod
     def json_schema(

@@ -227,8 +227,7 @@ class Translator:
         if way.values is not None:
             admitted = [self._literal(value) for value in way.values if self._admits(way, value)]
             if way.values and not admitted:
-                where = way.at.get("enum", way.at.get("const", "#"))
-                self.document.nothing(where, "no value meets the rest of the schema")
+                self.document.nothing(_spelled(way), "no value meets the rest of the schema")
             return admitted
         found: list[int | None] = []
         text = self.parts.text
@@ -266,8 +265,7 @@ class Translator:
         rest = _RESTS.get(kind, ())
         for keyword in rest:
             if keyword in way.at and kind in way.types:
-                spelled = way.at.get("enum", way.at.get("const", "#"))
-                raise refusal(way.at[keyword], f"{keyword} does not go with the values at {spelled}")
+                raise refusal(way.at[keyword], f"{keyword} does not go with the values at {_spelled(way)}")
         if kind not in way.types:
             return False
         if kind == "string":
@@ -478,6 +476,11 @@ _RESTS = {
     "array": ("prefixItems", "items", "minItems", "maxItems", "uniqueItems"),
     "object": _OBJECT,
 }
+
+
+def _spelled(way: Facts) -> str:
+    """Return the pointer to the values that a schema spells out."""
+    return way.at.get("enum", way.at.get("const", "#"))
 
 
 @lru_cache(1024)

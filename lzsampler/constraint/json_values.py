@@ -13,7 +13,7 @@ from ..errors import ArgumentTypeError
 
 MAX_NESTING = 200
 MAX_VALUES = 1_000_000
-_EXPONENT_DIGITS = 4  # those of longer ones take an hour to compute with
+_EXPONENT_DIGITS = 4  # with a longer one, exact arithmetic takes seconds and more
 MAX_NUMBER = int(sys.float_info.max)
 _TOO_LARGE = "a number above 1.8e308, which most readers of JSON cannot hold"
 
@@ -59,7 +59,7 @@ def parsed(text: str | bytes) -> Any:
         return made
 
     try:
-        made = json.loads(text, parse_constant=_no_number, parse_float=_float, object_pairs_hook=unique)
+        made = json.loads(text, parse_constant=_no_number, parse_float=WrittenFloat, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None
     except UnicodeDecodeError as error:
@@ -69,12 +69,6 @@ def parsed(text: str | bytes) -> Any:
     if twice:
         raise ValueError(f"schema must have each key of an object once, but one has {twice[0]!r:.60} twice")
     return made
-
-
-def _float(text: str) -> WrittenFloat:
-    if len(text.lower().partition("e")[2].lstrip("+-0")) > _EXPONENT_DIGITS:
-        raise ValueError(f"an exponent has at most {_EXPONENT_DIGITS} digits, got {text:.50}")
-    return WrittenFloat(text)
 
 
 def _no_number(name: str) -> None:
@@ -147,6 +141,8 @@ def check_values(schema: Any) -> bool:
                 raise refusal(_pointer(way), _TOO_LARGE)
             if not isfinite(value):
                 raise refusal(_pointer(way), f"{value} is not a number of JSON")
+            if len(str(value).lower().partition("e")[2].lstrip("+-0")) > _EXPONENT_DIGITS:
+                raise refusal(_pointer(way), f"an exponent has at most {_EXPONENT_DIGITS} digits, got {value!s:.50}")
         elif value is not None and not isinstance(value, bool | int):
             raise refusal(_pointer(way), f"{value!r:.50} is not a value of JSON")
         elif isinstance(value, int) and abs(value) > MAX_NUMBER:
