@@ -13,7 +13,7 @@ from lzsampler._values import counted
 from lzsampler.util.writers import AUTOMATON, check, save
 
 from .console import console, general_options
-from .grammars import given_grammar, grammar_from, grammar_options
+from .grammars import ANY, given_grammar, grammar_from, grammar_options
 from .help import GroupedCommand, ModelFile, option, options
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def grammar(action: str, given: tuple[str, ...], **flags: Any) -> None:
 
 def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> None:
     if given_grammar(flags) is None:
-        raise click.UsageError("there is no grammar: give --regex, --choice, -j, -jf or --yaml-schema")
+        raise click.UsageError(f"there is no grammar: give {ANY}")
     if action == "show" and flags["tokenization"] != "any":
         raise click.UsageError(
             "lzs grammar show counts tokens of any kind: --tokenization forced and proper are for check"

@@ -17,9 +17,21 @@ if TYPE_CHECKING:
 GRAMMAR = "Grammar (docs/grammar.md)"
 _FIELDS = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
 
+ANY = "--regex, --choice, -j, -jf or --yaml-schema"
+
+
+def _one(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """Return the pattern, of which there is one at most, and not an empty one, as of a variable that is not set."""
+    if len(given) > 1:
+        raise click.UsageError("--regex can be given once: join the patterns with |")
+    if given == ("",):
+        raise click.UsageError("--regex is empty, so that it matches an empty text only: give a pattern")
+    return given[0] if given else None
+
+
 grammar_options = options(
     option(
-        GRAMMAR, "--regex", "pattern", metavar="R",
+        GRAMMAR, "--regex", "pattern", metavar="R", multiple=True, callback=_one,
         help="write only what the regular expression R matches from beginning to end",
     ),
     option(GRAMMAR, "--choice", "texts", multiple=True, metavar="TEXT", help="write one of these texts; repeatable"),
@@ -46,6 +58,8 @@ grammar_options = options(
 def given_grammar(flags: Mapping[str, Any]) -> str | None:
     """Return the option of `grammar_options` that was given, or None; a usage error where there are two."""
     given = [name for name, field in _FIELDS.items() if flags[field] not in (None, ())]
+    if flags["texts"] == ("",):
+        raise click.UsageError("the only --choice is an empty text: give the texts to choose from")
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
     return given[0] if given else None
@@ -55,15 +69,15 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
     """Raise a usage error for a grammar that does not go with other flags of lzs generate."""
     name = given_grammar(flags)
     if name is None and flags["tokenization"] == "forced":
-        raise click.UsageError("--tokenization forced is about what a grammar forces: give --regex, --choice or -j")
+        raise click.UsageError("--tokenization forced is about what a grammar forces: give one")
     if name is None and flags["tokenization"] == "proper":
         name = "--tokenization proper"
     if name is None:
         if flags["grammar_scope"]:
-            raise click.UsageError("--grammar-scope has no effect without a grammar: add --regex, --choice or -j")
+            raise click.UsageError(f"--grammar-scope has no effect without a grammar: add {ANY}")
         if flags["no_fast_forward"]:
-            raise click.UsageError("--no-fast-forward has no effect without a grammar: add --regex, --choice or -j")
-        refuse_given(("structure",), "without a grammar: add --regex, --choice or -j")
+            raise click.UsageError(f"--no-fast-forward has no effect without a grammar: add {ANY}")
+        refuse_given(("structure",), f"without a grammar: add {ANY}")
         return
     if flags["no_fast_forward"] and flags["prompts"] is not None:
         raise click.UsageError(

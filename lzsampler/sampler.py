@@ -369,6 +369,9 @@ class Sampler:
         if status == lib.LZS_EMASKED:
             if lib.lzs_sampler_plan(self.handle, ffi.new("lzs_plan *")) == status:
                 raise LzsError("a mask or grammar of this position is not known after the rewind: set it again")
+            words = self.allowed()
+            if self.grammar is not None and words is not None and not words.any():
+                raise LzsError("no token is allowed: a token was accepted that the grammar does not allow")
             raise LzsError("no token is allowed: every logit is -inf or masked")
         if status == lib.LZS_ELIMIT and self.grammar is not None and self.grammar.problem:
             raise LzsError(self.grammar.problem)

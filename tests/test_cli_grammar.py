@@ -68,7 +68,7 @@ def test_a_picture_has_each_state_and_edge_that_remain() -> None:
     circles = [circle for circle in root.iter(f"{name}circle") if circle.get("class", "").startswith("state")]
     assert len(circles) == 3
     assert len([circle for circle in root.iter(f"{name}circle") if circle.get("class") == "end"]) == 1
-    with pytest.raises(ValueError, match="a picture has at most 60 states, but this automaton has 101: leave out -o"):
+    with pytest.raises(ValueError, match="a picture shows at most 60 states, and here there would be 101: leave out -o"):
         automaton_svg(automaton_of(Grammar.regex("[ab]{100}", TOKENS)))
 
 
@@ -131,9 +131,20 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
         ),
         (
             ("show", "--regex", "[ab]{300}", "-o", "no.svg"),
-            "a picture has at most 60 states, but this automaton has 301",
+            "a picture shows at most 60 states, and here there would be 301",
         ),
         (("show", "--regex", "a", "-o", "a.png"), "cannot write a.png: its name must end in .svg"),
+        (("check", "--regex", "a", "--regex", "b"), "--regex can be given once: join the patterns with |"),
+        (("check", "--regex", ""), "--regex is empty, so that it matches an empty text only: give a pattern"),
+        (("check", "--choice", ""), "the only --choice is an empty text: give the texts to choose from"),
+        (
+            ("check", "-j", '{"type": "string", "maxlength": 3}'),
+            "at #/maxlength: 'maxlength' is not a keyword that is supported: did you mean 'maxLength'?",
+        ),
+        (
+            ("check", "-j", '{"format": "email", "maxLength": 9}'),
+            "at #/format: format does not go with these lengths: leave",
+        ),
         (("check", "--regex", "a", "-f", "missing.txt"), "missing.txt: No such file or directory"),
         (("check", "--regex", "a", "-f", str(SPM)), "is not UTF-8 text"),
         (("look", "--regex", "a"), "'look' is not one of 'check', 'show'"),
@@ -174,8 +185,8 @@ def test_a_chat_under_a_grammar(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 2
     for row in rows:
-        answer = row["messages"][-1]  # the template of this model begins with a thought, which the text then is
-        assert list(json.loads(answer["content"] or answer["reasoning_content"])) == ["name"]
+        answer = row["messages"][-1]  # content, though the template of this model opens a thought
+        assert list(json.loads(answer["content"])) == ["name"]
         assert row["settings"]["grammar"] == {"json_schema": json.loads(PERSON)}
     short = lzs("generate", "-cnv", "--regex", "[0-9]{50}", "-n", 3, stdin=None, input="Who?\n")
     assert "the text ends before it matches what was asked for: -n N lets it be longer" in short.stderr
@@ -188,7 +199,7 @@ def test_what_is_said_of_a_text_that_does_not_match() -> None:
     stopped = lzs("generate", "--regex", "a{30}b", "--stop", "aa", "x")
     assert ends in stopped.stderr
     assert "-n N" not in stopped.stderr
-    empty = lzs("generate", "--choice", "", "x")
+    empty = lzs("generate", "--regex", "()", "x")
     assert empty.returncode == 0
     assert "add --chat" not in empty.stderr
     thinking = lzs("generate", "--chat", "--regex", "a{3}b", "x")
@@ -210,6 +221,7 @@ def test_lzs_says_how_many_tokens_were_not_sampled() -> None:
     assert said is not None
     assert (int(said[1]), int(said[2])) == (record["forced_tokens"], len(record["tokens"]))
     assert record["forced_tokens"] > 0
+    assert record["grammar_match"] == "yes"
     slow = lzs(*asked, "--no-fast-forward")
     assert "not sampled" not in slow.stderr
     assert json.loads(slow.stdout)["tokens"] == record["tokens"]

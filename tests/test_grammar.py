@@ -420,8 +420,8 @@ REFUSED = [
     ("a**", 2, "repeated"),
     ("a++", 2, "possessive"),
     ("a{2", 1, "a count is"),
-    ("a{,2}", 1, "begins a count"),
-    ("a{3,2}", 1, "upside down"),
+    ("a{3,2}", 1, "the smaller number of a count comes first"),
+    ("a{,2}", 1, "a count has a least number, as in {0,5}"),
     ("a{1000001}", 1, "more than 1000000"),
     ("a{1,99999999999999999999}", 1, "more than 1000000"),
     ("{", 0, "begins a count"),
@@ -441,7 +441,8 @@ REFUSED = [
     (r"\k<a>", 0, "reference"),
     (r"\p{L}", 0, "Unicode property"),
     (r"\q", 0, "not an escape"),
-    (r"\0", 0, "octal"),
+    (r"\0", 0, r"octal escapes are not supported: write \x00"),
+    (r"a\012", 1, r"octal escapes are not supported: write \x0A"),
     (r"\é", 0, "beyond ASCII"),
     ("a\\", 1, "end escapes nothing"),
     (r"\x4", 0, "hexadecimal"),
@@ -475,6 +476,19 @@ def test_what_is_not_supported_is_refused_with_its_place(pattern: str, offset: i
     place = f"as in docs/grammar.md, but at character {offset} (" if offset >= 0 else "one that can be used: "
     assert str(caught.value).startswith(f"pattern must be {place}")
     assert "\n" not in str(caught.value)
+
+
+def test_what_is_said_after_a_token_that_is_not_allowed() -> None:
+    sampler = sampler_of(Grammar.regex("ab", VOCABULARIES["bytes"]))
+    sampler.accept(next(i for i, piece in enumerate(VOCABULARIES["bytes"].pieces) if piece == b"b"))
+    with pytest.raises(LzsError, match="no token is allowed: a token was accepted that the grammar does not allow"):
+        sampler.sample(np.zeros(sampler.n_vocab, np.float32))
+
+
+@pytest.mark.parametrize("texts", [None, 5, "ab", b"ab", ["a", 5]])
+def test_choices_that_are_no_list_of_strings(texts: Any) -> None:
+    with pytest.raises(TypeError, match="texts must be a list of strings, got "):
+        Grammar.choices(texts, VOCABULARIES["bytes"])
 
 
 def test_the_place_in_bytes_is_a_byte() -> None:

@@ -62,6 +62,34 @@ def test_it_begins_behind_the_thinking() -> None:
     assert everywhere.content == ""
 
 
+def test_a_choice_is_content_and_no_thought() -> None:
+    """Whatever the prompt opened: a value may hold a mark of thinking, and it is what was asked for."""
+    pieces = ["<think>", None, *'{"a":/<thinkb>}']
+    tokens = TokenBytes([(piece or "").encode() for piece in pieces], end=[1], special=[0])
+    text = '{"a":"b</think>b"}'
+    model = Scripted(pieces, lambda past: [0.0] * len(pieces), tokens_of={PROMPT: [0], "Hi": [5]})
+    grammars = (
+        Grammar.choices([text], tokens),
+        Grammar.json_schema(
+            {"type": "object", "properties": {"a": {"const": "b</think>b"}}, "required": ["a"]}, tokens
+        ),
+    )
+    for prompt in (PROMPT, "Hi"):
+        for grammar in grammars:
+            made = generate(
+                model, prompt, Params(temperature=0.0), n_predict=60, grammar=grammar, penalty_scope=["answer"]
+            )
+            assert (made.reasoning, made.content, made.constrained, made.text) == (None, text, text, text)
+        whole = generate(
+            model,
+            prompt,
+            Params(temperature=0.0),
+            n_predict=60,
+            grammar=Grammar.regex(text.replace("{", r"\{"), tokens),
+        )
+        assert (whole.reasoning, whole.content) == ('{"a":"b', 'b"}')  # a pattern may have marks of its own
+
+
 def test_a_prompt_that_opens_nothing_has_it_from_the_start() -> None:
     for scope in (["answer"], ["answer", "tool"], ["thinking", "answer"], None):
         made = written(thinks(3), "[abc]{4}", prompt="Hi", grammar_scope=scope)

@@ -434,11 +434,29 @@ REFUSED: list[tuple[Any, str, str]] = [
     (
         {"items": {"pattern": "a(?=b)"}},
         "#/items/pattern",
-        "look-around is not supported (at character 1 of the pattern)",
+        "look-around is not supported: write out what may stand there (at character 1 of the pattern)",
     ),
-    ({"pattern": "é(?=b)"}, "#/pattern", "look-around is not supported (at character 1 of the pattern)"),
-    ({"pattern": "a\\b"}, "#/pattern", "a word boundary, is not supported (at character 1 of the pattern)"),
-    ({"pattern": "\\Aa"}, "#/pattern", "is not an escape that is supported"),
+    (
+        {"pattern": "é(?=b)"},
+        "#/pattern",
+        "look-around is not supported: write out what may stand there (at character 1 of the pattern)",
+    ),
+    (
+        '{"oneOf": [{"const": 0.1}, {"const": 0.10000000000000000001}]}',
+        "#/oneOf",
+        "numbers 0 and 1 may hold together",
+    ),
+    (
+        '{"oneOf": [{"type": "number", "maximum": 0.1}, {"type": "number", "minimum": 0.10000000000000000001}]}',
+        "#/oneOf",
+        "numbers 0 and 1 may hold together",
+    ),
+    (
+        {"pattern": "a\\b"},
+        "#/pattern",
+        "a word boundary, is not supported: write out what may stand on both sides (at character 1 of the pattern)",
+    ),
+    ({"pattern": "\\Aa"}, "#/pattern", "an anchor, is not supported here: write"),
     ({"pattern": "a\\x{41}"}, "#/pattern", "\\x{ is not ECMAScript: write \\xHH, \\uHHHH or \\u{H...} (at character 1"),
     ({"pattern": "[\\x{41}]"}, "#/pattern", "\\x{ is not ECMAScript"),
     ({"pattern": "\\U00000041"}, "#/pattern", "\\U is not ECMAScript"),

@@ -86,7 +86,13 @@ def test_strings_stand_for_the_breakers() -> None:
 
 def test_the_document_names_every_key(chat: dict[str, Any]) -> None:
     named = {line.split("`")[1] for line in DOCUMENT.splitlines() if line.startswith("| `")}
-    assert named == {*chat, "prompt", "draft", "forced_tokens"}  # which a chat without a draft and a grammar has not
+    assert named == {
+        *chat,
+        "prompt",
+        "draft",
+        "forced_tokens",
+        "grammar_match",
+    }  # which a chat without a draft and a grammar has not
     inner = [*chat["usage"], *chat["timings"], *chat["repetition"], *chat["model"]]
     inner += [key for key in chat["settings"] if key not in {field.name for field in fields(Params)}]
     assert [key for key in inner if f"`{key}`" not in DOCUMENT] == []

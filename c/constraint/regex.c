@@ -239,6 +239,15 @@ static bool shorthand(lzs_charset *set, uint8_t letter, bool json) {
     return ok;
 }
 
+/* Refuses an escape whose 0 was read, which has two more digits at most. */
+static lzs_status octal(parser *p, size_t offset) {
+    unsigned code = 0;
+    for (int i = 0; i < 2 && more(p) && p->pattern[p->at] >= '0' && p->pattern[p->at] < '8'; i++) {
+        code = 8 * code + (unsigned)(p->pattern[p->at++] - '0');
+    }
+    return REFUSE(p, offset, "octal escapes are not supported: write \\x%02X", code);
+}
+
 static lzs_status read_escape(parser *p, escape *e) {
     size_t offset = p->at++;
     if (!more(p)) return REFUSE(p, offset, "a backslash at the end escapes nothing");
@@ -256,15 +265,18 @@ static lzs_status read_escape(parser *p, escape *e) {
         e->is_set = true;
         return shorthand(&p->set, letter, p->json) ? LZS_OK : LZS_ENOMEM;
     case 'x': case 'u': case 'U': return hexadecimal(p, offset, letter, &e->code);
-    case 'b': case 'B': return REFUSE(p, offset, "\\%c, a word boundary, is not supported", letter);
+    case 'b': case 'B': return REFUSE(p, offset, "\\%c, a word boundary, is not supported: write out what may stand on both sides", letter);
     case 'p': case 'P': return REFUSE(p, offset, "\\%c, a Unicode property, is not supported: list the ranges", letter);
-    case 'k': case 'g': return REFUSE(p, offset, "\\%c, a reference to a group, is not regular", letter);
-    case '0': return REFUSE(p, offset, "octal escapes are not supported: write \\x00");
+    case 'k': case 'g': return REFUSE(p, offset, "\\%c, a reference to a group, is not regular: write out what may come again", letter);
+    case 'A': case 'Z': case 'z': return REFUSE(p, offset, "\\%c, an anchor, is not supported here: write ^ or $ at the ends", letter);
+    case '0': return octal(p, offset);
     default: break;
     }
-    if (letter >= '1' && letter <= '9') return REFUSE(p, offset, "\\%c, a reference to a group, is not regular", letter);
+    if (letter >= '1' && letter <= '9') {
+        return REFUSE(p, offset, "\\%c, a reference to a group, is not regular: write out what may come again", letter);
+    }
     if (letter >= 0x80) return REFUSE(p, offset, "a character beyond ASCII needs no backslash");
-    return REFUSE(p, offset, "\\%c is not an escape that is supported", letter);
+    return REFUSE(p, offset, "\\%c is not an escape: write the letter without the backslash", letter);
 }
 
 /* ---- classes ---- */
@@ -354,6 +366,7 @@ static lzs_status read_count(parser *p, size_t offset, uint32_t *count) {
 
 static lzs_status read_braces(parser *p, uint32_t *min, uint32_t *max) {
     size_t offset = p->at++;
+    if (next_is(p, ",")) return REFUSE(p, offset, "a count has a least number, as in {0,5}: write \\{ for the character");
     if (!more(p) || !is_digit(p->pattern[p->at])) return REFUSE(p, offset, "{ begins a count such as {2,5}: write \\{ for the character");
     lzs_status status = read_count(p, offset, min);
     if (status != LZS_OK) return status;
@@ -367,7 +380,7 @@ static lzs_status read_braces(parser *p, uint32_t *min, uint32_t *max) {
     if (!more(p) || p->pattern[p->at++] != '}') {
         return REFUSE(p, offset, "a count is {2}, {2,} or {2,5}: write \\{ for the character");
     }
-    return *max < *min ? REFUSE(p, offset, "the count is upside down") : LZS_OK;
+    return *max < *min ? REFUSE(p, offset, "the smaller number of a count comes first, as in {2,5}") : LZS_OK;
 }
 
 static lzs_status quantifier(parser *p) {
@@ -487,13 +500,13 @@ static lzs_status begin_group(parser *p) {
     if (more(p) && p->pattern[p->at] == '?') {
         p->at++;
         if (next_is(p, "=") || next_is(p, "!") || next_is(p, "<=") || next_is(p, "<!")) {
-            return REFUSE(p, offset, "look-around is not supported");
+            return REFUSE(p, offset, "look-around is not supported: write out what may stand there");
         }
         if (next_is(p, ">")) return REFUSE(p, offset, "atomic groups are not supported");
         if (next_is(p, "(")) return REFUSE(p, offset, "conditions are not regular");
-        if (next_is(p, "#")) return REFUSE(p, offset, "comments are not supported");
+        if (next_is(p, "#")) return REFUSE(p, offset, "comments are not supported: leave them out");
         if (next_is(p, "P=") || next_is(p, "P>") || next_is(p, "R") || next_is(p, "&")) {
-            return REFUSE(p, offset, "a reference to a group is not regular");
+            return REFUSE(p, offset, "a reference to a group is not regular: write out what may come again");
         }
         if (next_is(p, "P<") || next_is(p, "<")) {
             p->at += next_is(p, "P<") ? 2 : 1;

@@ -1,7 +1,7 @@
 """`Grammar`: which texts are allowed, for `Sampler.set_grammar`."""
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -90,8 +90,9 @@ class Grammar:
 
         ``vocabulary``, ``tokenization`` and ``max_bytes`` as in `regex`. ValueError for more than 4 MiB of text.
         """
-        choices = [] if isinstance(texts, str | bytes) else list(texts)
-        if isinstance(texts, str | bytes) or not all(isinstance(text, str) for text in choices):
+        given = isinstance(texts, Iterable) and not isinstance(texts, str | bytes)
+        choices = list(texts) if given else []
+        if not given or not all(isinstance(text, str) for text in choices):
             raise ArgumentTypeError(f"texts must be a list of strings, got {texts!r:.50}")
         if not choices:
             raise ValueError("texts must have at least one choice")
@@ -227,6 +228,8 @@ class Grammar:
 
         def refusal(offset: int, reason: str) -> str:
             where, at = parts.place(offset) or ("#", None)
+            if where.endswith("/format"):  # its pattern is ours, and only lengths are wrong with it
+                at, reason = None, "format does not go with these lengths: leave minLength and maxLength out"
             return f"schema must be as in docs/grammar.md, but at {where}: {reason}" + (
                 "" if at is None else f" (at character {at} of the pattern)"
             )
@@ -309,6 +312,11 @@ class Grammar:
             raise LzsError(self.problem or "the grammar reached a limit")
         check(status)
         return _MATCHES[int(out[0])]
+
+    @property
+    def is_value(self) -> bool:
+        """Whether its texts are values or choices; those of a pattern or of `proper` may have thinking in them."""
+        return not {"regex", "llguidance_lark"} & self.source.keys() and len(self.source.keys() - {"tokenization"}) == 1
 
     @property
     def problem(self) -> str | None:

@@ -86,6 +86,15 @@ def same(value: Any) -> Any:
     return ("array", tuple(map(same, value)))
 
 
+def read_as_same(value: Any) -> Any:
+    """Return a key that is equal for values which many readers take for equal, since they read numbers as doubles."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return ("number", float(value))
+    if isinstance(value, dict):
+        return ("object", frozenset((name, read_as_same(inner)) for name, inner in value.items()))
+    return ("array", tuple(map(read_as_same, value))) if isinstance(value, list) else same(value)
+
+
 def written(value: Any) -> str:
     """Return a number, true, false or null as JSON, with no fewer digits than the schema has."""
     text = json.dumps(value)

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any
 from urllib.parse import unquote
 
-from .json_values import escaped, refusal, same, type_of
+from .json_values import escaped, read_as_same, refusal, same, type_of
 from .ranges import Bound
 
 ALL_TYPES = frozenset(("null", "boolean", "integer", "fraction", "string", "array", "object"))
@@ -47,6 +48,14 @@ _WHY = {
     "nullable": "is not a keyword of JSON Schema: write a list of types with null",
     "$id": "is not supported inside a schema: put it at the top only",
 }
+
+
+def _why_unknown(keyword: str) -> str:
+    known = {name.lower(): name for name in (*_READERS, *_IN_PLACE)}
+    close = get_close_matches(keyword.lower(), known, 1)
+    advice = f"did you mean {known[close[0]]!r}?" if close else "leave it out if it only describes"
+    return f"is not a keyword that is supported: {advice}"
+
 
 Conjunction = tuple[str, ...]  # pointers to schemas that all hold; none of them: anything
 
@@ -190,8 +199,7 @@ class Document:
             elif keyword in _ANNOTATIONS or keyword in _IN_PLACE or (keyword == "$id" and pointer == "#"):
                 continue
             else:
-                reason = _WHY.get(keyword, "is not a keyword that is supported: leave it out if it only describes")
-                raise refusal(self.at(pointer, keyword), f"{keyword!r} {reason}")
+                raise refusal(self.at(pointer, keyword), f"{keyword!r} {_WHY.get(keyword) or _why_unknown(keyword)}")
         return facts
 
     def _ref(self, pointer: str, _: Any, ways: list[Facts]) -> list[Facts]:
@@ -296,7 +304,7 @@ class Document:
             raise refusal(where, reason)
         types = a.types & b.types
         if a.values is not None and b.values is not None:
-            return {same(value) for value in a.values}.isdisjoint(same(value) for value in b.values)
+            return {read_as_same(value) for value in a.values}.isdisjoint(map(read_as_same, b.values))
         for values in (a.values, b.values):
             if values is not None:
                 types &= {type_of(value) for value in values}
@@ -306,7 +314,8 @@ class Document:
         if name == "object":
             return any(self._part_excludes(*pair, depth, where) for pair in ((a, b), (b, a)))
         if name in ("integer", "fraction"):
-            return any(low and high and low[0] > high[0] for low, high in ((a.low, b.high), (b.low, a.high)))
+            bounds = ((a.low, b.high), (b.low, a.high))
+            return any(low and high and float(low[0]) > float(high[0]) for low, high in bounds)
         return False
 
     def _part_excludes(self, a: Facts, b: Facts, depth: int, where: str) -> bool:

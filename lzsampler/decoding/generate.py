@@ -59,7 +59,8 @@ class Generation:
 
     ``text``: everything that was written; ``reasoning`` and ``content``: its two parts, where the model marks its
     reasoning by `<think>` and `</think>` or by marks of its own. Reasoning is None where there is no such block or an
-    empty one, and a block that was never closed reaches to the end of the text. ``tokens``: the ids, without the token
+    empty one, a block that was never closed reaches to the end of the text, and a text that is a value or a choice from
+    its first token on (`Grammar.is_value`) is content. ``tokens``: the ids, without the token
     that ends a text (EOG) and with those of a stop string. ``finish_reason``: "stop" (EOG, or ``stop_string``),
     "repetition" (``loop`` or ``stuck``), "length" (``n_predict``), "context" (the context is full), or "interrupted"
     (Ctrl-C, or ``on_text`` asked for it). ``loop`` and ``stuck``: the loop, or the stretch without anything new, that
@@ -295,7 +296,9 @@ class Text(Begun):
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0
         self._plain = isinstance(prompt, str)
         self._prompt_text = text
-        self._opened = opened(text)
+        # A value may hold a mark of thinking in a string, where it ends no thought.
+        self._is_value = grammar is not None and not waits and grammar.is_value
+        self._opened = "" if self._is_value else opened(text)
         self._stream = TextStream(stop)
         self._wants_end = False
         self._handed = 0  # characters of the text to come that were handed out before a cut
@@ -585,7 +588,7 @@ class Text(Begun):
     def generation(self) -> Generation:
         """Return what was written."""
         text = "".join(self.written)
-        reasoning, content = split_reasoning(text, self._opened)
+        reasoning, content = (None, text.strip()) if self._is_value else split_reasoning(text, self._opened)
         decode_s, sampling_s = self.decode_s, self.sampling_s
         if self._stepper is not None:
             decode_s += self._stepper.loop.decode_seconds + self._stepper.loop.logits_seconds

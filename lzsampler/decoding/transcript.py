@@ -92,7 +92,7 @@ def record(
         "stuck": None if generation.stuck is None else asdict(generation.stuck),
         "actions": [action.to_json() for action in generation.actions],
         "tokens": list(generation.tokens),
-        **({} if grammar is None else {"forced_tokens": generation.forced}),
+        **({} if grammar is None else _under(grammar, generation)),
         **({} if draft is None or speculated is None else {"draft": {**draft.to_json(), **speculated.to_json()}}),
         "usage": {
             "prompt_tokens": generation.prompt_tokens,
@@ -109,6 +109,10 @@ def record(
         },
         "repetition": dict(repetition),
     }
+
+
+def _under(grammar: Grammar, generation: Generation) -> dict[str, Any]:
+    return {"grammar_match": grammar.match(generation.constrained or ""), "forced_tokens": generation.forced}
 
 
 def to_line(transcript: dict[str, Any]) -> str:
