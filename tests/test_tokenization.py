@@ -402,6 +402,8 @@ def test_arguments_are_checked() -> None:
         Spelling(tokens, merges=[], words="bert")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="words and whole_words belong to merges"):
         Spelling(tokens, scores=[0.0] * 4, words="gpt2")
+    with pytest.raises(ValueError, match="whole_words is about the words of a pre-tokenizer: give words, too"):
+        Spelling(tokens, merges=[], whole_words=True)
     with pytest.raises(ValueError, match="byte_tokens must be tokens of one byte, but 3 is b'ab'"):
         Spelling(tokens, scores=[0.0] * 4, byte_tokens=[3])
     with pytest.raises(ValueError, match="4 is not a token of a vocabulary of 4"):

@@ -74,6 +74,7 @@ lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *v, const uint8_t *roles,
                                   int32_t whole_words, lzs_spelling **spelling) {
     *spelling = NULL;
     if (!v || (n && !pairs) || words < 0 || words > LZS_WORDS_QWEN2) return LZS_EINVAL;
+    if (whole_words && words == LZS_WORDS_NONE) return LZS_EINVAL;
     lzs_status status = begin(v, roles, spelling);
     if (status == LZS_OK) {
         (*spelling)->whole_words = whole_words != 0;

@@ -182,7 +182,7 @@ typedef enum lzs_token_role {
 
 /* How the tokenizer of a vocabulary, which is borrowed, writes texts; any number of grammars and threads may share it. Roles are
  * lzs_token_role, NULL where all tokens are usual. Byte pair encoding: pairs[2 * n] are the parts of n merges by rank, words is a
- * lzs_words_kind, and whole_words says that a word which is a token is written so whatever the merges say (Llama 3).
+ * lzs_words_kind, and whole_words says that a word which is a token is written so whatever the merges say (Llama 3; not with LZS_WORDS_NONE).
  * SentencePiece: scores[n_vocab]. LZS_EINVAL for what is out of range. */
 LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs, size_t n,
                                           int32_t words, int32_t whole_words, lzs_spelling **spelling);

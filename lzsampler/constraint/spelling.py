@@ -55,6 +55,8 @@ class Spelling:
         boolean("whole_words", whole_words)
         if scores is not None and (words != "none" or whole_words):
             raise ValueError("words and whole_words belong to merges: a text is one word where tokens have scores")
+        if whole_words and words == "none":
+            raise ValueError("whole_words is about the words of a pre-tokenizer: give words, too")
         whole, byte_tokens = tuple(whole), tuple(byte_tokens)
         self.token_bytes = tokens
         self.words = words
