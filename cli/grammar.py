@@ -140,6 +140,7 @@ def _show(made: "Grammar", flags: dict[str, Any]) -> None:
     automaton = automaton_of(made)
     if flags["output"] is not None:
         save(flags["output"], AUTOMATON, automaton)
+        console.note(f"picture: {flags['output']}")
     masks = [state.allowed for state in automaton.states]
     figures = {
         "states": len(masks),

@@ -1,5 +1,6 @@
 """What the commands share that take a grammar: its options, their check, and `Grammar` out of them."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,9 @@ def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", fla
             if generation.content
             else "the chat template opens a thought, so all of this text is thinking: add --grammar-scope answer"
         )
+    waits = grammar is not None and "thinking" not in (flags["grammar_scope"] or ("thinking",))
+    if waits and generation.constrained == generation.text != "":
+        console.note("the chat template opens no thought, so the grammar held from the first token")
     if unfinished(grammar, generation):
         longer = ": -n N lets it be longer" if generation.finish_reason == "length" else ""
         console.note(f"the text ends before it matches what was asked for{longer}")
@@ -139,6 +143,6 @@ def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
     if given is not None and (given.lstrip()[:1] in ("{", "") or given in ("true", "false")):
         return str(given), None
     path: Path = Path(given) if given is not None else flags["schema_file"]
-    if given is not None and not path.exists():
+    if given is not None and not os.path.exists(path):  # False, too, where no name can be so long
         raise click.UsageError(f"{name} {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
     return path.read_bytes().removeprefix(b"\xef\xbb\xbf"), path

@@ -68,7 +68,9 @@ def test_a_picture_has_each_state_and_edge_that_remain() -> None:
     circles = [circle for circle in root.iter(f"{name}circle") if circle.get("class", "").startswith("state")]
     assert len(circles) == 3
     assert len([circle for circle in root.iter(f"{name}circle") if circle.get("class") == "end"]) == 1
-    with pytest.raises(ValueError, match="a picture shows at most 60 states, and here there would be 101: leave out -o"):
+    with pytest.raises(
+        ValueError, match="a picture shows at most 60 states, and here there would be 101: leave out -o"
+    ):
         automaton_svg(automaton_of(Grammar.regex("[ab]{100}", TOKENS)))
 
 
@@ -101,7 +103,7 @@ def test_texts_are_checked(tmp_path: Path) -> None:
 def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
     picture = tmp_path / "a.svg"
     done = lzs("grammar", "show", "-m", SPM, "--regex", "(yes|no)!*", "-o", picture)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"lzs: picture: {picture}\n")
     assert re.fullmatch(
         r"states  5; in 1 of them the text may end\nmasks   \d+ to \d+ of 32,000 tokens, median \d+\n"
         r"forced  \d states allow one token only \(\d+ %\)\n",
@@ -145,6 +147,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
             ("check", "-j", '{"format": "email", "maxLength": 9}'),
             "at #/format: format does not go with these lengths: leave",
         ),
+        (("check", "-j", "x" * 5000), "is neither a JSON Schema, such as {...}, nor a file"),
         (("check", "--regex", "a", "-f", "missing.txt"), "missing.txt: No such file or directory"),
         (("check", "--regex", "a", "-f", str(SPM)), "is not UTF-8 text"),
         (("look", "--regex", "a"), "'look' is not one of 'check', 'show'"),
@@ -209,6 +212,8 @@ def test_what_is_said_of_a_text_that_does_not_match() -> None:
     )
     closed = lzs("generate", "--chat", "--regex", "a</think>b", "x")
     assert "the model closes a thought within this text, so its beginning is thinking" in closed.stderr
+    unopened = lzs("generate", "--regex", "a{3}b", "--grammar-scope", "answer", "x")
+    assert "the chat template opens no thought, so the grammar held from the first token" in unopened.stderr
     answer = lzs("generate", "--chat", "--regex", "a{3}b", "--grammar-scope", "answer", "-n", 100, "x")
     assert "opens a thought" not in answer.stderr
 

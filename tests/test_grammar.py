@@ -379,6 +379,19 @@ def test_a_grammar_in_the_middle_of_a_text_goes_with_a_rewind_behind_it() -> Non
     assert allowed(sampler) == {1}
 
 
+def test_reset_forgets_that_a_rewind_went_back_to_another_grammar() -> None:
+    tokens = VOCABULARIES["bytes"]
+    sampler = sampler_of(Grammar.regex("a*", tokens))
+    sampler.accept(tokens.pieces.index(b"a"))
+    sampler.set_grammar(Grammar.regex("b*", tokens))
+    sampler.accept(tokens.pieces.index(b"b"))
+    sampler.rewind(2)
+    with pytest.raises(LzsError, match="not known after the rewind"):
+        sampler.allowed()
+    sampler.reset()
+    assert sampler.allowed() is None  # the rewind removed the second one, too
+
+
 def test_reset_begins_the_grammar_anew_and_copies_have_it() -> None:
     sampler = sampler_of(Grammar.regex("ab?", VOCABULARIES["few"]))
     sampler.accept(1)
@@ -440,6 +453,10 @@ REFUSED = [
     (r"(a)\1", 3, "reference"),
     (r"\k<a>", 0, "reference"),
     (r"\p{L}", 0, "Unicode property"),
+    (r"[a\b]", 2, r"\b in a class, a backspace, is not supported: write \x08"),
+    (r"\a", 0, r"\a is not supported: write \x07"),
+    (r"\e", 0, r"\e is not supported: write \x1B"),
+    (r"\cA", 0, r"\c is not supported: write out what it stands for"),
     (r"\q", 0, "not an escape"),
     (r"\0", 0, r"octal escapes are not supported: write \x00"),
     (r"a\012", 1, r"octal escapes are not supported: write \x0A"),
@@ -555,7 +572,7 @@ def test_choices() -> None:
 
 def test_wrong_arguments() -> None:
     tokens = VOCABULARIES["few"]
-    with pytest.raises(TypeError, match="vocabulary must be a Model, a TokenBytes or a Spelling"):
+    with pytest.raises(TypeError, match="vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama"):
         Grammar.regex("a", "model.gguf")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="pattern must be a str or bytes"):
         Grammar.regex(3, tokens)  # type: ignore[arg-type]

@@ -80,6 +80,10 @@ def test_a_choice_is_content_and_no_thought() -> None:
                 model, prompt, Params(temperature=0.0), n_predict=60, grammar=grammar, penalty_scope=["answer"]
             )
             assert (made.reasoning, made.content, made.constrained, made.text) == (None, text, text, text)
+            scoped = generate(
+                model, "Hi", Params(temperature=0.0), n_predict=60, grammar=grammar, grammar_scope=["answer"]
+            )
+            assert (scoped.reasoning, scoped.content) == (None, text)  # since no thought is open
         whole = generate(
             model,
             prompt,

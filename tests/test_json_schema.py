@@ -280,6 +280,14 @@ def test_what_a_schema_leaves_open_is_left_out_unless_asked_for() -> None:
     assert grammar_of({**schema, "additionalProperties": True}).match('{"b": 2}') == "yes"
 
 
+def test_a_text_with_a_byte_order_mark_and_one_that_is_no_utf_8() -> None:
+    for text in ("\ufeff{}", b"\xef\xbb\xbf{}"):
+        assert Grammar.json_schema(text, TOKENS).match("1") == "yes"
+    for data, byte in ((b'\xff\xfe{"a":1}', 0), (b'{"a":"\xe9"}', 6), ("{}".encode("utf-16"), 0)):
+        with pytest.raises(ValueError, match=f"schema must be JSON in UTF-8, but byte {byte} is not: convert it first"):
+            Grammar.json_schema(data, TOKENS)
+
+
 def test_other_properties_have_other_names() -> None:
     """However a name is spelled: one with an escape that is not needed would be read as the name without it."""
     grammar = grammar_of(
@@ -618,7 +626,7 @@ def test_wrong_arguments() -> None:
             grammar_of({}, depth=depth)
     with pytest.raises(TypeError, match="closed must be"):
         grammar_of({}, closed=1)
-    with pytest.raises(TypeError, match="vocabulary must be a Model, a TokenBytes or a Spelling"):
+    with pytest.raises(TypeError, match="vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama"):
         Grammar.json_schema({}, "model.gguf")  # type: ignore[arg-type]
     grammar = grammar_of(b'{"const": "a"}')
     assert grammar.source == {"json_schema": {"const": "a"}}

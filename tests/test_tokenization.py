@@ -388,7 +388,7 @@ def test_arguments_are_checked() -> None:
         Grammar.regex("a*", tokens, tokenization="exact")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"tokenization must be one of any, forced, proper, got \['any'\]"):
         Grammar.regex("a*", tokens, tokenization=["any"])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="vocabulary must be a Model, a TokenBytes or a Spelling"):
+    with pytest.raises(TypeError, match="vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama"):
         Grammar.proper("model")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="give either merges or scores"):
         Spelling(tokens)

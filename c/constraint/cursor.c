@@ -25,7 +25,7 @@ void lzs_cursor_rewind(lzs_cursor *cursor, uint64_t position) {
 
 void lzs_cursor_reset(lzs_cursor *cursor) {
     cursor->begin = 0;
-    cursor->replaced = cursor->known = false;
+    cursor->replaced = cursor->unknown = cursor->known = false;
 }
 
 static void restart(lzs_cursor *cursor, int32_t state, int32_t context, uint64_t position) {

@@ -268,6 +268,9 @@ static lzs_status read_escape(parser *p, escape *e) {
     case 'b': case 'B': return REFUSE(p, offset, "\\%c, a word boundary, is not supported: write out what may stand on both sides", letter);
     case 'p': case 'P': return REFUSE(p, offset, "\\%c, a Unicode property, is not supported: list the ranges", letter);
     case 'k': case 'g': return REFUSE(p, offset, "\\%c, a reference to a group, is not regular: write out what may come again", letter);
+    case 'a': case 'e': return REFUSE(p, offset, "\\%c is not supported: write \\x%s", letter, letter == 'a' ? "07" : "1B");
+    case 'c': case 'G': case 'X': case 'R': case 'N': case 'h': case 'H': case 'Q': case 'E':
+        return REFUSE(p, offset, "\\%c is not supported: write out what it stands for", letter);
     case 'A': case 'Z': case 'z': return REFUSE(p, offset, "\\%c, an anchor, is not supported here: write ^ or $ at the ends", letter);
     case '0': return octal(p, offset);
     default: break;
@@ -289,6 +292,7 @@ static lzs_status not_doubled(parser *p) {
 
 /* One code point or set of a class, at `at`. */
 static lzs_status class_item(parser *p, escape *e) {
+    if (next_is(p, "\\b")) return REFUSE(p, p->at, "\\b in a class, a backspace, is not supported: write \\x08");
     if (p->pattern[p->at] == '\\') return read_escape(p, e);
     if (p->pattern[p->at] == '[') return REFUSE(p, p->at, "[ in a class has several meanings: write \\[");
     lzs_status status = not_doubled(p);

@@ -252,7 +252,9 @@ class Grammar:
             raise ValueError(f"tokenization must be one of {', '.join(_TOKENIZATIONS)}, got {shown(tokenization)}")
         tokens = getattr(vocabulary, "token_bytes", None)
         if not isinstance(tokens, TokenBytes):
-            raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
+            raise ArgumentTypeError(
+                f"vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama, got {vocabulary!r:.50}"
+            )
         spelling = None if tokenization == "any" else _spelling_of(vocabulary)
         out, error = ffi.new("lzs_grammar **"), ffi.new("lzs_grammar_error *")
         status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
@@ -344,7 +346,9 @@ def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:
         return vocabulary
     tokens = getattr(vocabulary, "token_bytes", None)
     if not isinstance(tokens, TokenBytes):
-        raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
+        raise ArgumentTypeError(
+            f"vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama, got {vocabulary!r:.50}"
+        )
     return tokens.spelling
 
 

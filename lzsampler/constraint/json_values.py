@@ -59,6 +59,7 @@ def parsed(text: str | bytes) -> Any:
         return made
 
     try:
+        text = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
         made = json.loads(text, parse_constant=_no_number, parse_float=WrittenFloat, object_pairs_hook=unique)
     except RecursionError:
         raise ValueError("schema must not be nested so deep") from None

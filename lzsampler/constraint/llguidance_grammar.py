@@ -67,7 +67,9 @@ class LlguidanceGrammar(Grammar):
     def __init__(self, source: Mapping[str, Any], text: str, vocabulary: HasTokenBytes) -> None:
         tokens = getattr(vocabulary, "token_bytes", None)
         if not isinstance(tokens, TokenBytes):
-            raise ArgumentTypeError(f"vocabulary must be a Model, a TokenBytes or a Spelling, got {vocabulary!r:.50}")
+            raise ArgumentTypeError(
+                f"vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama, got {vocabulary!r:.50}"
+            )
         tokenizer = _tokenizer(tokens)
         wrong, messages = llguidance.LLMatcher.validate_grammar_with_warnings(text, tokenizer)
         message = " ".join(" ".join(messages).split())[:_SHOWN]
