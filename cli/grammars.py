@@ -70,7 +70,7 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
     """Raise a usage error for a grammar that does not go with other flags of lzs generate."""
     name = given_grammar(flags)
     if name is None and flags["tokenization"] == "forced":
-        raise click.UsageError("--tokenization forced is about what a grammar forces: give one")
+        raise click.UsageError(f"--tokenization forced is about what a grammar forces: give {ANY}")
     if name is None and flags["tokenization"] == "proper":
         name = "--tokenization proper"
     if name is None:

@@ -17,7 +17,7 @@ from ..llama.model import Model, Prompt, Stepper, refuse_other_model
 from ..params import Params, warn_without_grammar
 from ..sampler import Loop, Sampler, Stuck
 from ..util.parts import PARTS, Part, PartTracker, parts_of_grammar
-from ..util.reasoning import closing, opened, split
+from ..util.reasoning import closing, opened, split_reasoning
 from ..util.rescue import (
     DEFAULT_POLICY,
     Action,
@@ -647,9 +647,3 @@ def without_end(model: Model, params: Params) -> Params:
     """Return settings that forbid the tokens that end a text."""
     biases: Any = params.logit_bias
     return replace(params, logit_bias={**dict(biases), **dict.fromkeys(model.eog_tokens, float("-inf"))})
-
-
-def split_reasoning(text: str, opened: str = "") -> tuple[str | None, str]:
-    """Return (reasoning, content) as `reasoning.split` finds them, both without the white space around them."""
-    reasoning, answer = split(text, opened)
-    return None if reasoning is None else reasoning.strip(), (answer or "").strip()

@@ -84,3 +84,9 @@ def _parts(reasoning: str, answer: str | None) -> tuple[str | None, str | None]:
     if not reasoning.strip() and answer is not None:
         return None, answer
     return reasoning, answer
+
+
+def split_reasoning(text: str, opened: str = "") -> tuple[str | None, str]:
+    """Return (reasoning, content) as `split` finds them, both without the white space around them."""
+    reasoning, answer = split(text, opened)
+    return None if reasoning is None else reasoning.strip(), (answer or "").strip()
