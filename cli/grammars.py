@@ -145,4 +145,4 @@ def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
     path: Path = Path(given) if given is not None else flags["schema_file"]
     if given is not None and not os.path.exists(path):  # False, too, where no name can be so long
         raise click.UsageError(f"{name} {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
-    return path.read_bytes().removeprefix(b"\xef\xbb\xbf"), path
+    return path.read_bytes(), path

@@ -27,6 +27,7 @@ _TOKENIZATIONS: dict[str, int] = {
 }
 Match = Literal["no", "beginning", "yes"]
 _MATCHES: dict[int, Match] = {lib.LZS_NO_MATCH: "no", lib.LZS_BEGINNING: "beginning", lib.LZS_MATCH: "yes"}
+_VALUES = frozenset(("choices", "json_schema", "yaml_schema", "llguidance_json_schema"))  # names of sources
 _SHOWN = 60  # characters of a repr
 
 
@@ -318,7 +319,7 @@ class Grammar:
     @property
     def is_value(self) -> bool:
         """Whether its texts are values or choices; those of a pattern or of `proper` may have thinking in them."""
-        return not {"regex", "llguidance_lark"} & self.source.keys() and len(self.source.keys() - {"tokenization"}) == 1
+        return not _VALUES.isdisjoint(self.source)
 
     @property
     def problem(self) -> str | None:

@@ -297,10 +297,9 @@ class Text(Begun):
         self._plain = isinstance(prompt, str)
         self._prompt_text = text
         # A value may hold a mark of thinking in a string, where it ends no thought.
-        self._opened = opened(text)
-        self._is_value = grammar is not None and grammar.is_value and not (waits and self._opened)
-        if self._is_value:
-            self._opened = ""
+        thought = opened(text)
+        self._is_value = grammar is not None and grammar.is_value and not (waits and thought)
+        self._opened = "" if self._is_value else thought
         self._stream = TextStream(stop)
         self._wants_end = False
         self._handed = 0  # characters of the text to come that were handed out before a cut
