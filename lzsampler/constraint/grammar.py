@@ -12,7 +12,7 @@ from .._ffi import ffi, lib
 from .._values import shown
 from ..errors import ArgumentTypeError, LzsError
 from .spelling import Spelling
-from .token_bytes import HasTokenBytes, TokenBytes
+from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
 
 if TYPE_CHECKING:
     from .json_schema import Translator
@@ -251,11 +251,7 @@ class Grammar:
     ) -> "Grammar":
         if not isinstance(tokenization, str) or tokenization not in _TOKENIZATIONS:
             raise ValueError(f"tokenization must be one of {', '.join(_TOKENIZATIONS)}, got {shown(tokenization)}")
-        tokens = getattr(vocabulary, "token_bytes", None)
-        if not isinstance(tokens, TokenBytes):
-            raise ArgumentTypeError(
-                f"vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama, got {vocabulary!r:.50}"
-            )
+        tokens = token_bytes_of(vocabulary)
         spelling = None if tokenization == "any" else _spelling_of(vocabulary)
         out, error = ffi.new("lzs_grammar **"), ffi.new("lzs_grammar_error *")
         status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
@@ -345,12 +341,7 @@ class Grammar:
 def _spelling_of(vocabulary: HasTokenBytes) -> Spelling:
     if isinstance(vocabulary, Spelling):
         return vocabulary
-    tokens = getattr(vocabulary, "token_bytes", None)
-    if not isinstance(tokens, TokenBytes):
-        raise ArgumentTypeError(
-            f"vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama, got {vocabulary!r:.50}"
-        )
-    return tokens.spelling
+    return token_bytes_of(vocabulary).spelling
 
 
 def _characters(data: bytes) -> int:

@@ -20,7 +20,7 @@ from ..errors import ArgumentTypeError, LzsError, MissingExtra, missing
 from .grammar import Grammar, Match
 from .json_values import parsed
 from .part_masks import PartMasks
-from .token_bytes import HasTokenBytes, TokenBytes
+from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
 
 try:
     import llguidance
@@ -65,11 +65,7 @@ class LlguidanceGrammar(Grammar):
     has_automaton = False
 
     def __init__(self, source: Mapping[str, Any], text: str, vocabulary: HasTokenBytes) -> None:
-        tokens = getattr(vocabulary, "token_bytes", None)
-        if not isinstance(tokens, TokenBytes):
-            raise ArgumentTypeError(
-                f"vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama, got {vocabulary!r:.50}"
-            )
+        tokens = token_bytes_of(vocabulary)
         tokenizer = _tokenizer(tokens)
         wrong, messages = llguidance.LLMatcher.validate_grammar_with_warnings(text, tokenizer)
         message = " ".join(" ".join(messages).split())[:_SHOWN]

@@ -106,3 +106,13 @@ class HasTokenBytes(Protocol):
     @property
     def token_bytes(self) -> TokenBytes:
         """The bytes of its tokens."""
+
+
+def token_bytes_of(vocabulary: HasTokenBytes) -> TokenBytes:
+    """Return the bytes of the tokens of a vocabulary; TypeError for what is none."""
+    tokens = getattr(vocabulary, "token_bytes", None)
+    if not isinstance(tokens, TokenBytes):
+        raise ArgumentTypeError(
+            f"vocabulary must be a Model, TokenBytes, Spelling or the `lz` of an LZLlama, got {vocabulary!r:.50}"
+        )
+    return tokens
