@@ -173,13 +173,13 @@ static void test_the_draft_changes_no_text(void) {
                         if (t == 0) memcpy(first, text, (n_first = m) * sizeof *text);
                         CHECK(m == n_first && memcmp(text, first, m * sizeof *text) == 0);
                         lzs_sampler_free(s);
-                        compared += m;
+                        compared += t == 0 ? m : 0; /* how many tables there are depends on the machine */
                     }
                 }
             }
         }
     }
-    CHECK(compared > 100000 && ended >= 2 && looped >= 2); /* and some texts came to the limit */
+    CHECK(compared > 40000 && ended >= 2 && looped >= 2); /* and some texts came to the limit */
 }
 
 /* A good draft is accepted, so blocks are long: else the test above would show little. */
