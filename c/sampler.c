@@ -378,11 +378,16 @@ const lzs_edit *lzs_edits(lzs_sampler *s, size_t *n) {
     return made ? s->edits.edits : NULL;
 }
 
-lzs_status lzs_sampler_plan(lzs_sampler *s, lzs_plan *plan) {
+/* All of a plan but its mask. */
+static lzs_status plan_without_mask(lzs_sampler *s, lzs_plan *plan) {
     lzs_plan_settings(plan, s->n_vocab, &s->params);
     plan->position = s->state.position;
     if (s->state.rng) plan->uniform = lzs_llama_rng_uniform(s->state.rng, s->state.position);
-    lzs_status edited = lzs_sampler_edits(s, &plan->edits, &plan->n_edits);
+    return lzs_sampler_edits(s, &plan->edits, &plan->n_edits);
+}
+
+lzs_status lzs_sampler_plan(lzs_sampler *s, lzs_plan *plan) {
+    lzs_status edited = plan_without_mask(s, plan);
     lzs_status status = lzs_state_allowed(&s->state, &plan->mask);
     return status == LZS_OK ? edited : status;
 }
@@ -407,9 +412,25 @@ lzs_status lzs_forced(lzs_sampler *s, int32_t *token) {
     return LZS_OK;
 }
 
+/* The best token of all, where the grammar's engine wants to be asked about it first and allows it: then it is the best one that
+ * the grammar allows, too. Else, and where anything fails, -1. */
+static int32_t picked_first(lzs_sampler *s, const float *logits) {
+    lzs_grammar *grammar = s->state.cursor.grammar;
+    if (!grammar || !grammar->engine.picks_first || s->params.temperature > 0.0f) return -1;
+    lzs_plan plan;
+    int32_t token, place, next = LZS_DEAD;
+    lzs_status status = plan_without_mask(s, &plan);
+    if (status == LZS_OK) status = lzs_masks_allowed(&s->state.masks, &plan.mask);
+    if (status == LZS_OK) lzs_backend_sample(s->backend, &logits, &plan, 1, &token, &status);
+    if (status == LZS_OK) status = lzs_state_place(&s->state, &grammar, &place);
+    if (status == LZS_OK) status = lzs_grammar_accept(grammar, place, token, &next);
+    return status == LZS_OK && next != LZS_DEAD ? token : -1;
+}
+
 lzs_status lzs_sample(lzs_sampler *s, const float *logits, int32_t *token) {
     lzs_plan plan;
-    *token = -1;
+    *token = picked_first(s, logits);
+    if (*token >= 0) return LZS_OK;
     lzs_status status = lzs_sampler_plan(s, &plan);
     return status == LZS_OK ? lzs_backend_sample(s->backend, &logits, &plan, 1, token, &status) : status;
 }

@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
 
 GRAMMAR = "Grammar (docs/grammar.md)"
-_FIELDS = {"--regex": "pattern", "--choice": "texts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
+_FIELDS = {
+    "--regex": "pattern",
+    "--choice": "texts",
+    "-j": "schema",
+    "-jf": "schema_file",
+    "--yaml-schema": "yaml",
+    "--grammar": "gbnf",
+    "--grammar-file": "gbnf_file",
+}
 
-ANY = "--regex, --choice, -j, -jf or --yaml-schema"
+ANY = "--regex, --choice, -j, -jf, --yaml-schema, --grammar or --grammar-file"
 
 
 def _one(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
@@ -49,6 +57,14 @@ grammar_options = options(
         help="write YAML whose values meet this JSON Schema, or the one in a file of this name",
     ),
     option(
+        GRAMMAR, "--grammar", "gbnf", metavar="GBNF",
+        help="write what this grammar of llama.cpp allows, whose rule root is the whole text",
+    ),
+    option(
+        GRAMMAR, "--grammar-file", "gbnf_file", type=click.Path(path_type=Path), metavar="FILE",
+        help="write what the grammar of llama.cpp in a file allows",
+    ),
+    option(
         GRAMMAR, "--tokenization", type=click.Choice(["any", "forced", "proper"]), default="any",
         help="allow any tokens that spell the text, those the model's tokenizer would write where the grammar leaves "
         "no choice (forced), or only those (proper)",
@@ -63,6 +79,8 @@ def given_grammar(flags: Mapping[str, Any]) -> str | None:
         raise click.UsageError("the only --choice is an empty text: give the texts to choose from")
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
+    if given and given[0] in ("--grammar", "--grammar-file") and flags["tokenization"] != "any":
+        raise click.UsageError(f"--tokenization is for lzsampler's own grammars: leave it out with {given[0]}")
     return given[0] if given else None
 
 
@@ -93,11 +111,6 @@ def check_grammar(flags: Mapping[str, Any]) -> None:
         raise click.UsageError(f"--on-loop close-think writes a mark that {name} may forbid: use rewind, kick or stop")
 
 
-def unfinished(grammar: "Grammar | None", generation: "Generation") -> bool:
-    """Return whether a text ends before it matches its grammar."""
-    return grammar is not None and grammar.match(generation.constrained or "") != "yes"
-
-
 def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", flags: Mapping[str, Any]) -> None:
     """Say that a text ends before it matches its grammar, or that it counts as thinking, as a whole or in part."""
     if grammar is not None and generation.reasoning and not flags["grammar_scope"]:
@@ -109,7 +122,7 @@ def say_what_is_missing(grammar: "Grammar | None", generation: "Generation", fla
     waits = grammar is not None and "thinking" not in (flags["grammar_scope"] or ("thinking",))
     if waits and generation.constrained == generation.text != "":
         console.note("the chat template opens no thought, so the grammar held from the first token")
-    if unfinished(grammar, generation):
+    if grammar is not None and grammar.match(generation.constrained or "") != "yes":
         longer = ": -n N lets it be longer" if generation.finish_reason == "length" else ""
         console.note(f"the text ends before it matches what was asked for{longer}")
 
@@ -132,9 +145,27 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
             if flags["yaml"] is None:
                 raise  # it names the flag
             raise click.UsageError(f"--yaml-schema {str(error).removeprefix('schema ')}") from error
+    if flags["gbnf"] is not None or flags["gbnf_file"] is not None:
+        name = "--grammar" if flags["gbnf_file"] is None else str(flags["gbnf_file"])
+        try:
+            return Grammar.gbnf(_gbnf(flags), vocabulary)
+        except ValueError as error:
+            raise click.UsageError(f"{name} {str(error).removeprefix('text ')}") from error
     if flags["texts"]:
         return Grammar.choices(flags["texts"], vocabulary, tokenization=tokenization)
     return Grammar.proper(vocabulary) if tokenization == "proper" else None
+
+
+def _gbnf(flags: Mapping[str, Any]) -> str:
+    """Return the text of the grammar of llama.cpp."""
+    path: Path | None = flags["gbnf_file"]
+    if path is None:
+        return str(flags["gbnf"])
+    data = path.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{path} is not UTF-8 text (byte {error.start}): convert it first") from error
 
 
 def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:

@@ -37,7 +37,6 @@ LOOP_FLAGS = {
 }
 _ACTIONS = click.Choice(["off", "stop", "trim", "rewind", "close-think", "kick"])
 PARTS = click.Choice(["thinking", "answer", "tool"])
-_GBNF = "lzs has no GBNF: use --regex, --choice or -j, or llama-cpp-python with lzsampler (docs/llama-cpp-python.md)"
 
 
 def whole(low: int | None = None) -> dict[str, Any]:
@@ -221,7 +220,6 @@ speculation_options = options(
 )  # fmt: skip
 
 unsupported_options = options(
-    refused("--grammar", "--grammar-file", message=_GBNF),
     refused("--lora", message="lzs loads no LoRA adapters: merge the adapter into the GGUF file first"),
 )
 

@@ -13,7 +13,7 @@ from lzsampler._values import counted
 
 from .console import console
 from .drafts import open_draft
-from .grammars import grammar_from, unfinished
+from .grammars import grammar_from
 from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lzsampler.params import Params
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
+_MAX_NAMES = 5  # in a message
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,9 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
             )
             for row in rows
         )
-        written = tokens = acted = n_unfinished = 0
+        written = tokens = acted = 0
+        unfinished: list[Row] = []
+        cut = False
         speculated = Speculated()
         try:
             for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"], draft=draft):
@@ -90,7 +93,9 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
                 tokens += generation.completion_tokens
                 acted += bool(generation.actions)
                 speculated.add(generation.speculated)
-                n_unfinished += unfinished(grammar, generation)
+                if transcript.get("grammar_match", "yes") != "yes":
+                    unfinished.append(row)
+                    cut |= generation.finish_reason == "length"
                 while written in waiting:
                     write(written)
                     written += 1
@@ -104,11 +109,19 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         console.note(f"{acted:,} of {counted(len(rows), 'text')} looped (--on-loop {flags['on_loop']})")
     if draft is not None:
         console.note(f"speculation: {speculated}")
-    if n_unfinished:
-        some = counted(n_unfinished, "text ends before it matches", "texts end before they match")
-        console.note(f"{some} what was asked for: -n N allows longer texts")
+    if unfinished:
+        some = counted(len(unfinished), "text ends before it matches", "texts end before they match")
+        longer = ": -n N allows longer texts" if cut else ""
+        console.note(f"{some} what was asked for ({_names(unfinished)}){longer}")
     where = "" if flags["save"] is None else f" to {flags['save']}"
     console.note(f"wrote {counted(len(rows), 'text')}, {counted(tokens, 'token')}{where}")
+
+
+def _names(rows: list[Row]) -> str:
+    """Return the ids of the first few of some rows, in the order of the file."""
+    ids = [repr(row.id) for row in sorted(rows, key=lambda row: row.number)]
+    more = [f"and {len(ids) - _MAX_NAMES:,} more"] if len(ids) > _MAX_NAMES else []
+    return ("id " if len(ids) == 1 else "ids ") + ", ".join(ids[:_MAX_NAMES] + more)
 
 
 def _rows(flags: dict[str, Any]) -> list[Row]:

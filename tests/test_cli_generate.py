@@ -87,10 +87,6 @@ def test_escapes_are_replaced_on_request() -> None:
         (("-hf", "foo/bar:Q4_K_M"), "hf download foo/bar FILE.gguf --local-dir .), then give it with -m FILE.gguf"),
         (("--hf-repo", "foo/bar", "x"), "lzs does not download models: fetch a GGUF file first"),
         (
-            ("--grammar", "root ::= x", "x"),
-            "lzs has no GBNF: use --regex, --choice or -j, or llama-cpp-python with lzsampler",
-        ),
-        (
             ("--draft", "lookup", "--spec-show", "--prompts", "x", "--save", "y"),
             "--spec-show colours a text as it comes, which --prompts does not print: leave one out",
         ),

@@ -119,7 +119,7 @@ def test_the_automaton_is_shown_and_drawn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("check",), "there is no grammar: give --regex, --choice, -j, -jf or --yaml-schema"),
+        (("check",), "there is no grammar: give --regex, --choice, -j, -jf, --yaml-schema, --grammar or"),
         (("show", "--regex", "a", "text"), "lzs grammar show takes no texts"),
         (("check", "--regex", "a", "-o", "x.svg"), "-o draws what lzs grammar show shows"),
         (("check", "--regex", "a(b"), "--regex must be as in docs/grammar.md, but at character 1"),
@@ -176,7 +176,20 @@ def test_many_prompts_under_one_grammar(tmp_path: Path) -> None:
         assert re.fullmatch("[0-9]{3}|[a-z]{2,4}!", row["messages"][-1]["content"])
         assert row["settings"]["grammar"] == {"regex": "[0-9]{3}|[a-z]{2,4}!"}
     short = lzs("generate", "--prompts", prompts, "--json", "--regex", "[0-9]{50}", "-n", 3)
-    assert "5 texts end before they match what was asked for: -n N allows longer texts" in short.stderr
+    said = "5 texts end before they match what was asked for (ids '1', '2', '3', '4', '5'): -n N allows longer texts"
+    assert said in short.stderr
+
+
+def test_many_prompts_say_which_texts_do_not_match(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    asked = [{"id": f"p{n}", "prompt": f"Number {n}: "} for n in range(7)]
+    prompts.write_text("".join(json.dumps(row) + "\n" for row in asked), encoding="utf-8")
+    some = lzs("generate", "--prompts", prompts, "--json", "--regex", "[0-9]{50}", "-n", 3)
+    named = "(ids 'p0', 'p1', 'p2', 'p3', 'p4', and 2 more): -n N allows longer texts"
+    assert f"7 texts end before they match what was asked for {named}" in some.stderr
+    prompts.write_text(json.dumps(asked[3]) + "\n", encoding="utf-8")
+    stopped = lzs("generate", "--prompts", prompts, "--json", "--regex", "a{30}b", "--stop", "aa")
+    assert "lzs: 1 text ends before it matches what was asked for (id 'p3')\n" in stopped.stderr
 
 
 def test_a_chat_under_a_grammar(tmp_path: Path) -> None:

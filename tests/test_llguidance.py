@@ -155,9 +155,9 @@ def test_a_token_against_the_grammar_leaves_nothing_until_it_is_taken_back() -> 
 
 def test_states_that_are_forgotten_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llguidance", reason=NEEDED)
-    from lzsampler.constraint import llguidance_grammar
+    from lzsampler.constraint import engine
 
-    monkeypatch.setattr(llguidance_grammar, "_MOST_STATES", 20)
+    monkeypatch.setattr(engine, "_MOST_STATES", 20)
     grammar = Grammar.llguidance_lark(NESTED, TOKENS)
     one, other = Sampler(TOKENS.n_vocab), Sampler(TOKENS.n_vocab)
     one.set_grammar(grammar)
@@ -194,7 +194,7 @@ def test_what_it_refuses_is_said_in_one_line() -> None:
     with pytest.raises(TypeError, match="vocabulary must be a Model"):
         Grammar.llguidance_lark(NESTED, 7)  # type: ignore[arg-type]
     grammar = Grammar.llguidance_lark(NESTED, TOKENS)
-    with pytest.raises(ValueError, match="llguidance's have no automaton"):
+    with pytest.raises(ValueError, match="GBNF and llguidance have no automaton"):
         automaton_of(grammar)
     with pytest.raises(ValueError, match="cannot share masks"):
         grammar.use_part_masks(TOKENS.part_masks)

@@ -131,6 +131,9 @@ typedef struct lzs_grammar_engine {
     /* Before each step: *forgot is 1 where it has forgotten all states but LZS_GRAMMAR_START, `state` and those on the way to it.
      * The numbers of those that it forgot must not come again. */
     int32_t (*trim)(void *user, int32_t state, int32_t *forgot);
+    /* Not 0 where masks take long: lzs_sample and lzs_step at temperature 0 then pick among all tokens first, and ask `accept` about
+     * that one. It is the same token as with a mask, which is made only where the first one is not allowed. */
+    int32_t picks_first;
 } lzs_grammar_engine;
 
 /* A grammar for samplers alone: lzs_grammar_match, _step, _state, _share and _set_tokenization answer LZS_EINVAL. */

@@ -15,8 +15,8 @@ from .spelling import Spelling
 from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
 
 if TYPE_CHECKING:
+    from .engine import EngineGrammar
     from .json_schema import Translator
-    from .llguidance_grammar import LlguidanceGrammar
     from .part_masks import PartMasks
 
 Tokenization = Literal["any", "forced", "proper"]
@@ -32,12 +32,12 @@ _SHOWN = 60  # characters of a repr
 
 
 class Grammar:
-    """A constraint on texts, for one vocabulary: `regex`, `choices`, `json_schema` or `yaml_schema` make one.
+    """A constraint on texts, for one vocabulary: `regex`, `choices`, `json_schema`, `yaml_schema` and `gbnf` make one.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
     samplers should share one: from one thread at a time, and each other thread has a `copy`. ``source``: {"regex": the
-    pattern}, {"choices": the texts}, {"json_schema": the schema} or {"yaml_schema": the schema}, and {"tokenization":
-    ...} with it if that is not "any". It cannot be pickled.
+    pattern}, {"choices": the texts}, {"json_schema": the schema}, {"yaml_schema": the schema} or {"gbnf": the text},
+    and {"tokenization": ...} with it if that is not "any". It cannot be pickled.
 
     ``tokenization`` says which of the ways to write an allowed text as tokens are allowed: "any", all of them;
     "proper", only what the model's tokenizer would write; "forced", that only where the grammar leaves no choice of
@@ -45,6 +45,7 @@ class Grammar:
     """
 
     has_automaton = True  # whether its states can be looked at
+    picks_first = False  # whether masks take so long that they are made only where they are needed
 
     def __init__(
         self, source: Mapping[str, Any], vocabulary: TokenBytes, handle: Any, again: Callable[[], "Grammar"]
@@ -161,26 +162,46 @@ class Grammar:
     @classmethod
     def llguidance_json_schema(
         cls, schema: dict[str, Any] | bool | str | bytes, vocabulary: HasTokenBytes
-    ) -> "LlguidanceGrammar":
+    ) -> "EngineGrammar":
         """Return a grammar of a JSON Schema whose masks llguidance makes, with all keywords that it knows.
 
         It needs the package ``llguidance``: MissingExtra, an ImportError, without it. There is
         at most one blank where JSON allows white space. llguidance passes over keywords that nobody knows. ValueError
         for what it refuses. docs/grammar.md says what such a grammar cannot do.
         """
-        from .llguidance_grammar import LlguidanceGrammar, json_schema_source
+        from .llguidance_grammar import json_schema_source, llguidance_grammar
 
-        return LlguidanceGrammar({"llguidance_json_schema": schema}, json_schema_source(schema), vocabulary)
+        return llguidance_grammar({"llguidance_json_schema": schema}, json_schema_source(schema), vocabulary)
 
     @classmethod
-    def llguidance_lark(cls, text: str, vocabulary: HasTokenBytes) -> "LlguidanceGrammar":
+    def llguidance_lark(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
         """Return the grammar of a text in llguidance's dialect of Lark: any that is free of context.
 
         Errors and limits as in `llguidance_json_schema`.
         """
-        from .llguidance_grammar import LlguidanceGrammar, lark_source
+        from .llguidance_grammar import lark_source, llguidance_grammar
 
-        return LlguidanceGrammar({"llguidance_lark": text}, lark_source(text), vocabulary)
+        return llguidance_grammar({"llguidance_lark": text}, lark_source(text), vocabulary)
+
+    @classmethod
+    def gbnf(cls, text: str, vocabulary: HasTokenBytes) -> "EngineGrammar":
+        """Return the grammar of a text in GBNF, llama.cpp's language of grammars, whose masks llama.cpp makes.
+
+        Its rule ``root`` stands for the whole text. ``vocabulary``: a `Model`, whose
+        file is opened a second time, without the weights. ValueError for a
+        grammar that llama.cpp refuses, with its reason, and for more than 64 KiB. docs/grammar.md says what such a
+        grammar cannot do.
+        """
+        from .engine import EngineGrammar
+
+        if not isinstance(text, str):
+            raise ArgumentTypeError(f"text must be a str, got {text!r:.50}")
+        _utf8("text", text)
+        tokens = token_bytes_of(vocabulary)
+        gbnf = getattr(vocabulary, "gbnf", None)
+        if gbnf is None:
+            raise ArgumentTypeError(f"vocabulary must be a Model, whose llama.cpp reads GBNF, got {vocabulary!r:.50}")
+        return EngineGrammar({"gbnf": text}, tokens, gbnf(text), "llama.cpp", picks_first=True)
 
     @classmethod
     def _schema(

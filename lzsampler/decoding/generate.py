@@ -290,7 +290,8 @@ class Text(Begun):
         self.forced = 0
         self.graph: GraphSampler | None = None
         given = boolean("fast_forward", fast_forward) and grammar is not None
-        self.forces = given and on_explanation is None  # which is about every token
+        # An explanation is about every token, and whether one is forced only a mask says.
+        self.forces = given and on_explanation is None and not (grammar is not None and grammar.picks_first)
         self.behind: int | None = None
         self.ahead: tuple[int, ...] = ()
         self.prompt_s = self.decode_s = self.sampling_s = self.total_s = 0.0

@@ -26,6 +26,9 @@ from .graph import GraphSampler, on_device, reserve_outputs
 from .log import captured_log, reason
 from .vocabulary import BREAKERS, token_bytes, with_breakers
 
+if TYPE_CHECKING:
+    from .gbnf import GbnfMatcher
+
 DEFAULT_CONTEXT = 4096  # tokens; the key-value cache of a model's whole trained context may not fit in memory
 MAX_UBATCH = 512  # tokens computed together, llama.cpp's default; more costs memory only
 MAX_THREADS = 512  # GGML_MAX_N_THREADS
@@ -251,6 +254,12 @@ class Model:
     def token_bytes(self) -> TokenBytes:
         """The bytes of its tokens, which a `Grammar` needs; read once."""
         return token_bytes(self.llm)
+
+    def gbnf(self, text: str) -> "Callable[[], GbnfMatcher]":
+        """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
+        from .gbnf import matchers
+
+        return matchers(text, self.path)
 
     def chat_prompt(self, messages: Messages) -> str:
         """Return the text of a conversation as the model's own template has it, up to where the assistant begins.

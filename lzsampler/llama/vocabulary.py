@@ -24,6 +24,7 @@ from .log import captured_log, reason
 
 if TYPE_CHECKING:
     from ..constraint.spelling import Spelling
+    from .gbnf import GbnfMatcher
 
 DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
@@ -49,6 +50,12 @@ class Vocabulary:
     def token_bytes(self) -> TokenBytes:
         """The bytes of its tokens, for a `Grammar`."""
         return _token_bytes(self._vocab, self.path)
+
+    def gbnf(self, text: str) -> "Callable[[], GbnfMatcher]":
+        """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
+        from .gbnf import matchers
+
+        return matchers(text, self.path)
 
     def ids_with(self, attribute: int) -> list[int]:
         """Return the tokens that have an attribute of llama.cpp (LLAMA_TOKEN_ATTR_...)."""

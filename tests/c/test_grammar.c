@@ -245,9 +245,9 @@ static void wrong_arguments(void) {
     lzs_vocabulary_free(NULL);
 }
 
-/* Another engine: texts of a's, of up to three, whose states are their lengths. */
+/* Another engine: texts of a's, of up to three, whose states are their lengths. `user` is 1 where it fails, and 2 where its masks do. */
 static int32_t count_accept(void *user, int32_t state, int32_t token, int32_t *next) {
-    if (*(int *)user) return LZS_ELIMIT;
+    if (*(int *)user == 1) return LZS_ELIMIT;
     bool is_a = token == CASE_BYTES + 'a' && state >= LZS_GRAMMAR_START && state < LZS_GRAMMAR_START + 3;
     *next = is_a ? state + 1 : token == CASE_END ? LZS_GRAMMAR_ENDED : LZS_GRAMMAR_DEAD;
     return LZS_OK;
@@ -267,9 +267,35 @@ static int32_t count_trim(void *user, int32_t state, int32_t *forgot) {
     return LZS_OK;
 }
 
+/* A greedy pick that the engine allows needs no mask; one that it does not allow is the best of the mask. */
+static void picks_first(const lzs_grammar_engine *engine, int *fails) {
+    static float row[CASE_MAX_VOCAB];
+    lzs_params params;
+    lzs_params_init(&params);
+    params.temperature = 0.0f;
+    lzs_grammar *g;
+    lzs_sampler *s;
+    int32_t token;
+    row[CASE_BYTES + 'a'] = 2.0f;
+    CHECK(lzs_grammar_new_engine(vocabulary, engine, &g) == LZS_OK);
+    CHECK(lzs_sampler_new(case_n_vocab, &params, &s) == LZS_OK && lzs_sampler_set_grammar(s, g) == LZS_OK);
+    *fails = 2;
+    CHECK(lzs_sample(s, row, &token) == LZS_OK && token == CASE_BYTES + 'a' && lzs_accept(s, token) == LZS_OK);
+    row[CASE_BYTES + 'b'] = 3.0f;
+    CHECK(lzs_sample(s, row, &token) == LZS_ELIMIT && token == -1);
+    *fails = 0;
+    CHECK(lzs_sample(s, row, &token) == LZS_OK && token == CASE_BYTES + 'a');
+    *fails = 2;
+    row[CASE_BYTES + 'b'] = 0.0f;
+    params.temperature = 1.0f;
+    CHECK(lzs_sampler_set_params(s, &params) == LZS_OK && lzs_sample(s, row, &token) == LZS_ELIMIT);
+    lzs_sampler_free(s);
+    lzs_grammar_free(g);
+}
+
 static void another_engine(void) {
     int fails = 0;
-    const lzs_grammar_engine engine = {&fails, count_accept, count_mask, count_trim};
+    const lzs_grammar_engine engine = {&fails, count_accept, count_mask, count_trim, 0};
     lzs_grammar_engine half = engine;
     lzs_grammar *g;
     lzs_params params;
@@ -296,6 +322,8 @@ static void another_engine(void) {
     CHECK(lzs_grammar_states(g) == 0 && lzs_grammar_memory(g) > 0 && !lzs_grammar_problem(g));
     lzs_sampler_free(s);
     lzs_grammar_free(g);
+    half.picks_first = 1;
+    picks_first(&half, &fails);
     half.trim = NULL;
     CHECK(lzs_grammar_new_engine(vocabulary, &half, &g) == LZS_EINVAL && !g && lzs_grammar_new_engine(NULL, &engine, &g) == LZS_EINVAL);
     g = regex("a", 0);

@@ -1,0 +1,258 @@
+"""Grammars whose masks another engine makes: llguidance, or llama.cpp for GBNF.
+
+Such an engine is at one place of its grammar at a time. Samplers have many, with clones and drafts: so states are
+numbers of a tree of tokens, and a matcher goes to the state that is asked for, on from where it is or from the
+beginning.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import check
+from .._ffi import ffi, lib
+from ..errors import ArgumentTypeError
+from .grammar import Grammar, Match
+from .part_masks import PartMasks
+from .token_bytes import TokenBytes
+
+_DEAD: int = lib.LZS_GRAMMAR_DEAD
+_ENDED: int = lib.LZS_GRAMMAR_ENDED
+_START: int = lib.LZS_GRAMMAR_START
+_MOST_STATES = 100_000  # then those that are not on the way to the one in use are forgotten
+_SHOWN = 200  # characters of an error
+
+
+class Matcher(Protocol):
+    """A place in a grammar of another engine, at first its beginning. What it cannot do raises LzsError."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it raised an error and cannot be used any more."""
+
+    def allows(self, token: int) -> bool:
+        """Return whether a token of text may come next."""
+
+    def take(self, token: int) -> None:
+        """Go on behind a token that is allowed."""
+
+    def accepts(self) -> bool:
+        """Return whether the text may end here."""
+
+    def mask(self) -> npt.NDArray[np.uint32]:
+        """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]; what is not text is ignored."""
+
+
+class EngineGrammar(Grammar):
+    """A `Grammar` whose masks another engine makes.
+
+    ``make`` returns a `Matcher` at the beginning of the grammar, and ``engine`` is its name. ``picks_first``: masks
+    take long, so that a greedy sampler picks among all tokens first, and one is made only where that is not allowed.
+    """
+
+    has_automaton = False
+
+    def __init__(
+        self,
+        source: Mapping[str, Any],
+        tokens: TokenBytes,
+        make: Callable[[], Matcher],
+        engine: str,
+        *,
+        picks_first: bool = False,
+    ) -> None:
+        self.engine, self.picks_first = engine, picks_first
+        self._states = _States(tokens, make, picks_first)
+        out = ffi.new("lzs_grammar **")
+        check(lib.lzs_grammar_new_engine(tokens.handle, self._states.functions, out))
+
+        def again() -> EngineGrammar:
+            return EngineGrammar(source, tokens, make, engine, picks_first=picks_first)
+
+        super().__init__(source, tokens, out[0], again)
+
+    @cached_property
+    def longest(self) -> "LongestTokens":
+        """How texts are spelled to look whether they match."""
+        return LongestTokens(self.vocabulary)
+
+    def match(self, text: str | bytes) -> Match:
+        """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
+        if not isinstance(text, str | bytes):
+            raise ArgumentTypeError(f"text must be a str or bytes, got {text!r:.50}")
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        state, spelled = _START, 0
+        for token in self.longest(data):
+            state = self._states.next(state, token)
+            spelled += len(self.vocabulary.pieces[token])
+            if state == _DEAD:
+                return "no"
+        if spelled < len(data):
+            return "no"  # there is no token for what is left
+        return "yes" if self._states.accepts(state) else "beginning"
+
+    def use_part_masks(self, masks: PartMasks) -> None:
+        """Raise ValueError: the engine keeps what it needs itself."""
+        raise ValueError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
+
+    @property
+    def problem(self) -> str | None:
+        """What the engine said when it failed, in one line, or None."""
+        return self._states.problem
+
+    @property
+    def states(self) -> int:
+        """Number of states that it has at the moment."""
+        return len(self._states.nodes)
+
+
+class _States:
+    """The functions that C calls, and where the matcher is."""
+
+    def __init__(self, tokens: TokenBytes, make: Callable[[], Matcher], picks_first: bool) -> None:
+        self.tokens = tokens
+        self.problem: str | None = None
+        self.nodes: dict[int, tuple[int, int, int]] = {_START: (0, -1, 0)}  # state before, token, tokens to it
+        self._following: dict[tuple[int, int], int] = {}
+        self._last: int = _START
+        self._make = make
+        self._matcher = make()
+        self._way = [_START]  # to where the matcher is
+        self._ends = frozenset(tokens.end)
+        text = np.array([bool(piece) for piece in tokens.pieces])
+        text[[*tokens.end, *tokens.special]] = False
+        self._texts, self._end_words = _words(text), _words(np.isin(np.arange(len(text)), tokens.end))
+        self._is_text = text
+        self._masked: int = _DEAD  # the state of the mask that was made last
+        self._mask = self._texts
+        self._callbacks = (
+            ffi.callback("int32_t(void *, int32_t, int32_t, int32_t *)", self._c_accept, lib.LZS_ELIMIT, self._failed),
+            ffi.callback("int32_t(void *, int32_t, uint32_t *, size_t)", self._c_mask, lib.LZS_ELIMIT, self._failed),
+            ffi.callback("int32_t(void *, int32_t, int32_t *)", self._c_trim, lib.LZS_ELIMIT, self._failed),
+        )
+        self.functions = ffi.new("lzs_grammar_engine *", (ffi.NULL, *self._callbacks, picks_first))
+
+    # ---- what C calls ----
+
+    def _c_accept(self, _: Any, state: int, token: int, following: Any) -> int:
+        following[0] = self.next(state, token)
+        return int(lib.LZS_OK)
+
+    def _c_mask(self, _: Any, state: int, words: Any, n_words: int) -> int:
+        target = np.frombuffer(ffi.buffer(words, 4 * n_words), np.uint32)
+        if state == _ENDED:
+            target[:] = self._end_words
+        elif state != _DEAD:
+            if state != self._masked:
+                self._masked = _DEAD
+                ends = self.accepts(state)
+                self._mask = self._matcher.mask()[:n_words] & self._texts
+                if ends:
+                    self._mask |= self._end_words
+                self._masked = state
+            target[:] = self._mask
+        return int(lib.LZS_OK)
+
+    def _c_trim(self, _: Any, state: int, forgot: Any) -> int:
+        if len(self.nodes) > _MOST_STATES:
+            self._forget(state)
+            forgot[0] = 1
+        return int(lib.LZS_OK)
+
+    def _failed(self, kind: Any, value: BaseException, traceback: Any) -> None:
+        self.problem = " ".join(str(value).split())[:_SHOWN] or kind.__name__
+
+    # ---- states ----
+
+    def next(self, state: int, token: int) -> int:
+        """Return the state behind a token."""
+        if state in (_DEAD, _ENDED) or token in self._ends:
+            ends = state != _DEAD and token in self._ends and (state == _ENDED or self.accepts(state))
+            return _ENDED if ends else _DEAD
+        known = self._following.get((state, token))
+        if known is not None:
+            return known
+        if not self._is_text[token]:
+            return _DEAD
+        self._go(state)
+        if not self._matcher.allows(token):
+            return _DEAD
+        self._last += 1
+        self.nodes[self._last] = (state, token, self.nodes[state][2] + 1)
+        self._following[state, token] = self._last
+        return self._last
+
+    def accepts(self, state: int) -> bool:
+        """Return whether the text may end in a state."""
+        self._go(state)
+        return self._matcher.accepts()
+
+    def _go(self, state: int) -> None:
+        """Take the matcher to a state: on from where it is, or from the beginning with a new one.
+
+        llguidance's own `rollback` is not used: in llguidance 1.9.1, after it the masks of recursive grammars can be
+        others. llama.cpp has none.
+        """
+        self.problem = None
+        if self._matcher.failed:
+            self._renew()
+        on: list[tuple[int, int]] = []
+        at = state
+        while (depth := self.nodes[at][2]) >= len(self._way) or self._way[depth] != at:
+            before, token, _ = self.nodes[at]
+            on.append((at, token))
+            at = before
+        if depth < len(self._way) - 1:
+            while at != _START:
+                before, token, _ = self.nodes[at]
+                on.append((at, token))
+                at = before
+            self._renew()
+        for number, token in reversed(on):
+            self._matcher.take(token)
+            self._way.append(number)
+
+    def _renew(self) -> None:
+        self._matcher, self._way = self._make(), [_START]
+
+    def _forget(self, state: int) -> None:
+        kept = {_START: self.nodes[_START]}
+        self._following = {}
+        while state > _START:
+            before, token, _ = kept[state] = self.nodes[state]
+            self._following[before, token] = state
+            state = before
+        self.nodes = kept
+        self._renew()
+
+
+class LongestTokens:
+    """Writes bytes with the longest tokens that fit, as far as there are some."""
+
+    def __init__(self, vocabulary: TokenBytes) -> None:
+        hidden = {*vocabulary.end, *vocabulary.special}
+        self._by_bytes = {piece: i for i, piece in enumerate(vocabulary.pieces) if piece and i not in hidden}
+        self._longest = max(map(len, self._by_bytes), default=1)
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        """Return the tokens of a text, or of its beginning where there is no token for the rest."""
+        data = text.encode() if isinstance(text, str) else text
+        made, at = list[int](), 0
+        while at < len(data):
+            ends = range(min(len(data), at + self._longest), at, -1)
+            end = next((end for end in ends if data[at:end] in self._by_bytes), None)
+            if end is None:
+                break
+            made.append(self._by_bytes[data[at:end]])
+            at = end
+        return made
+
+
+def _words(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+    """Return marks of tokens as a mask."""
+    padded = np.zeros((len(marks) + 31) // 32 * 32, np.bool_)
+    padded[: len(marks)] = marks
+    return np.packbits(padded, bitorder="little").view(np.uint32)

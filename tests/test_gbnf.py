@@ -1,0 +1,259 @@
+"""GBNF, llama.cpp's grammars: what they allow, rewinds and clones, greedy picks without a mask, errors in one line."""
+
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from lzsampler import Grammar, LzsError, Params, Sampler, TokenBytes
+from lzsampler.constraint.automaton import automaton_of
+from lzsampler.constraint.engine import EngineGrammar
+
+pytest.importorskip("llama_cpp")
+
+from lzsampler import Model, generate
+from lzsampler.decoding.many import Request, generate_many
+from lzsampler.decoding.speculative import Draft
+from lzsampler.llama.gbnf import GbnfMatcher
+from lzsampler.llama.vocabulary import Vocabulary
+from lzsampler.models import default_model
+
+NESTED = 'root ::= pair+\npair ::= "(" pair* ")" | "ab"'  # no regular expression has these texts
+RECORD = r'root ::= "{\"name\": \"" [a-zA-Z]{1,12} "\", \"age\": " [0-9]{1,3} "}"'
+RECORD_AS_REGEX = r'\{"name": "[a-zA-Z]{1,12}", "age": [0-9]{1,3}\}'
+PAIRS = [
+    (RECORD, RECORD_AS_REGEX),
+    ('root ::= ("yes" | "no") (", " ("yes" | "no"))* [.!]', r"(yes|no)(, (yes|no))*[.!]"),
+    ("root ::= [A-Z0-9 _-]{0,9}", "[A-Z0-9 _-]{0,9}"),
+    ('root ::= "grün" | "blau" | "é"*', "grün|blau|é*"),
+]
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Iterator[Vocabulary]:
+    opened = Vocabulary(default_model())
+    yield opened
+    opened.close()
+
+
+def allowed(sampler: Sampler) -> list[int]:
+    words = sampler.allowed()
+    assert words is not None
+    return [int(token) for token in np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))]
+
+
+def sampler_of(grammar: Grammar, **settings: Any) -> Sampler:
+    made = Sampler(grammar.vocabulary.n_vocab, Params(**settings))
+    made.set_grammar(grammar)
+    return made
+
+
+@pytest.mark.parametrize(("gbnf", "regex"), PAIRS)
+def test_masks_are_those_of_the_same_regular_expression(vocabulary: Vocabulary, gbnf: str, regex: str) -> None:
+    theirs, ours = Grammar.gbnf(gbnf, vocabulary), Grammar.regex(regex, vocabulary)
+    ends = set(vocabulary.token_bytes.end)
+    for seed in range(6):
+        rng = random.Random(seed)
+        one, other = sampler_of(theirs), sampler_of(ours)
+        text = b""
+        for _ in range(30):
+            choices = allowed(one)
+            assert choices == allowed(other), text
+            token = rng.choice(choices)
+            one.accept(token)
+            other.accept(token)
+            if token in ends:
+                break
+            text += vocabulary.token_bytes.pieces[token]
+            assert theirs.match(text) == ours.match(text) != "no"
+
+
+def test_rewinds_and_clones_are_where_a_new_sampler_would_be(vocabulary: Vocabulary) -> None:
+    grammar = Grammar.gbnf(NESTED, vocabulary)
+    ends = set(vocabulary.token_bytes.end)
+    rng = random.Random(3)
+    samplers, tokens = [sampler_of(grammar)], [list[int]()]
+    for _ in range(60):
+        i = rng.randrange(len(samplers))
+        what = rng.random()
+        if what < 0.1 and len(samplers) < 4:
+            samplers.append(samplers[i].clone())
+            tokens.append(list(tokens[i]))
+        elif what < 0.3 and tokens[i]:
+            n = rng.randint(1, len(tokens[i]))
+            samplers[i].rewind(n)
+            del tokens[i][-n:]
+        else:
+            token = rng.choice([token for token in allowed(samplers[i]) if token not in ends])
+            samplers[i].accept(token)
+            tokens[i].append(token)
+        fresh = sampler_of(grammar.copy())
+        for token in tokens[i]:
+            fresh.accept(token)
+        assert allowed(samplers[i]) == allowed(fresh)
+
+
+def test_a_greedy_pick_is_that_of_the_mask_and_makes_none_where_it_is_allowed(
+    vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[bool] = []
+    mask = GbnfMatcher.mask
+
+    def counted(self: GbnfMatcher) -> npt.NDArray[np.uint32]:
+        made.append(True)
+        return mask(self)
+
+    monkeypatch.setattr(GbnfMatcher, "mask", counted)
+    rng = np.random.default_rng(5)
+    picks = sampler_of(Grammar.gbnf(RECORD, vocabulary), temperature=0.0, presence_penalty=0.5)
+    masks = sampler_of(
+        Grammar.regex(RECORD_AS_REGEX, vocabulary), temperature=0.0, presence_penalty=0.5, structure="off"
+    )
+    refused = 0
+    for step in range(400):
+        row = rng.normal(0, 1, vocabulary.n_vocab).astype(np.float32)
+        right = masks.sample(row)
+        if step % 2:
+            row[right] += 9
+        made.clear()
+        token = picks.sample(row)
+        assert token == right
+        assert not (made and step % 2)
+        refused += len(made)
+        if token in vocabulary.token_bytes.end:
+            picks.reset()
+            masks.reset()
+            continue
+        picks.accept(token)
+        masks.accept(token)
+    assert refused > 100
+    drawn = sampler_of(Grammar.gbnf(RECORD, vocabulary), temperature=1.0, seed=1)
+    made.clear()
+    drawn.sample(np.zeros(vocabulary.n_vocab, np.float32))
+    assert made  # draws are among the tokens that are allowed
+
+
+def test_a_model_writes_under_it_alone_in_company_and_with_a_draft() -> None:
+    prompts = ["Who is it? ", "A king: ", "x"]
+    with Model(default_model()) as model:
+        grammar = Grammar.gbnf(RECORD, model)
+        params = model.params(temperature=0.0)
+        texts = [generate(model, prompt, params, n_predict=60, grammar=grammar).text for prompt in prompts]
+        drafted = generate(model, prompts[0], params, n_predict=60, grammar=grammar, draft=Draft(lookup=2)).text
+        together = {
+            request.id: made.text
+            for request, made in generate_many(
+                model, [Request(prompt, prompt, params, n_predict=60, grammar=grammar) for prompt in prompts]
+            )
+        }
+        warm = generate(model, prompts[0], model.params(temperature=0.9, seed=3), n_predict=60, grammar=grammar)
+    assert drafted == texts[0]
+    assert [together[prompt] for prompt in prompts] == texts
+    for text in (*texts, warm.text):
+        assert re.fullmatch(RECORD_AS_REGEX, text)
+        assert grammar.match(text) == "yes"  # also after the model was closed
+    assert grammar.copy().match("{") == "beginning"
+
+
+def test_what_it_refuses_is_said_in_one_line(vocabulary: Vocabulary, capfd: pytest.CaptureFixture[str]) -> None:
+    cases = [
+        ('root ::= "a', "text must be GBNF that llama.cpp can use: "),
+        ("root ::= other", "text must be GBNF that llama.cpp can use: .*other"),
+        ('other ::= "a"', "text must be GBNF that llama.cpp can use: .*root"),
+        ('root ::= root "a"', "text must be GBNF that llama.cpp can use: .*left recursion"),
+        ("", "text must be GBNF, but there is no rule in it"),
+        (' # "a"\n', "text must be GBNF, but there is no rule in it"),
+        ("root ::= \0", "text must be GBNF, but it has a NUL character"),
+        ('root ::= "\ud800"', "text must be valid Unicode: there is a lone surrogate at 10"),
+        ("root ::= " + "(" * 251 + '"a"' + ")" * 251, "text must have groups nested at most 250 deep, got 251"),
+        ("root ::= " + '"a" ' * 20_000, "text must have at most 65,536 bytes, got 80,009"),
+    ]
+    for text, message in cases:
+        with pytest.raises(ValueError, match=message) as error:
+            Grammar.gbnf(text, vocabulary)
+        assert "\n" not in str(error.value)
+    assert capfd.readouterr().err == ""
+    with pytest.raises(TypeError, match="text must be a str, got 7"):
+        Grammar.gbnf(7, vocabulary)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"vocabulary must be a Model, whose llama\.cpp reads GBNF"):
+        Grammar.gbnf(NESTED, TokenBytes([b"", b"a"], end=[0]))
+    grammar = Grammar.gbnf(NESTED, vocabulary)
+    assert isinstance(grammar, EngineGrammar)
+    with pytest.raises(ValueError, match="GBNF and llguidance have no automaton"):
+        automaton_of(grammar)
+    with pytest.raises(ValueError, match=r"a grammar of llama\.cpp cannot share masks"):
+        grammar.use_part_masks(vocabulary.token_bytes.part_masks)
+
+
+def test_a_token_against_the_grammar_leaves_nothing_until_it_is_taken_back(vocabulary: Vocabulary) -> None:
+    sampler = sampler_of(Grammar.gbnf('root ::= "yes"', vocabulary), temperature=0.0)
+    before = allowed(sampler)
+    for token in (vocabulary.token_bytes.end[0], vocabulary.token_bytes.pieces.index(b"x")):
+        sampler.accept(token)
+        assert allowed(sampler) == []
+        with pytest.raises(LzsError, match="no token is allowed"):
+            sampler.sample(np.zeros(vocabulary.n_vocab, np.float32))
+        sampler.rewind(1)
+        assert allowed(sampler) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root ::= r0\n" + "".join(f"r{i}::=r{i + 1}\n" for i in range(4800)) + 'r4800::="a"',
+        "root ::= " + "(" * 250 + '"a"' + ")*" * 250,
+        'root ::= (("a"{0,900}){0,900}){0,900}',
+        'root ::= "' + "\\" * 3,
+        'root ::= [a-"',
+    ],
+)
+def test_hostile_grammars_do_not_end_the_process(text: str) -> None:
+    code = f"""
+from lzsampler import Grammar
+from lzsampler.llama.vocabulary import Vocabulary
+from lzsampler.models import default_model
+try:
+    print(Grammar.gbnf({text!r}, Vocabulary(default_model())).match("a"))
+except ValueError as error:
+    print("no:", error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.splitlines()[0].startswith(("yes", "no:"))
+
+
+def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "lzsampler", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL)
+
+
+def test_the_command_line_takes_one_and_a_file(tmp_path: Path) -> None:
+    (tmp_path / "record.gbnf").write_text(RECORD + "\n", encoding="utf-8-sig")
+    saved = tmp_path / "made.jsonl"
+    made = lzs("generate", "--grammar-file", "record.gbnf", "-n", 60, "--save", saved, "Who is it? ", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert re.fullmatch(RECORD_AS_REGEX + "\n", made.stdout)
+    assert '"gbnf": ' in saved.read_text(encoding="utf-8")
+    assert '"grammar_match": "yes"' in saved.read_text(encoding="utf-8")
+    checked = lzs("grammar", "check", "--grammar", NESTED, "(ab)", "(ab", "b", cwd=tmp_path)
+    assert [line.split()[0] for line in checked.stdout.splitlines()] == ["yes", "beginning", "no"]
+    for arguments, message in [
+        (("--grammar", 'root ::= "a'), "--grammar must be GBNF that llama.cpp can use: "),
+        (("--grammar-file", "missing.gbnf"), "missing.gbnf: No such file or directory"),
+        (("--grammar", NESTED, "--regex", "a"), "--regex and --grammar exclude each other"),
+        (("--grammar", NESTED, "--tokenization", "proper"), "--tokenization is for lzsampler's own grammars"),
+        (("--grammar", NESTED, "--ignore-eos"), "--ignore-eos forbids the tokens that end a text"),
+    ]:
+        wrong = lzs("generate", *arguments, "x", cwd=tmp_path)
+        assert wrong.returncode == 2
+        assert message in wrong.stderr.splitlines()[0], wrong.stderr
+    (tmp_path / "bad.gbnf").write_bytes(b"root ::= \xff")
+    wrong = lzs("generate", "--grammar-file", "bad.gbnf", "x", cwd=tmp_path)
+    assert wrong.stderr.startswith("lzs: bad.gbnf is not UTF-8 text (byte 9): convert it first\n")
