@@ -26,16 +26,17 @@ _SHOWN = 200  # characters of an error
 _stderr = Lock()
 
 
-def matchers(text: str, path: Path) -> "Callable[[], GbnfMatcher]":
+def matchers(text: str, path: Path, end: int) -> "Callable[[], GbnfMatcher]":
     """Return what makes places at the beginning of a grammar, for the vocabulary of a GGUF file.
 
+    ``end``: a token that ends a text.
     The vocabulary is loaded for them, so that they outlive the model. ValueError for a text that llama.cpp cannot read,
     with its reason; LzsError as of `Vocabulary`.
     """
     _check(text)
     vocabulary = Vocabulary(path)
     finalize(vocabulary, llama_cpp.llama_model_free, vocabulary._model)
-    return lambda: GbnfMatcher(text, vocabulary)
+    return lambda: GbnfMatcher(text, vocabulary, end)
 
 
 class GbnfMatcher:
@@ -43,10 +44,10 @@ class GbnfMatcher:
 
     failed = False
 
-    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+    def __init__(self, text: str, vocabulary: Vocabulary, end: int) -> None:
         self._vocabulary = vocabulary  # which llama.cpp looks at as long as the sampler is used
         self._sampler = _sampler_of(text, vocabulary._vocab)
-        self._end = vocabulary.token_bytes.end[0]
+        self._end = end
         self._all = np.zeros(vocabulary.n_vocab, _CANDIDATE)
         self._all["id"] = np.arange(self._all.size)
         self._one = np.zeros(1, _CANDIDATE)
@@ -90,8 +91,12 @@ def _check(text: str) -> None:
     n_bytes = len(text.encode("utf-8"))
     if n_bytes > MOST_BYTES:
         raise ValueError(f"text must have at most {MOST_BYTES:,} bytes, got {n_bytes:,}")
+    marks = _NOT_BRACKETS.sub("", text)
+    for count, low, high in re.findall(r"(\{\s*(\d+)\s*,\s*(\d+)\s*\})", marks):
+        if len(high.lstrip("0")) < 9 and int(high) < int(low):  # llama.cpp would count without end
+            raise ValueError(f"text must be GBNF, but the count {count} ends before it begins")
     depth = deepest = 0
-    for mark in re.findall(r"[()]", _NOT_BRACKETS.sub("", text)):
+    for mark in re.findall(r"[()]", marks):
         depth += 1 if mark == "(" else -1
         deepest = max(deepest, depth)
     if deepest > MOST_NESTED:

@@ -259,7 +259,7 @@ class Model:
         """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
         from .gbnf import matchers
 
-        return matchers(text, self.path)
+        return matchers(text, self.path, self.token_bytes.end[0])
 
     def chat_prompt(self, messages: Messages) -> str:
         """Return the text of a conversation as the model's own template has it, up to where the assistant begins.

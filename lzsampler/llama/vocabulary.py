@@ -55,7 +55,7 @@ class Vocabulary:
         """Return what makes places at the beginning of a grammar of GBNF, for `Grammar.gbnf`."""
         from .gbnf import matchers
 
-        return matchers(text, self.path)
+        return matchers(text, self.path, self.token_bytes.end[0])
 
     def ids_with(self, attribute: int) -> list[int]:
         """Return the tokens that have an attribute of llama.cpp (LLAMA_TOKEN_ATTR_...)."""
