@@ -13,7 +13,7 @@ from lzsampler._values import counted, noun
 
 from .console import console, general_options
 from .drafts import check_draft, open_draft
-from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, say_what_is_missing
+from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, say_what_is_missing, text_of
 from .help import GroupedCommand, option, options
 from .options import (
     PARTS,
@@ -49,7 +49,14 @@ _NOT_LINES = (
     ".arrow", ".csv", ".bz2", ".gguf", ".gz", ".htm", ".html", ".md", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".xz",
     ".yaml", ".yml", ".zip", ".zst"
 )  # fmt: skip
-_READ = {"-f": "prompt_file", "--prompts": "prompts", "-j": "schema", "-jf": "schema_file", "--yaml-schema": "yaml"}
+_READ = {
+    "-f": "prompt_file",
+    "--prompts": "prompts",
+    "-j": "schema",
+    "-jf": "schema_file",
+    "--yaml-schema": "yaml",
+    "--grammar-file": "gbnf_file",
+}
 
 _options = options(
     option(_PROMPT, "-p", "--prompt", "prompt_option", metavar="TEXT", help="the same as PROMPT"),
@@ -265,6 +272,7 @@ def _check_texts(prompt: str | None, flags: dict[str, Any]) -> None:
         "--choice": flags["texts"],
         "-j": [flags["schema"]],
         "--yaml-schema": [flags["yaml"]],
+        "--grammar": [flags["gbnf"]],
         "--exempt": flags["exempt"],
         "--lz-breaker": flags["lz_breakers"],
         "--lz-number": flags["lz_numbers"],
@@ -314,11 +322,7 @@ def _prompt(*sources: str | None) -> str:
             raise click.UsageError('there is no prompt: lzs generate "Once upon a time", or use -p, -f, a pipe or -cnv')
         from_stdin = file in (None, "-")
         data = sys.stdin.buffer.read() if from_stdin else Path(str(file)).read_bytes()
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            where = "stdin" if from_stdin else file
-            raise click.ClickException(f"{where} is not UTF-8 text (byte {error.start}): convert it first") from error
+        text = text_of(data, "stdin" if from_stdin else file)
         text = text.removesuffix("\n").removesuffix("\r")  # the end of a text file's last line; llama.cpp drops it too
     if not text:
         raise click.UsageError("the prompt is empty: give the beginning of a text")

@@ -13,7 +13,7 @@ from lzsampler._values import counted
 from lzsampler.util.writers import AUTOMATON, check, save
 
 from .console import console, general_options
-from .grammars import ANY, given_grammar, grammar_from, grammar_options
+from .grammars import ANY, given_grammar, grammar_from, grammar_options, text_of
 from .help import GroupedCommand, ModelFile, option, options
 
 if TYPE_CHECKING:
@@ -93,10 +93,7 @@ def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> 
 
 def _read(path: Path) -> str:
     data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    try:
-        return data.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise click.ClickException(f"{path} is not UTF-8 text (byte {error.start}): convert it first") from error
+    return text_of(data, path).removesuffix("\n").removesuffix("\r")
 
 
 def _row(made: "Grammar", text: str) -> dict[str, Any]:

@@ -156,16 +156,18 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
     return Grammar.proper(vocabulary) if tokenization == "proper" else None
 
 
-def _gbnf(flags: Mapping[str, Any]) -> str:
-    """Return the text of the grammar of llama.cpp."""
-    path: Path | None = flags["gbnf_file"]
-    if path is None:
-        return str(flags["gbnf"])
-    data = path.read_bytes()
+def text_of(data: bytes, where: object) -> str:
+    """Return the text of a file or of stdin, without a byte order mark; an error that names ``where`` if not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"{path} is not UTF-8 text (byte {error.start}): convert it first") from error
+        raise click.ClickException(f"{where} is not UTF-8 text (byte {error.start}): convert it first") from error
+
+
+def _gbnf(flags: Mapping[str, Any]) -> str:
+    """Return the text of the grammar of llama.cpp."""
+    path: Path | None = flags["gbnf_file"]
+    return str(flags["gbnf"]) if path is None else text_of(path.read_bytes(), path)
 
 
 def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:

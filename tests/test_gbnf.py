@@ -24,6 +24,7 @@ from lzsampler.decoding.speculative import Draft
 from lzsampler.llama.gbnf import GbnfMatcher
 from lzsampler.llama.vocabulary import Vocabulary
 from lzsampler.models import default_model
+from walks import allowed, check_rewinds
 
 NESTED = 'root ::= pair+\npair ::= "(" pair* ")" | "ab"'  # no regular expression has these texts
 RECORD = r'root ::= "{\"name\": \"" [a-zA-Z]{1,12} "\", \"age\": " [0-9]{1,3} "}"'
@@ -41,12 +42,6 @@ def vocabulary() -> Iterator[Vocabulary]:
     opened = Vocabulary(default_model())
     yield opened
     opened.close()
-
-
-def allowed(sampler: Sampler) -> list[int]:
-    words = sampler.allowed()
-    assert words is not None
-    return [int(token) for token in np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))]
 
 
 def sampler_of(grammar: Grammar, **settings: Any) -> Sampler:
@@ -76,28 +71,7 @@ def test_masks_are_those_of_the_same_regular_expression(vocabulary: Vocabulary, 
 
 
 def test_rewinds_and_clones_are_where_a_new_sampler_would_be(vocabulary: Vocabulary) -> None:
-    grammar = Grammar.gbnf(NESTED, vocabulary)
-    ends = set(vocabulary.token_bytes.end)
-    rng = random.Random(3)
-    samplers, tokens = [sampler_of(grammar)], [list[int]()]
-    for _ in range(60):
-        i = rng.randrange(len(samplers))
-        what = rng.random()
-        if what < 0.1 and len(samplers) < 4:
-            samplers.append(samplers[i].clone())
-            tokens.append(list(tokens[i]))
-        elif what < 0.3 and tokens[i]:
-            n = rng.randint(1, len(tokens[i]))
-            samplers[i].rewind(n)
-            del tokens[i][-n:]
-        else:
-            token = rng.choice([token for token in allowed(samplers[i]) if token not in ends])
-            samplers[i].accept(token)
-            tokens[i].append(token)
-        fresh = sampler_of(grammar.copy())
-        for token in tokens[i]:
-            fresh.accept(token)
-        assert allowed(samplers[i]) == allowed(fresh)
+    check_rewinds(Grammar.gbnf(NESTED, vocabulary), 60, 4)
 
 
 def test_a_greedy_pick_is_that_of_the_mask_and_makes_none_where_it_is_allowed(
@@ -250,6 +224,7 @@ def test_the_command_line_takes_one_and_a_file(tmp_path: Path) -> None:
         (("--grammar-file", "missing.gbnf"), "missing.gbnf: No such file or directory"),
         (("--grammar", NESTED, "--regex", "a"), "--regex and --grammar exclude each other"),
         (("--grammar", NESTED, "--tokenization", "proper"), "--tokenization is for lzsampler's own grammars"),
+        (("--grammar-file", "record.gbnf", "--save", "record.gbnf"), "record.gbnf"),
         (("--grammar", NESTED, "--ignore-eos"), "--ignore-eos forbids the tokens that end a text"),
     ]:
         wrong = lzs("generate", *arguments, "x", cwd=tmp_path)

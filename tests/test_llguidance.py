@@ -13,6 +13,7 @@ import pytest
 from lzsampler import Grammar, LzsError, Sampler, TokenBytes
 from lzsampler.constraint.automaton import automaton_of
 from schemas import TOKENS
+from walks import allowed, check_rewinds
 
 NEEDED = "llguidance is not installed: pip install llguidance"
 # Both are refused by the engine of lzsampler itself.
@@ -24,12 +25,6 @@ CODES = {
     "maxProperties": 3,
 }
 NESTED = 'start: pair+\npair: "(" pair* ")" | "ab"'
-
-
-def allowed(sampler: Sampler) -> list[int]:
-    words = sampler.allowed()
-    assert words is not None
-    return [int(token) for token in np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))]
 
 
 def walk(grammar: Grammar, rng: random.Random) -> str | None:
@@ -91,30 +86,7 @@ def test_a_grammar_of_lark_is_free_of_context() -> None:
 
 def test_rewinds_and_clones_are_where_a_new_sampler_would_be() -> None:
     pytest.importorskip("llguidance", reason=NEEDED)
-    grammar = Grammar.llguidance_lark(NESTED, TOKENS)
-    rng = random.Random(3)
-    samplers = [Sampler(TOKENS.n_vocab)]
-    samplers[0].set_grammar(grammar)
-    tokens: list[list[int]] = [[]]
-    for _ in range(120):
-        i = rng.randrange(len(samplers))
-        what = rng.random()
-        if what < 0.1 and len(samplers) < 5:
-            samplers.append(samplers[i].clone())
-            tokens.append(list(tokens[i]))
-        elif what < 0.3 and tokens[i]:
-            n = rng.randint(1, len(tokens[i]))
-            samplers[i].rewind(n)
-            del tokens[i][-n:]
-        else:
-            token = rng.choice([token for token in allowed(samplers[i]) if token])
-            samplers[i].accept(token)
-            tokens[i].append(token)
-        fresh = Sampler(TOKENS.n_vocab)
-        fresh.set_grammar(grammar.copy())
-        for token in tokens[i]:
-            fresh.accept(token)
-        assert allowed(samplers[i]) == allowed(fresh)
+    check_rewinds(Grammar.llguidance_lark(NESTED, TOKENS), 120, 5)
 
 
 def test_tokens_of_several_brackets_after_a_rewind() -> None:

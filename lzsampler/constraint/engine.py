@@ -124,7 +124,7 @@ class _States:
         self._ends = frozenset(tokens.end)
         text = np.array([bool(piece) for piece in tokens.pieces])
         text[[*tokens.end, *tokens.special]] = False
-        self._texts, self._end_words = _words(text), _words(np.isin(np.arange(len(text)), tokens.end))
+        self._texts, self._end_words = words_of(text), words_of(np.isin(np.arange(len(text)), tokens.end))
         self._is_text = text
         self._masked: int = _DEAD  # the state of the mask that was made last
         self._mask = self._texts
@@ -251,7 +251,7 @@ class LongestTokens:
         return made
 
 
-def _words(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+def words_of(marks: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
     """Return marks of tokens as a mask."""
     padded = np.zeros((len(marks) + 31) // 32 * 32, np.bool_)
     padded[: len(marks)] = marks

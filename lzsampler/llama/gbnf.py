@@ -1,6 +1,5 @@
 """GBNF, the grammars of llama.cpp, for samplers of lzsampler: llama.cpp reads them and says what they allow."""
 
-import ctypes
 import os
 import re
 import tempfile
@@ -13,7 +12,9 @@ from weakref import finalize
 import numpy as np
 import numpy.typing as npt
 
+from ..constraint.engine import words_of
 from .binding import llama_cpp
+from .grammar import allowed_of, candidates_of
 from .log import captured_log
 from .vocabulary import Vocabulary
 
@@ -21,7 +22,6 @@ ROOT = "root"  # the rule that stands for the whole text, as in llama.cpp
 MOST_BYTES = 1 << 16  # llama.cpp follows rules and brackets by recursion, so that a longer text could end the process
 MOST_NESTED = 250
 _NOT_BRACKETS = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*', re.DOTALL)
-_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # llama_token_data
 _SHOWN = 200  # characters of an error
 _stderr = Lock()
 
@@ -29,37 +29,34 @@ _stderr = Lock()
 def matchers(text: str, path: Path, end: int) -> "Callable[[], GbnfMatcher]":
     """Return what makes places at the beginning of a grammar, for the vocabulary of a GGUF file.
 
-    ``end``: a token that ends a text.
-    The vocabulary is loaded for them, so that they outlive the model. ValueError for a text that llama.cpp cannot read,
-    with its reason; LzsError as of `Vocabulary`.
+    ``end``: a token that ends a text. The vocabulary is loaded for them, so that they outlive the model. ValueError for
+    a text that llama.cpp cannot read, with its reason; LzsError as of `Vocabulary`.
     """
     _check(text)
     vocabulary = Vocabulary(path)
     finalize(vocabulary, llama_cpp.llama_model_free, vocabulary._model)
-    return lambda: GbnfMatcher(text, vocabulary, end)
+    beginning = GbnfMatcher(_sampler_of(text, vocabulary._vocab), vocabulary, end)
+    return beginning.copy
 
 
 class GbnfMatcher:
-    """A place in a grammar of GBNF (`lzsampler.constraint.engine.Matcher`). Errors as of `matchers`."""
+    """A place in a grammar of GBNF (`lzsampler.constraint.engine.Matcher`), which frees its sampler of llama.cpp."""
 
     failed = False
 
-    def __init__(self, text: str, vocabulary: Vocabulary, end: int) -> None:
+    def __init__(self, sampler: Any, vocabulary: Vocabulary, end: int) -> None:
+        self._sampler = sampler
         self._vocabulary = vocabulary  # which llama.cpp looks at as long as the sampler is used
-        self._sampler = _sampler_of(text, vocabulary._vocab)
         self._end = end
-        self._all = np.zeros(vocabulary.n_vocab, _CANDIDATE)
-        self._all["id"] = np.arange(self._all.size)
-        self._one = np.zeros(1, _CANDIDATE)
+        finalize(self, llama_cpp.llama_sampler_free, sampler)
 
-    def __del__(self) -> None:
-        if getattr(self, "_sampler", None):
-            llama_cpp.llama_sampler_free(self._sampler)
+    def copy(self) -> "GbnfMatcher":
+        """Return the same place once more, without reading the grammar again."""
+        return GbnfMatcher(llama_cpp.llama_sampler_clone(self._sampler), self._vocabulary, self._end)
 
     def allows(self, token: int) -> bool:
         """Return whether a token may come next."""
-        self._one["id"] = token
-        return bool(self._applied(self._one)[0])
+        return bool(allowed_of(self._sampler, candidates_of([token]))[0])
 
     def take(self, token: int) -> None:
         """Go on behind a token that is allowed; llama.cpp ends the process for another one."""
@@ -71,15 +68,7 @@ class GbnfMatcher:
 
     def mask(self) -> npt.NDArray[np.uint32]:
         """Return the tokens that may come next, uint32[ceil(n_vocab / 32)]."""
-        bits = np.packbits(self._applied(self._all), bitorder="little")
-        return np.pad(bits, (0, -bits.size % 4)).view(np.uint32)
-
-    def _applied(self, candidates: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        candidates["logit"] = 0
-        data = candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
-        array = llama_cpp.llama_token_data_array(data, candidates.size, -1, False)
-        llama_cpp.llama_sampler_apply(self._sampler, ctypes.byref(array))
-        return np.asarray(candidates["logit"] == 0)
+        return words_of(allowed_of(self._sampler, candidates_of(np.arange(self._vocabulary.n_vocab))))
 
 
 def _check(text: str) -> None:

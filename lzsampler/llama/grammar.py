@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._check import check
 from .._ffi import ffi, lib
@@ -12,6 +13,7 @@ from ..errors import LzsError
 from .binding import llama_cpp
 from .chain import address
 
+_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # llama_token_data
 _FUNCTIONS = ("get_logits_ith", "sampler_apply", "sampler_accept", "sampler_chain_get", "sampler_chain_n")
 
 
@@ -22,6 +24,23 @@ def _sampler_of(llm: Any, grammar: Any) -> Any:
     )
 
 
+def candidates_of(tokens: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return candidates of llama.cpp for some tokens."""
+    ids = np.asarray(tokens, np.int32)
+    made = np.zeros(ids.size, _CANDIDATE)
+    made["id"] = ids
+    return made
+
+
+def allowed_of(sampler: Any, candidates: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which of some candidates llama.cpp's sampler of a grammar allows next, bool[n]; their logits change."""
+    candidates["logit"] = 0
+    data = candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
+    array = llama_cpp.llama_token_data_array(data, candidates.size, -1, False)
+    llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
+    return np.asarray(candidates["logit"] == 0)
+
+
 def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Iterable[int]) -> bool:
     """Return whether a `LlamaGrammar` allows another token than the forbidden ones after ``tokens``, or the end."""
     sampler = _sampler_of(llm, grammar)
@@ -30,12 +49,7 @@ def allows_other(llm: Any, grammar: Any, tokens: Sequence[int], forbidden: Itera
     try:
         for token in tokens:
             llama_cpp.llama_sampler_accept(sampler, token)
-        candidates = np.zeros(llm.n_vocab(), [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-        candidates["id"] = np.arange(candidates.size)
-        data = candidates.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token_data))
-        array = llama_cpp.llama_token_data_array(data, candidates.size, -1, False)
-        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
-        allowed = candidates["id"][candidates["logit"] > -np.inf]
+        allowed = np.flatnonzero(allowed_of(sampler, candidates_of(np.arange(llm.n_vocab()))))
         return bool(np.setdiff1d(allowed, list(forbidden)).size)
     finally:
         llama_cpp.llama_sampler_free(sampler)
