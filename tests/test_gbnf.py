@@ -18,10 +18,13 @@ from lzsampler.constraint.engine import EngineGrammar
 
 pytest.importorskip("llama_cpp")
 
+from llama_cpp import llama_grammar
+
 from lzsampler import Model, generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.speculative import Draft
 from lzsampler.llama.gbnf import GbnfMatcher
+from lzsampler.llama.gbnf_rules import check_recursion
 from lzsampler.llama.vocabulary import Vocabulary
 from lzsampler.models import default_model
 from walks import allowed, check_rewinds
@@ -136,12 +139,30 @@ def test_a_model_writes_under_it_alone_in_company_and_with_a_draft() -> None:
     assert grammar.copy().match("{") == "beginning"
 
 
+def test_what_cannot_begin_with_itself_is_taken(vocabulary: Vocabulary) -> None:
+    grammars = {name: text for name, text in vars(llama_grammar).items() if name.endswith("_GBNF")}
+    assert len(grammars) >= 7
+    grammars["behind characters"] = 'root ::= "((" root | [)(]{1,} "b" # ( root'
+    grammars["many rules"] = "root ::= r0\n" + "".join(f"r{i} ::= r{i + 1}\n" for i in range(2000)) + 'r2000 ::= "a"'
+    for name, text in grammars.items():
+        check_recursion(text)
+        assert Grammar.gbnf(text, vocabulary).match("") != "no", name
+    empty = Grammar.gbnf('root ::= (x)* "b"\nx ::= "a"*', vocabulary)
+    assert [empty.match(text) for text in ("aab", "aa", "b", "c")] == ["yes", "beginning", "yes", "no"]
+
+
 def test_what_it_refuses_is_said_in_one_line(vocabulary: Vocabulary, capfd: pytest.CaptureFixture[str]) -> None:
     cases = [
         ('root ::= "a', "text must be GBNF that llama.cpp can use: "),
         ("root ::= other", "text must be GBNF that llama.cpp can use: .*other"),
         ('other ::= "a"', "text must be GBNF that llama.cpp can use: .*root"),
-        ('root ::= root "a"', "text must be GBNF that llama.cpp can use: .*left recursion"),
+        ('root ::= root "a"', "text must be GBNF without left recursion, but root can begin with itself: root > root"),
+        ('root ::= ws root "a" | "b"\nws ::= " "*', "but root can begin with itself"),
+        ('root ::= (e) root "a" | "b"\ne ::= ()', "but root can begin with itself"),
+        (
+            'root ::= a\na ::= "x"{0,3} ("y" | (b))\nb ::= [^a"]? a "c"',
+            "but [ab] can begin with itself: (a > b > a|b > a > b)",
+        ),
         ("", "text must be GBNF, but there is no rule in it"),
         (' # "a"\n', "text must be GBNF, but there is no rule in it"),
         ('root ::= "a"{3,1}', r"text must be GBNF, but the count \{3,1\} ends before it begins"),

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..constraint.engine import words_of
 from .binding import llama_cpp
+from .gbnf_rules import check_recursion
 from .grammar import allowed_of, candidates_of
 from .log import captured_log
 from .vocabulary import Vocabulary
@@ -90,6 +91,7 @@ def _check(text: str) -> None:
         deepest = max(deepest, depth)
     if deepest > MOST_NESTED:
         raise ValueError(f"text must have groups nested at most {MOST_NESTED} deep, got {deepest:,}")
+    check_recursion(text)
 
 
 def _sampler_of(text: str, vocab: Any) -> Any:
