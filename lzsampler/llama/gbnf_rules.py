@@ -16,6 +16,7 @@ _TOKEN = re.compile(
 )
 
 _FROM_ONE = re.compile(r"\{\s*0*[1-9]")  # a count that does not begin at 0
+_SHOWN = 8  # rules of a cycle, in an error
 
 
 @dataclass
@@ -26,9 +27,8 @@ class _Item:
     empty: bool = False
 
 
-_Rules = dict[
-    str, list[list[_Item]]
-]  # the alternatives of each; a group is a rule of its own, whose name has a bracket
+# The alternatives of each rule, by its name. A group is a rule of its own, whose name begins with a bracket.
+_Rules = dict[str, list[list[_Item]]]
 
 
 def check_recursion(text: str) -> None:
@@ -42,12 +42,12 @@ def check_recursion(text: str) -> None:
     empty = _empty_in(rules)
     left = {name: {to for way in ways for to in _beginnings(way, empty) if to in rules} for name, ways in rules.items()}
     if cycle := [name for name in _cycle_in(left) if not name.startswith("(")]:
-        path = " > ".join([*cycle, cycle[0]])
+        path = " > ".join([*cycle[:_SHOWN], *["..."] * (len(cycle) > _SHOWN), cycle[0]])
         raise ValueError(f"text must be GBNF without left recursion, but {cycle[0]} can begin with itself: {path}")
 
 
 def _empty_in(rules: _Rules) -> set[str]:
-    """Return the names of the rules that nothing matches."""
+    """Return the names of the rules that can be empty."""
     named_in: dict[str, set[str]] = {}
     for name, ways in rules.items():
         for way in ways:
