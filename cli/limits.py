@@ -2,6 +2,7 @@
 
 import operator
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ _LIMIT = re.compile(
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit: ``text`` as it was given, ``rate`` by name, of ``group`` (None: of everything), ``number`` 0..1."""
+    """A limit: ``text`` as given, ``rate`` by name, of ``group`` (None: of everything), ``number`` 0..1, or of nats."""
 
     text: str
     group: str | None
@@ -57,11 +58,12 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
         if match is None or match["rate"] not in rates:
             raise ValueError
         number = float(match["number"]) / (100 if match["percent"] else 1)
-        if not 0 <= number <= 1:
+        if not 0 <= number <= (sys.float_info.max if match["rate"] == "tax" else 1):
             raise ValueError
     except ValueError:
+        nats = ", for tax in nats a token" if "tax" in rates else ""
         raise click.UsageError(
-            f'{flag} takes a limit from 0 to 1 or in percent, such as {rates[0]}=1% or "{rates[0]} > 0.01" '
+            f'{flag} takes a limit from 0 to 1 or in percent{nats}, such as {rates[-1]}=1% or "{rates[0]} > 0.01" '
             f"(the rates are {', '.join(rates)}), got {text!r}"
         ) from None
     return Limit(text, match["group"], match["rate"], match["sign"], number)

@@ -122,16 +122,18 @@ class Sampler:
         if self.position:
             accepted = counted(self.position, "token was", "tokens were")
             raise ValueError(f"prime() comes before accept(), but {accepted} accepted: reset() first")
-        check(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
+        self._refuse_step(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
         """Add a token to the text, picked here or elsewhere. ValueError when it is not in the vocabulary."""
-        check(lib.lzs_accept(self.handle, integer("token", token, 0, self.n_vocab - 1)))
+        status = lib.lzs_accept(self.handle, integer("token", token, 0, self.n_vocab - 1))
+        if status:
+            self._refuse_step(status)
 
     def rewind(self, n: int) -> None:
         """Take back the last ``n`` accepted tokens; ValueError, with nothing changed, when there are fewer."""
         n = integer("n", n, 0, self.position, high_is=", the number of accepted tokens")
-        check(lib.lzs_rewind(self.handle, n))
+        self._refuse_step(lib.lzs_rewind(self.handle, n))
 
     def reset(self) -> None:
         """Forget history, position and masks; settings stay, and a grammar begins anew."""
@@ -373,6 +375,9 @@ class Sampler:
             if self.grammar is not None and words is not None and not words.any():
                 raise LzsError("no token is allowed: a token was accepted that the grammar does not allow")
             raise LzsError("no token is allowed: every logit is -inf or masked")
+        self._refuse_step(status)
+
+    def _refuse_step(self, status: int) -> None:
         if status == lib.LZS_ELIMIT and self.grammar is not None and self.grammar.problem:
             raise LzsError(self.grammar.problem)
         check(status)

@@ -124,8 +124,14 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
         (("--limit", "0"), "--limit"),
         (("--limit", "nan"), "--limit"),
         (("-np", "300"), "--parallel must be"),
-        (("--fail-if", "lz > 1"), "--fail-if takes a limit from 0 to 1 or in percent, such as"),
-        (("--fail-if", "lz.loop_rate > x"), "--fail-if takes a limit from 0 to 1 or in percent, such as"),
+        (
+            ("--fail-if", "lz > 1"),
+            "--fail-if takes a limit from 0 to 1 or in percent, for tax in nats a token, such as",
+        ),
+        (
+            ("--fail-if", "lz.loop_rate > x"),
+            "--fail-if takes a limit from 0 to 1 or in percent, for tax in nats a token, such as",
+        ),
         (("-o", "grid.toml"), "grid.toml"),
         (("-o", "/proc/lzs"), "cannot write to /proc/lzs"),
         (("-o", "report.html"), "report.html would be a folder, though its name ends like that of a file"),

@@ -120,7 +120,10 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
         (("texts", "-m", "grid.toml"), "is not a GGUF file"),
         (("texts", "-o", "x.csv"), "its name must end in one of .html, .json"),
         (("texts/a.txt", "-o", "no/x.html"), "there is no folder no"),
-        (("texts", "--fail-if", "loop_rate > 1"), "--fail-if takes a limit from 0 to 1 or in percent, such as tax=1%"),
+        (
+            ("texts", "--fail-if", "loop_rate > 1"),
+            "--fail-if takes a limit from 0 to 1 or in percent, for tax in nats a token, such as lost=1%",
+        ),
         (("texts", "--fail-if", "dry.tax > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
         (("grid.toml", "texts/a.txt", "-o", "texts/a.json"), ""),
     ],

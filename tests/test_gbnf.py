@@ -24,7 +24,7 @@ from lzsampler import Model, generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.speculative import Draft
 from lzsampler.llama.gbnf import GbnfMatcher
-from lzsampler.llama.gbnf_rules import check_recursion
+from lzsampler.llama.gbnf_rules import check
 from lzsampler.llama.vocabulary import Vocabulary
 from lzsampler.models import default_model
 from walks import allowed, check_rewinds
@@ -51,6 +51,11 @@ def sampler_of(grammar: Grammar, **settings: Any) -> Sampler:
     made = Sampler(grammar.vocabulary.n_vocab, Params(**settings))
     made.set_grammar(grammar)
     return made
+
+
+def steps(sampler: Sampler, row: npt.NDArray[np.float32], n: int) -> None:
+    for _ in range(n):
+        sampler.accept(sampler.sample(row))
 
 
 @pytest.mark.parametrize(("gbnf", "regex"), PAIRS)
@@ -139,13 +144,40 @@ def test_a_model_writes_under_it_alone_in_company_and_with_a_draft() -> None:
     assert grammar.copy().match("{") == "beginning"
 
 
+def test_ctrl_c_within_a_mask_or_a_token_is_raised_and_the_grammar_can_be_used_again(
+    vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = np.zeros(vocabulary.n_vocab, np.float32)
+    for name in ("mask", "allows", "take"):
+        grammar = Grammar.gbnf(RECORD, vocabulary)
+        sampler = sampler_of(grammar, temperature=1.0, seed=3)
+        steps(sampler, row, 5)
+        place = sampler.clone()
+        right = place.sample(row)
+        asked = getattr(GbnfMatcher, name)
+
+        def interrupted(self: GbnfMatcher, *args: Any, asked: Any = asked) -> Any:
+            asked(self, *args)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(GbnfMatcher, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                steps(sampler, row, 3)
+        assert place.sample(row) == right
+        place.accept(right)
+        place.sample(row)
+
+
 def test_what_cannot_begin_with_itself_is_taken(vocabulary: Vocabulary) -> None:
     grammars = {name: text for name, text in vars(llama_grammar).items() if name.endswith("_GBNF")}
     assert len(grammars) >= 7
     grammars["behind characters"] = 'root ::= "((" root | [)(]{1,} "b" # ( root'
+    grammars["no times"] = 'root ::= root{0} "a"'
+    grammars["a comment in a count"] = 'root ::= ("a"{ # two\n2} root | "b")'
     grammars["many rules"] = "root ::= r0\n" + "".join(f"r{i} ::= r{i + 1}\n" for i in range(2000)) + 'r2000 ::= "a"'
     for name, text in grammars.items():
-        check_recursion(text)
+        check(text)
         assert Grammar.gbnf(text, vocabulary).match("") != "no", name
     empty = Grammar.gbnf('root ::= (x)* "b"\nx ::= "a"*', vocabulary)
     assert [empty.match(text) for text in ("aab", "aa", "b", "c")] == ["yes", "beginning", "yes", "no"]
@@ -163,12 +195,24 @@ def test_what_it_refuses_is_said_in_one_line(vocabulary: Vocabulary, capfd: pyte
             'root ::= a\na ::= "x"{0,3} ("y" | (b))\nb ::= [^a"]? a "c"',
             "but [ab] can begin with itself: (a > b > a|b > a > b)",
         ),
+        ('root ::= ([] ws root | "b")\nws ::= " "*', "but root can begin with itself"),
+        ('root ::= (ws{ # }\n1} root "a" | "b")\nws ::= " "*', "but root can begin with itself"),
+        ('root ::= # \r"a"{3,1}', r"text must be GBNF, but the count \{3,1\} ends before it begins"),
+        ('root ::= "a" !<[5]>', r"text must be GBNF of characters, but !<\[5\]> is a token"),
+        ('root ::= "' + "a" * 1000 + '"{1001}', "counts that repeat at most 1,000,000 characters, got 1,003,002"),
+        (
+            'root ::= "x"\n' + "".join(f'a{i} ::= a{i + 1} "x" | a{i + 1}\n' for i in range(40)) + 'a40 ::= "z"',
+            "text must be GBNF whose rules begin in at most 20,000,000 ways, and these have more",
+        ),
+        ('root ::= "a"{' + "1" * 5000 + ",2}", "text must be GBNF that llama.cpp can use: "),
+        ("[" * 65000, "text must be GBNF, but there is no rule in it"),
+        ('root ::= "' + '\\"' * 30000 + "\\", "text must be GBNF that llama.cpp can use: "),
         ("", "text must be GBNF, but there is no rule in it"),
         (' # "a"\n', "text must be GBNF, but there is no rule in it"),
         ('root ::= "a"{3,1}', r"text must be GBNF, but the count \{3,1\} ends before it begins"),
         ("root ::= \0", "text must be GBNF, but it has a NUL character"),
         ('root ::= "\ud800"', "text must be valid Unicode: there is a lone surrogate at 10"),
-        ("root ::= " + "(" * 251 + '"a"' + ")" * 251, "text must have groups nested at most 250 deep, got 251"),
+        ("root ::= " + "(" * 251 + '"a"' + ")" * 251, "text must have groups nested at most 250 deep"),
         ("root ::= " + '"a" ' * 20_000, "text must have at most 65,536 bytes, got 80,009"),
     ]
     for text, message in cases:

@@ -100,7 +100,8 @@ class EngineGrammar(Grammar):
 
     @property
     def problem(self) -> str | None:
-        """What the engine said when it failed, in one line, or None."""
+        """What the engine said when it failed, in one line, or None. Raises what interrupted it, such as Ctrl-C."""
+        self._states.check_interrupted()
         return self._states.problem
 
     @property
@@ -115,6 +116,8 @@ class _States:
     def __init__(self, tokens: TokenBytes, make: Callable[[], Matcher], picks_first: bool) -> None:
         self.tokens = tokens
         self.problem: str | None = None
+        self._interrupted: BaseException | None = None
+        self._broken = False  # the matcher may be elsewhere than at the end of its way
         self.nodes: dict[int, tuple[int, int, int]] = {_START: (0, -1, 0)}  # state before, token, tokens to it
         self._following: dict[tuple[int, int], int] = {}
         self._last: int = _START
@@ -164,6 +167,15 @@ class _States:
 
     def _failed(self, kind: Any, value: BaseException, traceback: Any) -> None:
         self.problem = " ".join(str(value).split())[:_SHOWN] or kind.__name__
+        self._broken = True
+        if not isinstance(value, Exception):
+            self._interrupted = value
+
+    def check_interrupted(self) -> None:
+        """Raise what ended a function that C called and was no error: C cannot pass on a KeyboardInterrupt."""
+        interrupted, self._interrupted = self._interrupted, None
+        if interrupted is not None:
+            raise interrupted
 
     # ---- states ----
 
@@ -197,7 +209,7 @@ class _States:
         others. llama.cpp has none.
         """
         self.problem = None
-        if self._matcher.failed:
+        if self._matcher.failed or self._broken:
             self._renew()
         on: list[tuple[int, int]] = []
         at = state
@@ -216,7 +228,7 @@ class _States:
             self._way.append(number)
 
     def _renew(self) -> None:
-        self._matcher, self._way = self._make(), [_START]
+        self._matcher, self._way, self._broken = self._make(), [_START], False
 
     def _forget(self, state: int) -> None:
         kept = {_START: self.nodes[_START]}

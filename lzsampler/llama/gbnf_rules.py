@@ -4,18 +4,23 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+MOST_NESTED = 250  # groups in groups, which llama.cpp follows by recursion
+MOST_COPIED = 1_000_000  # characters that counts make copies of
+MOST_BEGINNINGS = 20_000_000  # ways in which rules begin, which llama.cpp follows one by one
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+ | \#[^\r\n]*)
-      | (?P<literal>"(?:\\.|[^"\\])*")
-      | (?P<terminal>\[(?:\\.|[^\]\\])*\] | \. | !?<[^>]*>)
+      | (?P<literal>"(?:\\.|[^"\\])*(?:"|\\?\Z))
+      | (?P<class>\[(?:\\.|[^\]\\])*(?:\]|\\?\Z))
+      | (?P<token>!?<[^>]*(?:>|\Z))
       | (?P<rule>[A-Za-z0-9-]+)(?=[ \t]*::=)
       | (?P<name>[A-Za-z0-9-]+)
-      | (?P<count>[*+?] | \{[^}]*\})
-      | (?P<mark>::= | [()|])""",
+      | (?P<count>[*+?] | \{(?:\#[^\r\n]*|[^}\#])*(?:\}|\Z))
+      | (?P<mark>::= | [.()|])""",
     re.VERBOSE | re.DOTALL,
 )
-
-_FROM_ONE = re.compile(r"\{\s*0*[1-9]")  # a count that does not begin at 0
+_COMMENT = re.compile(r"#[^\r\n]*")
+_COUNT = re.compile(r"\{\s*(?P<least>[0-9]+)\s*(?P<comma>,\s*(?P<most>[0-9]*)\s*)?\}")
+_NOTHING = ('""', "[]", "[^]")  # what llama.cpp reads as no character at all
 _SHOWN = 8  # rules of a cycle, in an error
 
 
@@ -31,19 +36,27 @@ class _Item:
 _Rules = dict[str, list[list[_Item]]]
 
 
-def check_recursion(text: str) -> None:
-    """Raise ValueError where a rule can begin with itself.
+def check(text: str) -> None:
+    """Raise ValueError for a grammar with which llama.cpp would end the process, or go on for ever.
 
-    llama.cpp would follow such a rule for ever. It finds some of them itself, but not those that begin behind a rule
+    Above all where a rule can begin with itself. llama.cpp finds some of these, but not those that begin behind a rule
     which is empty only by way of another one, such as ``ws`` in ``list ::= ws list "," | "a"`` with ``ws ::= " "*``.
     What is not GBNF is passed over, since llama.cpp refuses it.
     """
     rules = _read(text)
     empty = _empty_in(rules)
-    left = {name: {to for way in ways for to in _beginnings(way, empty) if to in rules} for name, ways in rules.items()}
-    if cycle := [name for name in _cycle_in(left) if not name.startswith("(")]:
+    left = {name: [to for way in ways for to in _beginnings(way, empty) if to in rules] for name, ways in rules.items()}
+    order, cycle = _ordered(left)
+    if cycle := [name for name in cycle if not name.startswith("(")]:
         path = " > ".join([*cycle[:_SHOWN], *["..."] * (len(cycle) > _SHOWN), cycle[0]])
         raise ValueError(f"text must be GBNF without left recursion, but {cycle[0]} can begin with itself: {path}")
+    ways_of: dict[str, int] = {}
+    for name in order:
+        ways_of[name] = 1 + sum(ways_of[to] for to in left[name])
+    if sum(ways_of.values()) > MOST_BEGINNINGS:
+        raise ValueError(
+            f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, and these have more"
+        )
 
 
 def _empty_in(rules: _Rules) -> set[str]:
@@ -70,50 +83,80 @@ def _beginnings(way: list[_Item], empty: set[str]) -> Iterator[str]:
             break
 
 
-def _cycle_in(edges: Mapping[str, set[str]]) -> list[str]:
-    """Return the names along a cycle; empty where there is none."""
+def _ordered(edges: Mapping[str, list[str]]) -> tuple[list[str], list[str]]:
+    """Return the names, each behind those that it leads to; and where there is a cycle, the names along one."""
     left = {name: set(to) for name, to in edges.items()}
     sources: dict[str, list[str]] = {name: [] for name in left}
     for name, to in left.items():
         for other in to:
             sources[other].append(name)
-    ended = [name for name, to in left.items() if not to]
-    while ended:
-        name = ended.pop()
+    order = [name for name, to in left.items() if not to]
+    for name in order:  # which grows
         del left[name]
         for source in sources[name]:
             left[source].discard(name)
             if not left[source]:
-                ended.append(source)
+                order.append(source)
     path = list(left)[:1]  # each of the rules that are left leads to another one of them
     while path and path[-1] not in path[:-1]:
         path.append(min(left[path[-1]]))
-    return path[path.index(path[-1]) : -1] if path else []
+    return order, path[path.index(path[-1]) : -1] if path else []
 
 
 def _read(text: str) -> _Rules:
+    """Return the rules, after a look at each of their tokens."""
     rules: _Rules = {}
     open_ones: list[list[list[_Item]]] = [[[]]]
+    copied = length = 0
     for number, token in enumerate(_TOKEN.finditer(text)):
         kind, value = token.lastgroup, token.group()
         ways = open_ones[-1]
         if kind == "rule":
             rules[value] = [[]]
             open_ones = [rules[value]]
-        elif kind in ("name", "terminal"):
-            ways[-1].append(_Item(value if kind == "name" else ""))
-        elif kind == "literal" and value != '""':
-            ways[-1].append(_Item())
-        elif value in ("(", '""'):
+        elif kind == "token":
+            raise ValueError(f"text must be GBNF of characters, but {value:.40} is a token")
+        elif value == "(" or value in _NOTHING:
             name = f"({number}"
             rules[name] = [[]]
             ways[-1].append(_Item(name))
             if value == "(":
                 open_ones.append(rules[name])
+                if len(open_ones) > MOST_NESTED + 1:
+                    raise ValueError(f"text must have groups nested at most {MOST_NESTED} deep")
+        elif kind in ("literal", "class", "name") or value == ".":
+            ways[-1].append(_Item(value if kind == "name" else ""))
+            length = len(value) if kind in ("literal", "class") else 1
         elif value == ")" and len(open_ones) > 1:
             open_ones.pop()
+            length = 1
         elif value == "|":
             ways.append([])
         elif kind == "count" and ways[-1]:
-            ways[-1][-1].empty |= value != "+" and not _FROM_ONE.match(value)
+            least, most = _count(value)
+            copied += length * max(least, most)
+            if most == 0:
+                ways[-1].pop()
+            else:
+                ways[-1][-1].empty |= least == 0
+    if copied > MOST_COPIED:
+        raise ValueError(f"text must have counts that repeat at most {MOST_COPIED:,} characters, got {copied:,}")
+    if not rules:
+        raise ValueError("text must be GBNF, but there is no rule in it")
     return rules
+
+
+def _count(value: str) -> tuple[int, int]:
+    """Return the least count and the greatest one, which is 1 where there is none; 1 and 1 for what is not GBNF."""
+    if value in "*+?":
+        return int(value == "+"), 1
+    found = _COUNT.fullmatch(_COMMENT.sub("", value))
+    if not found:
+        return 1, 1
+    numbers = [number.lstrip("0") or "0" for number in (found["least"], found["most"] or "1")]
+    if max(map(len, numbers)) > 9:  # llama.cpp refuses such counts
+        return 1, 1
+    least, most = map(int, numbers)
+    if found["most"] and most < least:  # llama.cpp would count without end
+        raise ValueError(f"text must be GBNF, but the count {value:.40} ends before it begins")
+    return least, most if found["comma"] else least
