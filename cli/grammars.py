@@ -150,7 +150,8 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
         try:
             return Grammar.gbnf(_gbnf(flags), vocabulary)
         except ValueError as error:
-            raise click.UsageError(f"{name} {str(error).removeprefix('text ')}") from error
+            hint = "; for a file there is --grammar-file" if os.path.isfile(flags["gbnf"] or "") else ""
+            raise click.UsageError(f"{name} {str(error).removeprefix('text ')}{hint}") from error
     if flags["texts"]:
         return Grammar.choices(flags["texts"], vocabulary, tokenization=tokenization)
     return Grammar.proper(vocabulary) if tokenization == "proper" else None
