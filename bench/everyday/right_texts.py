@@ -1,4 +1,4 @@
-"""Right texts of eleven kinds, on which the tax of the default was measured.
+"""Right texts of eleven kinds, to measure on them what a penalty costs.
 
     python bench/everyday/right_texts.py FOLDER
     lzs tax -m smollm2 --grid bench/everyday/right_texts.toml --max-tokens 700 FOLDER
