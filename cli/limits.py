@@ -62,8 +62,9 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
             raise ValueError
     except ValueError:
         nats = ", for tax in nats a token" if "tax" in rates else ""
+        share = next(rate for rate in rates if rate != "tax")
         raise click.UsageError(
-            f'{flag} takes a limit from 0 to 1 or in percent{nats}, such as {rates[-1]}=1% or "{rates[0]} > 0.01" '
+            f'{flag} takes a limit from 0 to 1 or in percent{nats}, such as {share}=1% or "{rates[0]} > 0.01" '
             f"(the rates are {', '.join(rates)}), got {text!r}"
         ) from None
     return Limit(text, match["group"], match["rate"], match["sign"], number)

@@ -212,7 +212,7 @@ def test_what_it_refuses_is_said_in_one_line(vocabulary: Vocabulary, capfd: pyte
         ('root ::= "a"{3,1}', r"text must be GBNF, but the count \{3,1\} ends before it begins"),
         ("root ::= \0", "text must be GBNF, but it has a NUL character"),
         ('root ::= "\ud800"', "text must be valid Unicode: there is a lone surrogate at 10"),
-        ("root ::= " + "(" * 251 + '"a"' + ")" * 251, "text must have groups nested at most 250 deep"),
+        ("root ::= " + "(" * 251 + '"a"' + ")" * 251, "text must have groups nested at most 250 deep, got 251"),
         ("root ::= " + '"a" ' * 20_000, "text must have at most 65,536 bytes, got 80,009"),
     ]
     for text, message in cases:

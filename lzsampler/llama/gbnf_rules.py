@@ -107,7 +107,7 @@ def _read(text: str) -> _Rules:
     """Return the rules, after a look at each of their tokens."""
     rules: _Rules = {}
     open_ones: list[list[list[_Item]]] = [[[]]]
-    copied = length = 0
+    copied = length = deepest = 0
     for number, token in enumerate(_TOKEN.finditer(text)):
         kind, value = token.lastgroup, token.group()
         ways = open_ones[-1]
@@ -122,8 +122,7 @@ def _read(text: str) -> _Rules:
             ways[-1].append(_Item(name))
             if value == "(":
                 open_ones.append(rules[name])
-                if len(open_ones) > MOST_NESTED + 1:
-                    raise ValueError(f"text must have groups nested at most {MOST_NESTED} deep")
+                deepest = max(deepest, len(open_ones) - 1)
         elif kind in ("literal", "class", "name") or value == ".":
             ways[-1].append(_Item(value if kind == "name" else ""))
             length = len(value) if kind in ("literal", "class") else 1
@@ -139,6 +138,8 @@ def _read(text: str) -> _Rules:
                 ways[-1].pop()
             else:
                 ways[-1][-1].empty |= least == 0
+    if deepest > MOST_NESTED:
+        raise ValueError(f"text must have groups nested at most {MOST_NESTED} deep, got {deepest:,}")
     if copied > MOST_COPIED:
         raise ValueError(f"text must have counts that repeat at most {MOST_COPIED:,} characters, got {copied:,}")
     if not rules:
