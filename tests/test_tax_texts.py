@@ -74,6 +74,7 @@ def test_rows_of_json_lines(write: Callable[[str, bytes], Path]) -> None:
         (b" \n", "it is empty"),
         (b"ELF\0\1", "it is not a text: byte 3 is zero"),
         (b"ab\xff", "it is not UTF-8 (byte 2): save it as UTF-8"),
+        (b"\xff\xfea\0b", "it is not UTF-16 (byte 4): save it as UTF-8"),
         (b"\x1f\x8b\x08broken", "the compressed stream"),
     ],
 )

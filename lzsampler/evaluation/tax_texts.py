@@ -182,14 +182,13 @@ def _not_text(data: bytes) -> str:
     """Return why bytes are not a text, "" when they are."""
     if not data.strip():
         return "it is empty"
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16, which is full of zeros
-        return ""
-    if b"\0" in data:
+    encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-8"
+    if encoding == "UTF-8" and b"\0" in data:  # UTF-16 is full of zeros
         return f"it is not a text: byte {data.index(0)} is zero"
     try:
-        data.decode("utf-8")
+        data.decode(encoding)
     except UnicodeDecodeError as error:
-        return f"it is not UTF-8 (byte {error.start}): save it as UTF-8"
+        return f"it is not {encoding} (byte {error.start}): save it as UTF-8"
     return ""
 
 
