@@ -1,7 +1,7 @@
 """Right texts that are lists of a few words, on which a penalty for frequent words costs the most.
 
     python bench/everyday/right_lists.py FOLDER
-    lzs tax -m smollm2 --grid bench/everyday/right_texts.toml --max-tokens 1000 FOLDER
+    lzs tax -m smollm2 --grid bench/everyday/right_lists.toml --max-tokens 1000 FOLDER
 
 Two texts of each kind are written, each kind into a folder of its own, from a fixed seed. The words are drawn, so that
 the text cannot be foretold and is no loop.

@@ -153,11 +153,14 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
     if format is not None or inner.lower().endswith(_CONTAINERS):
         yield from _transcripts(path, kind, format)
         return
+    rows = inner.lower().endswith(_LINES)
     try:
         if not os.path.isfile(path) and os.path.exists(path):
             raise OSError(None, "not a file or folder")
         with open(path, "rb") as file:
             packed = decode.compression(file.read(4))
+        if packed == "utf-16" and not rows:  # as it is, for the stream has U+FFFD for what is broken
+            packed = ""
         with decode.opened(path, packed) as stream:
             data, ended = decode.whole(stream)
     except decode.STREAM_ERRORS as error:
@@ -166,7 +169,7 @@ def _texts(path: str, kind: str, format: str | None) -> Iterator[RightText | Bad
     if ended:
         yield BadFile(name, 0, ended)
         return
-    if inner.lower().endswith(_LINES):
+    if rows:
         held = _what(data)
         if held == "transcripts":
             yield from _transcripts(path, kind, None)
