@@ -97,6 +97,8 @@ def evaluate_command(**flags: Any) -> None:
             console.error(f"{name}: {counted(more, 'more bad row')}, all listed in {flags['out'] / 'results.json'}")
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
+    if flags["so_far"]:  # after the table, which a folder that cannot be written does not take away
+        results.save(flags["out"] / "report.html")
     console.note(f"report: {flags['out'] / 'report.html'}")
     failed = [said for limit in flags["limits"] if (said := _held(results, limit))]
     for said in failed:
@@ -108,9 +110,7 @@ def evaluate_command(**flags: Any) -> None:
 def _so_far(folder: Path) -> "Results":
     from lzsampler import Results
 
-    results = Results.read(folder)
-    results.save(folder / "report.html")
-    return results
+    return Results.read(folder)
 
 
 # What errors of `evaluate` say of its arguments, and what this command says.

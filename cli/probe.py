@@ -25,7 +25,7 @@ _COLOURS = {"yes": "green", "no": "yellow", "cannot tell": "cyan"}
 _EPILOG = """\b
 Exit status: 0 all is applied as asked, and nothing else; 1 something is not,
 or a check of --require has another answer than yes; 2 an error, such as no
-server; 130 Ctrl-C. docs/probe.md says what is asked and what it shows."""
+server, or one of which nothing can be told; 130 Ctrl-C. docs/probe.md says what is asked and what it shows."""
 
 
 def _required(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,6 +82,9 @@ def probe_command(**flags: Any) -> None:
         console.print(_table(found, quiet=console.quiet))
     if missing:
         console.error(f"--require {', '.join(missing)}")
+    if not found.told:
+        console.error("nothing could be told of any penalty; the evidence says why")
+        raise click.exceptions.Exit(2)
     if missing or not found.ok:
         raise click.exceptions.Exit(1)
 
@@ -134,7 +137,8 @@ def _parts(found: "Probe", quiet: bool) -> Iterator[Any]:
     if not quiet:
         yield Text("")
         wrong = ", ".join(f"{finding.check} ({finding.endpoint})" for finding in found.wrong)
-        verdict = f"Not as asked: {wrong}" if wrong else "What was asked is applied as far as can be seen."
+        applied = "What was asked is applied as far as can be seen." if found.told else "Nothing wrong was seen."
+        verdict = f"Not as asked: {wrong}" if wrong else applied
         yield Text(verdict, "bold red" if wrong else "bold")
 
 

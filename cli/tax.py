@@ -81,8 +81,6 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
                 raise click.UsageError(f"-o {output} would overwrite a text: name another file")
     grid = read_grid(flags["grid"])
     made = _measured(paths, grid, flags)
-    for output in flags["outputs"]:
-        made.save(output)
     if flags["as_json"]:
         click.echo(json.dumps(made.to_json()))
     else:
@@ -92,6 +90,8 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
         console.error(f"{len(made.bad) - _BAD_FILES} more could not be scored (--json and -o list all)")
+    for output in flags["outputs"]:  # after the table, which a full disk does not take away
+        made.save(output)
     if made.interrupted:
         console.error("interrupted: these are the figures of what was scored until then")
         raise click.exceptions.Exit(_INTERRUPTED)

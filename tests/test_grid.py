@@ -122,6 +122,16 @@ def test_lists_are_combinations(tmp_path: Path) -> None:
         ("", r"has no \[\[setting\]\]"),
         ("setting = 5", r"has no \[\[setting\]\]"),
         ("[[setting]", "is not TOML"),
+        ("#" * (1 << 20) + "\n", "is no grid: it is larger than 1 MiB"),
+        ("a = " + "[" * 100_000, "is no grid: it is nested too deeply"),
+        (
+            '[[setting]]\nkind = "a"\nlz_penalty = 0.2\n[[setting]]\nkind = "b"\nlz_penalty = 0.2',
+            r"\[\[setting\]\] 2 of kind b sets the same as one of kind a before it \(T=0 lz_penalty=0.2\)",
+        ),
+        (
+            f"[[setting]]\nlz_penalty = {[i / 1000 for i in range(1, 202)]}\nlz_window = {list(range(2, 52))}",
+            r"\[\[setting\]\] 1 stands for 10,050 settings, more than 10,000: shorten its lists",
+        ),
         ("[[setting]]\nlz_strength = 1", r"\[\[setting\]\] 1: unknown key 'lz_strength'"),
         ("[[setting]]\n[[setting]]\nlz_penalty = -1", r"\[\[setting\]\] 2: lz_penalty must be at least 0, got -1"),
         ("[[setting]]\nlz_penalty = nan", "lz_penalty must be finite"),
@@ -163,6 +173,8 @@ def test_files_that_are_no_grid(tmp_path: Path, text: str, message: str) -> None
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(LzsError, match=r"cannot read the grid .*No such file.*built in: quick, paper, everyday, long"):
         read_grid(tmp_path / "missing.toml")
+    (tmp_path / "mark.toml").write_bytes(b"\xef\xbb\xbf[[setting]]")  # as some editors begin a file
+    assert read_grid(tmp_path / "mark.toml").kinds == ("none",)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="is not TOML"):
         read_grid(tmp_path / "binary.toml")

@@ -327,6 +327,23 @@ def test_what_the_assistant_said_is_scored_and_nothing_else(model: Model, write:
         check(found, f"number={i}", sums)
 
 
+@pytest.mark.parametrize("n_ctx", [None, 128])
+def test_the_parts_of_a_text_pay_what_all_of_it_pays(write: Callable[[str, bytes], Path], n_ctx: int | None) -> None:
+    line = "He went into the garden and said that he was glad. "
+    text = f"<think>\n{line * 6}</think>\n\n{line * 6}<tool_call>{line * 6}</tool_call>"
+    scopes = ["thinking"], ["answer"], ["tool"]
+    rows = "".join(f'[[setting]]\nlz_penalty = 0.3\nkind = "{s[0]}"\npenalty_scope = {s}\n' for s in scopes)
+    grid = write("grid.toml", f'[[setting]]\nkind = "all"\nlz_penalty = 0.3\n{rows}'.encode())
+    found = tax(default_model(), write("parts.txt", text.encode()), grid=grid, skip=0, n_ctx=n_ctx)
+    assert [charge.kind for charge in found.charges] == ["all", "thinking", "answer", "tool"]
+    whole, *parts = (found.figures(charge.name).extra_nats for charge in found.charges)
+    assert min(parts) > 0.1
+    assert sum(parts) == pytest.approx(whole, rel=1e-12)
+    plain = tax(default_model(), write("plain.txt", (line * 6).encode()), grid=grid, skip=0)
+    assert [plain.figures(charge.name).extra_nats > 0 for charge in plain.charges] == [True, False, True, False]
+    assert plain.figures(plain.charges[1].name).extra_nats == 0
+
+
 def test_a_long_text_is_cut_in_pieces_of_the_context(model: Model, write: Callable[[str, bytes], Path]) -> None:
     path = write("long.txt", (PROSE * 3).encode())
     tokens = model.llm.tokenize(path.read_bytes(), add_bos=False)

@@ -1,6 +1,7 @@
 """Grids: the settings that an evaluation compares, built in (`quick`, `paper`, `everyday`, `long`) or from a TOML."""
 
 import itertools
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -204,6 +205,9 @@ def long() -> Grid:
     return Grid("long", _as_used(), n_predict=4096, ignore_eos=True)
 
 
+_MOST_SETTINGS = 10_000  # of one table
+_LARGEST = 1 << 20  # bytes of a file
+
 BUILT_IN = {"quick": quick, "paper": paper, "everyday": everyday, "long": long}
 
 
@@ -221,11 +225,19 @@ def read_grid(source: str | Path) -> Grid:
         return BUILT_IN[str(source)]()
     path = Path(source)
     try:
-        data = tomllib.loads(path.read_bytes().decode("utf-8"))
+        with path.open("rb") as file:
+            written = file.read(_LARGEST + 1)
+        if len(written) > _LARGEST:
+            raise ValueError(f"{path} is no grid: it is larger than 1 MiB")
+        data = tomllib.loads(written.decode("utf-8-sig"))
     except OSError as error:
         built_in = ", ".join(BUILT_IN)
         raise LzsError(f"cannot read the grid {path}: {error.strerror} (built in: {built_in})") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not TOML: byte {error.start} is not UTF-8: save it as UTF-8") from error
+    except RecursionError as error:
+        raise ValueError(f"{path} is no grid: it is nested too deeply") from error
+    except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
     unknown = set(data) - {"n_predict", "seeds", "ignore_eos", "setting"}
     if unknown:
@@ -238,7 +250,12 @@ def read_grid(source: str | Path) -> Grid:
     settings: dict[str, Setting] = {}
     for i, row in enumerate(rows, 1):
         for setting in _expanded(row, f"{path}: [[setting]] {i}"):
-            settings[setting.name] = setting
+            before = settings.setdefault(setting.name, setting)
+            if before.kind != setting.kind:
+                raise ValueError(
+                    f"{path}: [[setting]] {i} of kind {setting.kind} sets the same as one of kind {before.kind} before "
+                    f"it ({setting.name}): leave one of them out"
+                )
     seeds = data.get("seeds", [1])
     if not isinstance(seeds, list) or not seeds:
         raise ValueError(f"{path}: seeds must be a list of numbers, got {seeds!r}")
@@ -274,6 +291,9 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     empty = [name for name, value in axes.items() if not value]
     if empty:
         raise ValueError(f"{place}: {empty[0]} must have a value, got an empty list")
+    n_settings = math.prod(map(len, axes.values()))
+    if n_settings > _MOST_SETTINGS:
+        raise ValueError(f"{place} stands for {n_settings:,} settings, more than {_MOST_SETTINGS:,}: shorten its lists")
     settings = []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))

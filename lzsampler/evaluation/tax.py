@@ -21,6 +21,7 @@ from ..errors import LzsError
 from ..llama.model import Model
 from ..params import Params
 from ..sampler import Sampler
+from ..util.parts import PARTS, PartTracker
 from ..util.reasoning import opened
 from .fitting import params_for
 from .grid import Grid, read_grid
@@ -101,10 +102,14 @@ def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
 
 
 class _Piece(NamedTuple):
-    """``prompt``: tokens that are only read; ``tokens``: those of the text, which fit into the context after it."""
+    """``prompt``: tokens that are only read; ``tokens``: those of the text, which fit into the context after it.
+
+    ``parts``: the part of the text in which each of these falls; empty where no penalty asks for it.
+    """
 
     prompt: list[int]
     tokens: list[int]
+    parts: list[str]
 
 
 class Meter:
@@ -129,6 +134,11 @@ class Meter:
             charge.name: params_for(model, charge.name, charge.params, charge.breakers)
             for charge in charges
             if not charge.is_free
+        }
+        self._outside = {  # their scope, where only the bias applies, as in generation
+            charge.name: Sampler(model.n_vocab, Params(logit_bias=charge.params.logit_bias))
+            for charge in charges
+            if charge.scope != PARTS
         }
         self._batch = min(max(_BATCH_BYTES // (4 * model.n_vocab), _LEAST), _MOST, model.n_batch)
         self._on_progress = on_progress
@@ -173,7 +183,7 @@ class Meter:
         """Return what is decoded for a text. ValueError and LzsError say why there is nothing."""
         left, pieces = self._most, []
         for part in text.parts:
-            prompt, before = self._prompt(part)
+            prompt, before, mark = self._prompt(part)
             tokens = self._plain(before + part.text)[:left]
             left -= len(tokens)
             room = self._model.n_ctx - len(prompt)
@@ -182,19 +192,34 @@ class Meter:
                     f"what it answers has {len(prompt)} tokens, which leaves no room in a context of "
                     f"{self._model.n_ctx}: enlarge the context"
                 )
-            pieces += [_Piece(prompt, tokens[start : start + room]) for start in range(0, len(tokens), room)]
+            parts = self._parts(tokens, mark) if self._outside else []
+            for start in range(0, len(tokens), room):
+                some = slice(start, start + room)
+                pieces.append(_Piece(prompt, tokens[some], parts[some]))
         return pieces
 
-    def _prompt(self, part: Part) -> tuple[list[int], str]:
-        """Return the tokens before a text, and what is scored before it: reasoning with its marks."""
+    def _parts(self, tokens: Sequence[int], mark: str) -> list[str]:
+        """Return the part of a text in which each token falls. ``mark``: of reasoning that the prompt opened."""
+        tracker = PartTracker(mark)
+        parts: list[str] = []
+        for token in tokens:
+            parts.append(tracker.part)
+            tracker.add(self._model.fragment(token) or b"")
+        return parts
+
+    def _prompt(self, part: Part) -> tuple[list[int], str, str]:
+        """Return the tokens before a text, what is scored before it (reasoning with its marks), and the opening mark
+        of reasoning at the end of the prompt.
+        """
         asked = part.asked
         if asked is not None and not isinstance(asked, str):
             asked = None if self._model.header.chat_template is None else self._model.chat_prompt(asked)
+        mark = "" if asked is None else opened(asked)
         reasoning = ""
         if part.reasoning:
             begin, end = _TEMPLATE_MARKS
-            reasoning = ("" if asked is not None and opened(asked) else begin) + part.reasoning + end
-        return self._model.tokenize(asked or ""), reasoning
+            reasoning = ("" if mark else begin) + part.reasoning + end
+        return self._model.tokenize(asked or ""), reasoning, mark
 
     def _plain(self, text: str) -> list[int]:
         """Return the tokens of a text in which names of control tokens are words like others."""
@@ -206,7 +231,7 @@ class Meter:
 
     def _score(self, piece: _Piece, ahead: ThreadPoolExecutor) -> Iterator[int]:
         """Add what a piece costs to `unfinished`, and yield after each batch how many of its tokens are done."""
-        prompt, tokens = piece
+        prompt, tokens, parts = piece
         model = self._model
         begin = max(self._skip, 0 if prompt else 1)  # nothing predicts the very first token
         if len(tokens) <= begin:
@@ -232,11 +257,14 @@ class Meter:
             rows = waiting.result()
             if i + 1 < len(steps):
                 waiting = ahead.submit(model.decode_rows, steps[i + 1])
-            self._add(rows, tokens[at : at + len(step)], samplers)
+            some = slice(at, at + len(step))
+            self._add(rows, tokens[some], parts[some], samplers)
             at += len(step)
             yield at
 
-    def _add(self, rows: npt.NDArray[np.float32], tokens: list[int], samplers: Mapping[str, Sampler]) -> None:
+    def _add(
+        self, rows: npt.NDArray[np.float32], tokens: list[int], parts: list[str], samplers: Mapping[str, Sampler]
+    ) -> None:
         before = self.unfinished
         assert before is not None
         given = Given.of(rows, np.array(tokens, np.int64))
@@ -247,8 +275,10 @@ class Meter:
             cost = free
             if not charge.is_free:
                 sampler, edits = samplers[charge.name], []
-                for token in tokens:
-                    edits.append(sampler.edits())
+                outside = self._outside.get(charge.name)
+                for i, token in enumerate(tokens):
+                    now = sampler if outside is None or parts[i] in charge.scope else outside
+                    edits.append(now.edits())
                     sampler.accept(token)
                 nats, first = edited(given, edits, sign_aware=charge.params.sign_aware)
                 possible = known & (np.exp(-nats) > 0)

@@ -15,6 +15,7 @@ import numpy as np
 from .. import __version__
 from ..params import DETECTIONS, PENALTIES, SAMPLING_FIELDS, Params, used_breakers
 from ..util import writers
+from ..util.parts import PARTS
 from ..util.rescue import LoopPolicy
 from ..util.stats import Interval, bootstrap_ratios
 from .grid import Grid, Setting
@@ -33,6 +34,7 @@ class Charge:
 
     ``name``: the penalties as a setting's name has them, "none" without any. ``kind`` and ``strength``: as in the grid.
     ``params``: the penalties, at temperature 1. ``settings``: the names of the settings. ``breakers`` as in `Setting`.
+    ``scope``: the parts of a text in which the penalties apply.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Charge:
     params: Params
     settings: tuple[str, ...]
     breakers: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    scope: tuple[str, ...] = PARTS
 
     @property
     def is_free(self) -> bool:
@@ -54,16 +57,19 @@ def charges_of(grid: Grid) -> tuple[Charge, ...]:
     for setting in grid.settings:
         params = replace(setting.params, **_NEUTRAL)
         breakers = tuple((name, setting.breakers.get(name)) for name in used_breakers(params))
-        found.setdefault((params, breakers), []).append(setting)
+        priced = any(penalty.is_on(params) for penalty in PENALTIES)
+        scope = tuple(setting.loops.penalty_scope or PARTS) if priced else PARTS
+        found.setdefault((params, breakers, scope), []).append(setting)
     charges: dict[str, Charge] = {}
-    for (params, _), settings in found.items():
+    for (params, _, scope), settings in found.items():
         first = settings[0]
-        words = [word for word in first.name.split(" ") if word.partition("=")[0] not in _DRAWS]
+        dropped = set(_DRAWS) - ({"penalty_scope"} if scope != PARTS else set())
+        words = [word for word in first.name.split(" ") if word.partition("=")[0] not in dropped]
         name = " ".join(words) or first.kind
         while name in charges:
             name += "'"
         names = tuple(setting.name for setting in settings)
-        charges[name] = Charge(name, first.kind, first.strength, params, names, first.breakers)
+        charges[name] = Charge(name, first.kind, first.strength, params, names, first.breakers, scope)
     return tuple(charges.values())
 
 

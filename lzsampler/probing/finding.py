@@ -4,6 +4,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Verdict = Literal["yes", "no", "cannot tell"]
+PENALTIES = (
+    "repetition_penalty",
+    "repeat_penalty",
+    "frequency_penalty",
+    "presence_penalty",
+    "dry_multiplier",
+    "lz_penalty",
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,11 @@ class Probe:
     def ok(self) -> bool:
         """Whether nothing was found that is wrong: all that was asked is applied, and nothing else."""
         return not self.wrong
+
+    @property
+    def told(self) -> bool:
+        """Whether it could be told of any penalty that it is applied, or that it is not."""
+        return any(f.check in PENALTIES and f.answer != "cannot tell" for f in self.findings)
 
     @property
     def wrong(self) -> tuple[Finding, ...]:
