@@ -82,11 +82,11 @@ def probe_command(**flags: Any) -> None:
         console.print(_table(found, quiet=console.quiet))
     if missing:
         console.error(f"--require {', '.join(missing)}")
+    if missing or not found.ok:
+        raise click.exceptions.Exit(1)
     if not found.told:
         console.error("nothing could be told of any penalty; the evidence says why")
         raise click.exceptions.Exit(2)
-    if missing or not found.ok:
-        raise click.exceptions.Exit(1)
 
 
 def _is_met(found: "Probe", name: str) -> bool:

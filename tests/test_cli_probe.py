@@ -171,7 +171,8 @@ def test_an_answer_that_no_terminal_can_show() -> None:
     half = b'{"choices": [{"text": "a \\ud800"}], "data": [{"id": "m\\ud800"}]}'
     for how in ("-v", "--json"):
         done = against(Behaviour(answer=lambda handler: handler.send(200, half)), how)  # type: ignore[attr-defined]
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+        assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+        assert done.stderr.splitlines()[-1] == "lzs: nothing could be told of any penalty; the evidence says why"
         if how == "--json":
             assert json.loads(done.stdout)["ok"]
 
@@ -198,7 +199,7 @@ def test_ctrl_c() -> None:
 def test_what_a_server_writes_does_not_steer_the_terminal() -> None:
     evil = b'{"choices": [{"text": "\\u001b[2J\\u202e evil"}], "data": [{"id": "m\\u001b[2J"}]}'
     done = against(Behaviour(answer=lambda handler: handler.send(200, evil)), "-v")  # type: ignore[attr-defined]
-    assert done.returncode == 0
+    assert done.returncode == 2  # every prompt gets the same text
     assert "\x1b" not in done.stdout + done.stderr
     assert "\u202e" not in done.stdout + done.stderr
 
