@@ -25,7 +25,8 @@ _COLOURS = {"yes": "green", "no": "yellow", "cannot tell": "cyan"}
 _EPILOG = """\b
 Exit status: 0 all is applied as asked, and nothing else; 1 something is not,
 or a check of --require has another answer than yes; 2 an error, such as no
-server, or one of which nothing can be told; 130 Ctrl-C. docs/probe.md says what is asked and what it shows."""
+server, or one of which nothing can be told; 130 Ctrl-C. docs/probe.md says
+what is asked and what it shows."""
 
 
 def _required(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
