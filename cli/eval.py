@@ -79,8 +79,10 @@ def evaluate_command(**flags: Any) -> None:
     Every text is saved in FOLDER when it
     ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
     """
+    from lzsampler import Results
+
     check_draft(flags)
-    results = _so_far(flags["out"]) if flags["so_far"] else _run(flags)
+    results = Results.read(flags["out"]) if flags["so_far"] else _run(flags)
     click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
     if console.verbose and not flags["as_json"]:
         click.echo(f"\n{results.table(terms=True)}")
@@ -105,12 +107,6 @@ def evaluate_command(**flags: Any) -> None:
         console.error(said)
     if failed:
         raise click.exceptions.Exit(1)
-
-
-def _so_far(folder: Path) -> "Results":
-    from lzsampler import Results
-
-    return Results.read(folder)
 
 
 # What errors of `evaluate` say of its arguments, and what this command says.

@@ -545,7 +545,7 @@ def penalties_from(function: str, params: Params | None, settings: Mapping[str, 
     made = changed(params, settings)
     default = Params()
     given = [name for name in PENALTY_FIELDS if getattr(made, name) != getattr(default, name)]
-    acts = any(penalty.is_on(made) for penalty in PENALTIES)
+    acts = penalises(made)
     acts = acts or bool(made.logit_bias or made.repetition_detection or made.stuck_detection)
     if given and not acts and "lz_penalty" not in settings:
         warnings.warn(
@@ -613,6 +613,11 @@ def used_breakers(params: Params) -> tuple[str, ...]:
     """Return the fields with breakers that the settings make use of, and ``lz_numbers`` and ``lz_marks`` with them."""
     long = params.lz_penalty > 0 and params.lz_min_match > 1
     return (*(OF_LONG_MATCHES if long else ()), *(["dry_breakers"] if params.dry_multiplier > 0 else []))
+
+
+def penalises(params: Params) -> bool:
+    """Return whether any penalty is on."""
+    return any(penalty.is_on(params) for penalty in PENALTIES)
 
 
 def counts(params: Params) -> bool:

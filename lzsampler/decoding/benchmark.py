@@ -13,7 +13,7 @@ from .._check import boolean, integer, row_of
 from .._values import counted
 from ..llama import llama_cpp
 from ..llama.model import Model
-from ..params import PENALTIES, Params
+from ..params import Params, penalises
 from ..sampler import Sampler
 from .many import MAX_PARALLEL, _Context
 
@@ -94,7 +94,7 @@ def benchmark(
             "shorten the prompt, make fewer tokens or enlarge the context"
         )
     plain = replace(params, lz_penalty=0.0)
-    ways = [PLAIN, LZ] if any(penalty.is_on(plain) for penalty in PENALTIES) else [PLAIN, LZ, LLAMA]
+    ways = [PLAIN, LZ] if penalises(plain) else [PLAIN, LZ, LLAMA]
     settings = {PLAIN: plain, LZ: params, LLAMA: plain}
     with ExitStack() as stack:
         texts = {}

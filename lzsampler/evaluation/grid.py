@@ -17,6 +17,7 @@ from ..params import (
     Params,
     from_json,
     has_usual_buffer,
+    penalises,
     to_json,
     usual_window,
 )
@@ -34,6 +35,8 @@ _PARAMS = tuple(f.name for f in fields(Params) if f.name not in ("seed", *_BREAK
 _LOOPS = tuple(f.name for f in fields(LoopPolicy))
 # Keys that are lists themselves, so that a list does not mean several settings.
 _LISTS = ("exempt", "logit_bias", "loop_scope", "penalty_scope")
+_MOST_SETTINGS = 10_000  # of one table
+_LARGEST = 1 << 20  # bytes of a file
 
 
 @dataclass(frozen=True)
@@ -205,9 +208,6 @@ def long() -> Grid:
     return Grid("long", _as_used(), n_predict=4096, ignore_eos=True)
 
 
-_MOST_SETTINGS = 10_000  # of one table
-_LARGEST = 1 << 20  # bytes of a file
-
 BUILT_IN = {"quick": quick, "paper": paper, "everyday": everyday, "long": long}
 
 
@@ -347,7 +347,7 @@ def _setting(
         if value != getattr(DEFAULT_POLICY, name):
             parts.append(f"{name}={','.join(value) if isinstance(value, tuple) else value}")
     if placebo:
-        if not any(penalty.is_on(params) for penalty in PENALTIES):
+        if not penalises(params):
             raise ValueError("placebo needs a penalty whose place it takes")
         if loops != DEFAULT_POLICY:
             raise ValueError("placebo and what is done about loops cannot be combined: make two settings of them")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import __version__
-from ..params import DETECTIONS, PENALTIES, SAMPLING_FIELDS, Params, used_breakers
+from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises, used_breakers
 from ..util import writers
 from ..util.parts import PARTS
 from ..util.rescue import LoopPolicy
@@ -48,7 +48,7 @@ class Charge:
     @property
     def is_free(self) -> bool:
         """Whether it changes no logit at all."""
-        return not self.params.logit_bias and not any(penalty.is_on(self.params) for penalty in PENALTIES)
+        return not self.params.logit_bias and not penalises(self.params)
 
 
 def charges_of(grid: Grid) -> tuple[Charge, ...]:
@@ -57,8 +57,7 @@ def charges_of(grid: Grid) -> tuple[Charge, ...]:
     for setting in grid.settings:
         params = replace(setting.params, **_NEUTRAL)
         breakers = tuple((name, setting.breakers.get(name)) for name in used_breakers(params))
-        priced = any(penalty.is_on(params) for penalty in PENALTIES)
-        scope = tuple(setting.loops.penalty_scope or PARTS) if priced else PARTS
+        scope = tuple(setting.loops.penalty_scope or PARTS) if penalises(params) else PARTS
         found.setdefault((params, breakers, scope), []).append(setting)
     charges: dict[str, Charge] = {}
     for (params, _, scope), settings in found.items():

@@ -7,20 +7,10 @@ from typing import Any
 
 from .client import Refused
 from .endpoint import Answer, Endpoint
-from .finding import Finding, Verdict
+from .finding import PENALTIES, Finding, Verdict
 from .texts import DRAWN, GREEDY, PROMPTS, RUNS, SEEDS, TOKENS, Difference, Texts, quoted, told_apart
 from .window import IDS, window
 
-# Name: the value that switches it off, a strong one, and one that is too weak to move a token far down the list. The
-# first two are two names of one penalty.
-PENALTIES: dict[str, tuple[float, float, float]] = {
-    "repetition_penalty": (1.0, 2.0, 1.05),
-    "repeat_penalty": (1.0, 2.0, 1.05),
-    "frequency_penalty": (0.0, 2.0, 0.05),
-    "presence_penalty": (0.0, 2.0, 0.5),
-    "dry_multiplier": (0.0, 5.0, 0.1),
-    "lz_penalty": (0.0, 1.0, 0.05),
-}
 _REPETITION = ("repetition_penalty", "repeat_penalty")
 _OPENAI = ("frequency_penalty", "presence_penalty")  # what every server of this interface is expected to apply
 # A filter that leaves the likeliest token only, and its value that leaves them all.

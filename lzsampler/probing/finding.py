@@ -4,14 +4,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Verdict = Literal["yes", "no", "cannot tell"]
-PENALTIES = (
-    "repetition_penalty",
-    "repeat_penalty",
-    "frequency_penalty",
-    "presence_penalty",
-    "dry_multiplier",
-    "lz_penalty",
-)
+# Name: the value that switches it off, a strong one, and one that is too weak to move a token far down the list. The
+# first two are two names of one penalty.
+PENALTIES: dict[str, tuple[float, float, float]] = {
+    "repetition_penalty": (1.0, 2.0, 1.05),
+    "repeat_penalty": (1.0, 2.0, 1.05),
+    "frequency_penalty": (0.0, 2.0, 0.05),
+    "presence_penalty": (0.0, 2.0, 0.5),
+    "dry_multiplier": (0.0, 5.0, 0.1),
+    "lz_penalty": (0.0, 1.0, 0.05),
+}
 
 
 @dataclass(frozen=True)
