@@ -278,20 +278,26 @@ def test_a_file_that_was_changed_in_place_is_another(tmp_path: Path) -> None:
 # -- what goes wrong --
 
 
-def test_a_worker_that_is_killed_is_tried_again(tmp_path: Path) -> None:
-    """Killed from outside, whenever: the result is the same, and nothing hangs."""
+@pytest.mark.parametrize("at", [1, 5, 9])
+def test_a_worker_that_is_killed_is_tried_again(tmp_path: Path, at: int) -> None:
+    """Killed once from outside, after some of the files: the result is the same, and nothing hangs.
+
+    Only once, since a second kill may meet the same file again, which is then left out by name, as it must be.
+    """
     psutil = pytest.importorskip("psutil")
     folder = corpus(tmp_path / "in", files=12, records=60)
+    parts: list[Progress] = []
     killed: list[int] = []
 
-    def kill_one(_: Progress) -> None:
+    def kill_one(progress: Progress) -> None:
+        parts.append(progress)
         children = psutil.Process().children()
-        if children and len(killed) < 3:
+        if len(parts) >= at and children and not killed:
             killed.append(children[0].pid)
             children[0].kill()
 
     with audit_files(folder, workers=2, progress=kill_one) as audit, audit_files(folder, workers=1) as whole:
-        assert len(killed) == 3
+        assert len(killed) == 1
         assert outputs(audit, tmp_path / "a") == outputs(whole, tmp_path / "b")
 
 
