@@ -16,7 +16,7 @@ from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import draft_options, refused_download, whole
 from .progress import progress
-from .tax import RATES, held
+from .tax import RATES, check_groups, held
 
 if TYPE_CHECKING:
     from lzsampler import Results
@@ -131,7 +131,7 @@ def _run(flags: dict[str, Any]) -> "Results":
     if flags["n_predict"] is not None:
         grid = replace(grid, n_predict=flags["n_predict"])
     for limit in flags["limits"]:  # what can never be answered shows before all the work
-        if limit.group is not None:
+        if limit.group is not None and limit.rate not in RATES:
             try:
                 grid.of_kind(limit.group)
             except ValueError as error:
@@ -140,6 +140,7 @@ def _run(flags: dict[str, Any]) -> "Results":
             raise click.UsageError(f"--fail-if {limit.text}: the tax needs texts; give --texts")
         if limit.rate == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
+    check_groups((limit for limit in flags["limits"] if limit.rate in RATES), grid, flags["texts"])
     names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
     flash_attn = flags["flash_attn"] == "on"
     console.detail(

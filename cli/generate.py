@@ -13,7 +13,15 @@ from lzsampler._values import counted, noun
 
 from .console import console, general_options
 from .drafts import check_draft, open_draft
-from .grammars import GRAMMAR, check_grammar, grammar_from, grammar_options, say_what_is_missing, text_of
+from .grammars import (
+    GRAMMAR,
+    bytes_of,
+    check_grammar,
+    grammar_from,
+    grammar_options,
+    say_what_is_missing,
+    text_of,
+)
 from .help import GroupedCommand, option, options
 from .options import (
     PARTS,
@@ -320,9 +328,7 @@ def _prompt(*sources: str | None) -> str:
     if text is None:
         if file is None and sys.stdin.isatty():
             raise click.UsageError('there is no prompt: lzs generate "Once upon a time", or use -p, -f, a pipe or -cnv')
-        from_stdin = file in (None, "-")
-        data = sys.stdin.buffer.read() if from_stdin else Path(str(file)).read_bytes()
-        text = text_of(data, "stdin" if from_stdin else file)
+        text = text_of(bytes_of(file), "stdin" if file in (None, "-") else file)
         text = text.removesuffix("\n").removesuffix("\r")  # the end of a text file's last line; llama.cpp drops it too
     if not text:
         raise click.UsageError("the prompt is empty: give the beginning of a text")

@@ -1,7 +1,6 @@
 """`lzs grammar`: check what a grammar allows, and show the automaton that it is."""
 
 import json
-import sys
 from contextlib import closing
 from pathlib import Path
 from statistics import median
@@ -13,7 +12,7 @@ from lzsampler._values import counted
 from lzsampler.util.writers import AUTOMATON, check, save
 
 from .console import console, general_options
-from .grammars import ANY, given_grammar, grammar_from, grammar_options, text_of
+from .grammars import ANY, bytes_of, given_grammar, grammar_from, grammar_options, text_of
 from .help import GroupedCommand, ModelFile, option, options
 
 if TYPE_CHECKING:
@@ -92,8 +91,7 @@ def _check_flags(action: str, given: tuple[str, ...], flags: dict[str, Any]) -> 
 
 
 def _read(path: Path) -> str:
-    data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    return text_of(data, path).removesuffix("\n").removesuffix("\r")
+    return text_of(bytes_of(path), path).removesuffix("\n").removesuffix("\r")
 
 
 def _row(made: "Grammar", text: str) -> dict[str, Any]:

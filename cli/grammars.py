@@ -1,11 +1,14 @@
 """What the commands share that take a grammar: its options, their check, and `Grammar` out of them."""
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from lzsampler.util.files import whole, whole_of
 
 from .console import console
 from .help import option, options, refuse_given
@@ -157,6 +160,13 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
     return Grammar.proper(vocabulary) if tokenization == "proper" else None
 
 
+def bytes_of(path: object) -> bytes:
+    """Return the bytes of a file, or of stdin for "-" and None. OSError; LzsError if they do not end within 1 GiB."""
+    if path is None or str(path) == "-":
+        return whole_of(sys.stdin.buffer, "stdin")
+    return whole(str(path))
+
+
 def text_of(data: bytes, where: object) -> str:
     """Return the text of a file or of stdin, without a byte order mark; an error that names ``where`` if not UTF-8."""
     try:
@@ -168,7 +178,7 @@ def text_of(data: bytes, where: object) -> str:
 def _gbnf(flags: Mapping[str, Any]) -> str:
     """Return the text of the grammar of llama.cpp."""
     path: Path | None = flags["gbnf_file"]
-    return str(flags["gbnf"]) if path is None else text_of(path.read_bytes(), path)
+    return str(flags["gbnf"]) if path is None else text_of(whole(path), path)
 
 
 def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
@@ -179,4 +189,4 @@ def _schema(flags: Mapping[str, Any]) -> tuple[str | bytes, Path | None]:
     path: Path = Path(given) if given is not None else flags["schema_file"]
     if given is not None and not os.path.exists(path):  # False, too, where no name can be so long
         raise click.UsageError(f"{name} {given!r:.60} is neither a JSON Schema, such as {{...}}, nor a file")
-    return path.read_bytes(), path
+    return whole(path), path

@@ -1,7 +1,6 @@
 """`lzs generate --prompts`: many prompts from a file of JSON Lines, decoded together, a transcript each."""
 
 import json
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from lzsampler._values import counted
 
 from .console import console
 from .drafts import open_draft
-from .grammars import grammar_from
+from .grammars import bytes_of, grammar_from
 from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
 from .output import figures_of, transcript_of
 from .progress import progress
@@ -127,7 +126,7 @@ def _names(rows: list[Row]) -> str:
 def _rows(flags: dict[str, Any]) -> list[Row]:
     """Return the rows of the file. Raises an error that names the line of the first row that is not a prompt."""
     path: Path = flags["prompts"]
-    data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    data = bytes_of(path)
     rows: list[Row] = []
     ids: set[str] = set()
     for line, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):

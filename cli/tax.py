@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +82,7 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
             if os.path.isfile(path) and output.exists() and output.samefile(path):
                 raise click.UsageError(f"-o {output} would overwrite a text: name another file")
     grid = read_grid(flags["grid"])
+    check_groups(flags["limits"], grid, paths, flags["format"])
     made = _measured(paths, grid, flags)
     if flags["as_json"]:
         click.echo(json.dumps(made.to_json()))
@@ -100,6 +103,27 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
         console.error(said)
     if made.bad or failed:
         raise click.exceptions.Exit(2 if made.bad else 1)
+
+
+def check_groups(limits: Iterable[Limit], grid: "Grid", paths: Sequence[str], format: str | None = None) -> None:
+    """Raise a usage error, before all the work, for a limit of the tax of a group that will not be there.
+
+    A group is a kind of settings or of texts; only where it is none of settings are the texts read for it.
+    """
+    from lzsampler.evaluation.tax_texts import read_texts
+
+    kinds: dict[str, None] | None = None
+    for limit in limits:
+        if limit.group is None:
+            continue
+        with suppress(ValueError):
+            grid.of_kind(limit.group)
+            continue
+        if kinds is None:
+            kinds = dict.fromkeys(text.kind for text in read_texts(paths, format=format)[0])
+        if limit.group not in kinds:
+            every = ", ".join(dict.fromkeys((*grid.kinds, *kinds)))
+            raise click.UsageError(f"--fail-if {limit.text}: there is no kind {limit.group}, only {every}")
 
 
 def held(made: "Tax", limit: Limit) -> str:

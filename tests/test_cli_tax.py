@@ -125,6 +125,7 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
             "--fail-if takes a limit from 0 to 1 or in percent, for tax in nats a token, such as lost=1%",
         ),
         (("texts", "--fail-if", "dry.tax > 0.1"), "there is no kind dry, only none, lz-rate, txt, logs"),
+        (("texts", "-m", "grid.toml", "--fail-if", "dry.tax > 0.1"), "there is no kind dry"),  # before all the work
         (("grid.toml", "texts/a.txt", "-o", "texts/a.json"), ""),
     ],
 )
@@ -185,6 +186,11 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     assert json.loads(now.stdout)["tax"] == kept["tax"]
     audited = lzs("audit", "lzs-eval", "--json", cwd=folder)
     assert json.loads(audited.stdout)["bad_records"] == 0
+    by_kind = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "logs.tax > 0.001", cwd=folder)
+    assert re.fullmatch(r"lzs: logs\.tax \d+\.\d+ is over 0\.001", by_kind.stderr.splitlines()[-1])
+    unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "dry.tax > 0.5", cwd=folder)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "there is no kind dry, only none, lz-rate, txt, logs" in unknown.stderr
     refused = lzs(*arguments, "--resume", "--fail-if", "lz.tax > 0.5", cwd=folder)
     assert refused.returncode == 2
     assert "the tax needs texts; give --texts" in refused.stderr

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError
-from lzsampler.util import cores
+from lzsampler.util import cores, files
 from lzsampler.util.cores import physical_cores, usable_cores
-from lzsampler.util.files import LOCKS, locked, remove_leftovers, replacing, unfinished
+from lzsampler.util.files import LOCKS, locked, remove_leftovers, replacing, unfinished, whole, whole_of
 
 HOLD = """
 import sys
@@ -156,6 +156,19 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LzsError, match=r"cannot write to .*: (Not a directory|File exists)"), locked(tmp_path / "file"):
         pass
+
+
+def test_a_file_without_an_end_is_not_read_until_memory_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MOST", 1000)
+    exact = tmp_path / "exact"
+    exact.write_bytes(b"x" * 1000)
+    assert whole(exact) == b"x" * 1000
+    with pytest.raises(LzsError, match=r"^/dev/zero is larger than 1 GiB: split it, or give another file$"):
+        whole("/dev/zero")
+    with pytest.raises(LzsError, match=r"^stdin is larger than 1 GiB"), open("/dev/zero", "rb") as stream:
+        whole_of(stream, "stdin")
 
 
 def test_cores() -> None:

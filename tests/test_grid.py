@@ -74,6 +74,32 @@ def test_the_everyday_grid_has_penalties_as_people_use_them() -> None:
     assert len({setting.name for setting in everyday().settings}) == len(everyday().settings)
 
 
+def test_a_window_and_a_buffer_that_are_not_the_usual_ones_are_in_the_name(tmp_path: Path) -> None:
+    """The usual ones depend on lz_min_match: those of 1 are not those of 5."""
+    path = tmp_path / "mine.toml"
+    path.write_text("""
+        [[setting]]
+        lz_penalty = 0.3
+        lz_min_match = [1, 5]
+        lz_window = [512, 2048]
+        [[setting]]
+        lz_penalty = 0.3
+        lz_min_match = [1, 5]
+        lz_buffer = [32, 511, 2047]
+        lz_window = 2048
+    """)
+    assert [setting.name.removeprefix("T=0 lz_penalty=0.3") for setting in read_grid(path).settings] == [
+        "",
+        " lz_window=2048",
+        " lz_window=512 lz_min_match=5",
+        " lz_min_match=5",
+        " lz_window=2048 lz_buffer=511",
+        " lz_window=2048 lz_buffer=2047",
+        " lz_buffer=32 lz_min_match=5",
+        " lz_buffer=511 lz_min_match=5",
+    ]
+
+
 @pytest.mark.parametrize("field", ["lz_breakers", "lz_numbers", "lz_marks"])
 def test_breakers_and_numbers_of_lz_need_longer_matches(tmp_path: Path, field: str) -> None:
     path = tmp_path / "mine.toml"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -390,6 +391,10 @@ def test_short_texts_are_counted_and_nothing_to_score_is_an_error(write: Callabl
         tax(default_model(), short, grid=GRID, n_threads=1)
     with pytest.raises(ValueError, match=r"there is no text to score: .*it is empty"):
         tax(default_model(), write("none.txt", b""), grid=GRID)
+    with pytest.raises(ValueError, match=r"none\.txt: it is empty \(and 1 other that cannot be read or scored\)"):
+        tax(default_model(), [write("none.txt", b""), write("bad.bin", b"\0")], grid=GRID)
+    with pytest.raises(TypeError, match="a grid must be a Grid, the name of one or a TOML file, got 5"):
+        tax(default_model(), long, grid=5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="skip must be from 0"):
         tax(default_model(), short, skip=-1)
     with pytest.raises(ValueError, match="does not fit"):
@@ -401,7 +406,8 @@ def test_a_conversation_that_leaves_no_room_is_named_and_the_others_go_on(write:
     path = write("tasks.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
     made = tax(default_model(), path, grid=GRID, n_ctx=128, n_threads=1)
     assert [each.name for each in made.texts] == [f"{path}:2"]
-    assert "leaves no room in a context of 128" in made.bad[0].reason
+    said = r"it needs a context of at least \d+ tokens, \d+ of them for what it answers, and this one has 128: enlarge"
+    assert re.match(said, made.bad[0].reason)
     assert made.bad[0].file == f"{path}:1"
 
 
@@ -586,6 +592,12 @@ def test_damaged_lines_of_the_tax_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "run" / "tax.jsonl"
     first, *rest = file.read_text().splitlines(keepends=True)
     damaged = ['{"text": 1}\n', "[]\n", "[" * 9999 + "\n", first.replace('"lz=0.1"', '"other"'), *rest]
+    row = json.loads(first)
+    cost = row["costs"]["lz=0.1"]
+    for wrong in ({"tokens": -1}, {"nats": math.nan}, {"nats": -1.0}, {"first": row["tokens"] + 1}):
+        damaged.append(json.dumps({**row, **wrong}) + "\n")
+    for values in ([math.inf, *cost[1:]], [cost[0], -1, *cost[2:]], cost[:3]):
+        damaged.append(json.dumps({**row, "costs": {**row["costs"], "lz=0.1": values}}) + "\n")
     file.write_text("".join(damaged))
     found = Results.read(tmp_path / "run").tax
     assert found is not None

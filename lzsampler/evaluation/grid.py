@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
-from ..errors import LzsError
+from ..errors import ArgumentTypeError, LzsError
 from ..params import (
     OF_LONG_MATCHES,
     PENALTIES,
     PRESETS,
     Params,
     from_json,
-    has_usual_buffer,
     penalises,
     to_json,
+    usual_buffer,
     usual_window,
 )
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
@@ -221,6 +221,8 @@ def read_grid(source: str | Path) -> Grid:
     (parts) are lists themselves.
     LzsError if the file cannot be read; ValueError, with the place, for values that are not valid.
     """
+    if not isinstance(source, str | Path):
+        raise ArgumentTypeError(f"a grid must be a Grid, the name of one or a TOML file, got {source!r}")
     if str(source) in BUILT_IN:
         return BUILT_IN[str(source)]()
     path = Path(source)
@@ -332,13 +334,11 @@ def _setting(
         if (breakers or {}).get(name) and params.lz_min_match == 1:
             raise ValueError(f"{name} need an lz_min_match above 1: {reason}")
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
-    default = Params(temperature=params.temperature)
-    usual = {
-        "lz_window": params.lz_window == usual_window(params.lz_min_match),
-        "lz_buffer": params.lz_min_match > 1 and has_usual_buffer(params),
-    }
-    names = [name for name in _PARAMS if not usual.get(name)]
-    parts = [f"{n}={getattr(params, n)}" for n in names if getattr(params, n) != getattr(default, n)]
+    usual = {name: getattr(Params(temperature=params.temperature), name) for name in _PARAMS}
+    usual["lz_window"] = usual_window(params.lz_min_match)
+    if params.lz_min_match > 1:
+        usual["lz_buffer"] = usual_buffer(params.lz_window or 0, params.lz_min_match)
+    parts = [f"{name}={getattr(params, name)}" for name in _PARAMS if getattr(params, name) != usual[name]]
     if not kind:
         kind = "dry" if params.dry_multiplier else parts[0].partition("=")[0] if parts else loops.on_loop or "none"
     parts += [f"{field}={list(strings)}" for field, strings in (breakers or {}).items()]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LzsError
+from ..util.files import whole
 from .scoring import check_answer, comparison
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def read_tasks(path: str | Path, role: str = "") -> tuple[list[Task], list[BadRo
     LzsError if the file cannot be read.
     """
     try:
-        data = Path(path).read_bytes()
+        data = whole(path)
     except OSError as error:
         raise LzsError(f"cannot read {path}: {error.strerror}") from error
     tasks: dict[str, Task] = {}

@@ -67,7 +67,7 @@ def tax(
     most = INT32_MAX if max_tokens is None else integer("max_tokens", max_tokens, 2, INT32_MAX)
     found, bad = read_texts(texts, format=format)
     if not found:
-        raise ValueError(f"there is no text to score: {bad[0]}" if bad else "there is no text to score")
+        raise ValueError(_nothing(0, skip, bad))
     charges = charges_of(chosen)
     scored: list[TextTax] = []
     short = 0
@@ -98,7 +98,10 @@ def _nothing(short: int, skip: int, bad: Sequence[BadFile]) -> str:
     if short:
         left_out = counted(skip, "token that is", "tokens that are")
         return f"no text is longer than the {left_out} left out: give longer texts, or a smaller skip"
-    return f"there is no text to score: {bad[0]}"
+    if not bad:
+        return "there is no text to score"
+    more = f" (and {counted(len(bad) - 1, 'other')} that cannot be read or scored)" if len(bad) > 1 else ""
+    return f"there is no text to score: {bad[0]}{more}"
 
 
 class _Piece(NamedTuple):
@@ -187,9 +190,10 @@ class Meter:
             tokens = self._plain(before + part.text)[:left]
             left -= len(tokens)
             room = self._model.n_ctx - len(prompt)
-            if room < min(len(tokens), self._skip + 2):
+            if room < (needed := min(len(tokens), self._skip + 2)):
+                asked = f", {len(prompt)} of them for what it answers" if prompt else ""
                 raise ValueError(
-                    f"what it answers has {len(prompt)} tokens, which leaves no room in a context of "
+                    f"it needs a context of at least {len(prompt) + needed} tokens{asked}, and this one has "
                     f"{self._model.n_ctx}: enlarge the context"
                 )
             parts = self._parts(tokens, mark) if self._outside else []

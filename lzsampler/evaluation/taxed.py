@@ -113,12 +113,13 @@ class TextTax:
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> "TextTax":
         """Return the text that `to_json` wrote; ValueError, TypeError or LookupError for anything else."""
+        tokens = int(row["tokens"])
         costs = {
-            str(name): Cost(float(extra), int(first), int(lost), int(forbidden))
+            str(name): Cost(_number(extra), _share(first, tokens), _share(lost, tokens), _share(forbidden, tokens))
             for name, (extra, first, lost, forbidden) in row["costs"].items()
         }
-        numbers = int(row["tokens"]), float(row["nats"]), int(row["first"])
-        return TextTax(str(row["text"]), str(row["kind"]), *numbers, costs)
+        nats = _number(row["nats"], 0)
+        return TextTax(str(row["text"]), str(row["kind"]), tokens, nats, _share(row["first"], tokens), costs)
 
 
 @dataclass(frozen=True)
@@ -326,6 +327,22 @@ def front(points: Iterable[tuple[float, float]]) -> list[bool]:
     """
     given = list(points)
     return [not any((c <= cost and g > gain) or (c < cost and g >= gain) for c, g in given) for cost, gain in given]
+
+
+def _number(x: object, least: float = -math.inf) -> float:
+    """Return a number of a file, at least ``least``. ValueError for any other, and for what is not finite."""
+    made = float(x)  # type: ignore[arg-type] # TypeError for anything else
+    if not math.isfinite(made) or made < least:
+        raise ValueError(f"not a sum of nats: {x}")
+    return made
+
+
+def _share(x: object, tokens: int) -> int:
+    """Return a count of a file, of some of ``tokens`` tokens. ValueError for any other."""
+    made = int(x)  # type: ignore[call-overload]
+    if not 0 <= made <= tokens:
+        raise ValueError(f"not a count of {tokens} tokens: {x}")
+    return int(made)
 
 
 def _exp(x: float) -> float:

@@ -24,8 +24,23 @@ if TYPE_CHECKING:
 UNFINISHED = ".tmp"  # how the names of files end that are still being written
 # And how they begin. A lock of another machine may not be seen here, so each looks at its own files only.
 _BEGINNING = f".lzs-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
+_MOST = 1 << 30  # bytes of a file that is read at once
 _LOCK, _SOFT_LOCK = "lock", "lock-soft"
 LOCKS = frozenset((_LOCK, _SOFT_LOCK))  # names of the files that `locked` leaves in a folder
+
+
+def whole(path: str | Path) -> bytes:
+    """Return the bytes of a file that is read at once. OSError; LzsError if it does not end within 1 GiB."""
+    with open(path, "rb") as file:
+        return whole_of(file, path)
+
+
+def whole_of(stream: BinaryIO, name: object) -> bytes:
+    """Return the bytes of a stream, which errors call ``name``. OSError; LzsError if it does not end within 1 GiB."""
+    data = stream.read(_MOST + 1)
+    if len(data) > _MOST:
+        raise LzsError(f"{name} is larger than 1 GiB: split it, or give another file")
+    return data
 
 
 @contextmanager

@@ -77,8 +77,9 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
         raise LzsError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():
         raise LzsError(f"cannot write {path}: there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise LzsError(f"cannot write {path}: permission denied")
+    place = path if path.exists() else path.parent
+    if not os.access(place, os.W_OK):  # for want of permission, or because the file system is read-only
+        raise LzsError(f"cannot write {path}: {place} is read-only")
     if writer.needs and find_spec(writer.needs) is None:
         raise missing(f"cannot write {path} without {writer.needs}", writer.needs)
     return writer
