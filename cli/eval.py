@@ -16,7 +16,7 @@ from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import draft_options, refused_download, whole
 from .progress import progress
-from .tax import RATES, check_groups, held
+from .tax import RATES, check_groups, held, say_if_unfit
 
 if TYPE_CHECKING:
     from lzsampler import Results
@@ -97,6 +97,8 @@ def evaluate_command(**flags: Any) -> None:
         if len(rows) > _BAD_ROWS:
             more = len(rows) - _BAD_ROWS
             console.error(f"{name}: {counted(more, 'more bad row')}, all listed in {flags['out'] / 'results.json'}")
+    if flags["texts"] and results.tax is not None:
+        say_if_unfit(results.tax, flags)
     if results.speculated is not None:
         console.note(f"speculation: {results.speculated}")
     if flags["so_far"]:  # after the table, which a folder that cannot be written does not take away

@@ -1,5 +1,6 @@
 """Limits that end a command with status 1: the grammar of --fail-over and --fail-if, which is one and the same."""
 
+import math
 import operator
 import re
 import sys
@@ -40,7 +41,8 @@ class Limit:
 
     def said(self, rate: float, name: str) -> str:
         """Return in words that a measured rate of that name exceeds the limit."""
-        return f"{name} {rate:.4g} is {_SIDES[self.sign]} {self.number:g}"
+        value = "infinite" if math.isinf(rate) else f"{rate:.4g}"
+        return f"{name} {value} is {_SIDES[self.sign]} {self.number:g}"
 
 
 def limits(rates: Sequence[str]) -> Callable[[click.Context, click.Parameter, Sequence[str]], list[Limit]]:

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ RATES = ("tax", "lost")
 _WHAT, _HOW, _OUTPUT = "What is measured", "How", "Output"
 _FILE = click.Path(path_type=Path)
 _BAD_FILES = 5  # that are named
+_WHOLE = 10_000  # columns of a table that goes to no terminal, where nothing is cut
+_STRANGE = 5.0  # nats a token; good models of prose have 2 to 4
 _INTERRUPTED = 130
 
 _options = options(
@@ -88,7 +90,8 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
         click.echo(json.dumps(made.to_json()))
     else:
         colored = console.colored(sys.stdout)
-        console.print(made.table(shutil.get_terminal_size((110, 0)).columns, color=colored))
+        console.print(made.table(shutil.get_terminal_size((_WHOLE, 0)).columns, color=colored))
+        say_if_unfit(made, flags)
     for bad in made.bad[:_BAD_FILES]:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
@@ -126,18 +129,32 @@ def check_groups(limits: Iterable[Limit], grid: "Grid", paths: Sequence[str], fo
             raise click.UsageError(f"--fail-if {limit.text}: there is no kind {limit.group}, only {every}")
 
 
+def say_if_unfit(made: "Tax", flags: Mapping[str, Any]) -> None:
+    """Say that the tax is that of a model which the user did not name, or which does not know such texts."""
+    if flags["model"] is None:
+        console.note("the tax is that of the embedded model, which knows stories only; use -m FILE for yours")
+    if (nats := made.base().nats) > _STRANGE:
+        console.note(
+            f"without a penalty a token costs {nats:.1f} nats: the model does not know such texts, so the tax says "
+            "little about a model that does"
+        )
+
+
 def held(made: "Tax", limit: Limit) -> str:
     """Return in words that a limit holds for a setting, with the rate that is farthest off; "" if it holds for none.
 
     Raises a usage error if it names a group that is not there.
     """
     try:
-        rates = [rate for rate in made.rates(limit.rate, limit.group) if limit.is_exceeded(rate)]
+        every = made.rates(limit.rate, limit.group)
     except ValueError as error:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
-    name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
-    farthest = min if limit.sign in ("<", "<=") else max
-    return limit.said(farthest(rates), name) if rates else ""
+    rates = {name: rate for name, rate in every.items() if limit.is_exceeded(rate)}
+    if not rates:
+        return ""
+    farthest = (min if limit.sign in ("<", "<=") else max)(rates, key=rates.__getitem__)
+    what = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
+    return limit.said(rates[farthest], f"{what} of {farthest}:")
 
 
 def _check_paths(paths: tuple[str, ...]) -> None:

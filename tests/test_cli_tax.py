@@ -27,6 +27,7 @@ lz_penalty = [0.1, 0.3]
 lz_buffer = 8
 temperature = [0, 0.7]
 """
+EMBEDDED = "the tax is that of the embedded model, which knows stories only; use -m FILE for yours"
 
 
 def lzs(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
@@ -47,12 +48,30 @@ def folder(tmp_path: Path) -> Path:
 def test_a_table_json_and_reports(folder: Path) -> None:
     arguments = ("tax", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1)
     done = lzs(*arguments, "-o", "tax.html", "-o", "tax.json", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    embedded, strange = done.stderr.splitlines()
+    assert embedded == f"lzs: {EMBEDDED}"
+    assert re.fullmatch(
+        r"lzs: without a penalty a token costs 5\.\d nats: the model does not know such texts, .*", strange
+    )
     head, blank, names, *rows = done.stdout.splitlines()
     assert head.startswith("2 texts, ")
     assert blank == ""
-    assert names.split() == ["setting", "extra", "nats", "95", "%", "interval", "perplexity", "lost", "txt", "logs"]
-    assert [row.split()[0] for row in rows] == ["none", "lz_penalty=0.1", "lz_penalty=0.3"]
+    assert names.split() == [
+        "kind",
+        "setting",
+        "extra",
+        "nats",
+        "95",
+        "%",
+        "interval",
+        "perplexity",
+        "lost",
+        "txt",
+        "logs",
+    ]
+    assert [row.split()[:2] for row in rows[1:]] == [["lz-rate", "lz_penalty=0.1"], ["lz-rate", "lz_penalty=0.3"]]
+    assert rows[0].startswith("none     none ")
     assert rows[0].split()[-9:] == ["0", "0", "to", "0", "×1.000", "0", "%", "0", "0"]
     figures = json.loads((folder / "tax.json").read_text())
     assert figures["texts"] == 2
@@ -82,20 +101,20 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
     done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", condition, cwd=folder)
     assert done.returncode == status, done.stderr
     name = re.split("[ <>=]", condition)[0]
-    said = rf"lzs: {re.escape(name)} \S+ is (over 0\.001|not below 0|over 0)\n" if status else ""
+    said = rf"lzs: {re.escape(name)} of lz_\S+ lz_\S+: \S+ is (over 0\.001|not below 0|over 0)\n" if status else ""
     assert re.fullmatch(said, done.stderr)
 
 
 def test_bad_files_are_named_the_others_are_measured_and_the_status_is_2(folder: Path) -> None:
     for i in range(7):
         (folder / "texts" / f"c{i}.bin").write_bytes(b"\0")
-    done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "--fail-if", "tax > 0.001", cwd=folder)
+    done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", "tax > 0.001", cwd=folder)
     assert done.returncode == 2
     assert done.stdout.startswith("2 texts")
     lines = done.stderr.splitlines()
     assert lines[0] == f"lzs: {Path('texts', 'c0.bin')}: it is not a text: byte 0 is zero"
     assert lines[5] == "lzs: 2 more could not be scored (--json and -o list all)"
-    assert re.fullmatch(r"lzs: tax \d+\.?\d* is over 0\.001", lines[6])
+    assert re.fullmatch(r"lzs: tax of lz_penalty=0\.3 lz_buffer=8: \d+\.?\d* is over 0\.001", lines[6])
 
 
 def test_forbidden_tokens_are_words(folder: Path) -> None:
@@ -103,6 +122,7 @@ def test_forbidden_tokens_are_words(folder: Path) -> None:
     (folder / "grid.toml").write_text(f"[[setting]]\nlogit_bias = [{bias}]\n")
     done = lzs("tax", "texts/a.txt", "--grid", "grid.toml", "-t", 1, "--fail-if", "tax > 0.5", cwd=folder)
     assert done.returncode == 1, done.stderr
+    assert re.search(r"lzs: tax of logit_bias=\S.*: infinite is over 0\.5\n$", done.stderr)
     assert "forbidden)" in done.stdout
     assert "Traceback" not in done.stderr
 
@@ -164,7 +184,7 @@ def interrupted(self, done, whole):
 Meter._report = interrupted
 main()
 """
-    arguments = ["tax", "texts", "--grid", "grid.toml", "-t", "1", "-o", "tax.json"]
+    arguments = ["tax", "texts", "--grid", "grid.toml", "-t", "1", "-q", "-o", "tax.json"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, timeout=120)
     assert done.returncode == 130
     assert done.stdout.startswith(b"2 texts")
@@ -177,7 +197,9 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     arguments = ("eval", "--grid", "grid.toml", "--prompts", "prompts.jsonl", "-c", 256, "-t", 1)
     done = lzs(*arguments, "--texts", "texts", "--fail-if", "lz.tax > 0.001", cwd=folder)
     assert done.returncode == 1, done.stderr
-    assert re.fullmatch(r"lzs: lz\.tax \d+\.\d+ is over 0\.001", done.stderr.splitlines()[-1])
+    assert re.fullmatch(
+        r"lzs: lz\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", done.stderr.splitlines()[-1]
+    )
     assert done.stdout.splitlines()[0].split()[-4:] == ["tax", "|", "lost", "|"]  # no text loops: no front
     alone = lzs("tax", "texts", "--grid", "grid.toml", "-c", 256, "-t", 1, "--json", cwd=folder)
     kept = json.loads((folder / "lzs-eval" / "results.json").read_text())
@@ -187,7 +209,9 @@ def test_an_evaluation_with_texts(folder: Path) -> None:
     audited = lzs("audit", "lzs-eval", "--json", cwd=folder)
     assert json.loads(audited.stdout)["bad_records"] == 0
     by_kind = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "logs.tax > 0.001", cwd=folder)
-    assert re.fullmatch(r"lzs: logs\.tax \d+\.\d+ is over 0\.001", by_kind.stderr.splitlines()[-1])
+    assert re.fullmatch(
+        r"lzs: logs\.tax of lz_penalty=0\.3 lz_buffer=8: \d+\.\d+ is over 0\.001", by_kind.stderr.splitlines()[-1]
+    )
     unknown = lzs(*arguments, "--resume", "--texts", "texts", "--fail-if", "dry.tax > 0.5", cwd=folder)
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "there is no kind dry, only none, lz-rate, txt, logs" in unknown.stderr

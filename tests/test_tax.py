@@ -170,9 +170,9 @@ def test_figures() -> None:
     assert lz.ratio_interval.high == pytest.approx(math.exp(0.1))
     assert made.figures("T=1 lz", "y").extra_nats == pytest.approx(-0.01)
     assert made.figures("lz", "y").extra_interval is None  # one text has none
-    assert made.rates("tax", "lz") == [lz.extra_nats]
-    assert made.rates("lost", "x") == [0.0, 5 / 400]
-    assert made.rates("tax") == [0.0, lz.extra_nats]
+    assert list(made.rates("tax", "lz").values()) == [lz.extra_nats]
+    assert list(made.rates("lost", "x").values()) == [0.0, 5 / 400]
+    assert list(made.rates("tax").items()) == [("none", 0.0), ("lz", lz.extra_nats)]
     with pytest.raises(ValueError, match="there is no kind z, only none, lz-rate, x, y"):
         made.rates("tax", "z")
     with pytest.raises(ValueError, match="there is no setting 'dry', only none, lz"):

@@ -225,8 +225,8 @@ class Tax:
         found = [charge for charge in self.charges if charge.kind == kind]
         return found or [charge for charge in self.charges if charge.kind.startswith(f"{kind}-")]
 
-    def rates(self, rate: str, group: str | None = None) -> list[float]:
-        """Return a figure, "tax" (nats a token) or "lost" (0..1), of all penalties, or of those of a group.
+    def rates(self, rate: str, group: str | None = None) -> dict[str, float]:
+        """Return a figure, "tax" (nats a token) or "lost" (0..1), of all penalties, or of those of a group, by name.
 
         ``group``: a kind of settings, as in `of_kind`, or else a kind of texts. ValueError if it is neither.
         """
@@ -237,8 +237,8 @@ class Tax:
                 kinds = dict.fromkeys(charge.kind for charge in self.charges)
                 raise ValueError(f"there is no kind {group}, only {', '.join([*kinds, *self.kinds])}")
             chosen, kind = list(self.charges), group
-        made = [self.figures(charge.name, kind) for charge in chosen]
-        return [each.extra_nats if rate == "tax" else each.lost for each in made]
+        made = {charge.name: self.figures(charge.name, kind) for charge in chosen}
+        return {name: each.extra_nats if rate == "tax" else each.lost for name, each in made.items()}
 
     def table(self, width: int = 110, *, color: bool = False) -> str:
         """Return a row for each setting, in lines of at most ``width`` columns, as `lzs tax` prints them."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .._values import counted
 from .terminal import drawn
-from .text import columns, fit, percent, visible
+from .text import columns, fit, fit_ends, percent, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +19,8 @@ _LEAST = 16  # columns that names of settings get before a column of figures is 
 def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
     """Return a line about the texts and a row a setting, at most ``width`` columns (20 or more) wide.
 
-    Kinds of texts have a column each, as many as there is room for; a last line says how many are missing.
+    A row begins with the kind of its setting, if the settings have several, and its name. Kinds of texts have a column
+    each, as many as there is room for; a last line says how many are missing.
     """
     from rich.table import Table
     from rich.text import Text
@@ -31,17 +32,24 @@ def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
     cells = [[each.figure(tax.figures(charge.name, each.kind)) for charge in tax.charges] for each in every]
     widths = [max(columns(each.head), *map(columns, column)) for each, column in zip(every, cells, strict=True)]
     names = [visible(charge.name) for charge in tax.charges]
+    kinds = [fit(visible(charge.kind), _LEAST) for charge in tax.charges]
     longest = max(columns(name) for name in [*names, "setting"])
+    kind_room = 2 + max(columns(kind) for kind in [*kinds, "kind"])
     kept = list(range(len(every)))
-    while len(kept) > 1 and width - sum(2 + widths[i] for i in kept) < min(longest, _LEAST):
+    while len(kept) > 1 and width - kind_room - sum(2 + widths[i] for i in kept) < min(longest, _LEAST):
         kept.remove(max(kept, key=lambda i: every[i].late))
-    room = max(min(longest, width - sum(2 + widths[i] for i in kept)), 1)
+    left = width - sum(2 + widths[i] for i in kept)
+    shows_kinds = len(set(kinds)) > 1 and left - kind_room >= _LEAST // 2
+    room = max(min(longest, left - kind_room if shows_kinds else left), 1)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
+    if shows_kinds:
+        table.add_column("kind", width=kind_room - 2, no_wrap=True)
     table.add_column("setting", width=room, no_wrap=True)
     for i in kept:
         table.add_column(Text(every[i].head), justify="right", width=widths[i], no_wrap=True)
     for row, name in enumerate(names):
-        table.add_row(Text(fit(name, room)), *(Text(cells[i][row]) for i in kept))
+        first = [Text(kinds[row])] if shows_kinds else []
+        table.add_row(*first, Text(fit_ends(name, room)), *(Text(cells[i][row]) for i in kept))
     parts: list[RenderableType] = [Text(_headline(tax), "bold"), "", table]
     missing = len(every) - len(kept)
     if missing:

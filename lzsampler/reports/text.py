@@ -39,13 +39,24 @@ def _wide(character: str) -> int:
 
 def fit(text: str, width: int) -> str:
     """Return a visible text cut to ``width`` columns (1 or more), with … at its end where something was cut."""
+    return text if columns(text) <= width else _beginning(text, width - 1).rstrip() + "…"
+
+
+def fit_ends(text: str, width: int) -> str:
+    """Return a visible text cut to ``width`` columns (1 or more), with … in its middle where something was cut."""
     if columns(text) <= width:
         return text
+    end = _beginning(text[::-1], width // 2)[::-1]
+    return _beginning(text, width - 1 - columns(end)).rstrip() + "…" + end.lstrip()
+
+
+def _beginning(text: str, width: int) -> str:
+    """Return as much of a visible text as ``width`` columns hold."""
     end, used = 0, 0
-    while end < len(text) and used + columns(text[end]) <= width - 1:
+    while end < len(text) and used + columns(text[end]) <= width:
         used += columns(text[end])
         end += 1
-    return text[:end].rstrip() + "…"
+    return text[:end]
 
 
 def scalar(text: str) -> str:
