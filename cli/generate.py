@@ -310,6 +310,8 @@ def _is_same_file(a: str | Path, b: str | Path) -> bool:
 def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str, Any]) -> None:
     if flags["model"] is None:
         console.note(f"embedded model {model.path.name}; use -m FILE for another")
+    if flags["penalty_scope"] == ("thinking",) and not generation.reasoning:
+        console.note("this text has no thinking, so --penalty-scope thinking left it without any penalty")
     if generation.finish_reason == "context":
         console.note(f"the context of {model.n_ctx} tokens is full; -c N makes it larger")
     for action in generation.actions:

@@ -12,7 +12,7 @@ import click
 from lzsampler._values import counted
 from lzsampler.params import CHOICES, FLAGS, OF_LONG_MATCHES, PRESETS, Flag, Params, used_breakers
 
-from .help import AutoWhole, ModelFile, Number, Whole, option, options
+from .help import AutoWhole, ModelFile, Number, Whole, option, options, refuse_given
 
 if TYPE_CHECKING:
     from lzsampler.detection import RepetitionDetection
@@ -256,6 +256,8 @@ def loops_from(flags: Mapping[str, Any]) -> dict[str, Any]:
         for name, flag in (("loop_rule", "--loop-rule"), ("loop_scope", "--loop-scope")):
             if flags[name]:
                 raise click.UsageError(f"{flag} has no effect without --on-loop: add --on-loop stop, or another action")
+    if flags["on_loop"] not in ("rewind", "kick"):
+        refuse_given(("max_rescues",), "without an action that goes on: add --on-loop rewind or --on-loop kick")
     scopes = {name: flags[name] or None for name in ("loop_scope", "penalty_scope")}
     return {**{name: flags[name] for name in ("on_loop", "loop_rule", "max_rescues")}, **scopes}
 

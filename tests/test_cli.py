@@ -405,6 +405,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             ["--on-loop", "stop", "--loop-rule", "stuck", "--loop-min-count", "3", "x"],
             "--loop-min-count has no effect with --loop-rule stuck: use --loop-rule period or both",
         ),
+        (
+            ["--max-rescues", "2", "x"],
+            "--max-rescues has no effect without an action that goes on: add --on-loop rewind or",
+        ),
+        (
+            ["--on-loop", "stop", "--max-rescues", "2", "x"],
+            "--max-rescues has no effect without an action that goes on",
+        ),
         (["--on-loop", "kick", "--max-rescues", "-1", "x"], "--max-rescues must be from 0 to 1000, got -1"),
         (["--on-loop", "stop", "--loop-max-pattern=-1", "x"], "--loop-max-pattern must be from 0 to 65536, got -1"),
         (["--on-loop", "stop", "--loop-max-pattern", "0", "x"], "--loop-max-pattern must be at least 1, got 0"),

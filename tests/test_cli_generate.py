@@ -56,6 +56,13 @@ def test_repeat_last_n_has_the_meaning_of_llama_cpp() -> None:
     assert of("--repeat-last-n", 64) == [1.3, 0.2, 0.1, 64]
 
 
+def test_a_scope_that_a_text_has_nothing_of_is_said() -> None:
+    note = "this text has no thinking, so --penalty-scope thinking left it without any penalty"
+    assert note in generate("-n", "3", "--penalty-scope", "thinking", PROMPT).stderr
+    assert note not in generate("-n", "3", "--penalty-scope", "answer", PROMPT).stderr
+    assert note not in generate("-n", "20", "--chat", "--penalty-scope", "thinking", "Sort 5 4 3 8 1.").stderr
+
+
 def test_a_system_message_makes_it_a_chat() -> None:
     for flags in (("--chat", "--system", "Be brief."), ("-sys", "Be brief."), ("-st", "--system-prompt", "Be brief.")):
         record = json.loads(generate("--json", "-n", "2", *flags, "What is 70 + 479?").stdout)

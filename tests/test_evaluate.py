@@ -233,11 +233,22 @@ def test_a_damaged_line_is_named(whole: Path, tmp_path: Path) -> None:
         (out / name).write_bytes((whole / name).read_bytes())
     rows = (out / "transcripts.jsonl").read_bytes().split(b"\n")
     rows[3] = rows[3][:50]
+    wrong = json.loads(rows[4])
+    wrong["eval"]["right"] = [1]
+    rows[4] = json.dumps(wrong).encode()
+    rows[5] = rows[5].decode().encode("utf-16-le")
     (out / "transcripts.jsonl").write_bytes(b"\n".join(rows))
     results = evaluate(default_model(), out, **SETTINGS, resume=True)
-    assert [row.line for row in results.bad["transcripts"]] == [4]
+    assert [row.line for row in results.bad["transcripts"]] == [4, 5, 6]
     assert (out / "transcripts.jsonl").read_bytes() == (whole / "transcripts.jsonl").read_bytes()
     assert '"damaged: made anew"' in (out / "results.json").read_text()
+
+
+def test_a_run_that_is_refused_is_not_in_the_way_of_the_next_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="n_parallel"):
+        evaluate(default_model(), out, **{**SETTINGS, "n_parallel": 0})
+    assert evaluate(default_model(), out, **SETTINGS).outcomes
 
 
 def test_bad_rows_are_named(tmp_path: Path) -> None:

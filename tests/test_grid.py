@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lzsampler import LzsError, Params
-from lzsampler.evaluation.grid import PAPER_TEMPERATURES, Grid, everyday, long, paper, quick, read_grid
+from lzsampler.evaluation.grid import BUILT_IN, PAPER_TEMPERATURES, Grid, everyday, long, paper, quick, read_grid
 from lzsampler.params import PRESETS
 
 
@@ -303,3 +303,53 @@ penalty_scope = ["thinking"]
     file.write_text("[[setting]]\non_loop = 'halt'\n")
     with pytest.raises(ValueError, match=r"\[\[setting\]\] 1: on_loop must be one of off, stop"):
         read_grid(file)
+
+
+def test_what_differs_besides_strength_and_draws_is_in_the_kind(tmp_path: Path) -> None:
+    """Figures of one kind and strength are added up, which two different penalties must never be."""
+    path = tmp_path / "mine.toml"
+    path.write_text("""
+        [[setting]]
+        [[setting]]
+        kind = "none"
+        on_loop = "trim"
+        [[setting]]
+        lz_penalty = 0.3
+        lz_min_match = [1, 5]
+        temperature = [0, 0.6]
+        [[setting]]
+        kind = "x"
+        lz_penalty = [0.1, 0.2]
+        lz_window = [40, 200]
+        [[setting]]
+        lz_penalty = 0
+        frequency_penalty = [0.01, 5.0]
+    """)
+    grid = read_grid(path)
+    assert list(dict.fromkeys((setting.kind, setting.strength) for setting in grid.settings)) == [
+        ("none", 0),
+        ("none-on_loop=trim", 0),
+        ("lz_penalty", 0.3),
+        ("lz_penalty-lz_min_match=5", 0.3),
+        ("x-lz_window=40", 0.1),
+        ("x-lz_window=200", 0.1),
+        ("x-lz_window=40", 0.2),
+        ("x-lz_window=200", 0.2),
+        ("frequency_penalty", 0.01),
+        ("frequency_penalty", 5),
+    ]
+    assert len(grid.of_kind("x")) == 4
+    for built_in in BUILT_IN:
+        for setting in read_grid(built_in).settings:
+            assert "=" not in setting.kind
+
+
+def test_temperatures_that_are_nearly_the_same_are_two_settings(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("[[setting]]\ntemperature = [0.6, 0.6000001, 100000.1, 100000.4]\n")
+    assert [setting.name for setting in read_grid(path).settings] == [
+        "T=0.6",
+        "T=0.6000001",
+        "T=100000.1",
+        "T=100000.4",
+    ]

@@ -255,6 +255,8 @@ def troubled(behaviour: Behaviour, **settings: Any) -> str:
 
 ANSWERS: dict[str, tuple[Any, str]] = {
     "500": (lambda h: h.send(500, b'{"error": {"message": "no memory"}}'), "a plain request: HTTP 500: no memory"),
+    "503": (lambda h: h.send(503, b"busy"), "URL is not ready (HTTP 503: busy): try again later"),
+    "an error with 200": (lambda h: h.send(200, b'{"error": {"message": "no memory"}}'), "HTTP 200: no memory"),
     "malformed JSON": (lambda h: h.send(200, b'{"choices": [{"te'), "does not answer with JSON but with"),
     "not JSON": (lambda h: h.send(200, b"<html>hello"), "does not answer with JSON but with '<html>hello': not an"),
     "not an object": (lambda h: h.send(200, b"[1, 2]"), "answers with JSON that is not an object"),

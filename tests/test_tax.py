@@ -491,10 +491,13 @@ def test_a_folder_begun_without_texts_gets_them_later(right: Path, tmp_path: Pat
 # ---- reports ----
 
 
-def made_up(path: Path, costs: dict[str, float], loops: dict[str, int]) -> Results:
+def made_up(
+    path: Path, costs: dict[str, float], loops: dict[str, int], kinds: Sequence[str] = ("lz <b>",) * 3
+) -> Results:
     """A run of ten prompts, of which `loops` says how many loop with each setting, and the tax of its penalties."""
     settings = [Setting("none", "none", Params(temperature=0.0))]
-    settings += [Setting(f"lz={x:g}", "lz <b>", Params(temperature=0.0, lz_penalty=x), x) for x in (0.1, 0.2, 0.3)]
+    for kind, x in zip(kinds, (0.1, 0.2, 0.3), strict=True):
+        settings.append(Setting(f"lz={x:g}", kind, Params(temperature=0.0, lz_penalty=x), x))
     of = Grid("made up", tuple(settings))
     folder = write_run(
         path,
@@ -557,6 +560,15 @@ def test_the_report_shows_the_front_and_nothing_gets_out_of_its_place(tmp_path: 
     assert "&lt;i&gt;kind 0" in page
 
 
+def test_of_kinds_with_as_few_loops_the_report_names_the_one_with_the_lowest_tax(tmp_path: Path) -> None:
+    made_up(tmp_path / "run", COSTS, LOOPS, ("a", "b", "c")).save(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "loop, without a penalty and with c 0.3<" in page
+    dearer = {**COSTS, "lz=0.3": 0.06}
+    made_up(tmp_path / "other", dearer, LOOPS, ("a", "b", "c")).save(tmp_path / "report.html")
+    assert "loop, without a penalty and with b 0.2<" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("costs", "loops", "n"),
     [(COSTS, dict.fromkeys(LOOPS, 0), 0), ({**COSTS, "lz=0.2": -1.0}, LOOPS, 3), (COSTS, {**LOOPS, "lz=0.2": 10}, 4)],
@@ -594,9 +606,17 @@ def test_damaged_lines_of_the_tax_are_left_out(tmp_path: Path) -> None:
     damaged = ['{"text": 1}\n', "[]\n", "[" * 9999 + "\n", first.replace('"lz=0.1"', '"other"'), *rest]
     row = json.loads(first)
     cost = row["costs"]["lz=0.1"]
-    for wrong in ({"tokens": -1}, {"nats": math.nan}, {"nats": -1.0}, {"first": row["tokens"] + 1}):
+    numbers: list[dict[str, Any]] = [{"tokens": -1}, {"nats": math.nan}, {"nats": -1.0}, {"first": row["tokens"] + 1}]
+    for wrong in [*numbers, {"tokens": 100.5}, {"tokens": 10**18}, {"kind": [-1]}, {"kind": ""}, {"text": None}]:
         damaged.append(json.dumps({**row, **wrong}) + "\n")
-    for values in ([math.inf, *cost[1:]], [cost[0], -1, *cost[2:]], cost[:3]):
+    for values in (
+        [math.inf, *cost[1:]],
+        [cost[0], -1, *cost[2:]],
+        cost[:3],
+        ["1", *cost[1:]],
+        [-1e300, *cost[1:]],
+        [1, 1, 1, 1.5],
+    ):
         damaged.append(json.dumps({**row, "costs": {**row["costs"], "lz=0.1": values}}) + "\n")
     file.write_text("".join(damaged))
     found = Results.read(tmp_path / "run").tax

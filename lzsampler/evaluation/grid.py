@@ -4,7 +4,7 @@ import itertools
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..params import (
     OF_LONG_MATCHES,
     PENALTIES,
     PRESETS,
+    SAMPLING_FIELDS,
     Params,
     from_json,
     penalises,
@@ -264,7 +265,7 @@ def read_grid(source: str | Path) -> Grid:
     try:
         return Grid(
             path.stem,
-            tuple(settings.values()),
+            _told_apart(tuple(settings.values())),
             tuple(integer("seeds", seed, 0, 2**64 - 1) for seed in seeds),
             integer("n_predict", data.get("n_predict", 512), -1, INT32_MAX),
             boolean("ignore_eos", data.get("ignore_eos", False)),
@@ -301,10 +302,42 @@ def _expanded(row: Any, place: str) -> list[Setting]:
         chosen = dict(zip(axes, values, strict=True))
         try:
             placebo = boolean("placebo", chosen.pop("placebo", False))
-            settings.append(_setting(kind, _strength(chosen), {**chosen, **same}, breakers, placebo=placebo))
+            settings.append(_setting(kind, None, {**chosen, **same}, breakers, placebo=placebo))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{place}: {error}") from error
     return settings
+
+
+def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
+    """Return settings of which those with one kind and strength differ in nothing but how they draw.
+
+    Their figures are added up, so what differs otherwise becomes a part of the kind: "lz-lz_window=512" beside "lz".
+    """
+    groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for setting in settings:
+        groups.setdefault((setting.kind, setting.strength), []).append(_treatment(setting))
+    differs: dict[str, dict[str, None]] = {}
+    for (kind, _), group in groups.items():
+        differs.setdefault(kind, {}).update(
+            {name: None for name in group[0] if len({each[name] for each in group}) > 1}
+        )
+    made = []
+    for setting in settings:
+        words = [f"{name}={value}" for name, value in _treatment(setting).items() if name in differs[setting.kind]]
+        made.append(replace(setting, kind="-".join([setting.kind, *(word for word in words if word in setting.name)])))
+    return tuple(made)
+
+
+def _treatment(setting: Setting) -> dict[str, Any]:
+    """Return everything but temperature, truncation and pick, as it is written in names of settings."""
+    drawn = {"temperature", *SAMPLING_FIELDS}
+    penalties = {name: str(getattr(setting.params, name)) for name in _PARAMS if name not in drawn}
+    breakers = {name: str(list(setting.breakers[name])) if name in setting.breakers else "" for name in _BREAKERS}
+    return {**penalties, **breakers, **{name: _written(getattr(setting.loops, name)) for name in _LOOPS}}
+
+
+def _written(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _breakers(name: str, given: Any, place: str) -> tuple[str, ...]:
@@ -313,23 +346,23 @@ def _breakers(name: str, given: Any, place: str) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _strength(chosen: Mapping[str, Any]) -> float:
-    given = [chosen[penalty.strength] for penalty in PENALTIES if penalty.strength in chosen]
-    return float(given[0]) if given and isinstance(given[0], int | float) else 0.0
-
-
 def _setting(
     kind: str,
-    strength: float,
+    strength: float | None,
     chosen: Mapping[str, Any],
     breakers: Mapping[str, tuple[str, ...]] | None = None,
     *,
     placebo: bool = False,
 ) -> Setting:
-    """Return a setting whose name has everything that it sets, so that settings with one name are the same."""
+    """Return a setting whose name has everything that it sets, so that settings with one name are the same.
+
+    ``strength``: None is that of the first penalty that is on, 0 where none is.
+    """
     if "structure" in chosen:
         raise ValueError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
+    if strength is None:
+        strength = next((float(getattr(params, each.strength)) for each in PENALTIES if each.is_on(params)), 0.0)
     for name, reason in OF_LONG_MATCHES.items():
         if (breakers or {}).get(name) and params.lz_min_match == 1:
             raise ValueError(f"{name} need an lz_min_match above 1: {reason}")
@@ -345,7 +378,7 @@ def _setting(
     for name in _LOOPS:
         value = getattr(loops, name)
         if value != getattr(DEFAULT_POLICY, name):
-            parts.append(f"{name}={','.join(value) if isinstance(value, tuple) else value}")
+            parts.append(f"{name}={_written(value)}")
     if placebo:
         if not penalises(params):
             raise ValueError("placebo needs a penalty whose place it takes")
@@ -353,5 +386,7 @@ def _setting(
             raise ValueError("placebo and what is done about loops cannot be combined: make two settings of them")
         kind = f"placebo-{kind}"
         parts.append("placebo")
-    name = " ".join([f"T={params.temperature:g}", *parts])
+    short = f"{params.temperature:g}"
+    temperature = short if float(short) == params.temperature else repr(params.temperature)
+    name = " ".join([f"T={temperature}", *parts])
     return Setting(name, kind, params, strength, breakers or {}, placebo, loops)

@@ -104,7 +104,7 @@ def evaluate(
                 for setting in chosen.settings
             }
             lock.enter_context(locked(folder.path))
-            folder.claim(_manifest(opened, chosen, rows, limit), resume=resume)
+            lock.enter_context(folder.claimed(_manifest(opened, chosen, rows, limit), resume=resume))
             done = set()
             for line in folder.lines(TRANSCRIPTS):
                 if line.key is None:

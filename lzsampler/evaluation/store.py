@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +65,19 @@ class RunFolder:
             raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")
         for name in (TRANSCRIPTS, TIMINGS, JUDGED, TAX):
             self._cut_rest(self.path / name)
+
+    @contextmanager
+    def claimed(self, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
+        """Claim a locked folder as `claim` does. A new run that is refused before it has a text leaves none there."""
+        new = not (self.path / RUN).exists()
+        self.claim(manifest, resume=resume)
+        try:
+            yield
+        except (ValueError, LzsError):
+            if new and not any(self.lines(TRANSCRIPTS)):
+                for name in (RUN, TRANSCRIPTS, TIMINGS):
+                    (self.path / name).unlink(missing_ok=True)
+            raise
 
     def check(self, *, resume: bool) -> None:
         """Raise ValueError unless the path can be a new folder, or, with ``resume``, is the folder of a run."""
@@ -159,11 +173,13 @@ def sha256(path: Path) -> str:
 
 def _line(number: int, data: bytes) -> Line:
     try:
-        row = json.loads(data)
+        row = json.loads(data.decode("utf-8"))  # bytes could be UTF-16, too
         ours = row.get("eval", row)  # a row of timings has the key itself
         if ours is not row:  # what results are made of is there
             _ = row["usage"]["completion_tokens"] + row["repetition"]["loops"], row["messages"][-1]["content"].strip
-            _ = ours["right"], ours["task"], token_array("tokens", row["tokens"], INT32_MAX)
+            _ = ours["task"], token_array("tokens", row["tokens"], INT32_MAX)
+            if ours["right"] not in (True, False, None):
+                raise ValueError
         return Line(number, data, (str(ours["setting"]), str(ours["prompt"]), int(ours["seed"])), row)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Line(number, data, None, None)

@@ -190,7 +190,8 @@ class Meter:
             tokens = self._plain(before + part.text)[:left]
             left -= len(tokens)
             room = self._model.n_ctx - len(prompt)
-            if room < (needed := min(len(tokens), self._skip + 2)):
+            needed = min(len(tokens), self._skip + 2)
+            if room < needed and len(tokens) > self._skip:  # no context helps one that is shorter than what is left out
                 asked = f", {len(prompt)} of them for what it answers" if prompt else ""
                 raise ValueError(
                     f"it needs a context of at least {len(prompt) + needed} tokens{asked}, and this one has "

@@ -70,7 +70,7 @@ def _lines(folder: RunFolder) -> list[_Line]:
     found = []
     for line in folder.lines(TAX):
         try:
-            row: Any = json.loads(line.data)
+            row: Any = json.loads(line.data.decode("utf-8"))
             found.append(_Line(TextTax.from_json(row), str(row["digest"]), int(row["skip"]), line.data))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             continue

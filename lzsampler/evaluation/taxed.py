@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import __version__
+from .._check import INT32_MAX
 from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises, used_breakers
 from ..util import writers
 from ..util.parts import PARTS
@@ -113,13 +114,12 @@ class TextTax:
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> "TextTax":
         """Return the text that `to_json` wrote; ValueError, TypeError or LookupError for anything else."""
-        tokens = int(row["tokens"])
+        tokens, nats = _count(row["tokens"]), _nats(row["nats"], 0.0)
         costs = {
-            str(name): Cost(_number(extra), _share(first, tokens), _share(lost, tokens), _share(forbidden, tokens))
+            _word(name): Cost(_nats(extra, -nats), *(_count(each, tokens) for each in (first, lost, forbidden)))
             for name, (extra, first, lost, forbidden) in row["costs"].items()
         }
-        nats = _number(row["nats"], 0)
-        return TextTax(str(row["text"]), str(row["kind"]), tokens, nats, _share(row["first"], tokens), costs)
+        return TextTax(_word(row["text"]), _word(row["kind"]), tokens, nats, _count(row["first"], tokens), costs)
 
 
 @dataclass(frozen=True)
@@ -329,20 +329,24 @@ def front(points: Iterable[tuple[float, float]]) -> list[bool]:
     return [not any((c <= cost and g > gain) or (c < cost and g >= gain) for c, g in given) for cost, gain in given]
 
 
-def _number(x: object, least: float = -math.inf) -> float:
-    """Return a number of a file, at least ``least``. ValueError for any other, and for what is not finite."""
-    made = float(x)  # type: ignore[arg-type] # TypeError for anything else
-    if not math.isfinite(made) or made < least:
-        raise ValueError(f"not a sum of nats: {x}")
-    return made
+def _nats(x: object, least: float) -> float:
+    """Return a sum of nats of a file, at least ``least`` but for what sums are rounded by. ValueError for any other."""
+    if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) or x < least - 1e-6 * (1 - least):
+        raise ValueError(f"not a sum of nats: {x!r}")
+    return float(x)
 
 
-def _share(x: object, tokens: int) -> int:
-    """Return a count of a file, of some of ``tokens`` tokens. ValueError for any other."""
-    made = int(x)  # type: ignore[call-overload]
-    if not 0 <= made <= tokens:
-        raise ValueError(f"not a count of {tokens} tokens: {x}")
-    return int(made)
+def _count(x: object, most: int = INT32_MAX) -> int:
+    """Return a count of tokens of a file. ValueError for any other."""
+    if isinstance(x, bool) or not isinstance(x, int) or not 0 <= x <= most:
+        raise ValueError(f"not a count of tokens: {x!r}")
+    return x
+
+
+def _word(x: object) -> str:
+    if not isinstance(x, str) or not x:
+        raise ValueError(f"not a name: {x!r}")
+    return x
 
 
 def _exp(x: float) -> float:

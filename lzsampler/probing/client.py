@@ -130,12 +130,17 @@ class Client:
         return self._ask("POST", path, body)
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        data = None if body is None else json.dumps(body).encode("utf-8")
-        request = urllib.request.Request(f"{self.base}{path}", data, self._headers, method=method)
+        sent = None if body is None else json.dumps(body).encode("utf-8")
+        request = urllib.request.Request(f"{self.base}{path}", sent, self._headers, method=method)
         self.requests += 1
         outcome = ""
         try:
-            answer = _object(self._read(request), f"{self.base}{path}")
+            data = self._read(request)
+            answer = _object(data, f"{self.base}{path}")
+            if (
+                answer.get("error") and "choices" not in answer and "data" not in answer
+            ):  # some say it with a status of 200
+                raise Refused(200, _clean(_message(data)))
             outcome = json.dumps(answer, ensure_ascii=False)
             return answer
         except LzsError as error:
@@ -197,6 +202,8 @@ class Client:
         reason = ""
         with suppress(OSError, http.client.HTTPException, LzsError):  # the status says enough
             reason = _clean(_message(self._body(error.fp, deadline)))
+        if status == 503:
+            return LzsError(f"{self.base} is not ready ({Refused(status, reason)}): try again later")
         return (NotThere if status in (404, 405, 501) else Refused)(status, reason)
 
 

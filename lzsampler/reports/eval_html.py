@@ -116,13 +116,19 @@ def _headline(results: "Results") -> str:
 
 
 def _answer(results: "Results") -> dict[str, float]:
-    """Return no penalty, and the kind with the fewest loops, of those that do not lose accuracy if there are any."""
-    best: list[tuple[bool, float, str]] = []
+    """Return no penalty, and the kind with the fewest loops, of those that do not lose accuracy if there are any.
+
+    Of kinds with as few loops it is the one with the lowest tax, where that was measured.
+    """
+    paid: dict[tuple[str, float], float] = {}
+    if (tax := results.tax) is not None:
+        paid = {(charge.kind, charge.strength): tax.figures(charge.name).extra_nats for charge in tax.charges}
+    best: list[tuple[bool, float, float, str]] = []
     for kind, strength in results.chosen.items():
         counts, paired = results.counts(kind=kind, strength=strength), results.compare(kind=kind, strength=strength)
         loses = paired is not None and paired.accuracy_interval is not None and paired.accuracy_interval.high < 0
         if kind != "none" and counts.texts:
-            best.append((loses, counts.loop_rate, kind))
+            best.append((loses, counts.loop_rate, paid.get((kind, strength), 0.0), kind))
     kinds = [kind for kind in ("none",) if kind in results.kinds] + [kind for *_, kind in sorted(best)[:1]]
     return {kind: results.chosen[kind] for kind in kinds}
 
@@ -445,10 +451,9 @@ def _comparisons(results: "Results") -> str:
         what += " sd: the standard deviation over seeds, in percentage points."
     notes = [what if n else "The grid has no setting without a penalty to compare with."]
     if n > 1:
-        chance = max(1, round(_ALPHA * n))
         notes.append(
-            f"{n:,} settings are compared: even if no penalty had any effect, about {chance:,} of these p would be "
-            f"below {_ALPHA:g}. Those below {least:.1g} ({_ALPHA:g} / {n:,}, Bonferroni) are in bold"
+            f"{n:,} settings are compared: even if no penalty had any effect, {_ALPHA * n:.2g} of these p would be "
+            f"below {_ALPHA:g} on average. Those below {least:.3g} ({_ALPHA:g} / {n:,}, Bonferroni) are in bold"
             + (", except where seeds are taken together." if len(results.grid.seeds) > 1 else ".")
         )
     said = "".join(tag("p", note, class_="soft") for note in notes)
