@@ -291,9 +291,11 @@ def _group_exceeds(summary: "Summary", group: "Group", limit: Limit) -> bool:
         low, high = group.interval(of)
         needed = records_needed(rate, limit.number)
         if low <= limit.number <= high and needed is not None:
+            there = group.conversations  # of few, the formula may ask for no more than there are
+            more = f"{needed:,} {_kind(group, needed)}" if needed > there else f"more {_kind(group, there + 1)}"
             console.note(
                 f"the 95 % interval of {name}, {low:.3g} to {high:.3g}, includes the limit {limit.number:g}; "
-                f"{needed:,} {_kind(group, needed)} would be enough to tell"
+                f"{more} would be enough to tell"
             )
     return exceeded
 

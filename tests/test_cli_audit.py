@@ -203,6 +203,16 @@ def test_a_limit_within_the_interval_says_what_would_tell(folder: Path) -> None:
     assert hint.endswith(", includes the limit 0.1; 139 records would be enough to tell")
 
 
+def test_of_few_conversations_no_number_is_said_that_is_there_already(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": f"p{i % 2}", "id": f"p{i % 2}", "text": "hi there " * 40 if i % 2 else "It ends."} for i in range(4)
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    hint = audit(path, "--fail-over", "loop_rate=1%").stderr.splitlines()[-1]
+    assert hint.endswith("includes the limit 0.01; more independent records would be enough to tell"), hint
+
+
 @pytest.mark.parametrize(
     "limit",
     [

@@ -501,3 +501,10 @@ def test_a_closed_model_says_so() -> None:
     assert tokens.n_vocab == model.n_vocab
     with pytest.raises(AttributeError, match="'Model' object has no attribute 'nonsense'"):
         model.nonsense  # type: ignore[attr-defined] # noqa: B018
+
+
+def test_a_context_that_no_memory_holds_is_refused_at_once() -> None:
+    with pytest.raises(
+        ValueError, match=r"a context of 2,000,000,000 tokens needs 16,384 GB of memory, and this machine"
+    ):
+        Model(default_model(), n_ctx=2_000_000_000)

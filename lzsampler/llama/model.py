@@ -1,6 +1,7 @@
 """`Model`: a GGUF model with one llama.cpp context, which decodes one sequence of tokens."""
 
 import ctypes
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -84,6 +85,7 @@ class Model:
         self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, INT32_MAX)
         self.flash_attn, self.use_mlock = boolean("flash_attn", flash_attn), boolean("use_mlock", use_mlock)
         _refuse_without_weights(self.header)
+        _refuse_beyond_memory(self.header, self.n_ctx, trained)
         self.llm = self._open()
         self._vocab = llama_cpp.llama_model_get_vocab(self.llm.model)
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
@@ -462,6 +464,25 @@ def context_length(header: gguf.Header) -> int:
     if not 0 < length <= INT32_MAX:
         raise LzsError(f"{header.path} is damaged: {header.architecture}.context_length is {length}; fetch it again")
     return length
+
+
+def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None:
+    """Raise ValueError for a context, longer than the model was trained with, whose cache is more than all memory.
+
+    llama.cpp would try to get it, and a machine that promises more memory than it has would come to a halt.
+    """
+    layers, width = header.of_architecture("block_count"), header.of_architecture("embedding_length")
+    heads = header.of_architecture("attention.head_count")
+    kept = header.of_architecture("attention.head_count_kv") or heads
+    if n_ctx <= trained or not layers or not width or not heads or not kept or not hasattr(os, "sysconf"):
+        return
+    needed = n_ctx * layers * kept * (width // heads) * 4  # a key and a value of 16 bits each
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        raise ValueError(
+            f"a context of {n_ctx:,} tokens needs {needed / 1e9:,.0f} GB of memory, and this machine has "
+            f"{memory / 1e9:,.0f} GB: give a smaller one (the model was trained with {trained:,})"
+        )
 
 
 def _refuse_without_weights(header: gguf.Header) -> None:
