@@ -17,6 +17,7 @@ from lzsampler import Params, Results
 from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
 from lzsampler.reports.text import percent
+from lzsampler.util.rescue import LoopPolicy
 
 TASKS = ("sort", "add")
 
@@ -343,6 +344,8 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
         Params(temperature=0.0, repetition_penalty=1.1),
     ]  # fmt: skip
     settings = [Setting(f"s{i}", f"mine {i}", one, 1.0, placebo=i == 2) for i, one in enumerate(params)]
+    lists, thinking = {"lz_marks": (), "lz_breakers": ("\n", ":")}, LoopPolicy(penalty_scope=["thinking"])
+    settings.append(Setting("s3", "mine 3", Params(lz_penalty=0.3, lz_min_match=5), 0.3, lists, loops=thinking))
     grid = Grid("mine", tuple(settings), (1,), 200)
     texts = [runs.transcript(setting, "p", 1, "It ends.") for setting in settings]
     Results.read(runs.write_run(tmp_path / "kinds", grid, texts)).save(tmp_path / "kinds.html")
@@ -352,6 +355,7 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
         "mine 0 DRY: a token",
         "mine 1 No penalty; min-p 0.1.",
         "the strength, or multiplied if it is negative; given to other",
+        "in the last 2,048 tokens; lz_marks: none; lz_breakers: '\\n', ':'; only in thinking.",
     ):
         assert part in said
     assert page.count("→") <= page.count("with mine")  # there is nothing without a penalty to compare with

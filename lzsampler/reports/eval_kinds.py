@@ -42,6 +42,10 @@ def _said(settings: "list[Setting]") -> str:
         for penalty in PENALTIES
         if any(map(penalty.is_on, params))
     ]
+    lists = {name: strings for setting in settings for name, strings in setting.breakers.items()}
+    said += [f"{name}: {', '.join(map(repr, strings)) or 'none'}" for name, strings in lists.items()]
+    scopes = {", ".join(setting.loops.penalty_scope) for setting in settings if setting.loops.penalty_scope}
+    said += [f"only in {' or '.join(sorted(scopes))}"] if scopes else []
     actions = sorted({setting.loops.on_loop for setting in settings if setting.loops.on_loop})
     said += [f"what is done about a loop: {', '.join(actions)}"] if actions else []
     told = "; ".join(said) or "no penalty"
