@@ -4,6 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..params import PENALTIES, Params
+from ..util.parts import PARTS
 from .charts import tag
 from .text import visible
 
@@ -44,7 +45,7 @@ def _said(settings: "list[Setting]") -> str:
     ]
     lists = {name: strings for setting in settings for name, strings in setting.breakers.items()}
     said += [f"{name}: {', '.join(map(repr, strings)) or 'none'}" for name, strings in lists.items()]
-    scopes = {", ".join(setting.loops.penalty_scope) for setting in settings if setting.loops.penalty_scope}
+    scopes = {", ".join(scope) for setting in settings if (scope := setting.loops.penalty_scope or PARTS) != PARTS}
     said += [f"only in {' or '.join(sorted(scopes))}"] if scopes else []
     actions = sorted({setting.loops.on_loop for setting in settings if setting.loops.on_loop})
     said += [f"what is done about a loop: {', '.join(actions)}"] if actions else []
