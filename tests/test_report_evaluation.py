@@ -355,7 +355,7 @@ def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
         "mine 0 DRY: a token",
         "mine 1 No penalty; min-p 0.1.",
         "the strength, or multiplied if it is negative; given to other",
-        "in the last 2,048 tokens; lz_marks: none; lz_breakers: '\\n', ':'; only in thinking.",
+        "in the last 2,048 tokens; lz_breakers: '\\n', ':'; lz_marks: none; only in thinking.",
     ):
         assert part in said
     assert page.count("→") <= page.count("with mine")  # there is nothing without a penalty to compare with
