@@ -137,9 +137,7 @@ class Client:
         try:
             data = self._read(request)
             answer = _object(data, f"{self.base}{path}")
-            if (
-                answer.get("error") and "choices" not in answer and "data" not in answer
-            ):  # some say it with a status of 200
+            if answer.get("error") and not {"choices", "data"} & answer.keys():  # with a status of 200
                 raise Refused(200, _clean(_message(data)))
             outcome = json.dumps(answer, ensure_ascii=False)
             return answer
