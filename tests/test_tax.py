@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,14 @@ def test_the_table_fits(width: int) -> None:
     assert max(map(len, lines[:3])) <= width
     assert ("kind 8" in lines[0]) == (width == 200)
     assert ("more columns" in " ".join(rows.split())) == (width != 200)
+
+
+def test_a_single_kind_takes_no_room_from_the_columns() -> None:
+    made = made_tax(text("a", "x", 100, 10.0))
+    alone = replace(made, charges=made.charges[1:])
+    head = alone.table(58).split("\n\n", 1)[1].splitlines()[0].split()
+    assert head == ["setting", "extra", "nats", "95", "%", "interval", "perplexity", "lost"]
+    assert "kind" in made.table(200)
 
 
 def test_the_front_against_all_pairs() -> None:

@@ -316,11 +316,9 @@ def _told_apart(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for setting in settings:
         groups.setdefault((setting.kind, setting.strength), []).append(_treatment(setting))
-    differs: dict[str, dict[str, None]] = {}
+    differs: dict[str, set[str]] = {}
     for (kind, _), group in groups.items():
-        differs.setdefault(kind, {}).update(
-            {name: None for name in group[0] if len({each[name] for each in group}) > 1}
-        )
+        differs.setdefault(kind, set()).update(name for name in group[0] if len({each[name] for each in group}) > 1)
     made = []
     for setting in settings:
         words = [f"{name}={value}" for name, value in _treatment(setting).items() if name in differs[setting.kind]]

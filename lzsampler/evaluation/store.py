@@ -49,8 +49,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
-    def claim(self, manifest: Mapping[str, Any], *, resume: bool) -> None:
-        """Claim a locked folder for a run; with ``resume`` it may be its own. ValueError says what has changed."""
+    def _claim(self, manifest: Mapping[str, Any], *, resume: bool) -> None:
         self.check(resume=resume)
         if not (self.path / RUN).exists():
             self.write(RUN, manifest)
@@ -68,9 +67,12 @@ class RunFolder:
 
     @contextmanager
     def claimed(self, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
-        """Claim a locked folder as `claim` does. A new run that is refused before it has a text leaves none there."""
+        """Claim a locked folder for a run; with ``resume`` it may be its own. ValueError says what has changed.
+
+        A new run that is refused within the block, before it has a text, leaves no run there.
+        """
         new = not (self.path / RUN).exists()
-        self.claim(manifest, resume=resume)
+        self._claim(manifest, resume=resume)
         try:
             yield
         except (ValueError, LzsError):

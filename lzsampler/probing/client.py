@@ -137,7 +137,8 @@ class Client:
         try:
             data = self._read(request)
             answer = _object(data, f"{self.base}{path}")
-            if answer.get("error") and not {"choices", "data"} & answer.keys():  # with a status of 200
+            # Some servers say what is wrong with a status of 200.
+            if answer.get("error") and not {"choices", "data"} & answer.keys():
                 raise Refused(200, _clean(_message(data)))
             outcome = json.dumps(answer, ensure_ascii=False)
             return answer

@@ -34,21 +34,22 @@ def tax_table(tax: "Tax", width: int, *, color: bool = False) -> str:
     names = [visible(charge.name) for charge in tax.charges]
     kinds = [fit(visible(charge.kind), _LEAST) for charge in tax.charges]
     longest = max(columns(name) for name in [*names, "setting"])
-    kind_room = 2 + max(columns(kind) for kind in [*kinds, "kind"])
+    kind_room = 2 + max(columns(kind) for kind in [*kinds, "kind"]) if len(set(kinds)) > 1 else 0
     kept = list(range(len(every)))
     while len(kept) > 1 and width - kind_room - sum(2 + widths[i] for i in kept) < min(longest, _LEAST):
         kept.remove(max(kept, key=lambda i: every[i].late))
     left = width - sum(2 + widths[i] for i in kept)
-    shows_kinds = len(set(kinds)) > 1 and left - kind_room >= _LEAST // 2
-    room = max(min(longest, left - kind_room if shows_kinds else left), 1)
+    if left - kind_room < _LEAST // 2:  # the names, which differ, come before their kinds
+        kind_room = 0
+    room = max(min(longest, left - kind_room), 1)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_edge=False)
-    if shows_kinds:
+    if kind_room:
         table.add_column("kind", width=kind_room - 2, no_wrap=True)
     table.add_column("setting", width=room, no_wrap=True)
     for i in kept:
         table.add_column(Text(every[i].head), justify="right", width=widths[i], no_wrap=True)
     for row, name in enumerate(names):
-        first = [Text(kinds[row])] if shows_kinds else []
+        first = [Text(kinds[row])] if kind_room else []
         table.add_row(*first, Text(fit_ends(name, room)), *(Text(cells[i][row]) for i in kept))
     parts: list[RenderableType] = [Text(_headline(tax), "bold"), "", table]
     missing = len(every) - len(kept)
