@@ -66,10 +66,10 @@ def plain() -> Iterator[Any]:
 @pytest.fixture
 def llm(plain: Any) -> Iterator[Any]:
     """The model, untouched, and given back untouched."""
-    from lzsampler.llama.dropin import UNSEEDED
+    import llama_cpp
 
     plain.reset()
-    plain.set_seed(UNSEEDED)
+    plain.set_seed(llama_cpp.LLAMA_DEFAULT_SEED)
     yield plain
     if "lz" in plain.__dict__:
         plain.lz.detach()

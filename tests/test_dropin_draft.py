@@ -18,7 +18,6 @@ llama_cpp = pytest.importorskip("llama_cpp")
 from applications import CHAT, LOOPING, PROMPT, new, streamed, text_of  # noqa: E402 (needs llama_cpp)
 from lzsampler.decoding.speculative import Draft, Speculated  # noqa: E402
 from lzsampler.llama import LZLlama, attach  # noqa: E402
-from lzsampler.llama.dropin import UNSEEDED  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"
@@ -35,7 +34,7 @@ def opened() -> Iterator[Any]:
 @pytest.fixture
 def llm(opened: Any) -> Iterator[Any]:
     opened.reset()
-    opened.set_seed(UNSEEDED)
+    opened.set_seed(llama_cpp.LLAMA_DEFAULT_SEED)
     yield opened
     if "lz" in opened.__dict__:
         opened.lz.detach()

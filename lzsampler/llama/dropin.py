@@ -4,13 +4,11 @@
 `Llama` builds, before truncation, and take care of what llama-cpp-python (0.3.17 to 0.3.36, `llama.py`) does not: the
 prompt reaches the penalties when ``history="all"``; a chain is freed when its text ends, not when the garbage collector
 comes; no chain outlives its text to serve a later low-level `sample`; tokens given to `generate().send()`, which it
-takes for drafts, cannot end the process; `logit_bias` and `logits_processor` work together; a call without a seed, on a
-model without one, draws a new seed each time.
+takes for drafts, cannot end the process; `logit_bias` and `logits_processor` work together.
 """
 
 import dataclasses
 import inspect
-import random
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
     from .drafted import Draft, Drafter
     from .model import Model
 
-UNSEEDED: int = llama_cpp.LLAMA_DEFAULT_SEED
-
 
 class AttachSettings(PenaltySettings, total=False):
     """The keywords of `attach` that are fields of `Params`, for type checkers."""
@@ -69,7 +65,6 @@ class Attachment:
         self._restore = restore
         self._call: Settings | None = None  # of the call that is going on, where it has arguments of its own
         self.text: SampledText | None = None  # the one whose chain is being built
-        self._unseeded = llm._seed == UNSEEDED
         self._drafter: Drafter | None = None
         self._draft_model: Model | None = None  # that was opened for this
         self._schemas = Schemas()
@@ -442,7 +437,7 @@ class Hooks:
         before, tokens = self._seed, begin(text)  # type: ignore[has-type]
         try:
             if text.tokens:
-                self._seed = sequence_seed(before, len(text.tokens)) % 2**32
+                self._seed = sequence_seed(before % 2**32, len(text.tokens)) % 2**32
             with self.lz.building(text):
                 return tokens, next(tokens, None)
         finally:
@@ -453,8 +448,6 @@ class Hooks:
         action = settings.settled()[0].on_loop
         if action in ("trim", "rewind", "close-think") and keywords.get("stream"):
             raise ValueError(f"on_loop={action!r} cannot take back text of a stream: use stream=False, stop or kick")
-        if self.lz._unseeded and keywords.get("seed") is None:
-            keywords["seed"] = random.SystemRandom().randrange(UNSEEDED)
         if keywords.get("logit_bias") is not None and keywords.get("logits_processor") is not None:
             bias = _bias(keywords.pop("logit_bias"))
             keywords["logits_processor"] = llama_cpp.LogitsProcessorList([*keywords["logits_processor"], bias])
@@ -601,7 +594,7 @@ def _attached(llm: Any, settings: Settings, draft: "Draft | str | Path | None") 
 def _reduced(llm: Any, protocol: object) -> tuple[Any, ...]:
     """Return what pickle and copy make a copy from: the state of the plain model, whose class they can find by name."""
     handle: Attachment = llm.lz
-    return _attached_again, (handle._restore, unseeded(llm, llm.__getstate__()), handle._settings)
+    return _attached_again, (handle._restore, llm.__getstate__(), handle._settings)
 
 
 def _attached_again(plain: Any, state: Mapping[str, Any], settings: Settings) -> Any:
@@ -609,8 +602,3 @@ def _attached_again(plain: Any, state: Mapping[str, Any], settings: Settings) ->
     llm.__setstate__(state)
     _attached(llm, settings, settings.draft)
     return llm
-
-
-def unseeded(llm: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a model without the seed that was drawn for its last call."""
-    return {**state, "seed": UNSEEDED} if llm.lz._unseeded else dict(state)

@@ -11,7 +11,7 @@ from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties
 from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
 from .binding import llama_cpp
-from .dropin import Attachment, Hooks, unseeded
+from .dropin import Attachment, Hooks
 from .keywords import TOKENS_OF, taken, with_token_ids
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
@@ -32,7 +32,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``max_rescues``, ``loop_finish_reason``, ``draft`` and ``sampler``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
-    ``seed=0`` is that seed, where `Llama` draws a random one. `lz` is the `Attachment`.
+    `lz` is the `Attachment`.
 
     Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it.
     """
@@ -49,8 +49,6 @@ class LZLlama(Hooks, llama_cpp.Llama):
         now = None if isinstance(draft, str | Path) else draft
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
         super().__init__(str(find_model(model_path)), **keywords)
-        if keywords.get("seed") == 0:
-            self.set_seed(0)
         fields = with_token_ids(self, {**ours, **late}, params)
         made = replace(before, params=changed(before.params, fields))
         refuse_tokens_outside(made.params, self.n_vocab())
@@ -69,7 +67,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
         state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         chosen = vars(self.lz._settings)
         # lz_penalty twice, as what was chosen: Params with none alone would be warned of
-        return {**unseeded(self, state), **chosen, "lz_penalty": self.lz.params.lz_penalty}
+        return {**state, **chosen, "lz_penalty": self.lz.params.lz_penalty}
 
 
 _init: Any = LZLlama.__init__
