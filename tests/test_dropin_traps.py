@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lzsampler import Params, Sampler
+from lzsampler.models import default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
@@ -188,6 +189,22 @@ def test_sent_tokens_are_drafts(llm: Any) -> None:
         made = every.generate(prompt, temp=0.0)
         assert [next(made), made.send(drafts), *itertools.islice(made, 38)] == alone
     every.close()
+
+
+def test_a_file_that_cannot_be_loaded_is_told_as_elsewhere(tmp_path: Path) -> None:
+    """It is a ValueError, as of `Llama`, which says that it failed and nothing else."""
+    weights = default_model().read_bytes()
+    for name, content, message in (
+        ("cut", weights[:4_000_000], r"cut\.gguf is truncated: 4,089,312 of 8,089,312 bytes are missing"),
+        ("header", weights[:1000], r"header\.gguf is truncated: it ends inside its header"),
+        ("text", b"once upon a time", r"text\.gguf is not a GGUF file: it starts with b'once', not b'GGUF'"),
+    ):
+        path = tmp_path / f"{name}.gguf"
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            LZLlama(str(path), verbose=False)
+    with pytest.raises(ValueError, match=r"^Model path does not exist: "):  # which llama_cpp.server looks for
+        LZLlama(str(tmp_path / "no.gguf"), verbose=False)
 
 
 def test_bias_and_processors_work_together(llm: Any) -> None:

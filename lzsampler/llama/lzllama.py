@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from .._check import unknown_keyword
+from ..errors import LzsError
 from ..models import find_model
 from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties_from
 from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
+from . import gguf
 from .binding import llama_cpp
 from .dropin import Attachment, Hooks
 from .keywords import TOKENS_OF, taken, with_token_ids
+from .model import refuse_without_weights
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
 
@@ -48,7 +51,16 @@ class LZLlama(Hooks, llama_cpp.Llama):
         flags, params = taken(ours, FLAGS), ours.pop("params", None)
         now = None if isinstance(draft, str | Path) else draft
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
-        super().__init__(str(find_model(model_path)), **keywords)
+        path = find_model(model_path)
+        try:
+            super().__init__(str(path), **keywords)
+        except ValueError:
+            if path.is_file():  # llama.cpp's reason is in its log alone, and the header of the file often shows it
+                try:
+                    refuse_without_weights(gguf.read(path))
+                except LzsError as error:
+                    raise ValueError(str(error)) from error
+            raise
         fields = with_token_ids(self, {**ours, **late}, params)
         made = replace(before, params=changed(before.params, fields))
         refuse_tokens_outside(made.params, self.n_vocab())

@@ -84,7 +84,7 @@ class Model:
         self.n_threads = enough if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
         self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, INT32_MAX)
         self.flash_attn, self.use_mlock = boolean("flash_attn", flash_attn), boolean("use_mlock", use_mlock)
-        _refuse_without_weights(self.header)
+        refuse_without_weights(self.header)
         _refuse_beyond_memory(self.header, self.n_ctx, trained)
         self.llm = self._open()
         self._vocab = llama_cpp.llama_model_get_vocab(self.llm.model)
@@ -485,7 +485,8 @@ def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None
         )
 
 
-def _refuse_without_weights(header: gguf.Header) -> None:
+def refuse_without_weights(header: gguf.Header) -> None:
+    """Raise LzsError for a file that has no weights, or not all of them."""
     if not header.tensors and header.parts == 1:
         raise LzsError(
             f"{header.path} holds a vocabulary without weights, so it cannot generate (lzs info shows what is in it)"
