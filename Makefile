@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines versions pipelines bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines peers versions pipelines bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -170,6 +170,11 @@ hf: $(VENV)/.built
 # The processors for vLLM, SGLang and transformers with the real ones, in build/engines; without a GPU. Says of each what passed, or why it was not tested.
 engines: build/versions/wheels/.built
 	PYTHON=$(PYTHON) .ci/engines
+
+# llama-cpp-python's own tests with LZLlama in the place of Llama, penalties off and default, beside Llama itself. Their sdist (75 MB) goes to
+# build/peers.
+peers: $(VENV)/.ready
+	.ci/peers
 
 # On SmolLM2, which is in a package of the index (98 MB): its tests, and the figures of docs/benchmarks.md that it is in. Outside
 # `make test` and CI. The package's own dependencies are for its own code, which is not used.
