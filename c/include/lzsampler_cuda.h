@@ -34,7 +34,7 @@ typedef enum lzs_dtype { LZS_F32 = 0, LZS_BF16 = 1, LZS_F16 = 2 } lzs_dtype;
 typedef struct lzs_batch lzs_batch;
 
 /* What a batch has room for. All memory is allocated by lzs_batch_new: about max_rows * (n_vocab / 4 + max_edits * 84 to 148) +
- * n_slots * (max_edits * 12 + max_listed * 8) bytes. */
+ * n_slots * (the larger of max_edits * 12 and max_listed * 8) bytes. */
 typedef struct lzs_batch_shape {
     uint32_t size;      /* sizeof(lzs_batch_shape) */
     int32_t device;     /* the number of the CUDA device */
@@ -66,7 +66,8 @@ typedef struct lzs_batch_step {
     int32_t *statuses;         /* (n_rows) lzs_status */
 } lzs_batch_step;
 
-/* Makes a batch. LZS_EINVAL, LZS_ENOMEM, or LZS_EDEVICE where there is no device, driver or code for it; `problem`, which may be
+/* Makes a batch. LZS_EINVAL, LZS_ENOMEM, or LZS_EDEVICE if there is no device, driver or code for it, or if the kernels were built so
+ * that they round otherwise than the CPU; `problem`, which may be
  * NULL, then has one line of LZS_PROBLEM_SIZE bytes at most. */
 LZS_API lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *problem);
 
@@ -79,7 +80,9 @@ LZS_API const char *lzs_batch_problem(const lzs_batch *batch);
 /* The bytes that a batch holds on the device. */
 LZS_API size_t lzs_batch_memory(const lzs_batch *batch);
 
-/* Settings of a slot, whose penalties the device finds in the histories of its steps; `history`, `structure` (which needs the
+/* Both of the next two leave a slot as it was when they fail.
+ *
+ * Settings of a slot, whose penalties the device finds in the histories of its steps; `history`, `structure` (which needs the
  * grammar that a sampler has: lzs_batch_set_plan), the loop and stuck detectors are not looked at. Everything is copied before this
  * returns. LZS_EINVAL for what lzs_params_invalid names and for another pick than LZS_PICK_RACE; LZS_ESPACE where its lists have
  * more than max_listed tokens. Not for a stream that is being captured. */

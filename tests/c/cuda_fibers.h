@@ -76,6 +76,7 @@ static bool block_runs(void) {
     uint32_t n_done = 0;
     while (n_done == 0) {
         t->shuffle = t->shuffle * 1664525u + 1013904223u;
+        t->turn++;
         for (uint32_t i = 0; i < FIBERS; i++) turn(thread_at(i));
         for (uint32_t i = 0; i < FIBERS; i++) n_done += block.done[i];
     }

@@ -6,9 +6,10 @@
 
 typedef struct cuda_machine {
     int n_blocks; /* of memory that are held */
-    int n_calls;  /* copies, clears and launches so far */
+    int n_calls;  /* copies, clears, launches, probes and waits so far */
     int fails_at; /* the number of the call that fails, from 1; 0: none */
     bool is_full; /* there is no memory */
+    bool is_fused, flushes; /* products and sums are rounded together; denormals are 0 */
     int32_t n_processors;
     int32_t n_shares; /* of the last launch */
 } cuda_machine;

@@ -32,12 +32,50 @@ static void test_halves(void) {
     }
 }
 
+/* Of two half warps that write one word the last one wins, as on a GPU: a maximum would hide it. */
+static void test_writers(void) {
+    struct writers {
+        uint32_t word;
+    } shared = {99}, *s = &shared;
+    lzs_the_twin.threads = 32;
+    for (int order = LZS_TWIN_FORWARD; order <= LZS_TWIN_BACKWARD; order++) {
+        lzs_the_twin.order = (lzs_twin_order)order;
+        LZS_BEGIN(1) {
+            lzs_half_warp_max(&s->word, tid);
+        }
+        LZS_END
+        CHECK(shared.word == (order == LZS_TWIN_FORWARD ? 31 : 15));
+    }
+}
+
+/* A history of far more tokens than edits costs a few swaps a token, and not a look at the whole table. */
+static void test_full_table(void) {
+    enum { N = 20000, CAPACITY = 2000, SLOTS = 4096 };
+    static int32_t history[N];
+    static lzs_edit edits[CAPACITY];
+    static uint32_t used[CAPACITY];
+    static lzs_fold_slot slots[SLOTS];
+    lzs_params params;
+    lzs_params_init(&params);
+    params.presence_penalty = 1.0f;
+    for (int32_t i = 0; i < N; i++) history[i] = i;
+    const lzs_fold_settings settings = lzs_fold_settings_of(&params, N);
+    const lzs_fold_row row = {&settings, history, N, edits, used, CAPACITY, slots, SLOTS};
+    lzs_the_twin.threads = LZS_MAX_THREADS;
+    lzs_the_twin.order = LZS_TWIN_FORWARD;
+    lzs_the_twin.n_swaps = 0;
+    CHECK(lzs_twin_fold(&row).status == LZS_ESPACE);
+    CHECK(lzs_the_twin.n_swaps < 4 * N);
+}
+
 int main(int argc, char **argv) {
     long n_rows = argc > 1 ? atol(argv[1]) : 8000, n_histories = argc > 2 ? atol(argv[2]) : 4000;
     uint64_t state = 20260301;
     lzs_backend *b;
     test_quotients(n_rows * 100);
     test_halves();
+    test_writers();
+    test_full_table();
     CHECK(lzs_backend_new(CUDA_VOCAB, CUDA_EDITS + 1, 0, &b) == LZS_OK);
     b->kernels = &lzs_kernels_scalar;
     for (long i = 0; i < n_rows; i++) {

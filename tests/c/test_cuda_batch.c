@@ -129,7 +129,13 @@ static void test_shapes(void) {
     the_cuda_machine.is_full = true;
     refuses(shape, LZS_ENOMEM);
     the_cuda_machine.is_full = false;
-    for (int call = 1; call <= 1 + shape.n_slots; call++) {
+    the_cuda_machine.is_fused = true;
+    refuses(shape, LZS_EDEVICE);
+    the_cuda_machine.is_fused = false;
+    the_cuda_machine.flushes = true;
+    refuses(shape, LZS_EDEVICE);
+    the_cuda_machine.flushes = false;
+    for (int call = 1; call <= 3 + shape.n_slots; call++) { /* the probe, a clear, the slots, and a wait */
         the_cuda_machine.n_calls = 0;
         the_cuda_machine.fails_at = call;
         lzs_batch *b;
@@ -271,11 +277,52 @@ static void test_refusals(void) {
     lzs_batch_free(b);
 }
 
+/* The token that slot 0 picks from a row of zeros. */
+static int32_t token_of_slot(lzs_batch *b) {
+    static const float logits[VOCAB];
+    static const int64_t position = 0;
+    int32_t token, status;
+    const lzs_batch_step step = {.size = sizeof step, .logits = logits, .row_stride = VOCAB, .positions = &position, .tokens = &token,
+                                 .statuses = &status};
+    CHECK(lzs_batch_sample(b, &step, 1, NULL) == LZS_OK && status == LZS_OK);
+    return token;
+}
+
+/* Settings or a plan that the device does not take leave the slot as it was, whichever copy fails. */
+static void test_settings_that_fail(void) {
+    const lzs_logit_bias old_biases[] = {{5, 1.0f}, {6, 2.0f}}, new_biases[] = {{6, -1.0f}, {8, 1.0f}};
+    const lzs_edit old_edits[] = {{5, 1.0f, 1.0f}, {6, 1.0f, 2.0f}}, new_edits[] = {{6, 1.0f, -1.0f}, {8, 1.0f, 1.0f}};
+    lzs_params p;
+    lzs_params_init(&p);
+    p.temperature = 0.0f;
+    lzs_batch *b = new_batch(0);
+    for (int planned = 0; planned < 2; planned++) {
+        for (int fail = 1; fail <= 3; fail++) {
+            lzs_params before = p, after = p;
+            before.logit_bias = old_biases, before.n_logit_bias = 2;
+            after.logit_bias = new_biases, after.n_logit_bias = 2;
+            lzs_plan plan;
+            lzs_plan_settings(&plan, VOCAB, &p);
+            plan.edits = old_edits, plan.n_edits = 2;
+            CHECK((planned ? lzs_batch_set_plan(b, 0, &plan, NULL) : lzs_batch_set_params(b, 0, &before, NULL)) == LZS_OK);
+            CHECK(token_of_slot(b) == 6);
+            plan.edits = new_edits;
+            the_cuda_machine.fails_at = the_cuda_machine.n_calls + fail;
+            lzs_status status = planned ? lzs_batch_set_plan(b, 0, &plan, NULL) : lzs_batch_set_params(b, 0, &after, NULL);
+            the_cuda_machine.fails_at = 0;
+            CHECK(status == LZS_OK || (status == LZS_EDEVICE && lzs_batch_problem(b)[0]));
+            CHECK(token_of_slot(b) == (status == LZS_OK ? 8 : 6));
+        }
+    }
+    lzs_batch_free(b);
+}
+
 int main(void) {
     for (uint64_t seed = 1; seed <= 12; seed++) test_texts(seed);
     test_shapes();
     test_blocks();
     test_refusals();
+    test_settings_that_fail();
     CHECK(the_cuda_machine.n_blocks == 0);
     return 0;
 }

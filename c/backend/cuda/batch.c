@@ -15,9 +15,7 @@ struct lzs_batch {
     size_t bytes;
     bool too_large;    /* more than there are addresses for */
     int32_t processors; /* of the device */
-    char *lists;       /* (n_slots, listed_bytes) of it: the lists of the slots' parameters */
-    size_t listed_bytes;
-    char *staged;      /* (listed_bytes) lists of a slot on the host, sorted */
+    char *staged;       /* (slot_bytes) a slot on the host */
     char problem[LZS_PROBLEM_SIZE];
 };
 
@@ -67,16 +65,20 @@ static size_t most_shares(const lzs_batch *b) {
     return each ? (rows < LZS_CUDA_SPLIT_ROWS ? rows : LZS_CUDA_SPLIT_ROWS) * each : chosen;
 }
 
+/* What a slot needs with its edits or its lists. */
+static size_t slot_bytes(const lzs_batch_shape *shape) {
+    const size_t edits = (size_t)shape->max_edits * sizeof(lzs_edit), lists = (size_t)shape->max_listed * sizeof(lzs_logit_bias);
+    return sizeof(lzs_batch_slot) + ((edits > lists ? edits : lists) + 7) / 8 * 8;
+}
+
 static void lay_out(lzs_batch *b) {
     const lzs_batch_shape *shape = &b->shape;
     lzs_launch *l = &b->launch;
     const size_t rows = (size_t)shape->max_rows, slots = (size_t)shape->n_slots, edits = (size_t)shape->max_edits;
     const size_t groups = (size_t)lzs_groups_of(shape->n_vocab);
     b->bytes = 0;
-    l->slots = take(b, slots, sizeof *l->slots);
+    l->slots = take(b, slots, l->slot_bytes);
     l->table = take(b, rows * l->n_table, sizeof *l->table);
-    l->planned = take(b, slots * edits, sizeof *l->planned);
-    b->lists = take(b, slots, b->listed_bytes);
     l->folded = take(b, rows, sizeof *l->folded);
     l->edits = take(b, rows * edits, sizeof *l->edits);
     l->used = take(b, rows * edits, sizeof *l->used);
@@ -87,16 +89,28 @@ static void lay_out(lzs_batch *b) {
     l->shares = take(b, most_shares(b), sizeof *l->shares);
 }
 
+/* Where a slot is on the device. */
+static char *slot_at(const lzs_batch *b, int32_t slot) {
+    return (char *)lzs_slot_at(&b->launch, slot);
+}
+
 /* Nothing has settings, and the tables are free. */
 static const char *clear(lzs_batch *b) {
     const lzs_batch_slot unset = {.pick = {.status = LZS_EINVAL}};
     const int32_t device = b->shape.device;
     const char *line = lzs_machine_clear(device, b->memory, b->bytes, NULL);
     for (int32_t i = 0; !line && i < b->shape.n_slots; i++) {
-        line = lzs_machine_copy(device, (void *)&b->launch.slots[i], &unset, sizeof unset, NULL);
+        line = lzs_machine_copy(device, slot_at(b, i), &unset, sizeof unset, NULL);
     }
-    if (!line) lzs_machine_wait(device);
-    return line;
+    return line ? line : lzs_machine_wait(device);
+}
+
+/* Makes sure that the kernels were built as `make cuda` does. */
+static const char *probe(lzs_batch *b) {
+    lzs_probe found;
+    const char *line = lzs_machine_probe(b->shape.device, b->memory, &found);
+    if (line || lzs_probe_is_right(found)) return line;
+    return "the kernels round otherwise than the CPU: build them as make cuda does, without fused operations or flushed denormals";
 }
 
 lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *problem) {
@@ -115,7 +129,7 @@ lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *
         b->launch.max_edits = (uint32_t)shape->max_edits;
         b->launch.n_table = 2;
         while (b->launch.n_table < 2 * b->launch.max_edits) b->launch.n_table *= 2;
-        b->listed_bytes = (size_t)shape->max_listed * sizeof(lzs_logit_bias);
+        b->launch.slot_bytes = slot_bytes(shape);
         status = LZS_EDEVICE;
         line = lzs_machine_find(shape->device);
         b->processors = line ? 0 : lzs_machine_processors(shape->device);
@@ -123,14 +137,15 @@ lzs_status lzs_batch_new(const lzs_batch_shape *shape, lzs_batch **batch, char *
     if (b && !line) {
         lay_out(b);
         status = LZS_ENOMEM;
-        b->staged = b->too_large ? NULL : malloc(b->listed_bytes ? b->listed_bytes : 1);
+        b->staged = b->too_large ? NULL : malloc(b->launch.slot_bytes);
         b->memory = b->staged ? lzs_machine_allocate(shape->device, b->bytes) : NULL;
         if (!b->memory) line = "the device has too little memory for this batch";
     }
     if (b && !line) {
         lay_out(b);
         status = LZS_EDEVICE;
-        line = clear(b);
+        line = probe(b);
+        if (!line) line = clear(b);
     }
     if (line) {
         if (problem) snprintf(problem, LZS_PROBLEM_SIZE, "%s", line);
@@ -161,8 +176,10 @@ size_t lzs_batch_memory(const lzs_batch *b) {
 
 /* ---- slots ---- */
 
-static lzs_status set_slot(lzs_batch *b, int32_t slot, const lzs_batch_slot *held, void *stream) {
-    const char *line = lzs_machine_copy(b->shape.device, (void *)&b->launch.slots[slot], held, sizeof *held, stream);
+/* Copies a slot, and the bytes that are staged behind it. */
+static lzs_status set_slot(lzs_batch *b, int32_t slot, const lzs_batch_slot *held, size_t n_behind, void *stream) {
+    memcpy(b->staged, held, sizeof *held);
+    const char *line = lzs_machine_copy(b->shape.device, slot_at(b, slot), b->staged, sizeof *held + n_behind, stream);
     return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
 }
 
@@ -171,10 +188,10 @@ static int by_token(const void *a, const void *b) { /* of tokens, and of structs
     return (x > y) - (x < y);
 }
 
-/* Puts a sorted list behind the `*at` bytes that are staged. Returns where it will be on the device. */
+/* Puts a sorted list behind the slot and the `*at` bytes that are staged. Returns where it will be on the device. */
 static const void *stage(lzs_batch *b, int32_t slot, const void *items, size_t n, size_t size, size_t *at) {
-    char *to = b->staged + *at;
-    const char *there = b->lists + (size_t)slot * b->listed_bytes + *at;
+    char *to = b->staged + sizeof(lzs_batch_slot) + *at;
+    const char *there = slot_at(b, slot) + sizeof(lzs_batch_slot) + *at;
     if (n) memcpy(to, items, n * size);
     if (n) qsort(to, n, size, by_token);
     *at += n * size;
@@ -212,7 +229,7 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
         return fail(b, LZS_ESPACE, "exempt, logit_bias, breakers, lz_numbers and lz_marks have more than max_listed tokens together");
     }
     size_t at = 0;
-    lzs_logit_bias *biases = (lzs_logit_bias *)(void *)b->staged;
+    lzs_logit_bias *biases = (lzs_logit_bias *)(void *)(b->staged + sizeof(lzs_batch_slot));
     whole.logit_bias = stage(b, slot, whole.logit_bias, whole.n_logit_bias, sizeof *biases, &at);
     whole.n_logit_bias = merge(biases, whole.n_logit_bias);
     whole.exempt = stage(b, slot, whole.exempt, whole.n_exempt, sizeof *whole.exempt, &at);
@@ -223,8 +240,7 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
     lzs_plan_settings(&plan, b->shape.n_vocab, &whole);
     const lzs_batch_slot held = {.pick = lzs_pick_settings_of(&plan),
                                  .fold = lzs_fold_settings_of(&whole, b->shape.n_vocab)};
-    const char *line = at ? lzs_machine_copy(b->shape.device, b->lists + (size_t)slot * b->listed_bytes, b->staged, at, stream) : NULL;
-    return line ? fail(b, LZS_EDEVICE, line) : set_slot(b, slot, &held, stream);
+    return set_slot(b, slot, &held, at, stream);
 }
 
 lzs_status lzs_batch_set_plan(lzs_batch *b, int32_t slot, const lzs_plan *plan, void *stream) {
@@ -241,10 +257,9 @@ lzs_status lzs_batch_set_plan(lzs_batch *b, int32_t slot, const lzs_plan *plan, 
                                  .has_plan = 1,
                                  .n_edits = (int32_t)plan->n_edits,
                                  .position = plan->position};
-    lzs_edit *edits = (lzs_edit *)&b->launch.planned[(size_t)slot * b->launch.max_edits];
-    const char *line = NULL;
-    if (plan->n_edits) line = lzs_machine_copy(b->shape.device, edits, plan->edits, plan->n_edits * sizeof *edits, stream);
-    return line ? fail(b, LZS_EDEVICE, line) : set_slot(b, slot, &held, stream);
+    const size_t n_bytes = plan->n_edits * sizeof *plan->edits;
+    if (n_bytes) memcpy(b->staged + sizeof held, plan->edits, n_bytes);
+    return set_slot(b, slot, &held, n_bytes, stream);
 }
 
 /* ---- a step ---- */

@@ -107,9 +107,11 @@ LZS_BODY bool lzs_known(lzs_fold_shared *s, const lzs_fold_row *row, int32_t tok
     return false;
 }
 
-/* The slot of a token, or NULL where there is none left, which s->n_used tells, or the token is not in the vocabulary. */
+/* The slot of a token, or NULL where there is none left, which s->n_used tells, or the token is not in the vocabulary. When more
+ * slots are used than there may be edits, the row has failed, whichever thread sees it first, and the table must not become full: each
+ * token would be looked for in all of it. */
 LZS_BODY lzs_fold_slot *lzs_slot_of(lzs_fold_shared *s, const lzs_fold_row *row, int32_t token) {
-    if (!lzs_known(s, row, token)) return NULL;
+    if (!lzs_known(s, row, token) || *(volatile const uint32_t *)&s->n_used > row->capacity) return NULL;
     uint32_t at = ((uint32_t)token * 2654435761u) >> 7;
     for (uint32_t i = 0; i < row->n_slots; i++, at++) {
         lzs_fold_slot *slot = &row->slots[at & (row->n_slots - 1)];

@@ -5,7 +5,7 @@
 #include "fold.h"
 #include "pick.h"
 
-/* What a slot holds, in device memory. */
+/* What a slot holds, in device memory: it and what is behind it come with one copy, so that a copy that fails leaves the old ones. */
 typedef struct lzs_batch_slot {
     lzs_pick_settings pick;
     lzs_fold_settings fold;
@@ -19,8 +19,8 @@ typedef struct lzs_launch {
     lzs_batch_step step;
     int32_t n_vocab, n_slots;
     uint32_t max_edits, n_table; /* slots of a hash table */
-    const lzs_batch_slot *slots;   /* (n_slots) */
-    const lzs_edit *planned;       /* (n_slots, max_edits) edits of plans */
+    const char *slots;   /* (n_slots) each a lzs_batch_slot, and behind it the edits of its plan, or the lists of its parameters */
+    size_t slot_bytes;
     /* Scratch memory, (max_rows) of each */
     lzs_folded *folded;
     lzs_edit *edits;      /* (max_edits) */
@@ -40,12 +40,16 @@ LZS_DEVICE static inline int32_t lzs_slot_of_row(const lzs_launch *l, int32_t ro
     return slot >= 0 && slot < l->n_slots ? slot : -1;
 }
 
+LZS_DEVICE static inline const lzs_batch_slot *lzs_slot_at(const lzs_launch *l, int32_t slot) {
+    return (const lzs_batch_slot *)(const void *)(l->slots + (size_t)slot * l->slot_bytes);
+}
+
 /* The edits of a row from its history, which lzs_launch_pick reads. */
 LZS_BODY void lzs_launch_fold(lzs_fold_shared *s, const lzs_launch *l, int32_t at) {
     const int32_t slot = lzs_slot_of_row(l, at);
-    if (slot < 0 || l->slots[slot].pick.status != LZS_OK || l->slots[slot].has_plan) return;
+    if (slot < 0 || lzs_slot_at(l, slot)->pick.status != LZS_OK || lzs_slot_at(l, slot)->has_plan) return;
     const size_t edits = (size_t)at * l->max_edits;
-    const lzs_fold_settings *settings = &l->slots[slot].fold;
+    const lzs_fold_settings *settings = &lzs_slot_at(l, slot)->fold;
     const bool given = l->step.histories != NULL;
     const int32_t start = given && l->step.starts ? l->step.starts[at] : 0, end = given ? l->step.lengths[at] : 0;
     const bool looks = settings->lz_window || settings->dry_window || settings->count_window;
@@ -73,7 +77,7 @@ LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int
     const int32_t slot = lzs_slot_of_row(l, at);
     const size_t edits = (size_t)at * l->max_edits, n_groups = (size_t)lzs_groups_of(l->n_vocab);
     const size_t size = l->step.dtype == LZS_F32 ? sizeof(float) : sizeof(uint16_t);
-    const lzs_batch_slot *held = &l->slots[slot < 0 ? 0 : slot];
+    const lzs_batch_slot *held = lzs_slot_at(l, slot < 0 ? 0 : slot);
     lzs_pick_row row = {held->pick,
                         (const char *)l->step.logits + (size_t)at * (size_t)l->step.row_stride * size,
                         l->step.dtype,
@@ -91,7 +95,7 @@ LZS_DEVICE static inline lzs_pick_row lzs_row_of_launch(const lzs_launch *l, int
     if (slot < 0) {
         row.settings.status = LZS_EINVAL;
     } else if (held->has_plan) {
-        row.edits = l->planned + (size_t)slot * l->max_edits;
+        row.edits = (const lzs_edit *)(const void *)(held + 1);
         row.n_edits = held->n_edits;
     } else if (row.settings.status == LZS_OK) {
         row.settings.status = l->step.positions ? l->folded[at].status : LZS_EINVAL;

@@ -29,17 +29,9 @@ extern "C" __global__ void __launch_bounds__(1024, 1) lzs_pick_kernel(const __gr
     lzs_launch_pick(&shared, &launch, (int32_t)blockIdx.x);
 }
 
-/* The device of this thread while a function runs. */
-struct lzs_on_device {
-    int before, now;
-    explicit lzs_on_device(int device) : before(device), now(device) {
-        cudaGetDevice(&before);
-        if (before != now) cudaSetDevice(now);
-    }
-    ~lzs_on_device() {
-        if (before != now) cudaSetDevice(before);
-    }
-};
+extern "C" __global__ void lzs_probe_kernel(float x, float y, float least, lzs_probe *found) {
+    *found = lzs_probe_of(x, y, least);
+}
 
 static const char *line_of(cudaError_t error) {
     if (error == cudaSuccess) return NULL;
@@ -47,6 +39,21 @@ static const char *line_of(cudaError_t error) {
     if (error == cudaErrorInvalidResourceHandle) return "the stream was destroyed, or is one of another device";
     return cudaGetErrorString(error);
 }
+
+/* The device of this thread while a function runs, unless there is a problem. */
+struct lzs_on_device {
+    int before;
+    bool moved;
+    const char *problem;
+    explicit lzs_on_device(int device) : before(device), moved(false), problem(line_of(cudaGetDevice(&before))) {
+        if (problem || before == device) return;
+        problem = line_of(cudaSetDevice(device));
+        moved = !problem;
+    }
+    ~lzs_on_device() {
+        if (moved) cudaSetDevice(before);
+    }
+};
 
 const char *lzs_machine_find(int32_t device) {
     int n = 0;
@@ -57,7 +64,8 @@ const char *lzs_machine_find(int32_t device) {
     }
     if (error != cudaSuccess) return line_of(error);
     if (device < 0 || device >= n) return "there is no CUDA device of this number";
-    lzs_on_device on(device);
+    const lzs_on_device on(device);
+    if (on.problem) return on.problem;
     cudaFuncAttributes attributes;
     const cudaError_t code = cudaFuncGetAttributes(&attributes, (const void *)lzs_pick_kernel);
     if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction) {
@@ -73,34 +81,43 @@ int32_t lzs_machine_processors(int32_t device) {
 }
 
 void *lzs_machine_allocate(int32_t device, size_t bytes) {
-    lzs_on_device on(device);
+    const lzs_on_device on(device);
     void *memory = NULL;
-    return line_of(cudaMalloc(&memory, bytes)) ? NULL : memory;
+    return on.problem || line_of(cudaMalloc(&memory, bytes)) ? NULL : memory;
 }
 
 void lzs_machine_free(int32_t device, void *memory) {
-    lzs_on_device on(device);
-    cudaFree(memory);
+    const lzs_on_device on(device);
+    if (!on.problem) line_of(cudaFree(memory));
 }
 
-void lzs_machine_wait(int32_t device) {
-    lzs_on_device on(device);
-    cudaDeviceSynchronize();
+const char *lzs_machine_wait(int32_t device) {
+    const lzs_on_device on(device);
+    return on.problem ? on.problem : line_of(cudaDeviceSynchronize());
+}
+
+const char *lzs_machine_probe(int32_t device, void *memory, lzs_probe *found) {
+    const lzs_on_device on(device);
+    if (on.problem) return on.problem;
+    lzs_probe_kernel<<<1, 1>>>(LZS_PROBE_X, LZS_PROBE_Y, LZS_PROBE_LEAST, (lzs_probe *)memory);
+    const char *line = line_of(cudaGetLastError());
+    return line ? line : line_of(cudaMemcpy(found, memory, sizeof *found, cudaMemcpyDeviceToHost));
 }
 
 /* Pageable memory is copied to a place of the driver's before this returns. */
 const char *lzs_machine_copy(int32_t device, void *to, const void *from, size_t bytes, void *stream) {
-    lzs_on_device on(device);
-    return line_of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, (cudaStream_t)stream));
+    const lzs_on_device on(device);
+    return on.problem ? on.problem : line_of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, (cudaStream_t)stream));
 }
 
 const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *stream) {
-    lzs_on_device on(device);
-    return line_of(cudaMemsetAsync(memory, 0, bytes, (cudaStream_t)stream));
+    const lzs_on_device on(device);
+    return on.problem ? on.problem : line_of(cudaMemsetAsync(memory, 0, bytes, (cudaStream_t)stream));
 }
 
 const char *lzs_machine_launch(int32_t device, const lzs_launch *launch, int32_t n_rows, void *stream) {
-    lzs_on_device on(device);
+    const lzs_on_device on(device);
+    if (on.problem) return on.problem;
     cudaGetLastError(); /* one that is older than this launch is not this launch's */
     const cudaStream_t in = (cudaStream_t)stream;
     lzs_fold_kernel<<<(unsigned)n_rows, 1024, 0, in>>>(*launch);

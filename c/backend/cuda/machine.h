@@ -4,6 +4,7 @@
 #define LZS_CUDA_MACHINE_H
 
 #include "launch.h"
+#include "probe.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,7 +18,9 @@ int32_t lzs_machine_processors(int32_t device);
 void *lzs_machine_allocate(int32_t device, size_t bytes);
 void lzs_machine_free(int32_t device, void *memory);
 /* Waits for all that the device has been given. */
-void lzs_machine_wait(int32_t device);
+const char *lzs_machine_wait(int32_t device);
+/* Makes a probe on the device, with room for it in its `memory`. */
+const char *lzs_machine_probe(int32_t device, void *memory, lzs_probe *found);
 /* Both are in order with what the stream does; `from` may change as soon as the copy returns. */
 const char *lzs_machine_copy(int32_t device, void *to, const void *from, size_t bytes, void *stream);
 const char *lzs_machine_clear(int32_t device, void *memory, size_t bytes, void *stream);

@@ -67,7 +67,7 @@ static __device__ __forceinline__ void lzs_warp_hint_min(uint32_t *p, uint32_t v
     lzs_warp_min(p, v);
 }
 
-/* The maximum of 16 threads that follow one another, which no others add to. */
+/* Writes the maximum of 16 threads that follow one another, whatever is there and whoever else writes. */
 static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v) {
     v = __reduce_max_sync(threadIdx.x & 16 ? 0xffff0000u : 0x0000ffffu, v);
     if ((threadIdx.x & 15) == 0) *p = v;
@@ -84,6 +84,8 @@ static __device__ __forceinline__ void lzs_half_warp_max(uint32_t *p, uint32_t v
 #  define LZS_MAX_WAITS 1024
 /* Where an atomic operation stands. Each file that has some defines LZS_FILE anew. */
 #  define LZS_SITE (LZS_FILE * 1024 + __LINE__)
+
+#  define LZS_MAX_WRITERS 4096
 
 typedef enum lzs_twin_order { LZS_TWIN_FORWARD, LZS_TWIN_BACKWARD, LZS_TWIN_SHUFFLED, LZS_TWIN_ORDERS } lzs_twin_order;
 
@@ -104,6 +106,12 @@ typedef struct lzs_twin {
     uint32_t tid;
     int skipped; /* no thread waits at this barrier: the number of the phase behind it, or LZS_READ_BARRIER + that of a read */
     bool waits[LZS_MAX_WAITS];
+    uint32_t turn; /* changes with every phase */
+    struct {
+        const uint32_t *p; /* a word that lzs_half_warp_max wrote last in this turn, and for which threads */
+        uint32_t turn, half;
+    } writers[LZS_MAX_WRITERS];
+    uint64_t n_swaps; /* by lzs_atomic_cas, tried ones included */
 } lzs_twin;
 
 extern lzs_twin lzs_the_twin;
@@ -148,6 +156,7 @@ static inline bool lzs_walk_on(lzs_walk *w) {
         w->last = w->first + (t->dropped == w->first + 1);
         w->at = 0;
         t->lossy_at = NULL;
+        t->turn++;
         t->shuffle = t->shuffle * 1664525u + 1013904223u;
         w->step = t->shuffle >> 8 | 1u;
         w->start = t->shuffle >> 16;
@@ -242,8 +251,20 @@ static inline uint32_t lzs_twin_or(int site, uint32_t *p, uint32_t v) {
 
 static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, uint32_t v) {
     uint32_t old = lzs_twin_old(site, p);
+    lzs_the_twin.n_swaps++;
     if (old == expected) *p = v;
     return old;
+}
+
+/* A plain store, so that of two half warps that write one word in a phase the last one wins, as on a GPU. */
+static inline void lzs_twin_half_warp_max(uint32_t tid, uint32_t *p, uint32_t v) {
+    lzs_twin *t = &lzs_the_twin;
+    const size_t at = (uintptr_t)p / sizeof *p % LZS_MAX_WRITERS;
+    const bool goes_on = t->writers[at].p == p && t->writers[at].turn == t->turn && t->writers[at].half == tid / 16;
+    if (!goes_on || v > *p) *p = v;
+    t->writers[at].p = p;
+    t->writers[at].turn = t->turn;
+    t->writers[at].half = tid / 16;
 }
 
 #  define lzs_atomic_add(p, v) lzs_twin_add(LZS_SITE, (p), (v))
@@ -255,7 +276,7 @@ static inline uint32_t lzs_twin_cas(int site, uint32_t *p, uint32_t expected, ui
 #  define lzs_warp_hint_min(p, v) (lzs_the_twin.harmless[LZS_SITE] = true, (void)lzs_twin_min(LZS_SITE, (p), (v)))
 #  define lzs_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
 #  define lzs_warp_min(p, v) ((void)lzs_twin_min(LZS_SITE, (p), (v)))
-#  define lzs_half_warp_max(p, v) ((void)lzs_twin_max(LZS_SITE, (p), (v)))
+#  define lzs_half_warp_max(p, v) lzs_twin_half_warp_max(tid, (p), (v))
 
 #endif
 
