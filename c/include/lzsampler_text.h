@@ -193,7 +193,8 @@ typedef struct lzs_stuck_stretch {
  * the last of equal ones; it is over when the score is 0 again or `threshold` below the highest, from where it begins anew
  * at 0. Those whose score reaches the threshold are found, in order. The first of them begins where lzs_stuck_found says of
  * the same units. *n_found is their number. If it exceeds `capacity`, the first `capacity` are written and the function
- * returns LZS_ESPACE. n is below 2^31. Memory: at most 12 bytes a unit. */
+ * returns LZS_ESPACE. n is below 2^31. Time: in proportion to n and `ngram`, whatever the other rules are. Memory: at most 16
+ * bytes a unit. */
 LZS_API lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rules *rules,
                                        lzs_stuck_stretch *found, size_t capacity, size_t *n_found);
 

@@ -141,7 +141,7 @@ static lzs_status list_words(piece *p, size_t *n_distinct) {
     for (size_t i = 0; i < p->n; i++) {
         uint32_t id = (uint32_t)p->ids[i];
         if (!are_small) {
-            uint32_t tag = (uint32_t)mix(p->table.seed, id);
+            uint32_t tag = (uint32_t)lzs_fold(id, p->table.key);
             slot *found = NULL;
             do found = table_next(&p->table, found, tag);
             while (found->index && p->ids[p->first[found->index - 1]] != p->ids[i]);
@@ -173,7 +173,7 @@ static lzs_status list_grams(piece *p, uint64_t *n_repeats) {
     for (size_t k = 0; k + 1 < p->n_listed; k++) {
         uint32_t prefix = p->grams[k], suffix = p->grams[k + 1], i = p->at[k];
         if (p->at[k + 1] != i + 1) continue;
-        uint32_t tag = (uint32_t)mix(p->table.seed, (uint64_t)prefix << 32 | suffix);
+        uint32_t tag = (uint32_t)lzs_fold((uint64_t)prefix << 32 | suffix, p->table.key);
         slot *found = NULL;
         do found = table_next(&p->table, found, tag);
         while (found->index && (p->prefix[found->index - 1] != prefix || p->suffix[found->index - 1] != suffix));
@@ -260,7 +260,7 @@ static void narrow_list(piece *p, size_t n, size_t head) {
     for (size_t k = 0; k < p->n_listed; k++) {
         size_t i = p->listed[k];
         if (p->joined_at[p->n] - p->joined_at[i] < head) break;
-        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], head, p->table.seed) & (uint32_t)(p->n_bits - 1);
+        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], head, p->table.key) & (uint32_t)(p->n_bits - 1);
         note_hash(seen, twice, p->heads[i]);
     }
     size_t kept = 0;
@@ -285,7 +285,7 @@ static lzs_status duplicate_characters(piece *p, size_t n, uint64_t *characters)
     memset(p->bits, 0, n_bits / 4);
     for (size_t k = 0; k < n_listed; k++) {
         size_t i = p->listed[k];
-        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], p->joined_at[i + n] - p->joined_at[i], t->seed);
+        p->heads[i] = hash_bytes(p->joined + p->joined_at[i], p->joined_at[i + n] - p->joined_at[i], t->key);
         note_hash(seen, twice, p->heads[i] & (n_bits - 1));
     }
     lzs_text_table_clear(t);

@@ -53,7 +53,6 @@
 #define STRETCH 256  /* bytes that are compared before known runs are consulted; the size of a block of `cover` */
 #define REACH 4096   /* bytes that are compared before fingerprints are consulted; a multiple of STRETCH */
 #define PRINT_STEP 8 /* bytes between two stored fingerprints */
-#define MODULUS ((UINT64_C(1) << 61) - 1)
 
 /* Runs in ascending order of their start. */
 typedef struct run_list {
@@ -141,22 +140,9 @@ static lzs_status merge(run_list *known, run_list *fresh) {
 
 /* ---- fingerprints ---- */
 
-static uint64_t reduce(uint64_t x) {
-    x = (x & MODULUS) + (x >> 61);
-    return x >= MODULUS ? x - MODULUS : x;
-}
-
-/* Returns a * b modulo 2^61 - 1, from 64-bit products of halves, as 2^62 = 2 and 2^61 = 1 there. */
-static uint64_t multiply(uint64_t a, uint64_t b) {
-    const uint64_t mask31 = (UINT64_C(1) << 31) - 1, mask30 = (UINT64_C(1) << 30) - 1;
-    uint64_t high_a = a >> 31, low_a = a & mask31, high_b = b >> 31, low_b = b & mask31;
-    uint64_t middle = low_a * high_b + high_a * low_b;
-    return reduce(2 * high_a * high_b + (middle >> 30) + ((middle & mask30) << 31) + low_a * low_b);
-}
-
 /* Extends a fingerprint by the bytes of [from, to). */
 static uint64_t print_on(const scan *s, uint64_t print, uint64_t from, uint64_t to) {
-    for (uint64_t at = from; at < to; at++) print = reduce(multiply(print, s->prints.base) + s->text[at]);
+    for (uint64_t at = from; at < to; at++) print = lzs_print_on(print, s->prints.base, s->text[at]);
     return print;
 }
 
@@ -166,11 +152,9 @@ static lzs_status make_fingerprints(scan *s) {
     if (n_blocks >= SIZE_MAX / sizeof *f->prefix) return LZS_ENOMEM;
     f->prefix = malloc((size_t)(n_blocks + 1) * sizeof *f->prefix);
     if (!f->prefix) return LZS_ENOMEM;
-    uint64_t heap = (uint64_t)(uintptr_t)f->prefix, stack = (uint64_t)(uintptr_t)&n_blocks;
-    uint64_t mixed = (heap ^ stack << 29 ^ s->size << 7) * UINT64_C(0x9E3779B97F4A7C15);
-    f->base = 256 + reduce(mixed ^ mixed >> 32) % (MODULUS - 256);
+    f->base = lzs_print_base(lzs_hash_key(f->prefix));
     f->powers[0] = f->base;
-    for (int e = 1; e < 64; e++) f->powers[e] = multiply(f->powers[e - 1], f->powers[e - 1]);
+    for (int e = 1; e < 64; e++) f->powers[e] = lzs_print_times(f->powers[e - 1], f->powers[e - 1]);
     uint64_t print = 0;
     for (uint64_t b = 0; b < n_blocks; b++) {
         f->prefix[b] = print;
@@ -187,7 +171,7 @@ static uint64_t prefix_print(const scan *s, uint64_t end) {
 }
 
 static uint64_t difference(const scan *s, uint64_t x, uint64_t y) {
-    return reduce(prefix_print(s, x) + MODULUS - prefix_print(s, y));
+    return lzs_print_reduced(prefix_print(s, x) + LZS_PRINT_MODULUS - prefix_print(s, y));
 }
 
 static int bits_of(uint64_t n) {
@@ -205,7 +189,7 @@ static uint64_t bound(const scan *s, uint64_t x, uint64_t y, bool right, uint64_
         uint64_t step = UINT64_C(1) << e, to = n + step;
         if (to > limit) continue;
         uint64_t far = right ? difference(s, x + to, y + to) : difference(s, x - to, y - to);
-        if (multiply(right ? near : far, s->prints.powers[e]) != (right ? far : near)) continue;
+        if (lzs_print_times(right ? near : far, s->prints.powers[e]) != (right ? far : near)) continue;
         n = to;
         near = far;
     }

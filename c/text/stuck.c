@@ -1,36 +1,47 @@
 /* stuck.c - finds the stretches of a text that say next to nothing new, with or without a period.
  *
  * The definition of old and new units, and the score, are those of c/state/stuck.c, which finds the same in a text that is
- * being written; here the whole text is there, so that a stretch has an end, too. The n-grams lie in lists by their hash,
- * each from the last one back, and are compared themselves; a walk ends at the (min_count - 1)th equal one, or where the
- * window does. Hashes are seeded by an address of the call, so no text can put all its n-grams into one list.
+ * being written; here the whole text is there, so that a stretch has an end, too. Equal n-grams are known by the first of
+ * them, which lies in a list by its hash and counts those of the window: a unit costs the same however often its n-gram comes.
  */
 #include "text.h"
 
 #include <stdlib.h>
 
+#define LATER UINT32_C(0x80000000) /* of a link: it names the first equal n-gram, and not the next one in a list */
+
+/* An n-gram is known by the number of units up to its end. */
 typedef struct ngrams {
     const int32_t *ids;
     const lzs_stuck_rules *rules;
-    uint32_t *heads; /* where the last n-gram of each list ends, as a number of units; 0: none */
-    uint32_t *links; /* (n) the n-gram that ends with unit i: where the one before it in its list ends */
-    uint64_t seed;
+    uint32_t *heads;  /* the first n-gram of each list, 0: none */
+    uint32_t *links;  /* (n) of the n-gram that ends with a unit: the next one in its list, or LATER */
+    uint32_t *counts; /* (n) how many of the window are equal to it */
+    uint64_t key;
     size_t n_heads; /* a power of two */
 } ngrams;
 
-/* Files the n-gram that ends the first `end` units, and returns whether it is old. */
-static bool file_ngram(ngrams *g, uint32_t end) {
+/* The first n-gram that is equal to a new one. It may be that itself. */
+static uint32_t first_of(ngrams *g, uint32_t end) {
     size_t n = (size_t)g->rules->ngram;
     const int32_t *gram = g->ids + end - n;
-    uint64_t hash = g->seed, count = 1, first = end > g->rules->window ? end - g->rules->window : 1;
-    for (size_t i = 0; i < n; i++) hash = mix(hash, (uint64_t)(uint32_t)gram[i]);
-    uint32_t *head = &g->heads[hash & (g->n_heads - 1)];
-    for (uint32_t at = *head; at >= first && count < g->rules->min_count; at = g->links[at - 1]) {
-        count += memcmp(g->ids + at - n, gram, n * sizeof *gram) == 0;
+    uint64_t hash = 0;
+    for (size_t i = 0; i < n; i++) hash = lzs_fold(hash ^ (uint32_t)gram[i], g->key);
+    uint32_t *head = &g->heads[hash & (g->n_heads - 1)], at = *head;
+    while (at && memcmp(g->ids + at - n, gram, n * sizeof *gram)) at = g->links[at - 1];
+    g->links[end - 1] = at ? at | LATER : *head;
+    if (!at) *head = end;
+    return at ? at : end;
+}
+
+/* Counts the n-gram that ends the first `end` units, and returns whether it is old. */
+static bool count_ngram(ngrams *g, uint32_t end) {
+    const lzs_stuck_rules *rules = g->rules;
+    if (end > rules->window && end - rules->window > rules->ngram) { /* one leaves the window */
+        uint32_t last = end - (uint32_t)rules->window - 1, link = g->links[last - 1];
+        g->counts[(link & LATER ? link & ~LATER : last) - 1]--;
     }
-    g->links[end - 1] = *head;
-    *head = end;
-    return count == g->rules->min_count;
+    return ++g->counts[first_of(g, end) - 1] >= rules->min_count;
 }
 
 /* The score of a text that is read unit by unit, and the stretch that it counts. */
@@ -79,13 +90,14 @@ lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rul
     while (g.n_heads < n) g.n_heads *= 2;
     g.heads = calloc(g.n_heads, sizeof *g.heads);
     g.links = malloc(n * sizeof *g.links);
-    g.seed = mix((uint64_t)(uintptr_t)g.heads, (uint64_t)(uintptr_t)&g << 17);
-    lzs_status status = g.heads && g.links ? LZS_OK : LZS_ENOMEM;
+    g.counts = calloc(n, sizeof *g.counts);
+    g.key = lzs_hash_key(g.heads);
+    lzs_status status = g.heads && g.links && g.counts ? LZS_OK : LZS_ENOMEM;
     if (status == LZS_OK) {
         scorer s = {.rules = rules, .found = found, .capacity = capacity};
         size_t decided = 0, gram = (size_t)rules->ngram;
         for (size_t end = gram; end <= n; end++) {
-            bool old = file_ngram(&g, (uint32_t)end);
+            bool old = count_ngram(&g, (uint32_t)end);
             while (decided < (old ? end : end - gram + 1)) count_unit(&s, decided++, old);
         }
         while (decided < n) count_unit(&s, decided++, false);
@@ -95,5 +107,6 @@ lzs_status lzs_stuck_stretches(const int32_t *ids, size_t n, const lzs_stuck_rul
     }
     free(g.heads);
     free(g.links);
+    free(g.counts);
     return status;
 }

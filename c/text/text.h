@@ -2,8 +2,7 @@
  *
  * The table maps a hash to the indices of elements that its user keeps elsewhere. It stores 32 bits of the hash, called
  * the tag, next to each index; the user compares the elements themselves, so two of them are never taken for equal
- * because their hashes are. Hashes are seeded by addresses of the call, which no text can foresee, so a text cannot be
- * made to fill one place of the table.
+ * because their hashes are. Hashes are keyed (hash.h), so a text cannot be made to fill one place of the table.
  */
 #ifndef LZS_TEXT_H
 #define LZS_TEXT_H
@@ -11,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../hash.h"
 #include "lzsampler_text.h"
 
 /* ---- characters ---- */
@@ -45,23 +45,18 @@ lzs_status lzs_text_figures_by_piece(const uint8_t *text, size_t n, lzs_figures 
 
 /* ---- hashes ---- */
 
-static inline uint64_t mix(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 32;
-}
-
-static inline uint32_t hash_bytes(const uint8_t *bytes, size_t n, uint64_t seed) {
-    uint64_t hash = seed ^ n, word = 0;
+static inline uint32_t hash_bytes(const uint8_t *bytes, size_t n, uint64_t key) {
+    uint64_t hash = n, word = 0;
     for (size_t at = 0; at + sizeof word < n; at += sizeof word) {
         memcpy(&word, bytes + at, sizeof word);
-        hash = mix(hash, word);
+        hash = lzs_fold(hash ^ word, key);
     }
     if (n >= sizeof word) {
         memcpy(&word, bytes + n - sizeof word, sizeof word); /* some of them for the second time, unless n is a multiple */
     } else if (n) {
         memcpy(&word, bytes, n);
     }
-    return (uint32_t)mix(hash, word);
+    return (uint32_t)lzs_fold(hash ^ word, key);
 }
 
 /* ---- hash table of indices (words.c) ---- */
@@ -74,7 +69,7 @@ typedef struct slot {
 typedef struct table {
     slot *slots;
     size_t n_slots, used; /* n_slots is a power of two and at least twice `used` */
-    uint64_t seed;
+    uint64_t key; /* of the hashes: see hash.h */
 } table;
 
 /* Makes an empty table that does not grow before it holds `expected` / 2 indices. The caller frees t->slots, also after

@@ -159,8 +159,7 @@ lzs_status lzs_text_table_init(table *t, size_t expected) {
     *t = (table){.n_slots = LEAST_SLOTS};
     while (t->n_slots < expected) t->n_slots *= 2;
     t->slots = calloc(t->n_slots, sizeof *t->slots);
-    uint64_t heap = (uint64_t)(uintptr_t)t->slots, stack = (uint64_t)(uintptr_t)&t;
-    t->seed = mix(heap, stack << 17);
+    t->key = lzs_hash_key(t->slots);
     return t->slots ? LZS_OK : LZS_ENOMEM;
 }
 
@@ -231,8 +230,8 @@ lzs_status lzs_intern(const uint8_t *text, size_t n, const lzs_span *spans, size
             break;
         }
         key of_span = key_of(text, n, span);
-        uint32_t tag = of_span.is_short ? (uint32_t)mix(t.seed ^ of_span.length, of_span.word)
-                                        : hash_bytes(text + span.start, of_span.length, t.seed);
+        uint32_t tag = of_span.is_short ? (uint32_t)lzs_fold(of_span.length ^ of_span.word, t.key)
+                                        : hash_bytes(text + span.start, of_span.length, t.key);
         slot *found = NULL;
         do found = table_next(&t, found, tag);
         while (found->index && !are_equal(text, n, span, of_span, spans[found->index - 1]));

@@ -1,0 +1,64 @@
+/* hash.h - keyed hashes, for tables whose keys somebody else may choose, and fingerprints of strings. Both libraries use them.
+ *
+ * A key comes from addresses of the call, which no input can foresee. Without it nobody can find words that share a place of a table
+ * more often than chance has them do.
+ */
+#ifndef LZS_HASH_H
+#define LZS_HASH_H
+
+#include <stdint.h>
+
+#if defined(_MSC_VER) && defined(_M_X64)
+#  include <intrin.h>
+#endif
+
+/* The two halves of the product of two words, folded into one: each of its bits depends on all of theirs. */
+static inline uint64_t lzs_fold(uint64_t a, uint64_t b) {
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 product;
+    product whole = (product)a * b;
+    return (uint64_t)whole ^ (uint64_t)(whole >> 64);
+#elif defined(_MSC_VER) && defined(_M_X64)
+    uint64_t high, low = _umul128(a, b, &high);
+    return low ^ high;
+#else
+    uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+    uint64_t middle = a_high * b_low + (a_low * b_low >> 32), other = a_low * b_high + (uint32_t)middle;
+    return a * b ^ (a_high * b_high + (middle >> 32) + (other >> 32));
+#endif
+}
+
+/* A key for lzs_fold, from a block of the heap and the stack. */
+static inline uint64_t lzs_hash_key(const void *heap) {
+    const char stack = 0;
+    return lzs_fold((uint64_t)(uintptr_t)heap ^ UINT64_C(0xA0761D6478BD642F), (uint64_t)(uintptr_t)&stack ^ UINT64_C(0x9E3779B97F4A7C15)) | 1;
+}
+
+/* ---- fingerprints (Karp and Rabin 1987): the units of a string as the digits of a number modulo 2^61 - 1, in a base that is a key ---- */
+
+#define LZS_PRINT_MODULUS ((UINT64_C(1) << 61) - 1)
+
+static inline uint64_t lzs_print_reduced(uint64_t x) {
+    x = (x & LZS_PRINT_MODULUS) + (x >> 61);
+    return x >= LZS_PRINT_MODULUS ? x - LZS_PRINT_MODULUS : x;
+}
+
+/* A base above all bytes. */
+static inline uint64_t lzs_print_base(uint64_t key) {
+    return 256 + key % (LZS_PRINT_MODULUS - 256);
+}
+
+/* a * b, from 64-bit products of halves, as 2^62 = 2 and 2^61 = 1 there. */
+static inline uint64_t lzs_print_times(uint64_t a, uint64_t b) {
+    const uint64_t mask31 = (UINT64_C(1) << 31) - 1, mask30 = (UINT64_C(1) << 30) - 1;
+    uint64_t high_a = a >> 31, low_a = a & mask31, high_b = b >> 31, low_b = b & mask31;
+    uint64_t middle = low_a * high_b + high_a * low_b;
+    return lzs_print_reduced(2 * high_a * high_b + (middle >> 30) + ((middle & mask30) << 31) + low_a * low_b);
+}
+
+/* The fingerprint of a string and one more byte. */
+static inline uint64_t lzs_print_on(uint64_t print, uint64_t base, uint8_t byte) {
+    return lzs_print_reduced(lzs_print_times(print, base) + byte);
+}
+
+#endif
