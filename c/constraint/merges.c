@@ -6,82 +6,108 @@
  */
 #include "merges.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../hash.h"
 #include "tree.h"
 
-/* Longer tokens take a time that grows with the square of their length; none is known, and none is ever written. */
+/* Tokens of more take a time that grows with the square of their length; none is known, and none is ever written. */
 enum { MAX_LEAVES = 1024 };
 
 #define NEVER UINT64_MAX /* the key of what is not used up */
 
-static uint64_t hash_bytes(const uint8_t *bytes, size_t n) {
-    uint64_t hash = 0xCBF29CE484222325u ^ n;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * 0x100000001B3u;
-    return hash ^ hash >> 29;
-}
-
-static uint64_t hash_pair(int32_t left, int32_t right) {
-    uint64_t hash = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 32;
+static uint64_t hash_pair(const lzs_merges *m, int32_t left, int32_t right) {
+    return lzs_fold((uint64_t)(uint32_t)left << 32 | (uint32_t)right, m->key);
 }
 
 /* ---- tokens by their bytes ---- */
 
+/* By their fingerprints, so that those of the beginnings of a token, and of the rests, need no look at their bytes. */
 typedef struct names {
     const lzs_vocabulary *v;
     int32_t *slots;
     size_t size;
+    uint64_t key, base;
+    uint64_t *prints; /* (n_vocab) */
+    uint64_t *powers; /* (longest + 1) of the base */
 } names;
+
+/* Some bytes in one or two pieces. */
+typedef struct pieces {
+    const uint8_t *first, *second;
+    size_t n_first, n_second;
+    uint64_t print;
+} pieces;
 
 static const uint8_t *bytes_of(const lzs_vocabulary *v, int32_t token, size_t *n) {
     *n = v->begins[token + 1] - v->begins[token];
     return v->bytes + v->begins[token];
 }
 
-static int32_t *slot_of(const names *names, const uint8_t *bytes, size_t n) {
-    for (size_t at = (size_t)hash_bytes(bytes, n);; at++) {
+static uint64_t print_of(const names *names, const uint8_t *bytes, size_t n) {
+    uint64_t print = 0;
+    for (size_t i = 0; i < n; i++) print = lzs_print_on(print, names->base, bytes[i]);
+    return print;
+}
+
+static int32_t *slot_of(const names *names, pieces p) {
+    for (size_t at = (size_t)lzs_fold(p.print, names->key);; at++) {
         int32_t *slot = &names->slots[at & (names->size - 1)];
         if (*slot < 0) return slot;
         size_t length;
         const uint8_t *other = bytes_of(names->v, *slot, &length);
-        if (length == n && memcmp(other, bytes, n) == 0) return slot;
+        if (names->prints[*slot] != p.print || length != p.n_first + p.n_second) continue;
+        if (!memcmp(other, p.first, p.n_first) && !memcmp(other + p.n_first, p.second, p.n_second)) return slot;
     }
 }
 
-static int32_t token_of(const names *names, const uint8_t *bytes, size_t n) {
-    return *slot_of(names, bytes, n);
+static int32_t token_of(const names *names, const uint8_t *bytes, size_t n, uint64_t print) {
+    return *slot_of(names, (pieces){bytes, bytes, n, 0, print});
 }
 
 /* Of several tokens with the same bytes, the first one that is not lone is known by them. */
 static bool name_tokens(names *names, const lzs_vocabulary *v, const bool *lone) {
     size_t size = 64;
     while (size < 2 * (size_t)v->n_vocab) size *= 2;
-    *names = (struct names){v, malloc(size * sizeof *names->slots), size};
-    if (!names->slots) return false;
+    *names = (struct names){.v = v, .slots = malloc(size * sizeof *names->slots), .size = size};
+    names->prints = malloc((size_t)v->n_vocab * sizeof *names->prints);
+    names->powers = malloc(((size_t)v->longest + 1) * sizeof *names->powers);
+    if (!names->slots || !names->prints || !names->powers) return false;
+    names->key = lzs_hash_key(names->slots);
+    names->base = lzs_print_base(lzs_hash_key(names->prints));
+    names->powers[0] = 1;
+    for (size_t i = 0; i < v->longest; i++) names->powers[i + 1] = lzs_print_times(names->powers[i], names->base);
     for (size_t i = 0; i < size; i++) names->slots[i] = -1;
     for (int32_t token = 0; token < v->n_vocab; token++) {
         if (!lzs_bit(v->texts, token) || (lone && lone[token])) continue;
         size_t n;
         const uint8_t *bytes = bytes_of(v, token, &n);
-        int32_t *slot = slot_of(names, bytes, n);
+        names->prints[token] = print_of(names, bytes, n);
+        int32_t *slot = slot_of(names, (pieces){bytes, bytes, n, 0, names->prints[token]});
         if (*slot < 0) *slot = token;
     }
     return true;
 }
 
+static void names_free(names *names) {
+    free(names->slots);
+    free(names->prints);
+    free(names->powers);
+}
+
 /* ---- rules ---- */
 
 static struct lzs_rule_slot *rule_slot(const lzs_merges *m, int32_t left, int32_t right) {
-    for (size_t at = (size_t)hash_pair(left, right);; at++) {
+    for (size_t at = (size_t)hash_pair(m, left, right);; at++) {
         struct lzs_rule_slot *slot = &m->table[at & (m->table_size - 1)];
         if (slot->left < 0 || (slot->left == left && slot->right == right)) return slot;
     }
 }
 
 static size_t maybe_bit(const lzs_merges *m, int32_t left, int32_t right) {
-    return (size_t)(hash_pair(left, right) >> 20) & (4 * m->table_size - 1);
+    return (size_t)(hash_pair(m, left, right) >> 20) & (4 * m->table_size - 1);
 }
 
 static const struct lzs_rule_slot *rule_of(const lzs_merges *m, int32_t left, int32_t right) {
@@ -95,6 +121,7 @@ static bool make_table(lzs_merges *m, size_t n_rules) {
     m->table_size = 64;
     while (m->table_size < 2 * n_rules) m->table_size *= 2;
     m->table = malloc(m->table_size * sizeof *m->table);
+    m->key = lzs_hash_key(m->table);
     for (size_t i = 0; m->table && i < m->table_size; i++) m->table[i].left = -1;
     m->maybe = calloc(m->table_size / 8, sizeof *m->maybe);
     return m->table && m->maybe;
@@ -149,7 +176,7 @@ static size_t find_leaves(encoder *e, const uint8_t *bytes, size_t n) {
     for (size_t at = 0; at < n;) {
         size_t length = 1;
         while (e->characters && at + length < n && (bytes[at + length] & 0xC0) == 0x80) length++;
-        int32_t token = token_of(e->names, bytes + at, length);
+        int32_t token = token_of(e->names, bytes + at, length, print_of(e->names, bytes + at, length));
         if (token < 0 || count == MAX_LEAVES) return 0;
         e->tokens[count++] = token;
         at += length;
@@ -159,13 +186,13 @@ static size_t find_leaves(encoder *e, const uint8_t *bytes, size_t n) {
 
 /* The token that two parts become; -1 where the vocabulary has none. */
 static int32_t joined(const encoder *e, int32_t left, int32_t right) {
-    uint8_t bytes[4 * MAX_LEAVES];
-    size_t n, more;
-    const uint8_t *first = bytes_of(e->names->v, left, &n), *second = bytes_of(e->names->v, right, &more);
-    if (n + more > sizeof bytes) return -1;
-    memcpy(bytes, first, n);
-    memcpy(bytes + n, second, more);
-    return token_of(e->names, bytes, n + more);
+    const names *names = e->names;
+    pieces p;
+    p.first = bytes_of(names->v, left, &p.n_first);
+    p.second = bytes_of(names->v, right, &p.n_second);
+    if (p.n_first + p.n_second > names->v->longest) return -1;
+    p.print = lzs_print_reduced(lzs_print_times(names->prints[left], names->powers[p.n_second]) + names->prints[right]);
+    return *slot_of(names, p);
 }
 
 static bool comes_first(const struct lzs_rule_slot *a, const struct lzs_rule_slot *b) {
@@ -376,9 +403,12 @@ lzs_status lzs_merges_of_pairs(lzs_merges *m, const lzs_vocabulary *v, const int
     }
     if (status != LZS_OK) return status;
     names names;
-    if (!name_tokens(&names, v, NULL)) return LZS_ENOMEM;
+    if (!name_tokens(&names, v, NULL)) {
+        names_free(&names);
+        return LZS_ENOMEM;
+    }
     status = finish(m, &names, false, NULL);
-    free(names.slots);
+    names_free(&names);
     return status;
 }
 
@@ -392,25 +422,35 @@ static int highest_first(const void *a, const void *b) {
     return (x->score < y->score) - (x->score > y->score);
 }
 
+/* A token of more than two parts of MAX_LEAVES characters has a part that is never written, however it is split. */
 static void add_splits(lzs_merges *m, const names *names, int32_t token, uint32_t rank) {
-    size_t n;
+    size_t n, n_characters = 0;
     const uint8_t *bytes = bytes_of(names->v, token, &n);
-    for (size_t at = 1; at < n; at++) {
+    for (size_t i = 0; i < n; i++) n_characters += i == 0 || (bytes[i] & 0xC0) != 0x80;
+    uint64_t print = 0; /* of the first part */
+    for (size_t at = 1; at < n && n_characters <= 2 * MAX_LEAVES; at++) {
+        print = lzs_print_on(print, names->base, bytes[at - 1]);
         if ((bytes[at] & 0xC0) == 0x80) continue;
-        int32_t left = token_of(names, bytes, at), right = left < 0 ? -1 : token_of(names, bytes + at, n - at);
+        int32_t left = token_of(names, bytes, at, print);
+        if (left < 0) continue;
+        uint64_t before = lzs_print_times(print, names->powers[n - at]);
+        int32_t right = token_of(names, bytes + at, n - at, lzs_print_reduced(names->prints[token] + LZS_PRINT_MODULUS - before));
         if (right >= 0) add_rule(m, left, right, rank);
     }
 }
 
 lzs_status lzs_merges_of_scores(lzs_merges *m, const lzs_vocabulary *v, const float *scores, const bool *lone) {
     size_t most = 0, n = 0;
+    bool some_nan = false;
     for (int32_t token = 0; token < v->n_vocab; token++) {
+        some_nan |= isnan(scores[token]);
         bool joins = lzs_bit(v->texts, token) && !lone[token];
         if (joins) most += v->begins[token + 1] - v->begins[token];
     }
     scored *order = malloc((size_t)v->n_vocab * sizeof *order);
     lzs_status status = begin(m, v, most);
     names names = {0};
+    if (status == LZS_OK && some_nan) status = LZS_EINVAL; /* they have no order */
     if (!order || (status == LZS_OK && !name_tokens(&names, v, lone))) status = LZS_ENOMEM;
     for (int32_t token = 0; token < v->n_vocab && status == LZS_OK; token++) {
         if (lzs_bit(v->texts, token) && !lone[token]) order[n++] = (scored){scores[token], token};
@@ -423,7 +463,7 @@ lzs_status lzs_merges_of_scores(lzs_merges *m, const lzs_vocabulary *v, const fl
     }
     if (status == LZS_OK) status = finish(m, &names, true, lone);
     free(order);
-    free(names.slots);
+    names_free(&names);
     return status;
 }
 

@@ -48,6 +48,7 @@ typedef struct lzs_merges {
         lzs_merge_key key;
     } *table;
     size_t table_size;
+    uint64_t key; /* of its hashes: see hash.h */
     uint32_t *maybe; /* (4 * table_size bits) by hash: few of them are 1, and no rule is where a 0 is; it stays in the cache */
 } lzs_merges;
 
@@ -56,7 +57,7 @@ typedef struct lzs_merges {
 lzs_status lzs_merges_of_pairs(lzs_merges *merges, const lzs_vocabulary *v, const int32_t *pairs, size_t n);
 
 /* Makes the rules of a vocabulary of SentencePiece: any two tokens that together are a token are joined, those with the highest
- * score first. Tokens of `lone` are never parts of others. */
+ * score first. Tokens of `lone` are never parts of others. LZS_EINVAL for scores that are NaN. */
 lzs_status lzs_merges_of_scores(lzs_merges *merges, const lzs_vocabulary *v, const float *scores, const bool *lone);
 
 void lzs_merges_free(lzs_merges *merges);

@@ -155,14 +155,8 @@ typedef struct lzs_part_masks_figures {
     size_t n_parts, n_masks, bytes; /* that are kept now */
     uint64_t found, made;           /* masks that were asked for, and were there or had to be made */
 } lzs_part_masks_figures;
-/* LZS_ELIMIT while another thread uses them; so do the next two. */
+/* LZS_ELIMIT while another thread uses them. */
 LZS_API lzs_status lzs_part_masks_look(lzs_part_masks *masks, lzs_part_masks_figures *figures);
-
-/* What is kept as `*n` 32-bit words, of which the first `room` are written. lzs_part_masks_read adds what such words hold:
- * LZS_EINVAL, and nothing is added, where they cannot be of this vocabulary. Whether the masks are right only the writer knows:
- * the words must be kept from damage. */
-LZS_API lzs_status lzs_part_masks_write(lzs_part_masks *masks, uint32_t *words, size_t room, size_t *n);
-LZS_API lzs_status lzs_part_masks_read(lzs_part_masks *masks, const uint32_t *words, size_t n);
 
 /* Uses them for a grammar of the same vocabulary, else LZS_EINVAL; NULL is none. They must outlive it. */
 LZS_API lzs_status lzs_grammar_share(lzs_grammar *grammar, lzs_part_masks *masks);
@@ -186,7 +180,7 @@ typedef enum lzs_token_role {
 /* How the tokenizer of a vocabulary, which is borrowed, writes texts; any number of grammars and threads may share it. Roles are
  * lzs_token_role, NULL where all tokens are usual. Byte pair encoding: pairs[2 * n] are the parts of n merges by rank, words is a
  * lzs_words_kind, and whole_words says that a word which is a token is written so whatever the merges say (Llama 3; not with LZS_WORDS_NONE).
- * SentencePiece: scores[n_vocab]. LZS_EINVAL for what is out of range. */
+ * SentencePiece: scores[n_vocab]. LZS_EINVAL for what is out of range, such as a score that is NaN. */
 LZS_API lzs_status lzs_spelling_new_pairs(const lzs_vocabulary *vocabulary, const uint8_t *roles, const int32_t *pairs, size_t n,
                                           int32_t words, int32_t whole_words, lzs_spelling **spelling);
 LZS_API lzs_status lzs_spelling_new_scores(const lzs_vocabulary *vocabulary, const uint8_t *roles, const float *scores,
