@@ -175,6 +175,7 @@ def test_what_cannot_begin_with_itself_is_taken(vocabulary: Vocabulary) -> None:
     grammars["behind characters"] = 'root ::= "((" root | [)(]{1,} "b" # ( root'
     grammars["no times"] = 'root ::= root{0} "a"'
     grammars["a comment in a count"] = 'root ::= ("a"{ # two\n2} root | "b")'
+    grammars["all but surrogates"] = r"root ::= [^\uD800-\uDFFF] [a-] [\]-] [\uD000-\uE000] [z-\U99999999]"
     grammars["many rules"] = "root ::= r0\n" + "".join(f"r{i} ::= r{i + 1}\n" for i in range(2000)) + 'r2000 ::= "a"'
     for name, text in grammars.items():
         check(text)
@@ -210,6 +211,11 @@ def test_what_it_refuses_is_said_in_one_line(vocabulary: Vocabulary, capfd: pyte
         ("", "text must be GBNF, but there is no rule in it"),
         (' # "a"\n', "text must be GBNF, but there is no rule in it"),
         ('root ::= "a"{3,1}', r"text must be GBNF, but the count \{3,1\} ends before it begins"),
+        (r'root ::= "a" | "\U99999999"', r'text must be GBNF of characters, but no text has "\\U99999999"'),
+        (r'root ::= "\uD83D\uDE00"', "text must be GBNF of characters, but no text has "),
+        (r"root ::= [\U00110000-\U99999999\uD800]", r"of characters, but no text has \[\\U00110000"),
+        ("root ::= [b-a]", r"of characters, but no text has \[b-a\]"),
+        (r"root ::= [^\U00001000-\U0010FFFF\x00-\x61b-\u2000]", r"of characters, but no text has \[\^"),
         ("root ::= \0", "text must be GBNF, but it has a NUL character"),
         ('root ::= "\ud800"', "text must be valid Unicode: there is a lone surrogate at 10"),
         ("root ::= " + "(" * 251 + '"a"' + ")" * 251, "text must have groups nested at most 250 deep, got 251"),

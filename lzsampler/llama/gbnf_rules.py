@@ -22,6 +22,8 @@ _COMMENT = re.compile(r"#[^\r\n]*")
 _COUNT = re.compile(r"\{\s*(?P<least>[0-9]+)\s*(?P<comma>,\s*(?P<most>[0-9]*)\s*)?\}")
 _NOTHING = ('""', "[]", "[^]")  # what llama.cpp reads as no character at all
 _SHOWN = 8  # rules of a cycle, in an error
+_CHARACTER = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))|\\?.", re.DOTALL)
+_CHARACTERS = ((0, 0xD7FF), (0xE000, 0x10FFFF))  # all code points but surrogates
 
 
 @dataclass
@@ -124,6 +126,8 @@ def _read(text: str) -> _Rules:
                 open_ones.append(rules[name])
                 deepest = max(deepest, len(open_ones) - 1)
         elif kind in ("literal", "class", "name") or value == ".":
+            if (kind == "literal" and not _is_text(value)) or (kind == "class" and not _has_character(value)):
+                raise ValueError(f"text must be GBNF of characters, but no text has {value:.40}")
             ways[-1].append(_Item(value if kind == "name" else ""))
             length = len(value) if kind in ("literal", "class") else 1
         elif value == ")" and len(open_ones) > 1:
@@ -145,6 +149,39 @@ def _read(text: str) -> _Rules:
     if not rules:
         raise ValueError("text must be GBNF, but there is no rule in it")
     return rules
+
+
+def _codes(characters: str) -> Iterator[tuple[int, str]]:
+    """Return each code point of a literal or class, and how it is written."""
+    for found in _CHARACTER.finditer(characters):
+        digits = next(filter(None, found.groups()), None)
+        yield int(digits, 16) if digits else ord(found.group()[-1]), found.group()
+
+
+def _is_text(literal: str) -> bool:
+    return all(any(first <= code <= last for first, last in _CHARACTERS) for code, _ in _codes(literal))
+
+
+def _has_character(group: str) -> bool:
+    """Return whether a class such as ``[a-z]`` has a character."""
+    inner = group[1:-1]
+    codes = list(_codes(inner.removeprefix("^")))
+    ranges: list[tuple[int, int]] = []
+    at = 0
+    while at < len(codes):
+        last = at + 2 if codes[at + 1 : at + 2] == [(ord("-"), "-")] and at + 2 < len(codes) else at
+        ranges.append((codes[at][0], codes[last][0]))
+        at = last + 1
+    if not inner.startswith("^"):
+        return any(max(low, first) <= min(high, last) for low, high in ranges for first, last in _CHARACTERS)
+    ranges.sort()
+    for code, last in _CHARACTERS:
+        for low, high in ranges:
+            if low <= code <= high:
+                code = high + 1
+        if code <= last:
+            return True
+    return False
 
 
 def _count(value: str) -> tuple[int, int]:
