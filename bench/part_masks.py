@@ -9,7 +9,7 @@ finds them all; and the longest step. So in four ways:
 - `without`: nothing is kept, neither masks nor translations.
 - `names`: behind the same schema with other names of properties, and its samples. What a process keeps is kept: the
   masks of shared parts, and the translation, into which the other names are put.
-- `file`: no schema came before, but a file with the masks of the parts that are common was loaded.
+- `prepared`: no schema came before, but the masks of the parts that are common were made.
 - `order`: behind another schema that the second one is made of: its properties or alternatives in the opposite order,
   without every third property, as items of an array. For this one `without` is measured anew, and is not printed.
 
@@ -21,7 +21,6 @@ Without --vocabulary it is the one of tests/vectors (V = 32,000).
 
 import argparse
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import geometric_mean
@@ -104,7 +103,7 @@ def behind(schema: Any, tokens: TokenBytes, texts: list[list[int]]) -> Way:
     return way
 
 
-def measured(row: dict[str, Any], vocabulary: Vocabulary, tokens: TokenBytes, prepared: Path) -> dict[str, Any]:
+def measured(row: dict[str, Any], vocabulary: Vocabulary, tokens: TokenBytes) -> dict[str, Any]:
     def spelled(schema: Any, samples: list[Any]) -> list[list[int]]:
         grammar = Grammar.json_schema(schema, tokens, share=False)
         texts = map(json.dumps, samples)
@@ -118,10 +117,10 @@ def measured(row: dict[str, Any], vocabulary: Vocabulary, tokens: TokenBytes, pr
     def nothing() -> None:
         forget_parts()
 
-    def from_file() -> PartMasks:
-        forget_parts()
+    def prepared() -> PartMasks:
         masks = PartMasks(tokens)
-        masks.load(prepared)
+        masks.prepare()
+        forget_parts()
         return masks
 
     first = renamed(schema)
@@ -129,7 +128,7 @@ def measured(row: dict[str, Any], vocabulary: Vocabulary, tokens: TokenBytes, pr
     ways: dict[str, tuple[Any, list[list[int]], Way]] = {
         "without": (schema, texts, nothing),
         "names": (schema, texts, behind(first, tokens, first_texts)),
-        "file": (schema, texts, from_file),
+        "prepared": (schema, texts, prepared),
         "without order": (other, other_texts, nothing),
         "order": (other, other_texts, behind(schema, tokens, texts)),
     }
@@ -186,15 +185,11 @@ def main() -> None:
     for path in options.vocabulary or [VECTORS / "ggml-vocab-llama-spm.gguf"]:
         vocabulary = Vocabulary(path)
         tokens = vocabulary.token_bytes
-        with tempfile.TemporaryDirectory() as folder:
-            prepared = Path(folder) / "parts"
-            masks = PartMasks(tokens)
-            begin = thread_time_ns()
-            masks.prepare()
-            prepare_ms = (thread_time_ns() - begin) / 1e6
-            masks.save(prepared)
-            size = prepared.stat().st_size
-            made = [measured(row, vocabulary, tokens, prepared) for row in rows]
+        masks = PartMasks(tokens)
+        begin = thread_time_ns()
+        masks.prepare()
+        prepare_ms = (thread_time_ns() - begin) / 1e6
+        made = [measured(row, vocabulary, tokens) for row in rows]
         vocabulary.close()
         pairs = {"names": ("without", "names"), "order": ("without order", "order")}
         total = {name: ratios(made, *pair) for name, pair in pairs.items()}
@@ -202,19 +197,14 @@ def main() -> None:
             name: [geometric_mean(row) for row in zip(*(ratios([row], *pair) for row in made), strict=True)]
             for name, pair in pairs.items()
         }
-        summary = {
-            "n_vocab": tokens.n_vocab,
-            "prepare_ms": prepare_ms,
-            "file_bytes": size,
-            "masks": masks.figures.masks,
-        }
+        summary = {"n_vocab": tokens.n_vocab, "prepare_ms": prepare_ms, "masks": masks.figures.masks}
         if options.json:
             print(json.dumps({**summary, "ratios": total, "geometric means": means, "rows": made}))
             continue
         print(", ".join(f"{name} {value:,.0f}" for name, value in summary.items()))
-        print(f"{'':15}{'without':>20}{'names':>21}{'file':>21}{'order':>21}{'ratio: names':>23}{'order':>18}")
+        print(f"{'':15}{'without':>20}{'names':>21}{'prepared':>21}{'order':>21}{'ratio: names':>23}{'order':>18}")
         for row in made:
-            figures = "".join("".join(f"{n:7.0f}" for n in row[way]) for way in ("without", "names", "file", "order"))
+            figures = "".join("".join(f"{n:7.0f}" for n in row[way]) for way in ("without", "names", "prepared", "order"))
             gained = "".join("  " + "".join(f"{n:6.1f}" for n in ratios([row], *pair)) for pair in pairs.values())
             print(f"{row['name']:15}{figures}{gained}")
         for name, gains in (("all", total), ("geometric mean", means)):

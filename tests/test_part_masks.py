@@ -1,4 +1,4 @@
-"""Masks that grammars share: equal to those without, made once, and kept in files, which are refused if not right."""
+"""Masks that grammars share: equal to those without, and made once."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lzsampler import Grammar, LzsError, Sampler, TokenBytes
+from lzsampler import Grammar, Sampler, TokenBytes
 from lzsampler.constraint.automaton import automaton_of
 from lzsampler.constraint.part_masks import PartMasks
 from schemas import TOKENS
@@ -116,53 +116,19 @@ def test_a_grammar_copies_with_them_and_says_whose_they_are() -> None:
         Grammar.json_schema(PERSON, tokens, share=1)  # type: ignore[arg-type]
 
 
-def test_common_parts_come_out_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "parts"
-    masks = fresh().part_masks
-    masks.prepare()
-    assert {"parts", "masks"} <= set(vars(masks.figures))
-    assert masks.figures.parts >= 5
-    masks.save(path)
+def test_common_parts_are_prepared() -> None:
     tokens = fresh()
-    tokens.part_masks.load(path)
-    assert tokens.part_masks.figures.masks == masks.figures.masks
+    masks = tokens.part_masks
+    masks.prepare()
+    before = masks.figures
+    assert before.parts >= 5
     schema = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}, "n": {"type": "integer"}}}
     assert masks_of(Grammar.json_schema(schema, tokens), 1) == masks_of(
         Grammar.json_schema(schema, tokens, share=False), 1
     )
-    assert tokens.part_masks.figures.made == 0 < tokens.part_masks.figures.found
-    assert [file.name for file in tmp_path.iterdir()] == ["parts"]
-    assert repr(tokens.part_masks).startswith(f"<PartMasks of {TOKENS.n_vocab} tokens: ")
-
-
-def test_a_file_that_is_not_right_is_refused_in_one_line_and_adds_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "parts"
-    masks = fresh().part_masks
-    masks.prepare([PERSON])
-    masks.save(path)
-    whole = path.read_bytes()
-    cases = {
-        "is not a file of part masks": [b"", b"{}", b"lzsampler part masks 0\n" + whole[23:]],
-        "is damaged": [whole[:-1], whole[:-4], whole[:40], whole + b"\0\0\0\0", whole[:-9] + b"?" + whole[-8:]],
-    }
-    for message, contents in cases.items():
-        for content in contents:
-            path.write_bytes(content)
-            other = fresh().part_masks
-            with pytest.raises(LzsError, match=message) as error:
-                other.load(path)
-            assert str(path) in str(error.value)
-            assert "\n" not in str(error.value)
-            assert other.figures.masks == 0
-    path.write_bytes(whole)
-    with pytest.raises(LzsError, match="of another vocabulary"):
-        PartMasks(TokenBytes(TOKENS.pieces[:-1], end=TOKENS.end)).load(path)
-    with pytest.raises(LzsError, match="of another vocabulary"):
-        PartMasks(TokenBytes(TOKENS.pieces, end=[*TOKENS.end, 5])).load(path)
-    with pytest.raises(LzsError, match=r"cannot read .*missing: No such file"):
-        masks.load(tmp_path / "missing")
-    with pytest.raises(LzsError, match="cannot write"):
-        masks.save(tmp_path)
+    assert masks.figures.made == before.made
+    assert masks.figures.found > before.found
+    assert repr(masks).startswith(f"<PartMasks of {TOKENS.n_vocab} tokens: ")
 
 
 def test_threads_share_them() -> None:
@@ -201,6 +167,3 @@ def test_wrong_arguments_are_named() -> None:
     for schemas in (3, {"type": "string"}, "{}"):
         with pytest.raises(TypeError, match="schemas must be a list of schemas"):
             masks.prepare(schemas)  # type: ignore[arg-type]
-    for call in (masks.load, masks.save):
-        with pytest.raises(TypeError, match="path must be a str or a Path, got 3"):
-            call(3)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-/* part_masks.c - masks of parts that many grammars have, kept for all of them, and written and read.
+/* part_masks.c - masks of parts that many grammars have, kept for all of them.
  *
  * Parts are known by all that their programs are (slice.h), and masks by the places of their states, so that nothing rests on
  * hashes that may collide.
@@ -29,7 +29,7 @@ typedef struct shared_part {
     uint32_t *key;
     size_t n_key;
     uint64_t hash;
-    lzs_grammar *grammar; /* of the part alone; NULL while no grammar has had it */
+    lzs_grammar *grammar; /* of the part alone; NULL where it could not be made */
 } shared_part;
 
 struct lzs_part_masks {
@@ -43,7 +43,6 @@ struct lzs_part_masks {
     int32_t *table; /* masks by part and places */
     size_t table_size;
     uint64_t found, made;
-    uint32_t *words; /* for reading */
     lzs_flag in_use;
 };
 
@@ -74,11 +73,6 @@ lzs_status lzs_part_masks_new(const lzs_vocabulary *vocabulary, size_t max_bytes
     m->vocabulary = vocabulary;
     m->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
     m->epoch = 1; /* grammars begin with 0 */
-    m->words = malloc(vocabulary->n_words * sizeof *m->words);
-    if (!m->words) {
-        free(m);
-        return LZS_ENOMEM;
-    }
     *masks = m;
     return LZS_OK;
 }
@@ -89,7 +83,6 @@ void lzs_part_masks_free(lzs_part_masks *m) {
     free(m->parts);
     free(m->masks);
     free(m->table);
-    free(m->words);
     free(m);
 }
 
@@ -395,144 +388,4 @@ bool lzs_part_masks_begin(lzs_part_masks *m) {
 
 void lzs_part_masks_end(lzs_part_masks *m) {
     lzs_flag_give(&m->in_use);
-}
-
-/* ---- files ---- */
-
-typedef struct writer {
-    uint32_t *words;
-    size_t room, n;
-} writer;
-
-static void put(writer *w, const uint32_t *words, size_t n) {
-    if (n && w->n < w->room) memcpy(w->words + w->n, words, (n < w->room - w->n ? n : w->room - w->n) * sizeof *words);
-    w->n += n;
-}
-
-static void put_one(writer *w, size_t word) {
-    put(w, &(uint32_t){(uint32_t)word}, 1);
-}
-
-static void put_mask(writer *w, const lzs_shared_mask *mask) {
-    put_one(w, mask->n_places);
-    for (uint32_t i = 0; i < mask->n_places; i++) {
-        put_one(w, (uint32_t)mask->places[i]);
-        put_one(w, mask->places[i] >> 32);
-    }
-    const lzs_kept_mask *kept = lzs_kept_base_mask(mask->mask);
-    put_one(w, kept->form);
-    put_one(w, kept->n);
-    put(w, kept->data, kept->n);
-    put_one(w, mask->n_exits);
-    put(w, mask->exits, mask->n_exits);
-}
-
-lzs_status lzs_part_masks_write(lzs_part_masks *m, uint32_t *words, size_t room, size_t *n) {
-    if (!n || (room && !words)) return LZS_EINVAL;
-    if (!lzs_flag_take(&m->in_use)) return LZS_ELIMIT;
-    writer w = {words, room, 0};
-    put_one(&w, (size_t)m->vocabulary->n_vocab);
-    put_one(&w, m->vocabulary->n_nodes);
-    put_one(&w, m->n_parts);
-    for (size_t part = 0; part < m->n_parts; part++) {
-        size_t n_masks = 0;
-        for (size_t i = 0; i < m->n_masks; i++) n_masks += m->masks[i].part == part && is_used(&m->masks[i]);
-        put_one(&w, m->parts[part].n_key);
-        put(&w, m->parts[part].key, m->parts[part].n_key);
-        put_one(&w, n_masks);
-        for (size_t i = 0; i < m->n_masks; i++) {
-            if (m->masks[i].part == part && is_used(&m->masks[i])) put_mask(&w, &m->masks[i]);
-        }
-    }
-    lzs_flag_give(&m->in_use);
-    *n = w.n;
-    return LZS_OK;
-}
-
-typedef struct reader {
-    const uint32_t *words;
-    size_t n;
-    bool failed;
-} reader;
-
-/* The next n words; NULL, also for all that follows, where there are not so many. */
-static const uint32_t *get(reader *r, size_t n) {
-    r->failed |= n > r->n;
-    if (r->failed) return NULL;
-    const uint32_t *words = r->words;
-    r->words += n;
-    r->n -= n;
-    return words;
-}
-
-static uint32_t get_one(reader *r) {
-    const uint32_t *word = get(r, 1);
-    return word ? *word : 0;
-}
-
-/* Whether the words of a mask are ones that lzs_kept_make could have written for tokens that are text. */
-static bool is_mask(lzs_part_masks *m, const lzs_kept_mask *mask) {
-    const lzs_vocabulary *v = m->vocabulary;
-    if (mask->form == LZS_KEPT_WORDS ? mask->n != v->n_words : mask->n >= v->n_words) return false;
-    for (uint32_t i = 0; i < mask->n && mask->form != LZS_KEPT_WORDS; i++) {
-        if (mask->data[i] >= (uint32_t)v->n_vocab || (i && mask->data[i] <= mask->data[i - 1])) return false;
-    }
-    lzs_kept_write(v, mask, m->words);
-    bool ok = true;
-    for (size_t i = 0; i < v->n_words; i++) ok &= !(m->words[i] & ~v->texts[i]);
-    return ok;
-}
-
-/* Reads one mask, and keeps it if `part` is not NO_PART. */
-static lzs_status read_mask(lzs_part_masks *m, reader *r, uint32_t part) {
-    const lzs_vocabulary *v = m->vocabulary;
-    uint64_t places[LZS_PART_PLACES];
-    uint32_t n_places = get_one(r);
-    if (!n_places || n_places > LZS_PART_PLACES) return LZS_EINVAL;
-    for (uint32_t i = 0; i < n_places; i++) {
-        places[i] = get_one(r);
-        places[i] |= (uint64_t)get_one(r) << 32;
-    }
-    uint32_t form = get_one(r), n = get_one(r);
-    const uint32_t *data = get(r, n);
-    uint32_t n_exits = get_one(r);
-    const uint32_t *exits = get(r, n_exits);
-    if (r->failed || form > LZS_KEPT_WORDS || n_exits > LZS_PART_EXITS) return LZS_EINVAL;
-    const lzs_kept_mask mask = {.form = (lzs_kept_form)form, .n = n, .data = (uint32_t *)data};
-    if (!is_mask(m, &mask)) return LZS_EINVAL;
-    for (uint32_t i = 0; i < n_exits; i++) {
-        if (exits[i] >= v->n_nodes || v->nodes[exits[i]].size < 2) return LZS_EINVAL;
-    }
-    size_t number;
-    if (part == NO_PART || find_mask(m, part, places, n_places) != NO_MASK) return LZS_OK;
-    return keep(m, part, places, n_places, m->words, exits, n_exits, &number);
-}
-
-/* Reads all words, and keeps what they hold if `keeps`. */
-static lzs_status read_all(lzs_part_masks *m, const uint32_t *words, size_t n, bool keeps) {
-    reader r = {words, n, false};
-    bool ours = get_one(&r) == (uint32_t)m->vocabulary->n_vocab;
-    ours &= get_one(&r) == (uint32_t)m->vocabulary->n_nodes;
-    lzs_status status = ours ? LZS_OK : LZS_EINVAL;
-    for (uint32_t n_parts = get_one(&r); n_parts && status == LZS_OK; n_parts--) {
-        size_t n_key = get_one(&r), part = NO_PART;
-        const uint32_t *key = get(&r, n_key);
-        uint32_t n_masks = get_one(&r);
-        if (r.failed || !n_key || n_key > MAX_KEY) return LZS_EINVAL;
-        if (keeps) {
-            uint32_t *copy = copied(key, n_key * sizeof *key);
-            status = copy ? add_part(m, copy, n_key, &part) : LZS_ENOMEM;
-        }
-        for (; n_masks && status == LZS_OK; n_masks--) status = read_mask(m, &r, (uint32_t)part);
-    }
-    return status == LZS_OK && (r.failed || r.n) ? LZS_EINVAL : status;
-}
-
-lzs_status lzs_part_masks_read(lzs_part_masks *m, const uint32_t *words, size_t n) {
-    if (n && !words) return LZS_EINVAL;
-    if (!lzs_flag_take(&m->in_use)) return LZS_ELIMIT;
-    lzs_status status = read_all(m, words, n, false);
-    if (status == LZS_OK) status = read_all(m, words, n, true);
-    lzs_flag_give(&m->in_use);
-    return status;
 }

@@ -40,18 +40,6 @@ static lzs_status made(const lzs_vocabulary *v, int kind, const lzs_spelling *sp
     return lzs_grammar_new_parts(parts, 6, children, 6, part_text, sizeof part_text - 1, v, 0, NULL, g);
 }
 
-/* Writes masks, and reads them again. */
-static lzs_status written_and_read(const lzs_vocabulary *v, lzs_part_masks *masks) {
-    static uint32_t words[1 << 16];
-    size_t n;
-    lzs_part_masks *again;
-    CHECK(lzs_part_masks_write(masks, words, sizeof words / sizeof *words, &n) == LZS_OK && n > 100 && n < sizeof words / sizeof *words);
-    lzs_status status = lzs_part_masks_new(v, 0, &again);
-    if (status == LZS_OK) status = lzs_part_masks_read(again, words, n);
-    lzs_part_masks_free(again);
-    return status;
-}
-
 /* Penalties that look at free tokens, so that a step makes edits as well. */
 static lzs_params penalised(void) {
     lzs_params params;
@@ -91,7 +79,6 @@ static lzs_status run(const lzs_vocabulary *v, int kind, uint64_t *sum) {
         if (status == LZS_OK) status = lzs_accept(s, next_token(kind, step));
     }
     if (status == LZS_OK) status = lzs_sampler_clone(s, &clone);
-    if (status == LZS_OK && masks) status = written_and_read(v, masks);
     lzs_sampler_free(clone);
     lzs_sampler_free(s);
     lzs_grammar_free(g);
