@@ -367,7 +367,7 @@ static bool add_few(lzs_dfa_state *s, uint8_t *n, uint8_t byte) {
     return true;
 }
 
-/* All edges of the program lead to texts that match, so none has to be followed. */
+/* All edges of the program lead to texts that match, so none has to be followed, and other bytes lead nowhere. */
 uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state) {
     const lzs_program *p = a->program;
     lzs_dfa_state *s = &a->states[state];
@@ -382,6 +382,10 @@ uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state) {
                 if (!add_few(s, &n, (uint8_t)byte)) return s->n_few;
             }
         }
+    }
+    int32_t *edges = a->edges + (size_t)state * p->n_classes;
+    for (uint32_t class = 0; class < p->n_classes; class++) {
+        if (!n || !memchr(s->few, p->byte_of[class], n)) edges[class] = LZS_DEAD;
     }
     return s->n_few = n;
 }

@@ -163,6 +163,7 @@ void lzs_grammar_free(lzs_grammar *g) {
     free(g->safe);
     free(g->masks);
     free(g->path);
+    free(g->open_nodes);
     free(g->words);
     free(g->found);
     free(g);
@@ -172,7 +173,8 @@ size_t lzs_grammar_memory(const lzs_grammar *g) {
     size_t safe = g->safe ? g->program.n_ops * sizeof *g->safe : 0;
     return sizeof *g + lzs_program_memory(&g->program) + lzs_automaton_memory(&g->automaton) + g->mask_bytes +
            g->masks_room * sizeof *g->masks + ((size_t)g->vocabulary->longest + 1) * sizeof *g->path +
-           2 * g->vocabulary->n_words * sizeof *g->words + safe + (g->proper ? lzs_proper_memory(g->proper) : 0) +
+           g->open_room * sizeof *g->open_nodes + 2 * g->vocabulary->n_words * sizeof *g->words + safe +
+           (g->proper ? lzs_proper_memory(g->proper) : 0) +
            (g->part_numbers ? g->program.n_parts * sizeof *g->part_numbers : 0);
 }
 
@@ -191,6 +193,11 @@ static void forget_all_masks(lzs_grammar *g) {
     for (int32_t i = 0; i < g->automaton.n_states; i++) g->automaton.states[i].mask = -1;
 }
 
+static void trim_masks(lzs_grammar *g) {
+    size_t proper = g->proper ? lzs_proper_used(g->proper) : 0;
+    if (g->mask_bytes > g->max_bytes / 2 || proper > g->max_bytes / 4) forget_all_masks(g);
+}
+
 lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
     if (g->engine.accept) {
         int32_t forgot = 0;
@@ -199,8 +206,7 @@ lzs_status lzs_grammar_trim(lzs_grammar *g, int32_t *state) {
         return status;
     }
     lzs_automaton_begin(&g->automaton);
-    size_t proper = g->proper ? lzs_proper_used(g->proper) : 0;
-    if (g->mask_bytes > g->max_bytes / 2 || proper > g->max_bytes / 4) forget_all_masks(g);
+    trim_masks(g);
     if (lzs_automaton_used(&g->automaton) <= g->max_bytes / 4) return LZS_OK;
     int32_t kept;
     forget_masks(g);
@@ -412,6 +418,7 @@ lzs_status lzs_grammar_step(lzs_grammar *g, int32_t state, uint8_t byte, int32_t
 lzs_status lzs_grammar_state(lzs_grammar *g, int32_t state, int32_t *matches, uint32_t *words, size_t n_words) {
     if (!is_state(g, state) || !matches || !words || n_words != g->vocabulary->n_words) return LZS_EINVAL;
     lzs_automaton_begin(&g->automaton);
+    trim_masks(g); /* the states stay, since the caller has their numbers */
     *matches = g->automaton.states[state].accepts;
     return lzs_grammar_mask(g, state, words);
 }

@@ -5,6 +5,12 @@
 #include "automaton.h"
 #include "kept.h"
 
+/* A node of the tree of the vocabulary with many children, those of which are walked that can follow (walk.c). */
+typedef struct lzs_open_node {
+    const lzs_trie_node *node, *last; /* where the walk goes on after it, and to where */
+    size_t wide, next;                /* its number among such nodes, and how far its children are walked */
+} lzs_open_node;
+
 struct lzs_grammar {
     const lzs_vocabulary *vocabulary;
     lzs_program program;
@@ -16,6 +22,8 @@ struct lzs_grammar {
     size_t n_masks, masks_room;
     size_t mask_bytes, max_bytes;
     int32_t *path;   /* (longest + 1) states on the way to a node */
+    lzs_open_node *open_nodes; /* on the way to a node */
+    size_t open_room;
     uint32_t *words; /* the mask that is being made */
     uint32_t *found; /* (n_words) its tokens, while they are few */
     uint16_t kind_begins[LZS_KINDS + 1]; /* in `kind_classes`, of each kind of bytes */
@@ -25,6 +33,7 @@ struct lzs_grammar {
     lzs_part_masks *shared;    /* masks that are kept for other grammars as well; NULL for none */
     uint32_t *part_numbers;    /* (program.n_parts) of its parts, there; valid in this epoch of it */
     uint64_t shared_epoch;
+    int n_nested; /* masks of other places of a state that are being made (shared.c) */
     lzs_grammar_engine engine; /* what answers in the place of program and automaton; `accept` is NULL where nothing does */
 };
 

@@ -25,13 +25,15 @@ typedef struct builder {
     lzs_grammar_error *error;
     frame *frames;
     size_t n_frames, frames_room;
+    size_t n_visited; /* nodes, each as often as it is a part of others */
     uint32_t *starts; /* of the alternatives that are built */
     size_t n_starts, starts_room;
     size_t part_frame;   /* the frame of the part that is being built, counted from 1; 0 where there is none */
     lzs_part_range part;
 } builder;
 
-enum { NONE = UINT32_MAX >> 8 }; /* no operation has this number */
+enum { NONE = UINT32_MAX >> 8 };       /* no operation has this number */
+enum { MAX_VISITED = LZS_MAX_OPS }; /* nodes that are built: those of empty texts make no operations, which have a limit, too */
 
 void lzs_program_free(lzs_program *program) {
     free(program->ops);
@@ -379,6 +381,7 @@ static lzs_status end_shared(builder *b) {
 
 static lzs_status push_frame(builder *b, uint32_t node, uint32_t next, uint32_t loop) {
     const lzs_node *n = &b->tree->nodes[node];
+    if (++b->n_visited > MAX_VISITED) return lzs_refuse(b->error, LZS_WHOLE, "written out, it has more than %d parts", MAX_VISITED);
     if (!lzs_grow(&b->frames, &b->frames_room, b->n_frames + 1, sizeof *b->frames)) return LZS_ENOMEM;
     frame f = {.node = node, .next = next, .left = n->kind < LZS_NODE_CONCAT ? 0 : n->n, .loop = loop, .op = NONE};
     if (n->kind == LZS_NODE_LIST) {

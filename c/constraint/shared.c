@@ -10,6 +10,8 @@
 #include "slice.h"
 #include "walk.h"
 
+enum { MOST_NESTED = 16 }; /* parts that a state is looked for in: each costs a kilobyte of stack */
+
 /* The places of a state inside one part, and the others. */
 typedef struct inside {
     size_t part;     /* of the program */
@@ -155,10 +157,12 @@ lzs_status lzs_shared_mask_of(lzs_grammar *g, int32_t state, lzs_kept_mask *mask
     inside in;
     int32_t others;
     *done = false;
-    if (!m || !g->whole || !g->program.n_parts) return LZS_OK;
+    if (!m || !g->whole || !g->program.n_parts || g->n_nested == MOST_NESTED) return LZS_OK;
     look(g, state, &in);
     if (!in.n) return LZS_OK;
+    g->n_nested++;
     lzs_status status = mask_of_others(g, &in, &others); /* before anything is in use: it may ask for a part as well */
+    g->n_nested--;
     if (status != LZS_OK || !lzs_part_masks_begin(m)) return status;
     status = mask_of(m, g, state, &in, others, mask, done);
     lzs_part_masks_end(m);

@@ -129,58 +129,45 @@ static inline lzs_status add_node(lzs_grammar *g, const lzs_trie_node *node, int
     return status;
 }
 
-static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits);
-
-/* Goes on with the children of a node that has many: their bytes lie together, so that no child is touched in vain. */
-static lzs_status walk_wide(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
-    const lzs_vocabulary *v = g->vocabulary;
-    const size_t wide = lzs_wide_number(v, (uint32_t)(node - v->nodes)), first = (size_t)state * g->program.n_classes;
-    lzs_status status = LZS_OK;
-    for (size_t i = v->wide_begins[wide]; i < v->wide_begins[wide + 1] && status == LZS_OK; i++) {
-        if (g->automaton.edges[first + g->program.class_of[v->wide_bytes[i]]] == LZS_DEAD) continue;
-        uint32_t child = v->wide_nodes[i];
-        status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
-    }
-    return status;
-}
-
-/* Goes on behind a node with the few bytes that can follow its state, without asking about others. */
-static lzs_status walk_few(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits) {
-    const lzs_vocabulary *v = g->vocabulary;
-    const uint8_t n = g->automaton.states[state].n_few;
-    uint8_t few[LZS_FEW];
-    memcpy(few, g->automaton.states[state].few, sizeof few);
-    const size_t wide = node->wide ? lzs_wide_number(v, (uint32_t)(node - v->nodes)) : 0;
-    lzs_status status = LZS_OK;
-    for (uint8_t i = 0; i < n && node->wide && status == LZS_OK; i++) {
-        const uint8_t *begin = v->wide_bytes + v->wide_begins[wide], *end = v->wide_bytes + v->wide_begins[wide + 1];
-        const uint8_t *found_at = memchr(begin, few[i], (size_t)(end - begin));
-        uint32_t child = found_at ? v->wide_nodes[found_at - v->wide_bytes] : 0;
-        if (found_at) status = walk_nodes(g, child, child + v->nodes[child].size, level, found, exits);
-    }
-    if (node->wide || !n) return status;
-    for (const lzs_trie_node *child = node + 1, *end = node + node->size; child < end && status == LZS_OK; child += child->size) {
-        size_t first = (size_t)(child - v->nodes);
-        if (memchr(few, child->byte, n)) status = walk_nodes(g, first, first + child->size, level, found, exits);
-    }
-    return status;
-}
-
-/* Goes on behind a node in a way that is shorter than that through all nodes below it: *done where there is one. */
-static lzs_status shorten(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, lzs_exits *exits,
-                          bool *done) {
+/* Adds all that is below a node at once where its state covers that: *covered. Where it does not, the bytes that can follow are known. */
+static lzs_status add_covered(lzs_grammar *g, const lzs_trie_node *node, int32_t state, int level, lzs_found *found, bool exits,
+                              bool *covered) {
     bool ends = exits && g->automaton.states[state].accepts, few = lzs_automaton_few(&g->automaton, state) != LZS_MANY_BYTES;
-    lzs_status status = LZS_OK;
-    *done = false;
     /* Below what is no inner token, an inner state seldom covers what has other bytes than plain ones. */
     bool asks = !few && g->whole && !ends && (level != LZS_WALK_OTHERS || !(node->kinds & ~g->vocabulary->plain_kinds));
-    if (asks) status = covers(g, state, node, exits != NULL, done);
-    if (*done) add_subtree(g->vocabulary, (size_t)(node - g->vocabulary->nodes), found);
-    if (status != LZS_OK || *done || !(few || node->wide)) return status;
-    *done = true;
-    status = add_node(g, node, state, found);
-    if (status != LZS_OK) return status;
-    return few ? walk_few(g, node, state, level, found, exits) : walk_wide(g, node, state, level, found, exits);
+    lzs_status status = asks ? covers(g, state, node, exits, covered) : LZS_OK;
+    if (*covered) add_subtree(g->vocabulary, (size_t)(node - g->vocabulary->nodes), found);
+    return status;
+}
+
+/* Opens a node that has many children. Tokens are as deep as whoever made the vocabulary likes, so the open nodes are a list. */
+static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node *node, const lzs_trie_node *last) {
+    const lzs_vocabulary *v = g->vocabulary;
+    if (!lzs_grow(&g->open_nodes, &g->open_room, *n_open + 1, sizeof *g->open_nodes)) return LZS_ENOMEM;
+    g->open_nodes[(*n_open)++] = (lzs_open_node){node, last, lzs_wide_number(v, (uint32_t)(node - v->nodes)), 0};
+    return LZS_OK;
+}
+
+/* The next child of an open node whose byte can follow, or NULL. The bytes lie together, so that no child is touched in vain. */
+static const lzs_trie_node *next_child(const lzs_grammar *g, lzs_open_node *open) {
+    const lzs_vocabulary *v = g->vocabulary;
+    const int32_t state = g->path[open->node->depth];
+    const lzs_dfa_state *s = &g->automaton.states[state];
+    const int32_t *edges = g->automaton.edges + (size_t)state * g->program.n_classes;
+    const size_t begin = v->wide_begins[open->wide], n = v->wide_begins[open->wide + 1] - begin;
+    const uint8_t *bytes = v->wide_bytes + begin;
+    if (s->n_few != LZS_MANY_BYTES) {
+        while (open->next < s->n_few) {
+            const uint8_t *at = memchr(bytes, s->few[open->next++], n);
+            if (at) return &v->nodes[v->wide_nodes[at - v->wide_bytes]];
+        }
+        return NULL;
+    }
+    while (open->next < n) {
+        size_t i = open->next++;
+        if (edges[g->program.class_of[bytes[i]]] != LZS_DEAD) return &v->nodes[v->wide_nodes[begin + i]];
+    }
+    return NULL;
 }
 
 static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level, lzs_found *found, lzs_exits *exits) {
@@ -190,7 +177,17 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
     const int32_t *edges = g->automaton.edges;
     const lzs_trie_node *node = v->nodes + first, *last = v->nodes + end;
     int32_t *path = g->path;
-    while (node < last) {
+    size_t n_open = 0;
+    for (;;) {
+        while (node == last) { /* of a child of an open node, or of all */
+            if (!n_open) return LZS_OK;
+            lzs_open_node *open = &g->open_nodes[n_open - 1];
+            node = next_child(g, open);
+            last = node ? node + node->size : open->last;
+            if (node) break;
+            node = open->node + open->node->size;
+            n_open--;
+        }
         if (level == LZS_WALK_OTHERS && node->inner) {
             node += node->size;
             continue;
@@ -212,13 +209,19 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
             status = add_exit(exits, (uint32_t)(node - v->nodes));
         }
         bool done = false;
-        if (status == LZS_OK && node->size >= MIN_ASKED) status = shorten(g, node, to, level, found, exits, &done);
+        if (status == LZS_OK && node->size >= MIN_ASKED) {
+            status = add_covered(g, node, to, level, found, exits != NULL, &done);
+            edges = g->automaton.edges;
+        }
         if (status == LZS_OK && !done) status = add_node(g, node, to, found);
+        if (status == LZS_OK && !done && node->wide) {
+            status = open_node(g, &n_open, node, last);
+            node = last;
+        } else {
+            node += done || g->automaton.states[to].n_few == 0 ? node->size : 1;
+        }
         if (status != LZS_OK) return status;
-        edges = g->automaton.edges;
-        node += done ? node->size : 1;
     }
-    return LZS_OK;
 }
 
 /* ---- runs as a whole ---- */

@@ -219,6 +219,23 @@ static void limits(void) {
     CHECK(lzs_grammar_new_regex("abc", 3, vocabulary, 10, &error, &g) == LZS_EINVAL && strstr(error.reason, "more memory"));
 }
 
+/* Empty parts of parts make no operations, but are built for as often as they are named. */
+static void empty_parts(void) {
+    enum { DEPTH = 60 };
+    lzs_part all[DEPTH];
+    uint32_t nodes[2 * DEPTH];
+    lzs_grammar_error error;
+    lzs_grammar *g;
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        all[i] = (lzs_part){i ? LZS_PART_SEQUENCE : LZS_PART_TEXT, i ? 2 * i : 0, i ? 2 : 0, 0, 0};
+        nodes[2 * i] = nodes[2 * i + 1] = i - 1;
+    }
+    CHECK(lzs_grammar_new_parts(all, DEPTH, nodes, 2 * DEPTH, NULL, 0, vocabulary, 0, &error, &g) == LZS_EINVAL && !g);
+    CHECK(error.offset == SIZE_MAX && strstr(error.reason, "parts"));
+    CHECK(lzs_grammar_new_parts(all, 12, nodes, 2 * DEPTH, NULL, 0, vocabulary, 0, &error, &g) == LZS_OK);
+    lzs_grammar_free(g);
+}
+
 static void wrong_arguments(void) {
     static const uint64_t ends[] = {1, 2, 2}, falling[] = {2, 1, 2};
     static const uint8_t kinds[] = {0, 1, 2}, no_end[] = {0, 0, 1}, unknown[] = {0, 3, 2}, bytes[] = "ab";
@@ -342,6 +359,7 @@ int main(void) {
     looking();
     hostile_patterns();
     limits();
+    empty_parts();
     wrong_arguments();
     lzs_vocabulary_free(vocabulary);
     return 0;
