@@ -12,6 +12,13 @@
 #  include <intrin.h>
 #endif
 
+/* lzs_fold where there are no products of 128 bits. */
+static inline uint64_t lzs_fold_portably(uint64_t a, uint64_t b) {
+    uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+    uint64_t middle = a_high * b_low + (a_low * b_low >> 32), other = a_low * b_high + (uint32_t)middle;
+    return a * b ^ (a_high * b_high + (middle >> 32) + (other >> 32));
+}
+
 /* The two halves of the product of two words, folded into one: each of its bits depends on all of theirs. */
 static inline uint64_t lzs_fold(uint64_t a, uint64_t b) {
 #if defined(__SIZEOF_INT128__)
@@ -22,9 +29,7 @@ static inline uint64_t lzs_fold(uint64_t a, uint64_t b) {
     uint64_t high, low = _umul128(a, b, &high);
     return low ^ high;
 #else
-    uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
-    uint64_t middle = a_high * b_low + (a_low * b_low >> 32), other = a_low * b_high + (uint32_t)middle;
-    return a * b ^ (a_high * b_high + (middle >> 32) + (other >> 32));
+    return lzs_fold_portably(a, b);
 #endif
 }
 

@@ -256,6 +256,50 @@ static void test_multiply(void) {
     }
 }
 
+/* ---- hashes ---- */
+
+static void test_folds(void) {
+    uint64_t state = 4;
+    for (int i = 0; i < 2000; i++) {
+        uint64_t a = random_bits(&state) >> (i % 60), b = random_bits(&state), high = 0, low = 0;
+        if (i == 0) a = b = UINT64_MAX;
+        for (int bit = 63; bit >= 0; bit--) { /* by long addition */
+            high = high << 1 | low >> 63;
+            low <<= 1;
+            if (!(b >> bit & 1)) continue;
+            low += a;
+            high += low < a;
+        }
+        CHECK(lzs_fold(a, b) == (low ^ high) && lzs_fold_portably(a, b) == (low ^ high));
+    }
+}
+
+static int ascending(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Words of pairs of bits that a multiplication carries to one place, whatever is added before: they have hashes of their own. */
+static void test_words_that_collide(void) {
+    enum { PAIRS = 12, N = 1 << PAIRS };
+    static uint32_t hashes[N];
+    uint64_t state = 5, word[2 * PAIRS + 1];
+    for (uint32_t i = 0; i < N; i++) {
+        for (size_t k = 0; k < 2 * PAIRS + 1; k++) word[k] = 0x6162636465666768;
+        for (int pair = 0; pair < PAIRS; pair++) {
+            if (!(i >> pair & 1)) continue;
+            word[2 * pair] ^= UINT64_C(1) << 63;
+            word[2 * pair + 1] ^= UINT64_C(1) << 63 | UINT64_C(1) << 31;
+        }
+        if (i == 0) state = random_bits(&state) | 1;
+        hashes[i] = hash_bytes((const uint8_t *)word, sizeof word, state);
+    }
+    qsort(hashes, N, sizeof *hashes, ascending);
+    size_t n_equal = 0;
+    for (size_t i = 1; i < N; i++) n_equal += hashes[i] == hashes[i - 1];
+    CHECK(n_equal < 4);
+}
+
 /* ---- the interface ---- */
 
 static void test_arguments(void) {
@@ -293,6 +337,8 @@ int main(void) {
     test_random();
     test_hostile();
     test_multiply();
+    test_folds();
+    test_words_that_collide();
     test_jumps();
     test_fingerprints();
     test_work();

@@ -1,4 +1,5 @@
 /* test_spelling.c - pairs of tokens against an encoder that is slow and plain, for random merges in any order. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,12 @@ static void arguments_are_checked(void) {
     CHECK(lzs_spelling_new_pairs(v, NULL, NULL, 0, 5, 0, &s) == LZS_EINVAL);
     CHECK(lzs_spelling_new_pairs(v, (uint8_t[MAX_TOKENS]){0, 3}, NULL, 0, LZS_WORDS_NONE, 0, &s) == LZS_EINVAL);
     CHECK(lzs_spelling_new_scores(v, NULL, NULL, &s) == LZS_EINVAL);
+    float *scores = calloc((size_t)v->n_vocab, sizeof *scores);
+    CHECK(scores && lzs_spelling_new_scores(v, NULL, scores, &s) == LZS_OK);
+    lzs_spelling_free(s);
+    scores[1] = NAN;
+    CHECK(lzs_spelling_new_scores(v, NULL, scores, &s) == LZS_EINVAL && !s);
+    free(scores);
     CHECK(lzs_spelling_new_pairs(v, NULL, NULL, 0, LZS_WORDS_NONE, 0, &s) == LZS_OK);
     CHECK(lzs_spelling_check(s, (int32_t[]){99}, 1, &wrong) == LZS_EINVAL);
     CHECK(lzs_spelling_check(s, (int32_t[]){1, END}, 2, &wrong) == LZS_OK && wrong == 1);
