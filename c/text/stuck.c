@@ -23,12 +23,10 @@ typedef struct ngrams {
 
 /* The first n-gram that is equal to a new one. It may be that itself. */
 static uint32_t first_of(ngrams *g, uint32_t end) {
-    size_t n = (size_t)g->rules->ngram;
+    const size_t n = (size_t)g->rules->ngram, n_bytes = n * sizeof *g->ids;
     const int32_t *gram = g->ids + end - n;
-    uint64_t hash = 0;
-    for (size_t i = 0; i < n; i++) hash = lzs_fold(hash ^ (uint32_t)gram[i], g->key);
-    uint32_t *head = &g->heads[hash & (g->n_heads - 1)], at = *head;
-    while (at && memcmp(g->ids + at - n, gram, n * sizeof *gram)) at = g->links[at - 1];
+    uint32_t *head = &g->heads[hash_bytes((const uint8_t *)gram, n_bytes, g->key) & (g->n_heads - 1)], at = *head;
+    while (at && memcmp(g->ids + at - n, gram, n_bytes)) at = g->links[at - 1];
     g->links[end - 1] = at ? at | LATER : *head;
     if (!at) *head = end;
     return at ? at : end;
