@@ -204,7 +204,9 @@ def main() -> None:
         print(", ".join(f"{name} {value:,.0f}" for name, value in summary.items()))
         print(f"{'':15}{'without':>20}{'names':>21}{'prepared':>21}{'order':>21}{'ratio: names':>23}{'order':>18}")
         for row in made:
-            figures = "".join("".join(f"{n:7.0f}" for n in row[way]) for way in ("without", "names", "prepared", "order"))
+            figures = "".join(
+                "".join(f"{n:7.0f}" for n in row[way]) for way in ("without", "names", "prepared", "order")
+            )
             gained = "".join("  " + "".join(f"{n:6.1f}" for n in ratios([row], *pair)) for pair in pairs.values())
             print(f"{row['name']:15}{figures}{gained}")
         for name, gains in (("all", total), ("geometric mean", means)):

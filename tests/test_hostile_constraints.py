@@ -1,4 +1,4 @@
-"""Vocabularies and grammars that somebody made to end the process, to fill its memory, or to keep it busy for minutes."""
+"""Vocabularies, grammars and texts made to end the process, to fill its memory, or to keep it busy for minutes."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from lzsampler.auditing.stuck import stretches
 
 BYTES = [bytes([byte]) for byte in range(256)]
 
-# A thread with little stack makes masks: argv has its stack in KiB, the kind of the vocabulary and the pattern or the number of parts.
+# A thread makes a mask: argv has its stack in KiB, the kind of the vocabulary, and the pattern or the number of parts.
 MASKS = """
 import sys, threading
 from lzsampler import Grammar, Sampler, TokenBytes
