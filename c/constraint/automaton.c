@@ -383,10 +383,10 @@ uint8_t lzs_automaton_find_few(lzs_automaton *a, int32_t state) {
             }
         }
     }
-    int32_t *edges = a->edges + (size_t)state * p->n_classes;
-    for (uint32_t class = 0; class < p->n_classes; class++) {
-        if (!n || !memchr(s->few, p->byte_of[class], n)) edges[class] = LZS_DEAD;
-    }
+    int32_t *edges = a->edges + (size_t)state * p->n_classes, known[LZS_FEW];
+    for (uint8_t i = 0; i < n; i++) known[i] = edges[p->class_of[s->few[i]]];
+    for (uint32_t class = 0; class < p->n_classes; class++) edges[class] = LZS_DEAD;
+    for (uint8_t i = 0; i < n; i++) edges[p->class_of[s->few[i]]] = known[i];
     return s->n_few = n;
 }
 
