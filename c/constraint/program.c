@@ -32,7 +32,7 @@ typedef struct builder {
     lzs_part_range part;
 } builder;
 
-enum { NONE = UINT32_MAX >> 8 };       /* no operation has this number */
+enum { NONE = UINT32_MAX >> 8 }; /* no operation has this number */
 enum { MAX_VISITED = LZS_MAX_OPS }; /* nodes that are built: those of empty texts make no operations, which have a limit, too */
 
 void lzs_program_free(lzs_program *program) {

@@ -209,11 +209,9 @@ static lzs_status walk_nodes(lzs_grammar *g, size_t first, size_t end, int level
             status = add_exit(exits, (uint32_t)(node - v->nodes));
         }
         bool done = false;
-        if (status == LZS_OK && node->size >= MIN_ASKED) {
-            status = add_covered(g, node, to, level, found, exits != NULL, &done);
-            edges = g->automaton.edges;
-        }
+        if (status == LZS_OK && node->size >= MIN_ASKED) status = add_covered(g, node, to, level, found, exits != NULL, &done);
         if (status == LZS_OK && !done) status = add_node(g, node, to, found);
+        edges = g->automaton.edges;
         if (status == LZS_OK && !done && node->wide) {
             status = open_node(g, &n_open, node, last);
             node = last;
