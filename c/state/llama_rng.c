@@ -101,5 +101,6 @@ double lzs_llama_rng_uniform(lzs_llama_rng *r, uint64_t position) {
     }
     lzs_mt19937 rng = r->rng; /* a copy, so that a second call at this position draws the same */
     double low = mt_word(&rng), high = mt_word(&rng);
-    return (low + high * 4294967296.0) / 18446744073709551616.0; /* std::uniform_real_distribution<double> */
+    double u = (low + high * 4294967296.0) / 18446744073709551616.0; /* std::uniform_real_distribution<double> */
+    return u < 1.0 ? u : 0x1.fffffffffffffp-1; /* the sum may have been rounded up to 2^64; libstdc++ ends below 1, too */
 }

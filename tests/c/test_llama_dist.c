@@ -47,6 +47,17 @@ static void test_positions(void) {
     }
 }
 
+/* Two words of ones are rounded up to 2^64; the number is below 1 nevertheless, as in libstdc++. */
+static void test_the_largest_number(void) {
+    lzs_llama_rng r;
+    lzs_mt19937 ones = {.state = {0x12dd9bb3u, 0x12dd9bb3u}};
+    lzs_llama_rng_init(&r, 1);
+    r.rng = ones;
+    CHECK(mt_word(&ones) == UINT32_MAX && mt_word(&ones) == UINT32_MAX);
+    CHECK(lzs_llama_rng_uniform(&r, 0) == nextafter(1.0, 0.0));
+    lzs_llama_rng_free(&r);
+}
+
 /* Far into a text, going back one token starts from a state that was kept, and is right. */
 static void test_far_positions(void) {
     enum { FAR = 100000 };
@@ -142,6 +153,7 @@ static void test_too_many_candidates(void) {
 int main(void) {
     test_mt19937();
     test_positions();
+    test_the_largest_number();
     test_far_positions();
     test_no_token_of_probability_0();
     test_too_many_candidates();
