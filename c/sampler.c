@@ -44,55 +44,6 @@ const char *lzs_strerror(int status) {
 
 /* ---- life ---- */
 
-static int by_token(const void *a, const void *b) { /* of tokens, and of structs that begin with one */
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* A sorted copy of n items, *out, which is NULL when there are none. */
-static bool copied(const void *items, size_t n, size_t size, void **out) {
-    *out = NULL;
-    if (n == 0) return true;
-    *out = malloc(n * size);
-    if (!*out) return false;
-    memcpy(*out, items, n * size);
-    qsort(*out, n, size, by_token);
-    return true;
-}
-
-/* Gives the sampler its own copies of the arrays of its parameters. */
-static lzs_status own_arrays(lzs_params *p) {
-    void *exempt, *bias, *lz_breakers, *lz_numbers, *lz_marks, *dry_breakers;
-    bool ok = copied(p->exempt, p->n_exempt, sizeof *p->exempt, &exempt);
-    ok &= copied(p->lz_breakers, p->n_lz_breakers, sizeof *p->lz_breakers, &lz_breakers);
-    ok &= copied(p->lz_numbers, p->n_lz_numbers, sizeof *p->lz_numbers, &lz_numbers);
-    ok &= copied(p->lz_marks, p->n_lz_marks, sizeof *p->lz_marks, &lz_marks);
-    ok &= copied(p->dry_breakers, p->n_dry_breakers, sizeof *p->dry_breakers, &dry_breakers);
-    ok &= copied(p->logit_bias, p->n_logit_bias, sizeof *p->logit_bias, &bias);
-    p->exempt = exempt;
-    p->lz_breakers = lz_breakers;
-    p->lz_numbers = lz_numbers;
-    p->lz_marks = lz_marks;
-    p->dry_breakers = dry_breakers;
-    p->logit_bias = bias;
-    return ok ? LZS_OK : LZS_ENOMEM;
-}
-
-/* Adds up the biases of each token; they are sorted. */
-static void merge_biases(lzs_params *p) {
-    lzs_logit_bias *list = (lzs_logit_bias *)p->logit_bias;
-    size_t n = 0;
-    for (size_t i = 0; i < p->n_logit_bias; i++) {
-        if (n && list[n - 1].token == list[i].token) {
-            bool forbidden = list[n - 1].bias == -INFINITY || list[i].bias == -INFINITY;
-            list[n - 1].bias = forbidden ? -INFINITY : lzs_finite(list[n - 1].bias + list[i].bias);
-        } else {
-            list[n++] = list[i];
-        }
-    }
-    p->n_logit_bias = n;
-}
-
 size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab) {
     lzs_params p;
     if (!lzs_params_whole(params, &p)) return 0;
@@ -109,18 +60,23 @@ static int32_t max_candidates(const lzs_params *params, int32_t n_vocab) {
     return params->pick == LZS_PICK_LLAMA_DIST ? n_vocab : 0;
 }
 
-static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_backend *shared, lzs_sampler **sampler) {
+/* Makes a sampler of whole and valid settings, whose lists are those of `classes`. It takes over one use of these, also when it
+ * fails; they are NULL when there was no memory for them. */
+static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_classes *classes, lzs_backend *shared,
+                       lzs_sampler **sampler) {
     *sampler = NULL;
-    if (n_vocab < 1 || n_vocab > LZS_MAX_VOCAB || lzs_params_invalid(params, n_vocab)) return LZS_EINVAL;
-    lzs_sampler *s = calloc(1, sizeof *s);
-    if (!s) return LZS_ENOMEM;
+    lzs_sampler *s = classes ? calloc(1, sizeof *s) : NULL;
+    if (!s) {
+        lzs_token_classes_leave(classes);
+        return LZS_ENOMEM;
+    }
     s->n_vocab = n_vocab;
     s->log2_vocab = lzs_log2((float)n_vocab);
     s->backend = shared;
-    lzs_params_whole(params, &s->params);
-    lzs_status status = own_arrays(&s->params);
-    if (status == LZS_OK) merge_biases(&s->params);
-    if (status == LZS_OK) status = lzs_state_init(&s->state, n_vocab, &s->params, lzs_kernels_best());
+    s->params = *params;
+    s->classes = classes;
+    lzs_token_classes_put(classes, &s->params);
+    lzs_status status = lzs_state_init(&s->state, n_vocab, &s->params, lzs_kernels_best());
     const lzs_history *looked_at = lzs_state_looked_at(&s->state);
     if (status == LZS_OK) status = lzs_edit_list_init(&s->edits, &s->params, s->log2_vocab, looked_at);
     if (status == LZS_OK && !shared) {
@@ -137,7 +93,11 @@ static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_backend *s
 }
 
 lzs_status lzs_sampler_new(int32_t n_vocab, const lzs_params *params, lzs_sampler **sampler) {
-    return make(n_vocab, params, NULL, sampler);
+    *sampler = NULL;
+    if (lzs_params_invalid(params, n_vocab)) return LZS_EINVAL;
+    lzs_params whole;
+    lzs_params_whole(params, &whole);
+    return make(n_vocab, &whole, lzs_token_classes_new(&whole), NULL, sampler);
 }
 
 lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs_backend *backend,
@@ -148,7 +108,7 @@ lzs_status lzs_sampler_new_shared(int32_t n_vocab, const lzs_params *params, lzs
     lzs_params_whole(params, &whole);
     bool room = n_vocab <= backend->n_vocab && lzs_edits_max(&whole, n_vocab) <= backend->max_edits &&
                 max_candidates(&whole, n_vocab) <= backend->list.capacity;
-    return room ? make(n_vocab, params, backend, sampler) : LZS_ESPACE;
+    return room ? make(n_vocab, &whole, lzs_token_classes_new(&whole), backend, sampler) : LZS_ESPACE;
 }
 
 /* Room for the edits of the state as it is now, also after a copy. */
@@ -166,7 +126,8 @@ static lzs_status copy_state(lzs_sampler *to, const lzs_sampler *from) {
 }
 
 lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
-    lzs_status status = make(from->n_vocab, &from->params, from->owns_backend ? NULL : from->backend, clone);
+    lzs_backend *shared = from->owns_backend ? NULL : from->backend;
+    lzs_status status = make(from->n_vocab, &from->params, lzs_token_classes_share(from->classes), shared, clone);
     if (status != LZS_OK) return status;
     status = copy_state(*clone, from);
     if (status == LZS_OK) return LZS_OK;
@@ -175,23 +136,9 @@ lzs_status lzs_sampler_clone(const lzs_sampler *from, lzs_sampler **clone) {
     return status;
 }
 
-static bool same_items(const void *a, size_t n_a, const void *b, size_t n_b, size_t size) {
-    return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * size) == 0);
-}
-
-/* Whether the arrays of two samplers, which are sorted, are equal: lzs_sampler_set_params does not look at them. */
-static bool same_arrays(const lzs_params *a, const lzs_params *b) {
-    return same_items(a->exempt, a->n_exempt, b->exempt, b->n_exempt, sizeof *a->exempt) &&
-           same_items(a->logit_bias, a->n_logit_bias, b->logit_bias, b->n_logit_bias, sizeof *a->logit_bias) &&
-           same_items(a->lz_breakers, a->n_lz_breakers, b->lz_breakers, b->n_lz_breakers, sizeof *a->lz_breakers) &&
-           same_items(a->lz_numbers, a->n_lz_numbers, b->lz_numbers, b->n_lz_numbers, sizeof *a->lz_numbers) &&
-           same_items(a->lz_marks, a->n_lz_marks, b->lz_marks, b->n_lz_marks, sizeof *a->lz_marks) &&
-           same_items(a->dry_breakers, a->n_dry_breakers, b->dry_breakers, b->n_dry_breakers, sizeof *a->dry_breakers);
-}
-
 lzs_status lzs_sampler_copy(lzs_sampler *to, const lzs_sampler *from) {
     if (to == from) return LZS_OK;
-    if (to->n_vocab != from->n_vocab || !same_arrays(&to->params, &from->params)) return LZS_EINVAL;
+    if (to->n_vocab != from->n_vocab || !lzs_token_classes_equal(to->classes, from->classes)) return LZS_EINVAL;
     lzs_status status = lzs_sampler_set_params(to, &from->params);
     return status == LZS_OK ? copy_state(to, from) : status;
 }
@@ -206,12 +153,7 @@ void lzs_sampler_free(lzs_sampler *s) {
     lzs_state_free(&s->state);
     lzs_edit_list_free(&s->edits);
     if (s->owns_backend) lzs_backend_free(s->backend);
-    free((void *)s->params.exempt);
-    free((void *)s->params.logit_bias);
-    free((void *)s->params.lz_breakers);
-    free((void *)s->params.lz_numbers);
-    free((void *)s->params.lz_marks);
-    free((void *)s->params.dry_breakers);
+    lzs_token_classes_leave(s->classes);
     free(s);
 }
 
@@ -229,19 +171,9 @@ lzs_status lzs_sampler_params(const lzs_sampler *s, lzs_params *params) {
 lzs_status lzs_sampler_set_params(lzs_sampler *s, const lzs_params *params) {
     lzs_params next;
     if (!lzs_params_whole(params, &next)) return LZS_EINVAL;
-    next.exempt = s->params.exempt;
-    next.n_exempt = s->params.n_exempt;
-    next.logit_bias = s->params.logit_bias;
-    next.n_logit_bias = s->params.n_logit_bias;
-    next.lz_breakers = s->params.lz_breakers;
-    next.n_lz_breakers = s->params.n_lz_breakers;
-    next.lz_numbers = s->params.lz_numbers;
-    next.n_lz_numbers = s->params.n_lz_numbers;
-    next.lz_marks = s->params.lz_marks;
-    next.n_lz_marks = s->params.n_lz_marks;
-    next.dry_breakers = s->params.dry_breakers;
-    next.n_dry_breakers = s->params.n_dry_breakers;
+    lzs_token_classes_put(NULL, &next); /* its own are valid, and long */
     if (lzs_params_invalid(&next, s->n_vocab) || lzs_params_fixed(&next, &s->params)) return LZS_EINVAL;
+    lzs_token_classes_put(s->classes, &next);
     uint64_t seed = next.seed;
     next.seed = s->params.seed;
     lzs_edit_list_settings(&s->edits, &s->params, &next, s->log2_vocab);
@@ -270,10 +202,7 @@ const int32_t *lzs_tokens(const lzs_sampler *s, size_t *n) {
 
 size_t lzs_memory(const lzs_sampler *s) {
     size_t bytes = sizeof *s + lzs_state_memory(&s->state) + lzs_edit_list_memory(&s->edits, &s->params);
-    size_t n_tokens = s->params.n_exempt + s->params.n_lz_breakers + s->params.n_lz_numbers + s->params.n_lz_marks +
-                      s->params.n_dry_breakers;
-    bytes += n_tokens * sizeof *s->params.exempt;
-    bytes += s->params.n_logit_bias * sizeof *s->params.logit_bias;
+    bytes += lzs_token_classes_memory(s->classes);
     return s->owns_backend ? bytes + lzs_backend_memory(s->backend) : bytes;
 }
 

@@ -4,10 +4,12 @@
 
 #include "backend/backend.h"
 #include "penalty/penalty.h"
+#include "penalty/token_classes.h"
 #include "state/state.h"
 
 struct lzs_sampler {
-    lzs_params params; /* its arrays are the sampler's own */
+    lzs_params params; /* its lists are those of `classes` */
+    lzs_token_classes *classes; /* shared with clones */
     int32_t n_vocab;
     float log2_vocab;
     lzs_state state;

@@ -588,7 +588,8 @@ def fixed_difference(before: Params, after: Params) -> str | None:
     cannot, and neither can whether a penalty is on at all.
     """
     for field in _FIXED:
-        if getattr(before, field) != getattr(after, field):
+        old, new = getattr(before, field), getattr(after, field)
+        if old is not new and old != new:  # a clone has the very lists of its origin, and they are long
             return f"{field} cannot change"
     if (before.structure == "free") != (after.structure == "free"):
         return "structure cannot change from or to free"

@@ -211,9 +211,7 @@ class Sampler:
         difference = fixed_difference(self.params, params)
         if difference is not None:
             raise ValueError(f"{difference} between steps: make a new Sampler")
-        p, arrays = c_params(params)
-        check(lib.lzs_sampler_set_params(self.handle, p))
-        del arrays
+        check(lib.lzs_sampler_set_params(self.handle, c_numbers(params)))
         self.params = params
 
     def set_seed(self, seed: int) -> None:
@@ -468,8 +466,8 @@ def _replayed(kind: type[_S], n_vocab: int, params: Params, prompt: list[int], t
     return sampler
 
 
-def c_params(params: Params) -> tuple[Any, Any]:
-    """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
+def c_numbers(params: Params) -> Any:
+    """Return an ``lzs_params *`` without lists, which cannot change between steps."""
     p = ffi.new("lzs_params *")
     lib.lzs_params_init_size(p, ffi.sizeof("lzs_params"))
     for field in _NUMBERS:
@@ -488,6 +486,12 @@ def c_params(params: Params) -> tuple[Any, Any]:
         p.stuck_min_count = stuck.min_count
         p.stuck_weight = stuck.weight
         p.stuck_window = stuck.window
+    return p
+
+
+def c_params(params: Params) -> tuple[Any, Any]:
+    """Return (``lzs_params *``, the arrays that it points to: keep them as long as the pointer is in use)."""
+    p = c_numbers(params)
     arrays = {}
     for field, kind in _ARRAYS.items():
         values: Any = getattr(params, field)

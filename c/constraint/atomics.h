@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+/* Compilers without <stdatomic.h>: MSVC has functions of its own for both; the build ends with any other. */
 #if defined(_MSC_VER)
 #include <intrin.h>
 typedef volatile long lzs_flag;
@@ -23,6 +24,8 @@ static inline void lzs_users_add(lzs_users *users) {
 static inline bool lzs_users_leave(lzs_users *users) {
     return _InterlockedDecrement(users) == 0;
 }
+#elif defined(__STDC_NO_ATOMICS__)
+#error "lzsampler needs the atomics of C11 (<stdatomic.h>)"
 #else
 #include <stdatomic.h>
 typedef atomic_flag lzs_flag;

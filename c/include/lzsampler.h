@@ -27,8 +27,8 @@
  * specifies which.
  *
  * Conventions. Functions return an lzs_status, 0 or a negative error, and give their results through pointers. Rows of
- * logits are only read. Nothing here prints, exits or aborts, and the only state shared between objects is the choice
- * of kernels for this CPU. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, those
+ * logits are only read. Nothing here prints, exits or aborts. Objects share the choice of kernels for this CPU, and
+ * a sampler shares with its clones the lists of its settings, which never change. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, those
  * that accept tokens (lzs_accept, lzs_step, lzs_draft, lzs_draft_token, lzs_verify), lzs_set_mask, lzs_borrow_mask, lzs_explain
  * and lzs_lz_bits; sampling never does without a grammar. Every free accepts NULL.
  * Objects have no locks: use a sampler, and a backend that several samplers share, from one thread at a time. A call needs
@@ -128,7 +128,8 @@ typedef struct lzs_params {
     uint64_t seed;             /* of the sequence; LZS_PICK_LLAMA_DIST takes its low 32 bits, as llama.cpp's seeds are */
     const int32_t *exempt; /* [fixed] tokens that no penalty touches; copied; may be NULL when n_exempt is 0 */
     size_t n_exempt;
-    const lzs_logit_bias *logit_bias; /* [fixed] copied; several for one token add up; may be NULL when n_logit_bias is 0 */
+    const lzs_logit_bias *logit_bias; /* [fixed] copied; several for one token add up, the smallest first; may be NULL when
+                                       * n_logit_bias is 0 */
     size_t n_logit_bias;
     float dry_multiplier;       /* DRY, with llama.cpp's names; >= 0, 0 is off. [fixed: whether it is 0] */
     float dry_base;             /* >= 1; the penalty is multiplier * base^(match - allowed_length) */
@@ -267,7 +268,7 @@ LZS_API size_t lzs_edits_max(const lzs_params *params, int32_t n_vocab);
 
 /* A clone has the same history, position, masks and settings as its origin, the seed included, so both draw the same
  * tokens until they are given different ones or lzs_sampler_set_seed. It has a backend of its own if its origin has, and
- * shares borrowed masks. */
+ * shares borrowed masks. It shares the lists of the settings, too, and can be used and freed on another thread than its origin. */
 LZS_API lzs_status lzs_sampler_clone(const lzs_sampler *sampler, lzs_sampler **clone);
 
 /* Makes `to` equal to `from` in history, position, masks and settings, without new memory where there is room. Both must
@@ -299,7 +300,7 @@ LZS_API uint64_t lzs_position(const lzs_sampler *sampler);
  * lzs_position accepted tokens. Valid until the sampler changes; may be NULL when *n is 0. */
 LZS_API const int32_t *lzs_tokens(const lzs_sampler *sampler, size_t *n);
 
-/* The bytes that this sampler holds, its own backend included and a shared one not. */
+/* The bytes that this sampler holds: with its own backend and the lists that clones share, and without a shared backend. */
 LZS_API size_t lzs_memory(const lzs_sampler *sampler);
 
 /* Gives the prompt, while no token is accepted (LZS_EINVAL otherwise). It may be called several times, to append.

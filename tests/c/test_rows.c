@@ -1,5 +1,5 @@
-/* test_rows.c - rows of logits are only read: from memory that cannot be written, and by two samplers on two threads at
- * once. Under -fsanitize=thread the second is a proof; otherwise it compares the tokens. */
+/* test_rows.c - what samplers on several threads share is only read: rows of logits, from memory that cannot be written, and the
+ * lists of the settings of clones. Under -fsanitize=thread that is a proof; otherwise it compares the tokens. */
 #if defined(__unix__) || defined(__APPLE__)
 #  define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #  define _DARWIN_C_SOURCE
@@ -62,6 +62,29 @@ static void *run(void *argument) {
     return NULL;
 }
 
+/* A clone that is cloned, copied and freed on a thread of its own. */
+static void *use_clone(void *argument) {
+    lzs_sampler *s = argument, *clone;
+    for (int i = 0; i < STEPS; i++) {
+        int32_t token, again;
+        CHECK(lzs_sampler_clone(s, &clone) == LZS_OK && lzs_sampler_copy(clone, s) == LZS_OK);
+        CHECK(lzs_step(s, row, &token, NULL) == LZS_OK && lzs_sample(clone, row, &again) == LZS_OK && token == again);
+        lzs_sampler_free(clone);
+    }
+    lzs_sampler_free(s);
+    return NULL;
+}
+
+static void test_clones(void) {
+    enum { THREADS = 4 };
+    lzs_sampler *s = new_sampler(40, LZS_PICK_RACE, 3), *clones[THREADS];
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) CHECK(lzs_sampler_clone(s, &clones[i]) == LZS_OK);
+    for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, use_clone, clones[i]) == 0);
+    lzs_sampler_free(s);
+    for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 int main(void) {
     uint64_t state = 1;
     row = mmap(NULL, N_VOCAB * sizeof *row, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -84,6 +107,7 @@ int main(void) {
             }
         }
     }
+    test_clones();
     return 0;
 }
 #else

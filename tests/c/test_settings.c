@@ -183,6 +183,36 @@ static void test_fixed_fields(void) {
     lzs_sampler_free(same);
 }
 
+/* Biases of one token add up to the same number, whatever their order, though sums of floats depend on it. */
+static void test_biases_in_any_order(void) {
+    static const float addends[] = {3e7f, 1.0f, 1.0f, -3e7f, 0.25f};
+    uint64_t state = 5;
+    uint32_t expected = 0;
+    for (int r = 0; r < 50; r++) {
+        lzs_logit_bias list[5];
+        for (int i = 0; i < 5; i++) list[i] = (lzs_logit_bias){r % 2 ? 8 : 300, addends[i]};
+        for (int i = 4; i > 0 && r > 1; i--) {
+            int32_t k = random_below(&state, i + 1);
+            lzs_logit_bias other = list[k];
+            list[k] = list[i];
+            list[i] = other;
+        }
+        lzs_params p;
+        lzs_params_init(&p);
+        p.logit_bias = list;
+        p.n_logit_bias = 5;
+        lzs_sampler *s = sampler_of(&p);
+        size_t n;
+        uint32_t bits;
+        const lzs_edit *edits = lzs_edits(s, &n);
+        CHECK(n == 1);
+        memcpy(&bits, &edits->bias, sizeof bits);
+        if (r == 0) expected = bits;
+        CHECK(bits == expected);
+        lzs_sampler_free(s);
+    }
+}
+
 /* Samplers cloned from one prefix draw the same tokens with one seed, and others with seeds of their own. */
 static void test_seeds(int32_t pick) {
     lzs_params p = everything_on();
@@ -520,6 +550,7 @@ int main(void) {
         test_full(pick);
     }
     test_fixed_fields();
+    test_biases_in_any_order();
     test_sequence_seeds();
     test_copy_refuses();
     test_fixed();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../penalty/token_classes.h"
 #include "../../plan/params.h"
 #include "machine.h"
 #include "settings.h"
@@ -183,33 +184,20 @@ static lzs_status set_slot(lzs_batch *b, int32_t slot, const lzs_batch_slot *hel
     return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
 }
 
-static int by_token(const void *a, const void *b) { /* of tokens, and of structs that begin with one */
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Puts a sorted list behind the slot and the `*at` bytes that are staged. Returns where it will be on the device. */
+/* Puts a list behind the slot and the `*at` bytes that are staged. Returns where it will be on the device. */
 static const void *stage(lzs_batch *b, int32_t slot, const void *items, size_t n, size_t size, size_t *at) {
     char *to = b->staged + sizeof(lzs_batch_slot) + *at;
     const char *there = slot_at(b, slot) + sizeof(lzs_batch_slot) + *at;
     if (n) memcpy(to, items, n * size);
-    if (n) qsort(to, n, size, by_token);
     *at += n * size;
     return there;
 }
 
-/* Adds up the biases of each token; returns how many are left. */
-static size_t merge(lzs_logit_bias *list, size_t n) {
-    size_t left = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (left && list[left - 1].token == list[i].token) {
-            const bool forbidden = list[left - 1].bias == -INFINITY || list[i].bias == -INFINITY;
-            list[left - 1].bias = forbidden ? -INFINITY : lzs_finite(list[left - 1].bias + list[i].bias);
-        } else {
-            list[left++] = list[i];
-        }
-    }
-    return left;
+static const int32_t *stage_tokens(lzs_batch *b, int32_t slot, const int32_t *tokens, size_t n, size_t *at) {
+    int32_t *staged = (int32_t *)(void *)(b->staged + sizeof(lzs_batch_slot) + *at);
+    const int32_t *there = stage(b, slot, tokens, n, sizeof *tokens, at);
+    lzs_sort_tokens(staged, n);
+    return there;
 }
 
 lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *params, void *stream) {
@@ -231,12 +219,12 @@ lzs_status lzs_batch_set_params(lzs_batch *b, int32_t slot, const lzs_params *pa
     size_t at = 0;
     lzs_logit_bias *biases = (lzs_logit_bias *)(void *)(b->staged + sizeof(lzs_batch_slot));
     whole.logit_bias = stage(b, slot, whole.logit_bias, whole.n_logit_bias, sizeof *biases, &at);
-    whole.n_logit_bias = merge(biases, whole.n_logit_bias);
-    whole.exempt = stage(b, slot, whole.exempt, whole.n_exempt, sizeof *whole.exempt, &at);
-    whole.lz_breakers = stage(b, slot, whole.lz_breakers, whole.n_lz_breakers, sizeof *whole.lz_breakers, &at);
-    whole.lz_numbers = stage(b, slot, whole.lz_numbers, whole.n_lz_numbers, sizeof *whole.lz_numbers, &at);
-    whole.lz_marks = stage(b, slot, whole.lz_marks, whole.n_lz_marks, sizeof *whole.lz_marks, &at);
-    whole.dry_breakers = stage(b, slot, whole.dry_breakers, whole.n_dry_breakers, sizeof *whole.dry_breakers, &at);
+    whole.n_logit_bias = lzs_merge_biases(biases, whole.n_logit_bias);
+    whole.exempt = stage_tokens(b, slot, whole.exempt, whole.n_exempt, &at);
+    whole.lz_breakers = stage_tokens(b, slot, whole.lz_breakers, whole.n_lz_breakers, &at);
+    whole.lz_numbers = stage_tokens(b, slot, whole.lz_numbers, whole.n_lz_numbers, &at);
+    whole.lz_marks = stage_tokens(b, slot, whole.lz_marks, whole.n_lz_marks, &at);
+    whole.dry_breakers = stage_tokens(b, slot, whole.dry_breakers, whole.n_dry_breakers, &at);
     lzs_plan_settings(&plan, b->shape.n_vocab, &whole);
     const lzs_batch_slot held = {.pick = lzs_pick_settings_of(&plan),
                                  .fold = lzs_fold_settings_of(&whole, b->shape.n_vocab)};
