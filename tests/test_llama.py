@@ -16,8 +16,10 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import by_chain, penalty_arguments  # noqa: E402 (needs llama_cpp)
 from lzsampler import llama  # noqa: E402
+from lzsampler._ffi import lib  # noqa: E402
 from lzsampler.decoding.generate import generate  # noqa: E402
 from lzsampler.llama import binding as the_binding  # noqa: E402
+from lzsampler.llama.chain import address  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model  # noqa: E402
 
@@ -342,6 +344,27 @@ def test_accept_clone_copy_reset() -> None:
     llama_cpp.llama_sampler_reset(chain)
     assert pick(chain) == Sampler(50, LZ).sample(row)
     llama_cpp.llama_sampler_free(chain)
+
+
+@pytest.mark.skipif(not hasattr(llama_cpp, "llama_sampler_copy"), reason="this llama.cpp has no llama_sampler_copy")
+@pytest.mark.parametrize("make", [llama.penalties_sampler, llama.pipeline_sampler])
+def test_the_sampler_inside_stays_the_same_after_a_copy(make: Any) -> None:
+    """`llama_sampler_copy` freed it, though whoever asked for it may hold it as long as the chain lives."""
+    from_, to = make(Sampler(50, LZ)), make(Sampler(50, LZ))
+    inner = lib.lzs_chain_sampler_inner(address(to))
+    for token in looping(50):
+        llama_cpp.llama_sampler_accept(from_, token)
+    llama_cpp.llama_sampler_copy(from_, to)
+    assert lib.lzs_chain_sampler_inner(address(to)) == inner
+    assert lib.lzs_position(inner) == len(looping(50))
+    assert lib.lzs_accept(inner, 3) == 0
+    other = make(Sampler(50, Params(lz_penalty=0.15, lz_window=100)))
+    llama_cpp.llama_sampler_copy(from_, other)  # which differ in what cannot change
+    with pytest.raises(ValueError, match="out of range"):
+        llama.check_chain_sampler(other)
+    assert lib.lzs_position(lib.lzs_chain_sampler_inner(address(other))) == 0
+    for made in (from_, to, other):
+        llama_cpp.llama_sampler_free(made)
 
 
 @pytest.mark.parametrize("kind", ["penalties", "sampler"])

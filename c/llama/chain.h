@@ -33,6 +33,7 @@ const char *lzs_chain_penalties_name(const lzs_llama_sampler *sampler);
 void lzs_chain_penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates);
 void lzs_chain_accept(lzs_llama_sampler *sampler, int32_t token);
 void lzs_chain_reset(lzs_llama_sampler *sampler);
+void lzs_chain_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to);
 void lzs_chain_free(lzs_llama_sampler *sampler);
 /* A sampler of the kind, with a clone of the inner one; a graph sampler's clone works on the CPU only. */
 lzs_llama_sampler *lzs_chain_clone(const lzs_llama_sampler *sampler);

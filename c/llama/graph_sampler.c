@@ -55,13 +55,6 @@ static void backend_set_input(lzs_llama_sampler *sampler) {
     }
 }
 
-/* Without it llama_sampler_copy would put the context of a clone in the place of this one, which has no graph. */
-static void copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
-    const chain_context *a = from->ctx;
-    chain_context *b = to->ctx;
-    if (!b->borrows) lzs_remember(b, lzs_sampler_copy(b->sampler, a->sampler));
-}
-
 static const lzs_llama_sampler_i graph_interface = {
     .name = lzs_chain_penalties_name,
     .accept = lzs_chain_accept,
@@ -73,7 +66,7 @@ static const lzs_llama_sampler_i graph_interface = {
     .backend_apply = backend_apply,
     .backend_set_input = backend_set_input,
     .backend_reset = backend_reset,
-    .copy_state = copy_state,
+    .copy_state = lzs_chain_copy_state,
 };
 
 lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions *functions, int32_t kind,

@@ -50,22 +50,23 @@ lzs_status lzs_chain_make(chain_context *c, const lzs_llama_sampler_i *members, 
     return LZS_ENOMEM;
 }
 
-/* ---- penalties: edits, and what a grammar forbids ---- */
+/* ---- penalties: edits, and what a grammar or a mask forbids ---- */
 
 const char *lzs_chain_penalties_name(const lzs_llama_sampler *sampler) {
     (void)sampler;
     return "lz-penalties";
 }
 
-/* Takes the tokens out that the grammar forbids. Where it allows none of the candidates the status says so: libllama picks some
- * token nevertheless. */
-static void apply_grammar(chain_context *c, lzs_llama_token_data_array *candidates) {
+/* Takes out the tokens that the grammar or a mask forbids. If they allow no candidate the status says so: libllama picks some token
+ * nevertheless. */
+static void apply_mask(chain_context *c, lzs_llama_token_data_array *candidates) {
     const uint32_t *allowed;
     lzs_status status = lzs_state_allowed(&c->sampler->state, &allowed);
     if (status != LZS_OK) {
         lzs_remember(c, status);
         return;
     }
+    if (!allowed) return;
     bool any = false;
     for (size_t i = 0; i < candidates->size; i++) {
         lzs_llama_token_data *candidate = &candidates->data[i];
@@ -101,7 +102,7 @@ static void apply_edits(chain_context *c, lzs_llama_token_data_array *candidates
 void lzs_chain_penalties_apply(lzs_llama_sampler *sampler, lzs_llama_token_data_array *candidates) {
     chain_context *c = sampler->ctx;
     apply_edits(c, candidates);
-    if (c->sampler->state.cursor.grammar) apply_grammar(c, candidates);
+    apply_mask(c, candidates);
 }
 
 /* ---- sampler: the whole pipeline ---- */
@@ -187,6 +188,16 @@ void lzs_chain_reset(lzs_llama_sampler *sampler) {
     c->status = LZS_OK;
 }
 
+/* Without it llama_sampler_copy would put the context of a clone in the place of this one: then the sampler inside would be another
+ * one, and a graph sampler would have no graph. */
+void lzs_chain_copy_state(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
+    const chain_context *a = from->ctx;
+    chain_context *b = to->ctx;
+    if (b->borrows) return;
+    b->status = a->status;
+    lzs_remember(b, lzs_sampler_copy(b->sampler, a->sampler));
+}
+
 void lzs_chain_free(lzs_llama_sampler *sampler) {
     lzs_chain_context_free(sampler->ctx);
 }
@@ -198,6 +209,7 @@ static const lzs_llama_sampler_i penalties_interface = {
     .reset = lzs_chain_reset,
     .clone = lzs_chain_clone,
     .free = lzs_chain_free,
+    .copy_state = lzs_chain_copy_state,
 };
 static const lzs_llama_sampler_i sampler_interface = {
     .name = sampler_name,
@@ -206,6 +218,7 @@ static const lzs_llama_sampler_i sampler_interface = {
     .reset = lzs_chain_reset,
     .clone = lzs_chain_clone,
     .free = lzs_chain_free,
+    .copy_state = lzs_chain_copy_state,
 };
 
 static const lzs_llama_sampler_i *interface_of(int32_t kind) {

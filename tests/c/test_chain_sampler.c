@@ -26,6 +26,19 @@ static void host_free(lzs_llama_sampler *member) {
     free(member);
 }
 
+/* llama_sampler_copy. */
+static void host_copy(const lzs_llama_sampler *from, lzs_llama_sampler *to) {
+    CHECK(from->iface == to->iface);
+    if (to->iface->copy_state) {
+        to->iface->copy_state(from, to);
+        return;
+    }
+    lzs_llama_sampler *clone = from->iface->clone(from);
+    to->iface->free(to);
+    to->ctx = clone->ctx;
+    free(clone);
+}
+
 static void *host_init_address(void) {
     lzs_llama_sampler *(*init)(const lzs_llama_sampler_i *, void *) = host_init;
     void *address;
@@ -119,7 +132,7 @@ static void test_interface(void) {
         const lzs_llama_sampler_i *i = l->iface;
         CHECK(i->name && i->accept && i->apply && i->reset && i->clone && i->free);
         CHECK(!i->backend_init && !i->backend_accept && !i->backend_apply && !i->backend_set_input && !i->backend_reset);
-        CHECK(!i->copy_state);
+        CHECK(i->copy_state);
         for (int m = 0; m < LZS_LLAMA_MEMBERS - 12; m++) CHECK(i->spare[m] == NULL);
         CHECK(sizeof *i == LZS_LLAMA_MEMBERS * sizeof(void *));
         names[kind] = i->name(l);
@@ -224,6 +237,39 @@ static void test_clone_and_reset(void) {
         host_free(clone);
         CHECK(lzs_position(lzs_chain_sampler_inner(again)) == 32);
         host_free(again);
+    }
+}
+
+/* A copy takes over text, settings and status, and the sampler inside stays the same object. */
+static void test_copy(void) {
+    lzs_params p = some_params(), other = p, fixed = p;
+    other.temperature = 0.3f;
+    other.seed = 9;
+    fixed.lz_window = 100;
+    for (int32_t kind = 0; kind < 2; kind++) {
+        lzs_llama_sampler *from = new_member(&other, kind), *to = new_member(&p, kind), *differs = new_member(&fixed, kind);
+        lzs_sampler *inner = lzs_chain_sampler_inner(to), *source = lzs_chain_sampler_inner(from);
+        accept_some(from, NULL, 40, 12);
+        accept_some(to, NULL, 25, 13);
+        from->iface->accept(from, N_VOCAB);
+        host_copy(from, to);
+        CHECK(lzs_chain_sampler_inner(to) == inner && lzs_position(inner) == 40);
+        CHECK(lzs_chain_sampler_status(to) == LZS_EINVAL && lzs_chain_sampler_status(to) == LZS_OK);
+        uint64_t state = 14;
+        for (int i = 0; i < 40; i++) {
+            float row[N_VOCAB];
+            int32_t token, expected;
+            random_row(row, &state);
+            CHECK(lzs_step(inner, row, &token, NULL) == LZS_OK && lzs_step(source, row, &expected, NULL) == LZS_OK);
+            CHECK(token == expected);
+        }
+        accept_some(differs, NULL, 3, 15);
+        host_copy(from, differs);
+        CHECK(lzs_chain_sampler_status(differs) == LZS_EINVAL && lzs_position(lzs_chain_sampler_inner(differs)) == 3);
+        host_free(from); /* the copy needs nothing of it */
+        CHECK(lzs_accept(inner, 1) == LZS_OK && lzs_position(inner) == 81);
+        host_free(to);
+        host_free(differs);
     }
 }
 
@@ -357,14 +403,36 @@ static void test_grammar(void) {
     lzs_vocabulary_free(v);
 }
 
+/* Penalties forbid what a mask of the user forbids, with a grammar and without. */
+static void test_mask(void) {
+    static const int32_t ids[] = {4, 3, 2, 1};
+    static const float logits[] = {1.0f, 1.0f, 1.0f, 1.0f};
+    static const uint32_t mask[] = {1 << 2 | 1 << 4, 0}, none[] = {0, 1};
+    lzs_params p = some_params();
+    lzs_llama_sampler *member = new_member(&p, LZS_CHAIN_PENALTIES);
+    lzs_sampler *inner = lzs_chain_sampler_inner(member);
+    CHECK(lzs_set_mask(inner, LZS_MASK_USER, mask, 2) == LZS_OK);
+    lzs_llama_token_data_array c = array_of(4, ids, logits);
+    member->iface->apply(member, &c);
+    for (size_t i = 0; i < 4; i++) CHECK((data[i].logit > -INFINITY) == (ids[i] == 2 || ids[i] == 4));
+    CHECK(lzs_chain_sampler_status(member) == LZS_OK);
+    CHECK(lzs_set_mask(inner, LZS_MASK_USER, none, 2) == LZS_OK);
+    c = array_of(4, ids, logits);
+    member->iface->apply(member, &c);
+    CHECK(lzs_chain_sampler_status(member) == LZS_EMASKED);
+    host_free(member);
+}
+
 int main(void) {
     test_interface();
     test_penalties();
     test_sampler();
     test_clone_and_reset();
+    test_copy();
     test_adversaries();
     test_strong_penalties();
     test_grammar();
+    test_mask();
     free(data);
     return 0;
 }
