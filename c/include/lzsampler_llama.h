@@ -1,6 +1,8 @@
 /* lzsampler_llama.h - lzsampler inside llama.cpp: samplers for its chain, and a fast way to sample under its grammars.
  *
  * Nothing here links to llama.cpp. The caller passes the addresses of the functions that are needed from its own libllama.
+ * Structs that may grow with llama.cpp begin with `size`, which is their size in the caller's header: LZS_EINVAL for one that this
+ * library does not know.
  */
 #ifndef LZSAMPLER_LLAMA_H
 #define LZSAMPLER_LLAMA_H
@@ -15,8 +17,8 @@ extern "C" {
 
 /* What a sampler of llama.cpp's chain does. */
 typedef enum lzs_chain_kind {
-    LZS_CHAIN_PENALTIES = 0, /* changes logits as the penalties say, and forbids what a grammar does not allow (with the masks,
-                              * where there is one), anywhere in a chain */
+    LZS_CHAIN_PENALTIES = 0, /* changes logits as the penalties say, and forbids what grammar and masks do not allow, anywhere in
+                              * a chain */
     LZS_CHAIN_SAMPLER = 1    /* runs the whole pipeline and selects a token, so it ends a chain */
 } lzs_chain_kind;
 
@@ -25,7 +27,8 @@ typedef enum lzs_chain_kind {
 LZS_API lzs_status lzs_chain_sampler_new(const lzs_sampler *sampler, int32_t kind, void *llama_sampler_init,
                                          void **chain_sampler);
 
-/* The clone inside, borrowed: it lives as long as the llama_sampler. */
+/* The clone inside, borrowed: it lives as long as the llama_sampler. llama_sampler_copy changes what it holds, as lzs_sampler_copy
+ * does: LZS_EINVAL is the status of a target that differs in a [fixed] parameter, and stays as it was. */
 LZS_API lzs_sampler *lzs_chain_sampler_inner(void *chain_sampler);
 
 /* Returns the first error since the last call of this function, and clears it: llama.cpp's interface cannot return one. */
@@ -44,6 +47,7 @@ LZS_API lzs_status lzs_chain_sampler_status(void *chain_sampler);
 
 /* Addresses of functions of one libllama and of the libggml that belongs to it. */
 typedef struct lzs_graph_functions {
+    uint32_t size; /* sizeof(lzs_graph_functions) */
     void *llama_sampler_init, *llama_get_sampled_token_ith, *llama_get_sampled_logits_ith, *llama_get_sampled_probs_ith;
     void *ggml_init, *ggml_free, *ggml_tensor_overhead, *ggml_nelements;
     void *ggml_new_tensor_1d, *ggml_reshape_1d, *ggml_reshape_2d, *ggml_get_rows, *ggml_set_rows;
@@ -63,7 +67,7 @@ typedef enum lzs_graph_kind {
  * Of `sampler` there is a clone in kind LZS_GRAPH_CHAIN; otherwise it is borrowed, and its state at each decode counts.
  * max_history: the most tokens of the history, as the context allows. has_mask: whether masks go into the graph; in kind
  * LZS_GRAPH_ROWS masks are applied all the same without, on the CPU; in the others LZS_EINVAL is what lzs_graph_step or
- * lzs_chain_sampler_status then says. LZS_EINVAL for LZS_GRAPH_BEST with 2^24 tokens or more, which floats cannot count. */
+ * lzs_chain_sampler_status then says. They say so, too, of a step whose edits divide logits after `sign_aware` has changed. LZS_EINVAL for LZS_GRAPH_BEST with 2^24 tokens or more, which floats cannot count. */
 LZS_API lzs_status lzs_graph_sampler_new(lzs_sampler *sampler, const lzs_graph_functions *functions, int32_t kind,
                                          int32_t max_history, int32_t has_mask, void **graph_sampler);
 
@@ -85,6 +89,7 @@ LZS_API lzs_status lzs_graph_verify(void *graph_sampler, lzs_speculation *specul
 /* A decode loop, a call a token, for a language in which every call costs more than a pick. The addresses are those of one
  * libllama's llama_decode and llama_get_logits_ith; context and sampler are borrowed. */
 typedef struct lzs_llama_loop {
+    uint32_t size; /* sizeof(lzs_llama_loop) */
     void *context; /* llama_context */
     void *decode;
     void *get_logits_ith;
@@ -108,6 +113,7 @@ typedef struct lzs_llama_grammar lzs_llama_grammar;
 
 /* Addresses of functions of one libllama. */
 typedef struct lzs_llama_functions {
+    uint32_t size;        /* sizeof(lzs_llama_functions) */
     void *get_logits_ith; /* llama_get_logits_ith */
     void *sampler_apply;  /* llama_sampler_apply */
     void *sampler_accept; /* llama_sampler_accept */

@@ -27,6 +27,7 @@ static double seconds(void) {
 }
 
 lzs_status lzs_llama_step(lzs_llama_loop *loop) {
+    if (loop->size != sizeof *loop) return LZS_EINVAL;
     int32_t token = loop->token;
     lzs_llama_batch batch = {.n_tokens = 1, .token = &token};
     decode_function decode;

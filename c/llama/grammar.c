@@ -55,6 +55,7 @@ static void set_function(void *to, void *const *from) {
 lzs_status lzs_llama_grammar_new(int32_t n_vocab, const lzs_llama_functions *functions, void *chain, void *grammar,
                                  void *penalties, int32_t n_head, int32_t n_best, lzs_llama_grammar **out) {
     *out = NULL;
+    if (functions->size != sizeof *functions) return LZS_EINVAL;
     if (n_vocab < 1 || !chain || !grammar || n_head < 0 || n_best < 0 || !functions->get_logits_ith ||
         !functions->sampler_apply || !functions->sampler_accept || !functions->chain_get || !functions->chain_n) {
         return LZS_EINVAL;
@@ -143,16 +144,12 @@ static int32_t keep_allowed(lzs_llama_grammar *g, const float *x, const lzs_plan
     return n_kept < g->n_best ? 0 : n_kept;
 }
 
-/* The logits before the truncation: llama.cpp's own row with the edits of our penalties in the plan or, where other
- * samplers have a say, a copy of what those leave, without edits. NULL when a sampler reordered the candidates, which none
+/* The logits before the truncation: llama.cpp's own row, with the edits and the mask of our penalties in the plan; if other
+ * samplers have a say, a copy of what those leave, with an empty plan. NULL when a sampler reordered the candidates, which none
  * of llama.cpp's does here. */
 static const float *before_truncation(lzs_llama_grammar *g, const float *logits, lzs_plan *plan) {
     lzs_params params;
-    if (g->penalties) {
-        if (lzs_sampler_plan(g->penalties, plan) != LZS_OK) return NULL;
-        plan->mask = NULL; /* as a member of the chain it only applies the edits */
-        return logits;
-    }
+    if (g->penalties) return lzs_sampler_plan(g->penalties, plan) == LZS_OK ? logits : NULL;
     lzs_params_init(&params);
     lzs_plan_settings(plan, g->n_vocab, &params);
     lzs_llama_token_data_array candidates = fresh(g, logits);

@@ -45,21 +45,23 @@ struct lzs_graph {
     uint32_t *used; /* (words of the vocabulary) 0 between calls */
 };
 
-_Static_assert(sizeof(lzs_graph_calls) == sizeof(lzs_graph_functions), "the two lists differ");
+_Static_assert(offsetof(lzs_graph_functions, llama_sampler_init) + sizeof(lzs_graph_calls) == sizeof(lzs_graph_functions),
+               "the two lists differ");
 
 /* ---- life ---- */
 
 lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_settings *settings, lzs_graph **graph) {
     *graph = NULL;
-    void *addresses[sizeof *functions / sizeof(void *)];
-    memcpy(addresses, functions, sizeof addresses);
+    if (functions->size != sizeof *functions) return LZS_EINVAL;
+    void *addresses[sizeof(lzs_graph_calls) / sizeof(void *)];
+    memcpy(addresses, (const char *)functions + offsetof(lzs_graph_functions, llama_sampler_init), sizeof addresses);
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
         if (!addresses[i]) return LZS_EINVAL;
     }
     if (settings->takes_best && settings->n_vocab >= MOST_COUNTED) return LZS_EINVAL;
     lzs_graph *g = calloc(1, sizeof *g);
     if (!g) return LZS_ENOMEM;
-    memcpy(&g->f, functions, sizeof g->f); /* ISO C has no cast from object to function pointer */
+    memcpy(&g->f, addresses, sizeof g->f); /* ISO C has no cast from object to function pointer */
     g->settings = *settings;
     size_t n = settings->max_edits ? settings->max_edits : 1, n_vocab = (size_t)settings->n_vocab;
     g->ids = malloc(n * sizeof *g->ids);
@@ -176,6 +178,7 @@ bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data) 
 
 bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows) {
     const lzs_graph_calls *f = &g->f;
+    g->supported = false;
     inputs *rows = realloc(g->rows, (max_rows ? max_rows : 1) * sizeof *rows);
     if (!rows) return false;
     g->rows = rows;
@@ -185,10 +188,12 @@ bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows) {
     g->supported = true;
     if (g->device) {
         void *context = f->begin((lzs_ggml_init_params){MOST_TENSORS * f->tensor_overhead(), NULL, true});
-        if (!context) return false;
-        lzs_llama_sampler_data data = {.logits = f->new_tensor_1d(context, LZS_GGML_TYPE_F32, g->settings.n_vocab)};
-        g->supported = lzs_graph_build(g, context, &data) && g->supported;
-        f->end(context);
+        g->supported = context != NULL;
+        if (context) {
+            lzs_llama_sampler_data data = {.logits = f->new_tensor_1d(context, LZS_GGML_TYPE_F32, g->settings.n_vocab)};
+            g->supported = lzs_graph_build(g, context, &data) && g->supported;
+            f->end(context);
+        }
         g->n_rows = 0;
         g->device = NULL;
     }
@@ -232,12 +237,20 @@ static void upload_mask(lzs_graph *g, void *tensor, const uint32_t *mask) {
     g->f.tensor_set(tensor, g->mask, 0, (size_t)g->settings.n_vocab * sizeof *g->mask);
 }
 
+static bool divides(const lzs_plan *plan) {
+    for (size_t i = 0; i < plan->n_edits; i++) {
+        if (plan->edits[i].repeat != 1.0f) return true;
+    }
+    return false;
+}
+
 lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan) {
     const inputs *in = &g->rows[row];
     size_t n = plan ? plan->n_edits : 0, most = g->settings.max_edits;
     const uint32_t *mask = plan ? plan->mask : NULL;
-    lzs_status status = n > most ? LZS_ESPACE : mask && !in->mask ? LZS_EINVAL : LZS_OK;
-    if (n > most) n = 0;
+    bool divides_otherwise = plan && (plan->sign_aware != 0) != g->settings.sign_aware && divides(plan);
+    lzs_status status = n > most ? LZS_ESPACE : (mask && !in->mask) || divides_otherwise ? LZS_EINVAL : LZS_OK;
+    if (n > most || divides_otherwise) n = 0;
     if (in->ids) {
         fill(g, plan ? plan->edits : NULL, n);
         g->f.tensor_set(in->ids, g->ids, 0, most * sizeof *g->ids);

@@ -44,7 +44,7 @@ typedef struct lzs_graph_settings {
     size_t max_edits;  /* of one row */
     bool has_mask;     /* a row of biases is added to the edited logits */
     bool has_repeats;  /* edits may have another `repeat` than 1 */
-    bool sign_aware;   /* as lzs_plan has it */
+    bool sign_aware;   /* as lzs_plan has it, in all plans that divide logits */
     bool takes_best;   /* the best token is the result, beside its logit and the sum of the row, which is NaN if a logit is */
 } lzs_graph_settings;
 
@@ -68,9 +68,9 @@ bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data);
 /* The rows that were added. */
 size_t lzs_graph_rows(const lzs_graph *g);
 
-/* Uploads the edits and the mask of a plan for a row; those that change nothing for NULL. LZS_ESPACE, with what changes nothing,
- * where a plan has more edits than there is room for; LZS_EINVAL where it has a mask and the graph
- * has none, whose row is uploaded without it. */
+/* Uploads the edits and the mask of a plan for a row; those that change nothing for NULL. LZS_ESPACE if the edits do not fit, and
+ * LZS_EINVAL if they divide logits and the plan is not sign-aware as the graph is: then edits that change nothing are uploaded instead. LZS_EINVAL if the
+ * plan has a mask and the graph has none: then the row is uploaded without it. */
 lzs_status lzs_graph_upload(lzs_graph *g, size_t row, const lzs_plan *plan);
 
 #endif

@@ -70,7 +70,7 @@ class PickFirst:
         if not self._grammar:
             chain.close()
             raise LzsError("llama.cpp does not accept the grammar; its log says where (verbose=True)")
-        functions = ffi.new("lzs_llama_functions *")
+        functions = ffi.new("lzs_llama_functions *", {"size": ffi.sizeof("lzs_llama_functions")})
         for name in _FUNCTIONS:
             function = getattr(llama_cpp.llama_cpp._lib, f"llama_{name}")
             setattr(functions, name.removeprefix("sampler_") if "chain" in name else name, address(function))

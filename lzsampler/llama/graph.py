@@ -33,7 +33,8 @@ SEVERAL_OUTPUTS = (
     "llama.cpp cannot run its own penalties in the graph of a context with several outputs, as a draft has made it: "
     "give them to attach, make a new Llama, or use sampler='cpu'"
 )
-_NEEDED = ("llama_set_sampler", "llama_sampler_copy", *dir(ffi.new("lzs_graph_functions *")))
+_FUNCTIONS = [name for name in dir(ffi.new("lzs_graph_functions *")) if name != "size"]
+_NEEDED = ("llama_set_sampler", "llama_sampler_copy", *_FUNCTIONS)
 
 
 def check_place(place: object) -> None:
@@ -221,8 +222,8 @@ class Block:
 @cache
 def _functions() -> Any:
     """Return the `lzs_graph_functions` of the llama.cpp that is loaded."""
-    made = ffi.new("lzs_graph_functions *")
-    for name in dir(made):
+    made = ffi.new("lzs_graph_functions *", {"size": ffi.sizeof("lzs_graph_functions")})
+    for name in _FUNCTIONS:
         setattr(made, name, ffi.cast("void *", _address(name)))
     return made
 

@@ -405,6 +405,7 @@ class Stepper:
     def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:
         self._model, self._sampler, self._past, self._graph = model, sampler, model.past, graph
         self.loop = ffi.new("lzs_llama_loop *")  # `lzs_llama_loop` of C, with the seconds that its parts took
+        self.loop.size = ffi.sizeof("lzs_llama_loop")
         self.loop.context = ffi.cast("void *", model.llm.ctx)
         self.loop.decode = address(llama_cpp.llama_decode)
         self.loop.get_logits_ith = address(llama_cpp.llama_get_logits_ith)

@@ -167,6 +167,7 @@ static lzs_status new_graph_sampler(lzs_sampler *s, void **made) {
     lzs_graph_functions functions;
     void *address = fake_init_address();
     for (size_t at = 0; at < sizeof functions; at += sizeof address) memcpy((char *)&functions + at, &address, sizeof address);
+    functions.size = sizeof functions;
     return lzs_graph_sampler_new(s, &functions, LZS_GRAPH_CHAIN, 100, 1, made);
 }
 
@@ -339,6 +340,36 @@ static void test_memory(void) {
     }
 }
 
+/* A clone takes no memory for lists, whatever their length, and what they say outlives the origin. */
+static void test_clone_shares_lists(void) {
+    static int32_t many[N_VOCAB];
+    for (int32_t t = 0; t < N_VOCAB; t++) many[t] = N_VOCAB - 1 - t;
+    size_t taken[2];
+    finding = true;
+    for (int lists = 0; lists < 2; lists++) {
+        lzs_params p = everything_on();
+        p.exempt = p.lz_breakers = p.lz_numbers = p.lz_marks = p.dry_breakers = many;
+        p.n_exempt = p.n_lz_breakers = p.n_lz_numbers = p.n_lz_marks = p.n_dry_breakers = lists ? N_VOCAB : 0;
+        lzs_sampler *s, *clone, *again;
+        CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
+        for (int32_t i = 0; i < 500; i++) CHECK(lzs_accept(s, i * i % 90) == LZS_OK);
+        size_t before = live_bytes;
+        CHECK(lzs_sampler_clone(s, &clone) == LZS_OK);
+        taken[lists] = live_bytes - before;
+        CHECK(lzs_sampler_clone(clone, &again) == LZS_OK && live_bytes - before == 2 * taken[lists]);
+        CHECK(lzs_sampler_copy(clone, s) == LZS_OK && live_bytes - before == 2 * taken[lists]);
+        uint64_t expected = fingerprint(s);
+        lzs_sampler_free(s);
+        CHECK(fingerprint(clone) == expected);
+        lzs_sampler_free(clone);
+        CHECK(fingerprint(again) == expected);
+        lzs_sampler_free(again);
+        CHECK(n_live == 0);
+    }
+    CHECK(taken[0] == taken[1]);
+    finding = false;
+}
+
 /* A clone of a member of a chain that finds no memory is NULL and leaks nothing. */
 static void test_member_clone_failures(int32_t kind) {
     lzs_sampler *s = full_sampler(CLONE);
@@ -390,6 +421,7 @@ static void test_all(void) {
     test_backend_failures();
     test_explain_failure();
     test_memory();
+    test_clone_shares_lists();
     test_member_clone_failures(LZS_CHAIN_PENALTIES);
     test_member_clone_failures(LZS_CHAIN_SAMPLER);
     test_member_apply_never_allocates();

@@ -34,6 +34,7 @@ typedef struct tensor {
 static tensor *tensors[MOST];
 static int n_tensors, n_contexts;
 static op refused = N_OPS; /* by the device */
+static bool is_out_of_memory;
 static int a_device;
 
 static tensor *new_tensor(op op, int64_t n, tensor *a, tensor *b) {
@@ -56,6 +57,7 @@ static void free_tensors(void) {
 }
 
 static void *host_begin(lzs_ggml_init_params params) {
+    if (is_out_of_memory) return NULL;
     CHECK(params.no_alloc && !params.mem_buffer && params.mem_size >= 40 * sizeof(tensor));
     n_contexts++;
     return &n_contexts;
@@ -244,7 +246,7 @@ static void sampler_free(lzs_llama_sampler *member) {
 #define ADDRESS(to, function) memcpy(&f.to, &(void (*[1])(void)){(void (*)(void))(function)}, sizeof f.to)
 
 static lzs_graph_functions functions(void) {
-    lzs_graph_functions f;
+    lzs_graph_functions f = {.size = sizeof f};
     ADDRESS(llama_sampler_init, sampler_init);
     ADDRESS(llama_get_sampled_token_ith, sampled_token);
     ADDRESS(llama_get_sampled_logits_ith, sampled_logits);
@@ -402,6 +404,37 @@ static void test_settings(void) {
     lzs_sampler_free(b);
 }
 
+/* Whether factors divide negative logits, too, is in the graph: a step that needs it otherwise fails, and others do not. */
+static void test_sign_aware(int32_t kind) {
+    lzs_params p = params_of(2), other;
+    p.temperature = 0.0f;
+    other = p;
+    other.sign_aware = 0;
+    lzs_sampler *s;
+    CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
+    lzs_llama_sampler *m = new_member(s, kind, 100, false);
+    CHECK(lzs_accept(s, 5) == LZS_OK);
+    float row[N_VOCAB];
+    int32_t token, looping;
+    context c;
+    for (int32_t t = 0; t < N_VOCAB; t++) row[t] = -9.0f;
+    row[5] = -1.9f; /* -2.87 or, divided, -1.86, each with the presence penalty */
+    row[6] = -2.0f;
+    CHECK(lzs_sampler_set_params(s, &other) == LZS_OK);
+    decode(&c, m, row, 1);
+    CHECK(lzs_graph_step(m, &c, -1, &token, &looping) == LZS_EINVAL && token == -1 && lzs_position(s) == 1);
+    CHECK(lzs_sampler_set_params(s, &p) == LZS_OK);
+    decode(&c, m, row, 1);
+    CHECK(lzs_graph_step(m, &c, -1, &token, &looping) == LZS_OK && token == 6);
+    CHECK(lzs_rewind(s, 1) == LZS_OK);
+    other.repetition_penalty = 1.0f; /* nothing divides: there is no difference */
+    CHECK(lzs_sampler_set_params(s, &other) == LZS_OK);
+    decode(&c, m, row, 1);
+    CHECK(lzs_graph_step(m, &c, -1, &token, &looping) == LZS_OK && token == 6);
+    sampler_free(m);
+    lzs_sampler_free(s);
+}
+
 /* Blocks are judged as lzs_verify judges them. */
 static void test_blocks(int i, int32_t kind, int32_t mode) {
     lzs_params p = params_of(i);
@@ -466,10 +499,12 @@ static void test_errors(void) {
     p.temperature = 0.0f;
     lzs_sampler *s;
     CHECK(lzs_sampler_new(N_VOCAB, &p, &s) == LZS_OK);
-    lzs_graph_functions f = functions(), without = f;
+    lzs_graph_functions f = functions(), without = f, other = f;
     without.ggml_arange = NULL;
+    other.size += sizeof(void *);
     void *member;
     CHECK(lzs_graph_sampler_new(s, &without, LZS_GRAPH_BEST, 100, 0, &member) == LZS_EINVAL && !member);
+    CHECK(lzs_graph_sampler_new(s, &other, LZS_GRAPH_BEST, 100, 0, &member) == LZS_EINVAL && !member);
     CHECK(lzs_graph_sampler_new(s, &f, 3, 100, 0, &member) == LZS_EINVAL && !member);
     CHECK(lzs_graph_sampler_new(s, &f, -1, 100, 0, &member) == LZS_EINVAL && !member);
     CHECK(lzs_graph_sampler_new(s, &f, LZS_GRAPH_ROWS, -1, 0, &member) == LZS_EINVAL && !member);
@@ -483,6 +518,15 @@ static void test_errors(void) {
         sampler_free(m);
     }
     refused = N_OPS;
+    CHECK(lzs_graph_sampler_new(s, &f, LZS_GRAPH_BEST, 100, 1, &member) == LZS_OK);
+    lzs_llama_sampler *unlucky = member;
+    for (int i = 0; i < 3; i++) { /* ggml has no memory, at first and after it had */
+        is_out_of_memory = i != 1;
+        CHECK(unlucky->iface->backend_init(unlucky, &a_device, 1) == (i == 1));
+        CHECK(lzs_graph_supported(unlucky) == (i == 1));
+    }
+    is_out_of_memory = false;
+    sampler_free(unlucky);
     lzs_llama_sampler *m = new_member(s, LZS_GRAPH_BEST, 100, false);
     context c;
     float row[2 * N_VOCAB];
@@ -573,6 +617,8 @@ int main(void) {
         }
     }
     test_settings();
+    test_sign_aware(LZS_GRAPH_ROWS);
+    test_sign_aware(LZS_GRAPH_BEST);
     test_drafted_plan();
     test_errors();
     test_chain();

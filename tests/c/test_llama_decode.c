@@ -47,7 +47,7 @@ int main(void) {
     context c = {0};
     int32_t (*const decode_address)(void *, lzs_llama_batch) = decode;
     float *(*const logits_address)(void *, int32_t) = get_logits;
-    lzs_llama_loop loop = {.context = &c, .sampler = a, .token = 5};
+    lzs_llama_loop loop = {.size = sizeof loop, .context = &c, .sampler = a, .token = 5};
     memcpy(&loop.decode, &decode_address, sizeof loop.decode);
     memcpy(&loop.get_logits_ith, &logits_address, sizeof loop.get_logits_ith);
     int32_t token = 5;
@@ -69,6 +69,8 @@ int main(void) {
     c.silent = 0;
     loop.token = 3;
     CHECK(lzs_llama_step(&loop) == LZS_OK && lzs_position(a) == 201);
+    loop.size--;
+    CHECK(lzs_llama_step(&loop) == LZS_EINVAL && c.n == 202 && lzs_position(a) == 201);
     lzs_sampler_free(a);
     lzs_sampler_free(b);
     return 0;

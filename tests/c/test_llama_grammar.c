@@ -114,7 +114,7 @@ static int chain_n(const lzs_llama_sampler *sampler) {
 }
 
 static lzs_llama_functions functions(void) {
-    lzs_llama_functions f;
+    lzs_llama_functions f = {.size = sizeof f};
     float *(*a)(void *, int32_t) = get_logits;
     void (*b)(lzs_llama_sampler *, lzs_llama_token_data_array *) = apply;
     void (*c)(lzs_llama_sampler *, int32_t) = accept;
@@ -255,10 +255,58 @@ static void test_nothing_selected(void) {
     host_free(penalties);
 }
 
+/* What a grammar or a mask of the penalties' own forbids is not picked, whether the chain's truncation is known or not. */
+static void test_a_grammar_inside(bool masked) {
+    static uint8_t bytes[N_VOCAB], kinds[N_VOCAB] = {LZS_TOKEN_END};
+    static uint64_t ends[N_VOCAB];
+    static uint32_t mask[(N_VOCAB + 31) / 32];
+    for (uint32_t i = 0; i < N_VOCAB; i++) {
+        bytes[i] = (uint8_t)('a' + i % 5);
+        ends[i] = i + 1;
+        if (i % 3) mask[i / 32] |= 1u << i % 32;
+        in_grammar[i] = i % 7 > 0;
+    }
+    lzs_vocabulary *v;
+    lzs_grammar *own;
+    CHECK(lzs_vocabulary_new(N_VOCAB, bytes, ends, kinds, &v) == LZS_OK);
+    CHECK(lzs_grammar_new_regex("b*", 2, v, 0, NULL, &own) == LZS_OK);
+    void *penalties = new_penalties(0.5f);
+    lzs_sampler *inner = lzs_chain_sampler_inner(penalties);
+    if (masked) {
+        CHECK(lzs_set_mask(inner, LZS_MASK_USER, mask, sizeof mask / sizeof *mask) == LZS_OK);
+    } else {
+        CHECK(lzs_sampler_set_grammar(inner, own) == LZS_OK);
+    }
+    members[0] = penalties;
+    members[1] = &top_k_member;
+    members[2] = &last_member;
+    lzs_llama_functions f = functions();
+    uint64_t state = 4;
+    for (int step = 0; step < 20; step++) {
+        lzs_llama_grammar *g;
+        top_k = step % 2 ? 1 : 20;
+        CHECK(lzs_llama_grammar_new(N_VOCAB, &f, &chain, &grammar, penalties, 1, top_k, &g) == LZS_OK);
+        random_logits(&state, 0);
+        memcpy(before, logits, sizeof logits);
+        bool was_refused;
+        int32_t token, expected = slow_pick(&was_refused);
+        CHECK(expected >= 0 && (masked ? expected % 3 > 0 : expected % 5 == 1));
+        CHECK(lzs_llama_grammar_sample(g, logits, -1, &token) == LZS_OK && token == expected);
+        CHECK(lzs_chain_sampler_status(penalties) == LZS_OK);
+        lzs_llama_grammar_free(g);
+    }
+    host_free(penalties);
+    lzs_grammar_free(own);
+    lzs_vocabulary_free(v);
+}
+
 static void test_arguments(void) {
-    lzs_llama_functions f = functions(), missing = f;
+    lzs_llama_functions f = functions(), missing = f, other = f;
     lzs_llama_grammar *g = (lzs_llama_grammar *)&f;
     missing.chain_n = NULL;
+    other.size--;
+    CHECK(lzs_llama_grammar_new(N_VOCAB, &other, &chain, &grammar, NULL, 1, 1, &g) == LZS_EINVAL && !g);
+    g = (lzs_llama_grammar *)&f;
     CHECK(lzs_llama_grammar_new(N_VOCAB, &missing, &chain, &grammar, NULL, 1, 1, &g) == LZS_EINVAL && !g);
     CHECK(lzs_llama_grammar_new(0, &f, &chain, &grammar, NULL, 1, 1, &g) == LZS_EINVAL);
     CHECK(lzs_llama_grammar_new(N_VOCAB, &f, NULL, &grammar, NULL, 1, 1, &g) == LZS_EINVAL);
@@ -275,6 +323,8 @@ int main(void) {
     test_arguments();
     test_the_best_are_asked_in_order();
     test_nothing_selected();
+    test_a_grammar_inside(false);
+    test_a_grammar_inside(true);
     const int32_t ks[] = {0, 1, 3, 40, 1000, 1100, 5000};
     const int allowed[] = {0, 1, 30, 500, 1000};
     for (size_t k = 0; k < sizeof ks / sizeof *ks; k++) {
