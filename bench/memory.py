@@ -1,10 +1,12 @@
-"""Bytes that a sequence holds, that a backend holds which sequences share, and that a call needs on the stack.
+"""Bytes of a sequence, of a backend that sequences share, of a clone, and of the stack that a call needs.
 
     python bench/memory.py [--vocab 151936] [--json]
 
-A sampler keeps its text, so its bytes are given after 700 and after 5,000 tokens. The stack is measured by stack.c,
-which is built with $CC (cc) and -O2 and run with every table of kernels that this CPU has; shown is the deepest call
-over its settings.
+A sampler keeps its text, so its bytes are given after 700 and after 5,000 tokens. A clone has a backend of its own and
+shares the lists of its settings (tests/c/test_alloc.c counts the bytes): those of the default penalty, as long as a
+large vocabulary has them. `us` is the median time of `lzs_sampler_clone` while all clones are kept, so that the system
+has yet to give the memory. The stack is measured by stack.c, which is built with $CC (cc) and -O2 and run with every
+table of kernels that this CPU has; shown is the deepest call over its settings.
 """
 
 import argparse
@@ -12,11 +14,15 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
-from lzsampler import Params
+import numpy as np
+
+from lzsampler import Params, Sampler
 from lzsampler._check import check
 from lzsampler._ffi import ffi, lib
+from lzsampler.params import PRESETS
 from lzsampler.sampler import c_params
 from measure import report
 from sampler import CHAIN, LZ, PENALTIES, history
@@ -32,6 +38,7 @@ SEQUENCES: dict[str, dict[str, Any]] = {
     "LZ 4,096/256": {**LZ, "lz_window": 4096, "lz_buffer": 256},
     "DRY 1,024": {"dry_multiplier": 0.8, "dry_penalty_last_n": 1024},
 }
+STEPS = {"lz_breakers": 6, "lz_marks": 8, "lz_numbers": 96}  # one of so many tokens is in the list
 
 
 def sequence(n_vocab: int, params: Params, n_tokens: int) -> int:
@@ -59,6 +66,29 @@ def heap(n_vocab: int) -> list[dict[str, Any]]:
             held = sequence(n_vocab, Params(**fields), n)
             results.append({"bytes of": f"a sequence of {n} tokens, {name}", "bytes": held})
     lib.lzs_backend_free(out[0])
+    return results
+
+
+def clones(n_vocab: int) -> list[dict[str, Any]]:
+    """Return what a clone takes, in bytes and in microseconds."""
+    lists: dict[str, Any] = {name: tuple(range(0, n_vocab, step)) for name, step in STEPS.items()}
+    results = []
+    for n in (700, 5000):
+        sampler = Sampler(n_vocab, Params(**PRESETS["default"], **lists))
+        without = Sampler(n_vocab, Params(**PRESETS["default"]))
+        for token in history(n_vocab, n):
+            sampler.accept(token)
+            without.accept(token)
+        made, us = ffi.new("lzs_sampler *[]", 200), np.empty(200)
+        for i in range(us.size):
+            start = perf_counter_ns()
+            lib.lzs_sampler_clone(sampler.handle, made + i)
+            us[i] = (perf_counter_ns() - start) / 1000
+        for one in made:
+            lib.lzs_sampler_free(one)
+        shared = sampler.memory - without.memory
+        what = f"a clone of {n} tokens, the default, V = {n_vocab}, beside {shared} of shared lists"
+        results.append({"bytes of": what, "bytes": sampler.clone().memory - shared, "us": float(np.median(us))})
     return results
 
 
@@ -92,7 +122,7 @@ def main() -> None:
     parser.add_argument("--vocab", type=int, default=151936)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    report(heap(arguments.vocab) + stack(), arguments.json)
+    report(heap(arguments.vocab) + clones(arguments.vocab) + stack(), arguments.json)
 
 
 if __name__ == "__main__":
