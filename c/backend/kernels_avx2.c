@@ -158,7 +158,7 @@ LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t
     __m256i a = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)tokens), t);
     __m256i b = _mm256_cmpeq_epi32(_mm256_loadu_si256((const __m256i *)(tokens + 8)), t);
     __m256i equal = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
-    __m256i l = _mm256_add_epi16(_mm256_loadu_si256((const __m256i *)len), _mm256_set1_epi16(1));
+    __m256i l = _mm256_adds_epu16(_mm256_loadu_si256((const __m256i *)len), _mm256_set1_epi16(1));
     l = _mm256_min_epu16(l, _mm256_set1_epi16((short)cap));
     _mm256_storeu_si256((__m256i *)len, _mm256_and_si256(l, equal));
 }

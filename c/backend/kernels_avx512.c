@@ -143,7 +143,7 @@ LZS_FN static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t
     __mmask16 low = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens), t);
     __mmask16 high = _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(tokens + 16), t);
     __mmask32 equal = _mm512_kunpackw(high, low);
-    __m512i l = _mm512_add_epi16(_mm512_loadu_si512(len), _mm512_set1_epi16(1));
+    __m512i l = _mm512_adds_epu16(_mm512_loadu_si512(len), _mm512_set1_epi16(1));
     _mm512_storeu_si512(len, _mm512_maskz_min_epu16(equal, l, _mm512_set1_epi16((short)cap)));
 }
 LZS_FN static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {

@@ -261,16 +261,17 @@ static void test_scores(void) {
     }
 }
 
-static void test_lengths(int32_t n) {
+/* Lengths up to the cap, which is where counting ends. */
+static void test_lengths(int32_t n, uint16_t cap) {
     static uint16_t len[MAX_N + 1], expected[MAX_N + 1];
     static int32_t tokens[MAX_N], indices[MAX_N + 1], expected_indices[MAX_N + 1];
     for (int32_t i = 0; i < n; i++) {
         tokens[i] = random_below(&random_state, 4);
-        len[i] = expected[i] = (uint16_t)random_below(&random_state, 34);
+        len[i] = expected[i] = (uint16_t)(cap - random_below(&random_state, 34));
     }
     len[n] = 4242;
-    table->extend(len, tokens, n, 2, 33);
-    lzs_kernels_scalar.extend(expected, tokens, n, 2, 33);
+    table->extend(len, tokens, n, 2, cap);
+    lzs_kernels_scalar.extend(expected, tokens, n, 2, cap);
     CHECK(memcmp(len, expected, (size_t)n * sizeof *len) == 0 && len[n] == 4242);
     for (int i = 0; i < 4; i++) {
         uint16_t least = (uint16_t[]){1, 2, 33, 65535}[i];
@@ -312,7 +313,8 @@ int main(void) {
         test_scores();
         for (int32_t l = 0; l < N_LENGTHS; l++) {
             int32_t n = lengths[l];
-            test_lengths(n);
+            test_lengths(n, 33);
+            test_lengths(n, UINT16_MAX);
             test_price_nearest(n);
             if (n == 0) continue; /* a vocabulary has a token at least */
             for (int kind = 0; kind < KINDS && (n < 50000 || kind < 2); kind++) {

@@ -83,8 +83,26 @@ static void test_edges(void) {
     lzs_lookup_free(NULL);
 }
 
+/* A document that is quoted, token by token, until the match is longer than is counted. */
+static void test_at_cap(void) {
+    enum { DOCUMENT = 65600, CAP = 65535 };
+    static int32_t text[2 * DOCUMENT];
+    lzs_lookup *lookup;
+    int32_t n = DOCUMENT + CAP - 5, token;
+    for (int32_t i = 0; i < 2 * DOCUMENT; i++) text[i] = i % DOCUMENT;
+    CHECK(lzs_lookup_new(2 * DOCUMENT, &lookup) == LZS_OK && lzs_lookup_append(lookup, text, (size_t)n) == LZS_OK);
+    for (; n < 2 * DOCUMENT; n++) {
+        int32_t length = n - DOCUMENT < CAP ? n - DOCUMENT : CAP;
+        CHECK(lzs_lookup_find(lookup, 1, &token, 1) == length && token == text[n]);
+        CHECK(lzs_lookup_append(lookup, &text[n], 1) == LZS_OK);
+    }
+    CHECK(lzs_lookup_rewind(lookup, 1) == LZS_OK && lzs_lookup_find(lookup, 1, &token, 1) == CAP);
+    lzs_lookup_free(lookup);
+}
+
 int main(void) {
     test_random_texts();
+    test_at_cap();
     test_edges();
     return 0;
 }
