@@ -7,12 +7,19 @@
 #ifndef LZS_ARITHMETIC_H
 #define LZS_ARITHMETIC_H
 
-#ifdef __FAST_MATH__
-#  error "lzsampler needs IEEE arithmetic: build without -ffast-math (and -Ofast), or a seed's tokens differ by machine"
+/* GCC has a macro for each part of -ffast-math, MSVC for /fp:fast. clang has them for the whole and for finite numbers. */
+#if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
+#  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts, -Ofast and /fp:fast, or a seed's tokens differ by machine"
 #endif
-/* Most compilers fuse a * b + c by default, which rounds once instead of twice. nvcc is told by -fmad=false. */
+/* Most compilers fuse a * b + c by default, which rounds once instead of twice. nvcc is told by -fmad=false. clang's first pragma
+ * undoes the parts of -ffast-math. Neither holds against -ffp-contract=fast: test_arithmetic fails then. */
 #if defined(__CUDACC__)
 #elif defined(__clang__)
+#  pragma clang diagnostic push
+#  pragma clang diagnostic ignored "-Wignored-pragmas" /* WebAssembly does not know the pragma */
+#  pragma float_control(precise, on)
+#  pragma clang diagnostic pop
 #  pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
 #  pragma GCC optimize("fp-contract=off")

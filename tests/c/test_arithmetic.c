@@ -9,6 +9,24 @@ static double relative_error(double x, double exact) {
     return fabs(x - exact) / fabs(exact);
 }
 
+/* What a compiler may do to floats by flags that have no macro, above all clang's -ffp-contract=fast: each of these is one result
+ * with IEEE operations, one after the other, and another without. */
+static void test_flags(void) {
+    volatile float one = 1.0f, small = 0x1p-12f, three = 3.0f, zero = 0.0f, huge = FLT_MAX;
+    float x = one + small, product_sum = x * x - (one + 0x1p-11f);
+    CHECK(product_sum == 0.0f); /* 2^-24 where the product is not rounded */
+    x = zero;
+    CHECK(lzs_float_bits(-x + 0.0f) == 0 && lzs_float_bits(-x) == 0x80000000u);
+    x = small * small;
+    CHECK((x + huge) - huge == 0.0f);
+    float a = 5.0f * one, b = 7.0f * one, y = three;
+    CHECK(a / y == 0x1.aaaaaap+0f && b / y == 0x1.2aaaaap+1f); /* 5 * (1 / 3) is more */
+    x = huge * three;
+    CHECK(x > FLT_MAX && x - x != x - x);
+    x = FLT_MIN * small;
+    CHECK(x > 0.0f && x * 0x1p12f == FLT_MIN);
+}
+
 static void test_keys(void) {
     static const float ladder[] = {-INFINITY, -FLT_MAX, -1.5f,    -1.0f, -FLT_MIN, -1e-45f, 0.0f,
                                    1e-45f,    FLT_MIN,  1.0f,     1.5f,  FLT_MAX,  INFINITY};
@@ -168,6 +186,7 @@ static void test_groups(void) {
 }
 
 int main(void) {
+    test_flags();
     test_keys();
     test_log2();
     test_exp2();
