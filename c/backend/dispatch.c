@@ -10,8 +10,7 @@ typedef const lzs_kernels *volatile chosen_kernels;
 #endif
 
 #ifdef LZS_X86
-#ifdef _MSC_VER
-#include <intrin.h>
+#ifdef LZS_MSVC
 static void cpuid(uint32_t leaf, uint32_t r[4]) {
     __cpuidex((int *)r, (int)leaf, 0);
 }

@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef _MSC_VER
+/* Microsoft's compiler. clang-cl is not: it has clang's builtins, attributes and pragmas. */
+#if defined(_MSC_VER) && !defined(__clang__)
+#  define LZS_MSVC 1
 #  include <intrin.h>
 #endif
 
@@ -167,18 +169,18 @@ typedef struct lzs_kernels {
 } lzs_kernels;
 
 /* Tables are made by function attributes, not by per-file flags, so that one command line builds them all. */
-#if defined(__GNUC__) && defined(__x86_64__)
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) /* clang-cl is the second only */
 #  define LZS_X86 1
 #  define LZS_TARGET(isa) __attribute__((target(isa)))
-#elif defined(_MSC_VER) && defined(_M_X64)
+#elif defined(LZS_MSVC) && defined(_M_X64)
 #  define LZS_X86 1
 #  define LZS_TARGET(isa)
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(_M_ARM64) || (defined(__aarch64__) && !defined(__AARCH64EB__)) /* the kernels take the low word of a pair to be first */
 #  define LZS_NEON 1
 #endif
 
 /* For functions whose arguments are constants where they are called, so that each call becomes a loop of its own. */
-#ifdef _MSC_VER
+#ifdef LZS_MSVC
 #  define LZS_INLINE static __forceinline
 #else
 #  define LZS_INLINE static inline __attribute__((always_inline))
@@ -200,7 +202,7 @@ const lzs_kernels *lzs_kernels_at(int i);
 
 /* The index of the lowest bit that is set; bits is not 0. */
 static inline int lzs_lowest_bit(uint32_t bits) {
-#ifdef _MSC_VER
+#ifdef LZS_MSVC
     unsigned long at;
     _BitScanForward(&at, bits);
     return (int)at;
@@ -210,18 +212,18 @@ static inline int lzs_lowest_bit(uint32_t bits) {
 }
 
 static inline int lzs_lowest_bit_64(uint64_t bits) {
-#ifdef _MSC_VER
-    unsigned long at;
-    _BitScanForward64(&at, bits);
-    return (int)at;
+#ifdef LZS_MSVC /* the scan of 64 bits is missing on 32-bit machines */
+    return (uint32_t)bits ? lzs_lowest_bit((uint32_t)bits) : 32 + lzs_lowest_bit((uint32_t)(bits >> 32));
 #else
     return __builtin_ctzll(bits);
 #endif
 }
 
 static inline int lzs_bit_count(uint32_t bits) {
-#ifdef _MSC_VER
-    return (int)__popcnt(bits);
+#ifdef LZS_MSVC /* by pairs, fours and bytes: the intrinsic is missing on Arm */
+    bits -= bits >> 1 & 0x55555555u;
+    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+    return (int)(((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
 #else
     return __builtin_popcount(bits);
 #endif

@@ -1,5 +1,6 @@
 /* kernels_neon.c - vector operations of Advanced SIMD on 64-bit Arm, 4 lanes; the kernels are in kernels_simd.h. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels.h"
 
@@ -16,6 +17,9 @@
 typedef float32x4_t vf;
 typedef uint32x4_t vi;
 typedef uint32x4_t vm;
+
+/* Vectors come from arrays: MSVC takes no list of lanes. */
+static const uint32_t v_each_bit[4] = {1, 2, 4, 8};
 
 static inline vf v_load(const float *p) { return vld1q_f32(p); }
 static inline void v_store(float *p, vf x) { vst1q_f32(p, x); }
@@ -45,12 +49,10 @@ static inline vm v_same_member(vi ids, vi words) { /* whether the lowest six bit
     return vmvnq_u32(vtstq_u32(veorq_u32(ids, words), vdupq_n_u32(63)));
 }
 static inline uint32_t v_bits(vm m) {
-    const uint32x4_t each = {1, 2, 4, 8};
-    return vaddvq_u32(vandq_u32(m, each));
+    return vaddvq_u32(vandq_u32(m, vld1q_u32(v_each_bit)));
 }
 static inline vm v_mask_of_bits(uint32_t bits) {
-    const uint32x4_t each = {1, 2, 4, 8};
-    return vtstq_u32(vdupq_n_u32(bits), each);
+    return vtstq_u32(vdupq_n_u32(bits), vld1q_u32(v_each_bit));
 }
 /* -inf where the bit is 0 */
 static inline vf v_load_if(const float *p, uint32_t bits) {
@@ -58,8 +60,8 @@ static inline vf v_load_if(const float *p, uint32_t bits) {
 }
 /* first, first + 1, ... */
 static inline vi v_ids(int32_t first) {
-    const uint32x4_t each = {0, 1, 2, 3};
-    return vaddq_u32(vdupq_n_u32((uint32_t)first), each);
+    static const uint32_t each[4] = {0, 1, 2, 3};
+    return vaddq_u32(vdupq_n_u32((uint32_t)first), vld1q_u32(each));
 }
 static inline vi v_zero(void) { return vdupq_n_u32(0); }
 static inline vi v_truncate(vf x) { return vreinterpretq_u32_s32(vcvtq_s32_f32(x)); }
@@ -88,11 +90,12 @@ static inline vi v_sub_int(vi a, vi b) { return vsubq_u32(a, b); }
 static inline vi v_add_where(vi a, vm m, vi b) { return vaddq_u32(a, vandq_u32(b, m)); }
 /* The sum of all lanes in 64 bits */
 static inline uint64_t v_sum_wide(vi a) { return vaddlvq_u32(a); }
-/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. */
+/* Writes the lanes whose bit is set, one after the other, and then anything, V_LANES in all. By bytes, since p may point to
+ * floats. */
 static inline void v_compress(uint32_t *p, vi a, uint32_t bits) {
     uint32_t lanes[4];
     vst1q_u32(lanes, a);
-    for (; bits; bits &= bits - 1) *p++ = lanes[lzs_lowest_bit(bits)];
+    for (; bits; bits &= bits - 1) memcpy(p++, &lanes[lzs_lowest_bit(bits)], sizeof *p);
 }
 /* The maxima of 4 vectors, in order. */
 static inline vf v_maxima(const vf *x) {
@@ -151,12 +154,12 @@ static inline vf v_without_exponent(vf v, vi e) {
 static inline void v_extend(uint16_t *len, const int32_t *tokens, int32_t newest, uint16_t cap) {
     int32x4_t t = vdupq_n_s32(newest);
     uint16x4_t a = vmovn_u32(vceqq_s32(vld1q_s32(tokens), t)), b = vmovn_u32(vceqq_s32(vld1q_s32(tokens + 4), t));
-    uint16x8_t longer = vminq_u16(vaddq_u16(vld1q_u16(len), vdupq_n_u16(1)), vdupq_n_u16(cap));
+    uint16x8_t longer = vminq_u16(vqaddq_u16(vld1q_u16(len), vdupq_n_u16(1)), vdupq_n_u16(cap));
     vst1q_u16(len, vandq_u16(longer, vcombine_u16(a, b)));
 }
 static inline uint32_t v_long_shorts(const uint16_t *len, uint16_t least) {
-    const uint16x8_t each = {1, 2, 4, 8, 16, 32, 64, 128};
-    return vaddvq_u16(vandq_u16(vcgeq_u16(vld1q_u16(len), vdupq_n_u16(least)), each));
+    static const uint16_t each[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    return vaddvq_u16(vandq_u16(vcgeq_u16(vld1q_u16(len), vdupq_n_u16(least)), vld1q_u16(each)));
 }
 
 #include "kernels_simd.h"
