@@ -13,10 +13,10 @@
 #include "lz.h"
 
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../plan/params.h"
+#include "../room.h"
 #include "penalty.h"
 
 static void set_defaults(lzs_params *p) {
@@ -73,13 +73,13 @@ void lzs_lz_set_prices(lzs_lz *lz, const lzs_params *params, float log2_vocab) {
 
 lzs_status lzs_lz_reserve(lzs_lz *lz, size_t capacity) {
     if (capacity <= lz->capacity) return LZS_OK;
-    lzs_lz_match *matches = realloc(lz->matches, capacity * sizeof *matches);
+    lzs_lz_match *matches = lzs_room(lz->matches, capacity, sizeof *matches);
     if (!matches) return LZS_ENOMEM;
     lz->matches = matches;
-    int32_t *matched = realloc(lz->matched, capacity * sizeof *matched);
+    int32_t *matched = lzs_room(lz->matched, capacity, sizeof *matched);
     if (!matched) return LZS_ENOMEM;
     lz->matched = matched;
-    for (size_t i = lz->capacity; i < capacity; i++) matches[i].stamp = lz->stamp - 1;
+    for (size_t i = lz->capacity; i < capacity; i++) matches[i].stamp = 0;
     lz->capacity = capacity;
     return LZS_OK;
 }

@@ -181,6 +181,27 @@ static void run_at_cap(int32_t period, const lzs_kernels *table) {
     free(text);
 }
 
+/* LZ tells the matches of a step from older ones by a 32-bit stamp, which begins anew after 2^32 steps. An entry without a match so
+ * far has the stamp of no step. */
+static void run_past_all_stamps(const lzs_kernels *table) {
+    source s = {.state = 3};
+    for (int i = 0; i < 100; i++) {
+        lzs_params p;
+        lzs_params_init(&p);
+        p.lz_penalty = 0.3f;
+        p.lz_buffer = 4;
+        p.lz_min_match = 1 + i % 3;
+        lzs_sampler *sampler = sampler_of(&p, 40, table);
+        for (int k = 0; k < i; k++) CHECK(lzs_accept(sampler, next_token(&s, sampler, 7)) == LZS_OK);
+        sampler->edits.lz.stamp = UINT32_MAX - 1;
+        for (int k = 0; k < 3; k++) { /* a step with the last stamp, and two after it */
+            check_rebuilt(sampler);
+            CHECK(lzs_accept(sampler, next_token(&s, sampler, 7)) == LZS_OK);
+        }
+        lzs_sampler_free(sampler);
+    }
+}
+
 /* usage: test_rebuilt [scripts] */
 int main(int argc, char **argv) {
     uint64_t n_scripts = argc > 1 ? (uint64_t)atol(argv[1]) : 300;
@@ -189,6 +210,7 @@ int main(int argc, char **argv) {
         for (uint64_t seed = 1; seed <= n_scripts; seed++) run_script(seed, table);
         run_at_cap(1, table);
         run_at_cap(CAP + 1, table);
+        run_past_all_stamps(table);
         printf("%s ", table->name);
     }
     printf("rebuilt\n");
