@@ -3,12 +3,12 @@
  */
 #include "sampler.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/arithmetic.h"
 #include "backend/kernels.h"
 #include "plan/params.h"
+#include "room.h"
 #include "state/sorted_tokens.h"
 
 const char *lzs_version(void) {
@@ -399,7 +399,7 @@ lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *token
     for (size_t i = 0; i < n; i++) {
         if (tokens[i] < 0 || tokens[i] >= s->n_vocab) return LZS_EINVAL;
     }
-    float *row = malloc((size_t)s->n_vocab * sizeof *row);
+    float *row = lzs_room(NULL, (size_t)s->n_vocab, sizeof *row);
     if (!row) return LZS_ENOMEM;
     lzs_plan plan;
     lzs_status status = lzs_sampler_plan(s, &plan);

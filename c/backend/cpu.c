@@ -1,7 +1,7 @@
 /* cpu.c - the CPU backend: rows of logits and plans -> tokens, distributions, processed rows. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../room.h"
 #include "backend.h"
 #include "sort.h"
 
@@ -15,11 +15,11 @@ static size_t n_best(int32_t n_vocab) {
     return (n_groups(n_vocab) / LZS_STRETCH_GROUPS + 15) / 16 * 16;
 }
 
-static size_t scratch_bytes(const lzs_backend *b) {
-    size_t bytes = sizeof *b->scratch.histogram, words = n_groups(b->n_vocab) * sizeof *b->scratch.words;
-    if (words > bytes) bytes = words;
-    size_t room = (size_t)b->list.capacity * sizeof *b->scratch.room;
-    return room > bytes ? room : bytes;
+/* Of 8 bytes, as the keys that are sorted there. */
+static size_t n_scratch(const lzs_backend *b) {
+    size_t n = (size_t)b->list.capacity, histogram = sizeof *b->scratch.histogram / 8, words = n_groups(b->n_vocab) / 2;
+    if (histogram > n) n = histogram;
+    return words > n ? words : n;
 }
 
 lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candidates, lzs_backend **backend) {
@@ -33,12 +33,12 @@ lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candid
     b->list.capacity = LZS_LIST;
     if (max_candidates > LZS_LIST) b->list.capacity = max_candidates < n_vocab ? max_candidates : n_vocab;
     if (b->list.capacity < LZS_LIST) b->list.capacity = LZS_LIST;
-    b->allowed = malloc(lzs_mask_words(n_vocab) * sizeof *b->allowed);
-    b->values = malloc((b->max_edits ? b->max_edits : 1) * sizeof *b->values);
-    b->maxima = malloc(n_groups(n_vocab) * sizeof *b->maxima);
-    b->best = malloc(n_best(n_vocab) * sizeof *b->best);
-    b->list.packed = malloc((size_t)b->list.capacity * sizeof *b->list.packed);
-    b->scratch.room = malloc(scratch_bytes(b));
+    b->allowed = lzs_room(NULL, lzs_mask_words(n_vocab), sizeof *b->allowed);
+    b->values = lzs_room(NULL, b->max_edits, sizeof *b->values);
+    b->maxima = lzs_room(NULL, n_groups(n_vocab), sizeof *b->maxima);
+    b->best = lzs_room(NULL, n_best(n_vocab), sizeof *b->best);
+    b->list.packed = lzs_room(NULL, (size_t)b->list.capacity, sizeof *b->list.packed);
+    b->scratch.room = lzs_room(NULL, n_scratch(b), sizeof *b->scratch.room);
     if (!b->allowed || !b->values || !b->maxima || !b->best || !b->list.packed || !b->scratch.room) {
         lzs_backend_free(b);
         return LZS_ENOMEM;
@@ -60,9 +60,9 @@ void lzs_backend_free(lzs_backend *b) {
 }
 
 size_t lzs_backend_memory(const lzs_backend *b) {
-    return sizeof *b + lzs_mask_words(b->n_vocab) * sizeof *b->allowed + (b->max_edits ? b->max_edits : 1) * sizeof *b->values +
+    return sizeof *b + lzs_mask_words(b->n_vocab) * sizeof *b->allowed + b->max_edits * sizeof *b->values +
            n_groups(b->n_vocab) * sizeof *b->maxima + n_best(b->n_vocab) * sizeof *b->best +
-           (size_t)b->list.capacity * sizeof *b->list.packed + scratch_bytes(b);
+           (size_t)b->list.capacity * sizeof *b->list.packed + n_scratch(b) * sizeof *b->scratch.room;
 }
 
 /* ---- a step ---- */

@@ -14,11 +14,11 @@
 #include "graph.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../backend/kernels.h"
 #include "../plan/plan.h"
+#include "../room.h"
 
 enum { MOST_TENSORS = 64, MOST_COUNTED = 1 << 24 }; /* of one row; that a float counts to */
 
@@ -64,10 +64,10 @@ lzs_status lzs_graph_new(const lzs_graph_functions *functions, const lzs_graph_s
     memcpy(&g->f, addresses, sizeof g->f); /* ISO C has no cast from object to function pointer */
     g->settings = *settings;
     size_t n = settings->max_edits ? settings->max_edits : 1, n_vocab = (size_t)settings->n_vocab;
-    g->ids = malloc(n * sizeof *g->ids);
-    g->repeats = malloc(n * sizeof *g->repeats);
-    g->biases = malloc(n * sizeof *g->biases);
-    g->mask = malloc((settings->has_mask ? n_vocab : 1) * sizeof *g->mask);
+    g->ids = lzs_room(NULL, n, sizeof *g->ids);
+    g->repeats = lzs_room(NULL, n, sizeof *g->repeats);
+    g->biases = lzs_room(NULL, n, sizeof *g->biases);
+    g->mask = lzs_room(NULL, settings->has_mask ? n_vocab : 0, sizeof *g->mask);
     g->used = calloc(lzs_mask_words(settings->n_vocab), sizeof *g->used);
     if (g->ids && g->repeats && g->biases && g->mask && g->used) {
         *graph = g;
@@ -179,7 +179,7 @@ bool lzs_graph_build(lzs_graph *g, void *context, lzs_llama_sampler_data *data) 
 bool lzs_graph_fits(lzs_graph *g, void *buffer_type, uint32_t max_rows) {
     const lzs_graph_calls *f = &g->f;
     g->supported = false;
-    inputs *rows = realloc(g->rows, (max_rows ? max_rows : 1) * sizeof *rows);
+    inputs *rows = lzs_room(g->rows, max_rows, sizeof *rows);
     if (!rows) return false;
     g->rows = rows;
     g->max_rows = max_rows;

@@ -10,9 +10,9 @@
 #include "../sampler.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../room.h"
 #include "chain.h"
 
 void lzs_chain_context_free(chain_context *c) {
@@ -32,7 +32,7 @@ static lzs_status context_new(const lzs_sampler *sampler, int32_t kind, lzs_llam
     c->kind = kind;
     lzs_status status = lzs_sampler_clone(sampler, &c->sampler);
     if (status == LZS_OK && kind == LZS_CHAIN_SAMPLER) {
-        c->row = malloc((size_t)sampler->n_vocab * sizeof *c->row);
+        c->row = lzs_room(NULL, (size_t)sampler->n_vocab, sizeof *c->row);
         if (!c->row) status = LZS_ENOMEM;
     }
     if (status != LZS_OK) {

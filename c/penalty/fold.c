@@ -5,8 +5,8 @@
  * added last.
  */
 #include <math.h>
-#include <stdlib.h>
 
+#include "../room.h"
 #include "../state/sorted_tokens.h"
 #include "penalty.h"
 
@@ -37,7 +37,7 @@ lzs_status lzs_edit_list_reserve(lzs_edit_list *e, const lzs_params *params, con
     if (status != LZS_OK) return status;
     size_t capacity = (size_t)h->table.capacity + e->found.capacity + params->n_logit_bias;
     if (capacity > e->capacity) {
-        lzs_edit *edits = realloc(e->edits, capacity * sizeof *edits);
+        lzs_edit *edits = lzs_room(e->edits, capacity, sizeof *edits);
         if (!edits) return LZS_ENOMEM;
         e->edits = edits;
         e->capacity = capacity;

@@ -114,7 +114,7 @@ lzs_status lzs_plan_read(const void *bytes, size_t n, lzs_plan *plan) {
     memcpy(&f, bytes, sizeof f);
     if (f.magic != MAGIC || f.version != VERSION || f.n_vocab < 1 || f.n_edits > (uint64_t)f.n_vocab) return LZS_EINVAL;
     if (f.n_words && f.n_words != lzs_mask_words(f.n_vocab)) return LZS_EINVAL;
-    if (n != sizeof f + (size_t)f.n_edits * sizeof(lzs_edit) + (size_t)f.n_words * 4) return LZS_EINVAL;
+    if (n != sizeof f + f.n_edits * sizeof(lzs_edit) + f.n_words * 4) return LZS_EINVAL; /* in 64 bits */
     const char *at = (const char *)bytes + sizeof f;
     lzs_plan read = {
         .n_vocab = f.n_vocab,

@@ -1,8 +1,9 @@
 /* free_text.c - the tokens of a sequence that penalties look at where they look at the free ones only. */
 #include "free_text.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "../room.h"
 
 lzs_status lzs_free_text_init(lzs_free_text *text, const lzs_history_shape *shape, const lzs_kernels *kernels) {
     *text = (lzs_free_text){0};
@@ -13,7 +14,7 @@ lzs_status lzs_free_text_init(lzs_free_text *text, const lzs_history_shape *shap
 static lzs_status reserve(lzs_free_text *text, size_t n) {
     if (n <= text->capacity) return LZS_OK;
     size_t capacity = n > 2 * text->capacity ? n + 64 : 2 * text->capacity;
-    int32_t *before = realloc(text->before, capacity * sizeof *before);
+    int32_t *before = lzs_room(text->before, capacity, sizeof *before);
     if (!before) return LZS_ENOMEM;
     text->before = before;
     text->capacity = capacity;

@@ -5,9 +5,9 @@
  */
 #include "history.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "../room.h"
 #include "sorted_tokens.h"
 
 /* No more tokens than this are distinct in the windows, except that one may join before another leaves. */
@@ -42,8 +42,7 @@ lzs_status lzs_history_init(lzs_history *h, const lzs_history_shape *shape, cons
 
 /* Makes room for `capacity` tokens, with `previous` in the same block, and copies those of `from` into it. */
 static lzs_status set_room(lzs_history *h, size_t capacity, const lzs_history *from) {
-    size_t lists = h->by_nearest ? 2 : 1;
-    int32_t *room = malloc((capacity ? capacity : 1) * lists * sizeof *room);
+    int32_t *room = lzs_room(NULL, capacity, (h->by_nearest ? 2 : 1) * sizeof *room);
     if (!room) return LZS_ENOMEM;
     if (from->n) memcpy(room, from->tokens, from->n * sizeof *room);
     if (from->n && h->by_nearest) memcpy(room + capacity, from->previous, from->n * sizeof *room);

@@ -5,8 +5,9 @@
  */
 #include "llama_rng.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "../room.h"
 
 /* ---- mt19937 (Matsumoto and Nishimura 1998), as std::mt19937 ---- */
 
@@ -52,7 +53,7 @@ lzs_status lzs_llama_rng_reserve(lzs_llama_rng *r, uint64_t position) {
     size_t needed = (size_t)(position / LZS_RNG_STEP) + 1;
     if (needed <= r->capacity) return LZS_OK;
     size_t capacity = needed < 2 * r->capacity ? 2 * r->capacity : needed;
-    lzs_mt19937 *kept = realloc(r->kept, capacity * sizeof *kept);
+    lzs_mt19937 *kept = lzs_room(r->kept, capacity, sizeof *kept);
     if (!kept) return LZS_ENOMEM;
     r->kept = kept;
     r->capacity = capacity;
@@ -61,7 +62,7 @@ lzs_status lzs_llama_rng_reserve(lzs_llama_rng *r, uint64_t position) {
 
 lzs_status lzs_llama_rng_copy(lzs_llama_rng *to, const lzs_llama_rng *from) {
     if (from->n_kept > to->capacity) {
-        lzs_mt19937 *kept = realloc(to->kept, from->n_kept * sizeof *kept);
+        lzs_mt19937 *kept = lzs_room(to->kept, from->n_kept, sizeof *kept);
         if (!kept) return LZS_ENOMEM;
         to->kept = kept;
         to->capacity = from->n_kept;

@@ -6,8 +6,9 @@
  */
 #include "match_index.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "../room.h"
 
 lzs_status lzs_match_index_reserve(lzs_match_index *index, size_t n) {
     if (n <= (size_t)index->room || index->room == index->window) return LZS_OK;
@@ -24,7 +25,7 @@ lzs_status lzs_match_index_reserve(lzs_match_index *index, size_t n) {
 
 lzs_status lzs_match_index_copy(lzs_match_index *to, const lzs_match_index *from) {
     if (to->room != from->room) {
-        uint16_t *len = malloc((from->room ? (size_t)from->room : 1) * sizeof *len);
+        uint16_t *len = lzs_room(NULL, (size_t)from->room, sizeof *len);
         if (!len) return LZS_ENOMEM;
         free(to->len);
         to->len = len;

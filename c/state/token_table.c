@@ -3,9 +3,9 @@
  * Removal shifts the following slots back instead of leaving tombstones, so a table that loses a token for each one it
  * gains, as a sliding window does, never slows down.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../room.h"
 #include "token_table.h"
 
 static uint32_t home(const lzs_token_table *table, int32_t token) {
@@ -30,10 +30,10 @@ lzs_status lzs_token_table_reserve(lzs_token_table *table, size_t capacity) {
     while (n_slots < 2 * (uint64_t)capacity) n_slots *= 2;
     int32_t *slots = table->slots;
     if (n_slots > table->n_slots) {
-        slots = malloc(n_slots * sizeof *slots);
+        slots = lzs_room(NULL, n_slots, sizeof *slots);
         if (!slots) return LZS_ENOMEM;
     }
-    lzs_token_entry *entries = realloc(table->entries, capacity * sizeof *entries);
+    lzs_token_entry *entries = lzs_room(table->entries, capacity, sizeof *entries);
     if (!entries) {
         if (slots != table->slots) free(slots);
         return LZS_ENOMEM;

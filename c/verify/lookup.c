@@ -2,9 +2,9 @@
  *
  * The index is that of the LZ penalty, over all tokens: text that is copied, edited or quoted is where both find matches.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "../room.h"
 #include "../state/match_index.h"
 
 enum { REBUILT_FROM = 32 }; /* that many tokens at once are indexed faster by one pass over all than by one each */
@@ -47,7 +47,7 @@ lzs_status lzs_lookup_append(lzs_lookup *lookup, const int32_t *tokens, size_t n
     if (status != LZS_OK) return status;
     if (after > lookup->room) {
         size_t room = after + after / 2 + 64;
-        int32_t *more = realloc(lookup->tokens, room * sizeof *more);
+        int32_t *more = lzs_room(lookup->tokens, room, sizeof *more);
         if (!more) return LZS_ENOMEM;
         lookup->tokens = more;
         lookup->room = room;

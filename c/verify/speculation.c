@@ -4,10 +4,10 @@
  * it know it. The plan of a position is made once, when its token is drafted, and kept: the target judges the token by the
  * same edits and the same mask. The sampler is rewound at most once a block, to the first token that falls.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "../plan/params.h"
+#include "../room.h"
 #include "../sampler.h"
 #include "../state/sorted_tokens.h"
 #include "rejection.h"
@@ -51,11 +51,9 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Memory for `rows` times `n` items of a size; NULL where there is not so much. */
+/* Memory for `rows` times `n` items of a size. */
 static void *room(size_t rows, size_t n, size_t size, bool *ok) {
-    bool fits = n == 0 || rows <= SIZE_MAX / size / n;
-    size_t bytes = fits ? rows * n * size : 0;
-    void *made = fits ? malloc(bytes ? bytes : 1) : NULL; /* malloc(0) may be NULL */
+    void *made = rows && n > SIZE_MAX / size / rows ? NULL : lzs_room(NULL, rows * n, size);
     *ok &= made != NULL;
     return made;
 }

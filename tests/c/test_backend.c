@@ -136,6 +136,10 @@ static void test_arguments(void) {
     CHECK(lzs_backend_new(0, 0, 0, &b) == LZS_EINVAL && b == NULL);
     CHECK(lzs_backend_new(-1, 0, 0, &b) == LZS_EINVAL && lzs_backend_new(5, 0, -1, &b) == LZS_EINVAL);
     CHECK(lzs_backend_new(LZS_MAX_VOCAB + 1, 0, 0, &b) == LZS_EINVAL && b == NULL);
+    if (SIZE_MAX == UINT32_MAX) { /* where a list of so many tokens takes twice the memory that there can be */
+        CHECK(lzs_backend_new(LZS_MAX_VOCAB, LZS_MAX_VOCAB, 0, &b) == LZS_ENOMEM && b == NULL);
+        CHECK(lzs_backend_new(LZS_MAX_VOCAB, 0, LZS_MAX_VOCAB, &b) == LZS_ENOMEM && b == NULL);
+    }
     lzs_backend_free(NULL);
 
     static const lzs_edit three[] = {{0, 1.0f, 1.0f}, {1, 1.0f, 1.0f}, {2, 1.0f, 1.0f}};

@@ -167,6 +167,9 @@ static void test_full(void) {
     size_t memory = lzs_history_memory(&h);
     CHECK(lzs_history_append(&h, more, 6) == LZS_EFULL && lzs_history_append(&h, more, SIZE_MAX) == LZS_EFULL);
     CHECK(lzs_history_memory(&h) == memory);
+    h.most = INT32_MAX;
+    if (SIZE_MAX == UINT32_MAX) CHECK(lzs_history_append(&h, more, (size_t)1 << 29) == LZS_ENOMEM); /* of 8 bytes each */
+    h.most = 100;
     check_same(&h, &m, c);
     CHECK(lzs_history_append(&h, more, 5) == LZS_OK && lzs_history_append(&h, more, 1) == LZS_EFULL);
     memcpy(m.tokens + m.n, more, 5 * sizeof *more);

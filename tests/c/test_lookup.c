@@ -78,6 +78,11 @@ static void test_edges(void) {
     CHECK(lzs_lookup_find(lookup, 0, tokens, 3) == 0 && lzs_lookup_find(lookup, 65536, tokens, 3) == 0);
     CHECK(lzs_lookup_append(lookup, zeros, (size_t)INT32_MAX - 70000) == LZS_EFULL);
     CHECK(lzs_lookup_find(lookup, 1, tokens, 3) == 65535);
+    if (SIZE_MAX == UINT32_MAX) { /* which has no room for so many tokens, nor has the text */
+        lzs_lookup *large;
+        CHECK(lzs_lookup_new(1, &large) == LZS_OK && lzs_lookup_append(large, &one, 720000000) == LZS_ENOMEM);
+        lzs_lookup_free(large);
+    }
     CHECK(lzs_lookup_rewind(lookup, 70001) == LZS_OK && lzs_lookup_find(lookup, 1, tokens, 3) == 0);
     lzs_lookup_free(lookup);
     lzs_lookup_free(NULL);

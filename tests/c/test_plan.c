@@ -189,6 +189,11 @@ static void test_refused(void) {
     CHECK(lzs_plan_read(bytes, lzs_plan_size(&plan), &read) == LZS_OK);
     CHECK(lzs_plan_read(bytes, lzs_plan_size(&plan) + 4, &read) == LZS_EINVAL); /* what follows is not a plan's */
     CHECK(lzs_plan_read(NULL, 0, &read) == LZS_EINVAL);
+    uint64_t head[11]; /* of a plan whose edits take 3 * 2^32 bytes, which is 0 in 32 bits */
+    memcpy(head, bytes, sizeof head);
+    ((int32_t *)head)[2] = LZS_MAX_VOCAB;
+    head[2] = LZS_MAX_VOCAB;
+    CHECK(lzs_plan_read(head, sizeof head, &read) == LZS_EINVAL);
     memmove((char *)bytes + 4, bytes, lzs_plan_size(&plan));
     CHECK(lzs_plan_read((char *)bytes + 4, lzs_plan_size(&plan), &read) == LZS_EINVAL); /* not at a multiple of 8 */
 }
