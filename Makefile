@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest real hf neon noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines peers versions pipelines bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest real hf cross noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines peers versions pipelines bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -34,16 +34,10 @@ instructions:
 C_SOURCES := c/sampler.c $(wildcard c/state/*.c c/penalty/*.c c/constraint/*.c c/plan/*.c c/backend/*.c c/verify/*.c)
 C_INCLUDE := -Ic -Ic/include -Itests/c
 
-# The kernels of 64-bit Arm on this machine: apt-get install gcc-aarch64-linux-gnu qemu-user
-neon:
-	mkdir -p build
-	for test in test_kernels test_race test_draws; do \
-	  aarch64-linux-gnu-gcc -std=c11 -Wall -Wextra -Werror -O2 -static $(C_INCLUDE) tests/c/$$test.c $(C_SOURCES) -lm \
-	    -o build/$${test}_neon || exit 1; \
-	done
-	qemu-aarch64 build/test_kernels_neon
-	qemu-aarch64 build/test_race_neon
-	qemu-aarch64 build/test_draws_neon 20000 10
+# Other compilers, processors and systems, by zig from the package registry (100 MB in build/cross). Arm runs in an emulator:
+# apt-get install qemu-user
+cross:
+	.ci/cross
 
 # The statistical tests of the noise with 10^7 draws each, about three minutes; ctest runs them with 200,000.
 noise:
