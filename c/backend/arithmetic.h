@@ -10,7 +10,7 @@
 /* GCC has a macro for each part of -ffast-math, MSVC for /fp:fast. clang has them for the whole and for finite numbers. */
 #if defined(__FAST_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
     (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
-#  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts, -Ofast and /fp:fast, or a seed's tokens differ by machine"
+#  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast, or a seed's tokens differ by machine"
 #endif
 /* Most compilers fuse a * b + c by default, which rounds once instead of twice. nvcc is told by -fmad=false. clang's first pragma
  * undoes the parts of -ffast-math. Neither holds against -ffp-contract=fast: test_arithmetic fails then. */
