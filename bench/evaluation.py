@@ -112,7 +112,12 @@ def _alone(model: Model, request: Request) -> tuple[int, str]:
 def _many(model: Model, requests: list[Request], n_parallel: int = 16, n_contexts: int | None = None) -> Run:
     def run() -> dict[Any, tuple[int, str]]:
         made = generate_many(model, requests, n_parallel=n_parallel, n_contexts=n_contexts)
-        return {request.id: (len(generation.tokens), generation.text) for request, generation in made}
+        texts = {}
+        for request, text in made:
+            if isinstance(text, Exception):
+                raise text
+            texts[request.id] = (len(text.tokens), text.text)
+        return texts
 
     return run
 

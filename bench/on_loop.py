@@ -113,6 +113,8 @@ def written(
         if (name, task.id) not in made
     )
     for request, generation in generate_many(model, requests, n_parallel=4 * len(settings)):
+        if isinstance(generation, Exception):
+            raise generation
         name, task_id = request.id
         made[name, task_id] = text = text_of(model, generation)
         if arguments.keep:
@@ -173,6 +175,8 @@ def same_answers(model: Model, name: str, made: dict[tuple[str, str], Made], tas
     )
     same = 0
     for request, free in generate_many(model, requests, n_parallel=16):
+        if isinstance(free, Exception):
+            raise free
         text = texts[request.id]
         same += (list(free.tokens), free.finish_reason == "stop") == (text.tokens, text.ended)
     loop = sum(text.loops for text in texts.values())

@@ -13,6 +13,7 @@ from lzsampler._values import counted
 from .console import console
 
 if TYPE_CHECKING:
+    from lzsampler import LzsError
     from lzsampler.auditing.repetition import Repetition
     from lzsampler.decoding.generate import Generation
     from lzsampler.llama.model import Messages, Model
@@ -110,13 +111,16 @@ def transcript_of(
     model: "Model",
     asked: "str | Messages",
     params: "Params",
-    generation: "Generation",
-    figures: "Repetition",
+    generation: "Generation | ValueError | LzsError",
+    figures: "Repetition | None",
     limits: Mapping[str, Any],
     loops: Mapping[str, Any],
     breakers: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Any]:
-    """Return the transcript of a generation; ``limits`` and ``loops``: the other arguments of `generate`."""
+    """Return the transcript of a generation, or of a request that failed, which has no figures.
+
+    ``limits`` and ``loops``: the other arguments of `generate`.
+    """
     from lzsampler.decoding.transcript import record
     from lzsampler.util.rescue import LoopPolicy
 
@@ -125,7 +129,7 @@ def transcript_of(
         asked,
         params,
         generation,
-        figures.to_json(),
+        None if figures is None else figures.to_json(),
         **limits,
         loops=LoopPolicy(**loops),
         breakers=breakers,

@@ -18,7 +18,6 @@ from .output import figures_of, transcript_of
 from .progress import progress
 
 if TYPE_CHECKING:
-    from lzsampler.llama.model import Model
     from lzsampler.params import Params
 
 _HALF = "half of a surrogate pair, such as \\ud800, which is not a character: remove it"
@@ -41,7 +40,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
     ``loops``: the arguments of `generate` about loops.
 
     Each prompt has random numbers of its own, with the seed that its transcript names. When Ctrl-C comes, the texts
-    that are complete are kept.
+    that are complete are kept. A row that fails has a transcript that says why; then the exit status is 1.
     """
     from lzsampler.decoding.many import Request, generate_many
     from lzsampler.decoding.speculative import Speculated
@@ -70,7 +69,6 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         draft = open_draft(stack, model, flags)
         grammar = grammar_from(model, flags)
         limits |= {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None}
-        _check_lengths(model, rows, flags["prompts"])
         requests = (
             Request(
                 row, row.prompt, replace(params, seed=sequence_seed(params.seed, row.number)), loops=policy, **limits
@@ -79,22 +77,26 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         )
         written = tokens = acted = 0
         unfinished: list[Row] = []
+        failed: list[tuple[Row, str]] = []
         cut = False
         speculated = Speculated()
         try:
-            for request, generation in generate_many(model, requests, n_parallel=flags["n_parallel"], draft=draft):
+            for request, made in generate_many(model, requests, n_parallel=flags["n_parallel"], draft=draft):
                 row, settings = request.id, request.params
-                figures = figures_of(generation)
+                figures = None if isinstance(made, Exception) else figures_of(made)
                 transcript = transcript_of(
-                    model, row.prompt, settings, generation, figures, {**limits, "draft": draft}, loops, used
+                    model, row.prompt, settings, made, figures, {**limits, "draft": draft}, loops, used
                 )
                 waiting[row.number] = {**transcript, "id": row.id}
-                tokens += generation.completion_tokens
-                acted += bool(generation.actions)
-                speculated.add(generation.speculated)
-                if transcript.get("grammar_match", "yes") != "yes":
-                    unfinished.append(row)
-                    cut |= generation.finish_reason == "length"
+                if isinstance(made, Exception):
+                    failed.append((row, str(made)))
+                else:
+                    tokens += made.completion_tokens
+                    acted += bool(made.actions)
+                    speculated.add(made.speculated)
+                    if transcript.get("grammar_match", "yes") != "yes":
+                        unfinished.append(row)
+                        cut |= made.finish_reason == "length"
                 while written in waiting:
                     write(written)
                     written += 1
@@ -113,7 +115,12 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         longer = ": -n N allows longer texts" if cut else ""
         console.note(f"{some} what was asked for ({_names(unfinished)}){longer}")
     where = "" if flags["save"] is None else f" to {flags['save']}"
-    console.note(f"wrote {counted(len(rows), 'text')}, {counted(tokens, 'token')}{where}")
+    console.note(f"wrote {counted(len(rows) - len(failed), 'text')}, {counted(tokens, 'token')}{where}")
+    if failed:
+        first, reason = min(failed, key=lambda one: one[0].number)
+        names = _names([row for row, _ in failed])
+        console.error(f"{counted(len(failed), 'prompt')} failed ({names}); that of line {first.line}: {reason}")
+        raise click.exceptions.Exit(1)
 
 
 def _names(rows: list[Row]) -> str:
@@ -178,19 +185,3 @@ def _row(number: int, line: int, row: Any, flags: dict[str, Any]) -> Row:
 
 def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
-
-
-def _check_lengths(model: "Model", rows: list[Row], path: Path) -> None:
-    """Raise an error, before any text is written, for a prompt that its template refuses or the context cannot hold."""
-    from lzsampler import LzsError
-
-    for row in rows:
-        try:
-            text = row.prompt if isinstance(row.prompt, str) else model.chat_prompt(row.prompt)
-        except LzsError as error:
-            raise click.ClickException(f"{path}, line {row.line}: {error}") from error
-        n = len(model.tokenize(text))
-        if n > model.n_ctx:
-            raise click.ClickException(
-                f"{path}: the prompt {row.id!r} has {n} tokens, the context {model.n_ctx}: shorten it, or raise -c"
-            )

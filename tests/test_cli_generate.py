@@ -272,7 +272,6 @@ def test_many_prompts_as_questions_drawn_with_seeds_of_their_own(tmp_path: Path)
             '{"id": 1, "prompt": "a"}\n{"id": "1", "prompt": "b"}',
             ", line 2: the id '1' is there twice; ids must differ",
         ),
-        ('{"prompt": "%s"}' % ("word " * 300), ": the prompt '1' has 3"),
         ("\udcff", ", line 1: not UTF-8 (byte 0): convert it first"),
         ('{"prompt": "a"}\n{"prompt": "b\\ud800"}', ', line 2: "prompt" has half of a surrogate pair'),
         ('{"messages": [{"role": "user", "content": "\\udfff"}]}', ', line 1: "messages" has half of a surrogate pair'),
@@ -303,9 +302,17 @@ def test_ids_of_many_prompts(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == out.read_text(encoding="utf-8").splitlines()
 
 
-def test_a_row_that_the_chat_template_refuses_has_its_line(tmp_path: Path) -> None:
-    file = tmp_path / "in.jsonl"
-    file.write_text('\n{"messages": [{"role": "user", "content": "x"}]}\n')
+def test_a_prompt_that_fails_is_recorded_and_the_others_are_written(tmp_path: Path) -> None:
+    """One that is too long, and one that the chat template refuses; once both ended the run before the first text."""
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    refused = [{"role": "bishop", "content": "x"}]
+    given: list[dict[str, Any]] = [
+        {"id": "long", "prompt": "word " * 300},
+        {"prompt": PROMPT},
+        {"id": "bishop", "messages": refused},
+        {"prompt": "The captain said"},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in given))
     code = (
         "from lzsampler import LzsError\n"
         "from lzsampler.cli.main import main\n"
@@ -314,9 +321,48 @@ def test_a_row_that_the_chat_template_refuses_has_its_line(tmp_path: Path) -> No
         "Model.chat_prompt = refuse\n"
         "main()"
     )
-    command = [sys.executable, "-c", code, "generate", "--prompts", str(file), "--json"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "generate",
+        "--prompts",
+        file,
+        "--json",
+        "--save",
+        out,
+        "-c",
+        "100",
+        "-n",
+        "9",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
-    assert (done.returncode, done.stderr) == (2, f"lzs: {file}, line 2: the template fails\n")
+    assert done.returncode == 1
+    wrote, failed = done.stderr.splitlines()
+    assert wrote == f"lzs: wrote 2 texts, 18 tokens to {out}"
+    assert failed.startswith("lzs: 2 prompts failed (ids 'long', 'bishop'); that of line 1: the prompt has 3")
+    made = rows(out)
+    assert done.stdout.splitlines() == out.read_text(encoding="utf-8").splitlines()
+    assert [row["id"] for row in made] == ["long", "2", "bishop", "4"]
+    assert [row["finish_reason"] for row in made] == ["failed", "length", "failed", "length"]
+    long, first, template, second = made
+    assert long["error"].startswith("the prompt has 3")
+    assert (long["prompt"], long["messages"]) == (given[0]["prompt"], [])
+    assert (template["error"], template["messages"]) == ("the template fails", refused)
+    assert long.keys() == {*first} - {*_OF_A_TEXT} | {"error"}
+    assert long["settings"].keys() == first["settings"].keys()
+    for row, prompt in ((first, given[1]), (second, given[3])):
+        alone = json.loads(generate("--json", "-c", "100", "-n", "9", prompt["prompt"]).stdout)
+        assert row["tokens"] == alone["tokens"]
+    done = subprocess.run([LZS, "audit", str(out)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "2 bad records" in done.stdout + done.stderr
+    assert "the request failed: the template fails" in done.stdout + done.stderr
+    done = generate("--prompts", file, "--save", out, "-c", "100", "-n", "1", "-q", "-np", "1")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+
+
+_OF_A_TEXT = ("stop_string", "loop", "stuck", "actions", "tokens", "usage", "timings", "repetition")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "T.PARQUET", "model.gguf", "t.jsonl.gz"])

@@ -28,6 +28,7 @@ from lzsampler.llama.model import Model, context_length  # noqa: E402
 from lzsampler.models import default_model, default_prompts, default_tasks  # noqa: E402
 from lzsampler.params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS  # noqa: E402
 from lzsampler.util.files import locked  # noqa: E402
+from writings import texts_by_id  # noqa: E402
 
 GRID = Grid(
     "small",
@@ -269,6 +270,17 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_a_text_that_fails_loses_no_other(tmp_path: Path) -> None:
+    path, out = tmp_path / "prompts.jsonl", tmp_path / "out"
+    prompts = {"a": "Once upon a time", "long": "word " * 400, "b": "The captain said"}
+    path.write_text("".join(json.dumps({"id": id, "prompt": prompt}) + "\n" for id, prompt in prompts.items()))
+    message = r"^5 texts failed, and the others are kept; the first is that of 'long' with 'T=0': the prompt has 4"
+    for resume in (False, True):
+        with pytest.raises(LzsError, match=message):
+            evaluate(default_model(), out, prompts=path, grid=GRID, n_ctx=256, n_threads=1, resume=resume)
+        assert Counter(row["eval"]["prompt"] for row in lines(out)) == {"a": 5, "b": 5}
+
+
 def test_a_full_disk_loses_no_text_that_was_written(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,7 +331,7 @@ def test_dry_ends_a_greedy_loop() -> None:
             Request(name, prompt, params, n_predict=300)
             for name, params in (("dry", dry), ("off", replace(dry, dry_multiplier=0.0)))
         ]
-        texts = {request.id: made.text for request, made in generate_many(model, requests)}
+        texts = {name: made.text for name, made in texts_by_id(generate_many(model, requests)).items()}
     assert audit(texts["off"]).looping
     assert not audit(texts["dry"]).looping
 

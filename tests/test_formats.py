@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import runs
+import transcripts
 from lzsampler import audit_files, compare
 from lzsampler.auditing.reading.field import format_of
 from lzsampler.auditing.reading.shard import find
@@ -95,6 +96,11 @@ def test_failed_requests_say_why(write: Write) -> None:
     ]
     records, bad = everything(write("b.jsonl", jsonl(*rows)))
     assert [record.id for record in records] == ["a"]
+    assert [(one.line, one.reason) for one in bad] == [(2, "the request failed: too long")]
+    ours = json.loads(transcripts.LZS.splitlines()[0])
+    failed = {**ours, "messages": [USER], "finish_reason": "failed", "error": "too long"}
+    records, bad = everything(write("c.jsonl", jsonl(ours, failed)))
+    assert [record.id for record in records] == ["lzs-1"]
     assert [(one.line, one.reason) for one in bad] == [(2, "the request failed: too long")]
 
 

@@ -28,6 +28,7 @@ from lzsampler.llama.gbnf_rules import check
 from lzsampler.llama.vocabulary import Vocabulary
 from lzsampler.models import default_model
 from walks import allowed, check_rewinds
+from writings import texts_by_id
 
 NESTED = 'root ::= pair+\npair ::= "(" pair* ")" | "ab"'  # no regular expression has these texts
 RECORD = r'root ::= "{\"name\": \"" [a-zA-Z]{1,12} "\", \"age\": " [0-9]{1,3} "}"'
@@ -129,12 +130,8 @@ def test_a_model_writes_under_it_alone_in_company_and_with_a_draft() -> None:
         params = model.params(temperature=0.0)
         texts = [generate(model, prompt, params, n_predict=60, grammar=grammar).text for prompt in prompts]
         drafted = generate(model, prompts[0], params, n_predict=60, grammar=grammar, draft=Draft(lookup=2)).text
-        together = {
-            request.id: made.text
-            for request, made in generate_many(
-                model, [Request(prompt, prompt, params, n_predict=60, grammar=grammar) for prompt in prompts]
-            )
-        }
+        requests = [Request(prompt, prompt, params, n_predict=60, grammar=grammar) for prompt in prompts]
+        together = {prompt: made.text for prompt, made in texts_by_id(generate_many(model, requests)).items()}
         warm = generate(model, prompts[0], model.params(temperature=0.9, seed=3), n_predict=60, grammar=grammar)
     assert drafted == texts[0]
     assert [together[prompt] for prompt in prompts] == texts

@@ -14,6 +14,7 @@ pytest.importorskip("llama_cpp")
 
 from lzsampler.decoding.generate import Generation, Text, generate
 from scripted import Scripted
+from writings import texts_by_id
 
 PIECES = ["<think>", "</think>", None, "\n", *"abcdefghijkl"]
 TOKENS = TokenBytes([(piece or "").encode() for piece in PIECES], end=[2], special=[0, 1])
@@ -185,5 +186,5 @@ def test_json_behind_a_thought(tmp_path: Any) -> None:
         assert made.reasoning
         assert list(json.loads(made.content)) == ["sum"]
         request = Request(0, prompt, params, n_predict=400, grammar=grammar, grammar_scope=["answer"], loops=loops)
-        ((_, other),) = generate_many(model, [request])
+        other = texts_by_id(generate_many(model, [request]))[0]
         assert (other.tokens, other.constrained) == (made.tokens, made.constrained)

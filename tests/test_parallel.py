@@ -21,6 +21,7 @@ from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
 from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
+from writings import texts_by_id  # noqa: E402
 
 PROMPTS = [json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:6]]
 SETTINGS = [
@@ -71,7 +72,7 @@ def test_texts_are_those_of_generate(
 ) -> None:
     requests = REQUESTS[::order]
     many = generate_many(model, requests, n_parallel=n_parallel, n_threads=1, n_contexts=n_contexts)
-    made = {r.id: g for r, g in many}
+    made = texts_by_id(many)
     assert list(map(figures, (made[r.id] for r in REQUESTS))) == list(map(figures, alone.values()))
     assert {g.finish_reason for g in made.values()} >= {"stop", "length", "repetition"}
 
@@ -96,7 +97,7 @@ def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
         for k, policy in enumerate(policies)
         for hot in (0.0, 0.4)
     ]
-    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=2, n_threads=1, n_contexts=1)}
+    made = texts_by_id(generate_many(model, requests, n_parallel=2, n_threads=1, n_contexts=1))
     names: set[str] = set()
     for r in requests:
         loops = {name: getattr(r.loops, name) for name in ("on_loop", "loop_rule", "max_rescues")}
@@ -110,7 +111,7 @@ def test_texts_that_are_cut_are_those_of_generate(model: Model) -> None:
 def test_a_full_context_is_the_same_too(model: Model) -> None:
     long = " ".join(PROMPTS)
     requests = [Request(i, long[i:], Params(temperature=0.0)) for i in range(5)]
-    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=3, n_threads=1)}
+    made = texts_by_id(generate_many(model, requests, n_parallel=3, n_threads=1))
     for request in requests:
         expected = generate(model, request.prompt, request.params)
         assert figures(made[request.id]) == figures(expected)
@@ -245,7 +246,7 @@ def test_texts_that_are_the_same_so_far_are_decoded_once(model: Model, rows: Row
     for n_parallel, n_contexts in ((1, 1), (2, 1), (3, 1), (40, 1), (5, 2)):
         rows.clear()
         decoded.clear()
-        made = {r.id: g for r, g in generate_many(model, ALIKE, n_parallel=n_parallel, n_contexts=n_contexts)}
+        made = texts_by_id(generate_many(model, ALIKE, n_parallel=n_parallel, n_contexts=n_contexts))
         assert list(map(figures, (made[r.id] for r in ALIKE))) == list(map(figures, texts.values()))
         assert sum(decoded) == prompts + len(own)
         assert rows.keys() == alone.keys()
@@ -259,7 +260,7 @@ def test_a_cache_that_cannot_go_back_is_made_anew(model: Model, monkeypatch: pyt
     remove = llama_cpp.llama_memory_seq_rm
     monkeypatch.setattr(llama_cpp, "llama_memory_seq_rm", lambda m, i, a, b: a < 0 and remove(m, i, a, b))
     for n_parallel in (1, 3):
-        made = {r.id: g for r, g in generate_many(model, ALIKE[:30], n_parallel=n_parallel, n_contexts=1)}
+        made = texts_by_id(generate_many(model, ALIKE[:30], n_parallel=n_parallel, n_contexts=1))
         assert {key: made[key].tokens for key in texts} == {key: text.tokens for key, text in texts.items()}
 
 
@@ -274,7 +275,7 @@ def test_messages_texts_and_tokens_side_by_side_each_with_settings_of_its_own(mo
         Request("endless", question, Params(temperature=0.0, logit_bias={5: 0.5}), n_predict=70, ignore_eos=True),
         Request("tokens", tokens, Params(temperature=0.7, seed=3), n_predict=60),
     ]
-    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=5, n_threads=1)}
+    made = texts_by_id(generate_many(model, requests, n_parallel=5, n_threads=1))
     assert next(iter(made)) == "short"  # they come as they end
     for r in requests:
         expected = generate(model, r.prompt, r.params, n_predict=r.n_predict, ignore_eos=r.ignore_eos)
@@ -289,7 +290,7 @@ def test_texts_close_up_when_requests_run_out(model: Model, decoded: list[int]) 
     """A long text among short ones moves to the first cache, with what it has there, and goes on as alone."""
     lengths = [3, 9, 3, 30, 3, 21, 3]
     requests = [Request(i, PROMPTS[i % 6], Params(temperature=0.7, seed=i), n_predict=n) for i, n in enumerate(lengths)]
-    made = {r.id: g for r, g in generate_many(model, requests, n_parallel=7, n_threads=1, n_contexts=1)}
+    made = texts_by_id(generate_many(model, requests, n_parallel=7, n_threads=1, n_contexts=1))
     for r in requests:
         assert made[r.id].tokens == generate(model, r.prompt, r.params, n_predict=r.n_predict).tokens
     assert decoded[6:] == [7, 7] + [3] * 6 + [2] * 12 + [1] * 9
@@ -311,36 +312,130 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
     assert list(generate_many(model, [], n_parallel=3)) == []
 
 
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (Request(0, "", Params()), "the prompt is empty"),
-        (Request(0, "word " * 400, Params()), "the context holds 192"),
-        (Request(0, "a", Params(), stop=("",)), "stop must be strings"),
-        (Request(0, "a", Params(), n_predict=-2), "n_predict must be"),
-    ],
-)
-def test_a_bad_request_is_refused_and_nothing_before_it_is_lost(model: Model, request_: Request, message: str) -> None:
-    good = [Request(i, PROMPTS[i], Params(temperature=0.0), n_predict=4) for i in range(3)]
-    made = generate_many(model, [*good, request_], n_parallel=1, n_threads=1)
-    assert [next(made)[0].id for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(ValueError, match=message):
-        next(made)
-    assert generate(model, PROMPTS[0], Params(temperature=0.0), n_predict=4).tokens
+class Breaking:
+    """A sampler of the likeliest tokens that raises an error in the place of token ``n``."""
+
+    def __init__(self, n: int, error: Exception) -> None:
+        self.n, self.error = n, error
+
+    def prime(self, tokens: Any) -> None:
+        pass
+
+    def sample(self, logits: npt.NDArray[np.float32]) -> int:
+        self.n -= 1
+        if self.n < 0:
+            raise self.error
+        return int(logits.argmax())
+
+    def accept(self, token: int) -> None:
+        pass
+
+
+def refuse(text: str) -> None:
+    raise LzsError(f"nobody wants {text!r}")
+
+
+def failing(n: int, error: Exception) -> Any:
+    return lambda: Breaking(n, error)
+
+
+GREEDY = Params(temperature=0.0)
+BAD = {
+    "": Request("", "", GREEDY),
+    "the context holds 192": Request("", "word " * 400, GREEDY),
+    "stop must be strings": Request("", PROMPTS[0], GREEDY, stop=("",)),
+    "n_predict must be": Request("", PROMPTS[1], GREEDY, n_predict=-2),
+    "grammar must be a Grammar or None": Request("", PROMPTS[1], GREEDY, grammar="[a-z]"),  # type: ignore[arg-type]
+    "the chat template of": Request("", [{"role": "none", "content": "x"}], GREEDY),
+    "on_loop must be": Request("", PROMPTS[2], GREEDY, loops=LoopPolicy("never")),  # type: ignore[arg-type]
+    "nobody wants": Request("", PROMPTS[3], GREEDY, on_text=refuse),
+    "after 0 tokens: no first": Request("", PROMPTS[4], GREEDY, sampler=failing(0, ValueError("no first"))),
+    "no ninth": Request("", PROMPTS[5], GREEDY, sampler=failing(8, LzsError("no ninth"))),
+}
+
+
+@pytest.mark.parametrize(("n_parallel", "n_contexts"), [(1, 1), (3, 1), (40, 1), (5, 2)])
+def test_a_request_that_fails_is_named_and_the_others_are_written(
+    model: Model, alone: dict[Any, Generation], n_parallel: int, n_contexts: int
+) -> None:
+    """It comes between texts of its own prompt, with which it shares a cache, and leaves the cache to others."""
+    bad = {message: replace(request, id=message) for message, request in BAD.items()}
+    requests = list(bad.values())
+    for request in REQUESTS:
+        requests.append(request)
+        if request.id[1] == 2:
+            requests += [one for one in bad.values() if one.prompt == request.prompt]
+    requests += bad.values()
+    texts, errors = dict[Any, Generation](), list[tuple[Any, Exception]]()
+    for request, made in generate_many(model, requests, n_parallel=n_parallel, n_threads=1, n_contexts=n_contexts):
+        if isinstance(made, Exception):
+            errors.append((request.id, made))
+        else:
+            texts[request.id] = made
+    assert list(map(figures, (texts.pop(r.id) for r in REQUESTS))) == list(map(figures, alone.values()))
+    assert not texts
+    assert sorted(message for message, _ in errors) == sorted(r.id for r in requests if r.id in bad)
+    assert all(message in str(error) and isinstance(error, ValueError | LzsError) for message, error in errors)
+
+
+def test_a_bug_is_raised(model: Model) -> None:
+    """It is no failure of the request: who made the sampler has to know."""
+    for error in (TypeError("no argmax"), MemoryError(), KeyboardInterrupt()):
+        requests = [replace(REQUESTS[1], sampler=failing(3, error)), *REQUESTS]  # type: ignore[arg-type]
+        for n_contexts in (1, 2):
+            with pytest.raises(type(error)):
+                list(generate_many(model, requests, n_parallel=4, n_threads=1, n_contexts=n_contexts))
+
+
+def test_logits_that_are_not_numbers_end_the_text_that_has_them(
+    model: Model, alone: dict[Any, Generation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode, decodes = parallel._Context._decode, itertools.count()
+
+    def broken(self: Any, batch: Any, *, wanted: int) -> Any:
+        rows = decode(self, batch, wanted=wanted)
+        if next(decodes) == 20:
+            row_of(rows[1], self._model.n_vocab)[7] = float("nan")
+        return rows
+
+    monkeypatch.setattr(parallel._Context, "_decode", broken)
+    made = list(generate_many(model, REQUESTS, n_parallel=3, n_threads=1, n_contexts=1))
+    errors = [str(text) for _, text in made if isinstance(text, Exception)]
+    assert len(made) == len(REQUESTS)
+    assert 1 <= len(errors) < 5  # texts of one prompt that are the same so far have the same logits
+    assert all(error.startswith("the model failed after ") for error in errors)
+    texts = {request.id: text for request, text in made if not isinstance(text, Exception)}
+    assert {id: figures(text) for id, text in texts.items()} == {id: figures(alone[id]) for id in texts}
+
+
+@pytest.mark.parametrize("n_parallel", [1, 7])
+def test_where_llama_cpp_fails_the_texts_in_flight_fail_and_the_next_ones_are_as_ever(
+    model: Model, alone: dict[Any, Generation], monkeypatch: pytest.MonkeyPatch, n_parallel: int
+) -> None:
+    decode = llama_cpp.llama_decode
+    for nth in (0, 1, 30):  # in a prompt, in a text, among several
+        decodes = itertools.count()
+        monkeypatch.setattr(
+            llama_cpp, "llama_decode", lambda c, b, n=nth, i=decodes: -3 if next(i) == n else decode(c, b)
+        )
+        made = list(generate_many(model, REQUESTS, n_parallel=n_parallel, n_threads=1, n_contexts=1))
+        errors = [str(text) for _, text in made if isinstance(text, Exception)]
+        assert len(made) == len(REQUESTS)
+        assert errors
+        assert all(error.startswith("llama_decode returned -3 for ") for error in errors)
+        texts = {request.id: text for request, text in made if not isinstance(text, Exception)}
+        assert len(texts) >= len(REQUESTS) - 5 * n_parallel > 0 or n_parallel == 7
+        assert {id: figures(text) for id, text in texts.items()} == {id: figures(alone[id]) for id in texts}
+    monkeypatch.setattr(llama_cpp, "llama_decode", lambda *_: -3)
+    made = list(
+        generate_many(model, REQUESTS, n_parallel=n_parallel, n_threads=1, n_contexts=2 if n_parallel > 1 else 1)
+    )
+    assert [type(text) for _, text in made] == [LzsError] * len(REQUESTS)
 
 
 def test_which_end_first_depends_on_lengths_only(model: Model) -> None:
     orders = [[r.id for r, _ in generate_many(model, REQUESTS, n_parallel=6, n_contexts=2)] for _ in range(3)]
     assert orders[0] == orders[1] == orders[2]
-
-
-def test_an_error_in_one_of_the_contexts_is_raised(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(self: Text, logits: Any, room: bool) -> int | None:
-        raise LzsError(f"the model failed after {len(self.prompt)} tokens")
-
-    monkeypatch.setattr(Text, "take", failing)
-    with pytest.raises(LzsError, match="the model failed after"):
-        list(generate_many(model, REQUESTS, n_parallel=4, n_contexts=2))
 
 
 @pytest.mark.parametrize("name", ["n_parallel", "n_contexts"])
@@ -365,13 +460,11 @@ def test_texts_under_grammars_are_those_of_generate(model: Model, n_contexts: in
         for i, prompt in enumerate(PROMPTS)
         for k, (grammar, params) in enumerate(itertools.product(grammars, SETTINGS[1:4]))
     ]
-    made = {r.id: text for r, text in generate_many(model, requests, n_parallel=6, n_contexts=n_contexts)}
+    made = texts_by_id(generate_many(model, requests, n_parallel=6, n_contexts=n_contexts))
     for r in requests:
         assert r.grammar is not None
         alone = generate(model, r.prompt, r.params, n_predict=40, grammar=r.grammar, fast_forward=False)
         assert (made[r.id].text, made[r.id].tokens) == (alone.text, alone.tokens), r.id
         assert r.grammar.match(made[r.id].text) != "no"
     with pytest.raises(ValueError, match="ignore_eos forbids the tokens that end a text"):
-        next(generate_many(model, [Request(0, "a", Params(), grammar=grammars[0], ignore_eos=True)]))
-    with pytest.raises(TypeError, match="grammar must be a Grammar or None"):
-        next(generate_many(model, [Request(0, "a", Params(), grammar="[a-z]")]))  # type: ignore[arg-type]
+        texts_by_id(generate_many(model, [Request(0, "a", Params(), grammar=grammars[0], ignore_eos=True)]))

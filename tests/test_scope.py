@@ -22,6 +22,7 @@ pytest.importorskip("llama_cpp")
 from lzsampler.decoding.generate import Generation
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.llama.model import Model, Prompt
+from writings import texts_by_id
 
 PLAIN = Params(temperature=0.0)
 LOOPS = replace(PLAIN, repetition_detection=STOP_ON_LOOP, stuck_detection=STOP_ON_STUCK)
@@ -45,7 +46,7 @@ class Forced:
 
 def texts(model: Model, prompts: Sequence[Prompt], params: Params, loops: LoopPolicy, n: int) -> list[Generation]:
     requests = [Request(i, prompt, params, n_predict=n, loops=loops) for i, prompt in enumerate(prompts)]
-    made = {request.id: generation for request, generation in generate_many(model, requests)}
+    made = texts_by_id(generate_many(model, requests))
     return [made[i] for i in range(len(prompts))]
 
 
@@ -69,7 +70,7 @@ def answers_without_a_penalty(
         Request(i, prompt, PLAIN, n_predict=n, sampler=partial(Forced, tokens))
         for i, (prompt, tokens) in enumerate(zip(prompts, thoughts, strict=True))
     ]
-    made = {request.id: generation for request, generation in generate_many(model, requests)}
+    made = texts_by_id(generate_many(model, requests))
     return [made[i] for i in range(len(prompts))]
 
 

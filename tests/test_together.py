@@ -1,6 +1,8 @@
 """`generate_many` with a draft: every text is that of `generate` without one, whatever is decoded with it."""
 
+import itertools
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from lzsampler import LzsError, Params  # noqa: E402 (needs llama_cpp)
+from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many  # noqa: E402
 from lzsampler.decoding.generate import Generation, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
@@ -18,6 +21,7 @@ from lzsampler.decoding.together import Together  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model, default_prompts  # noqa: E402
 from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
+from writings import texts_by_id  # noqa: E402
 
 COPY = "The king said: bring me seven apples and a jug of milk. The queen said: bring me seven"
 PROMPTS = [COPY, *(json.loads(line)["prompt"] for line in default_prompts().read_text().splitlines()[:5])]
@@ -90,7 +94,7 @@ def test_texts_are_those_without_a_draft(
 ) -> None:
     draft = drafts(small)[kind]
     given = generate_many(model, REQUESTS, n_parallel=n_parallel, n_threads=1, n_contexts=n_contexts, draft=draft)
-    made = {request.id: generation for request, generation in given}
+    made = texts_by_id(given)
     check(made, expected)
     of = [generation.speculated for generation in made.values()]
     assert all(one is not None for one in of)
@@ -108,7 +112,7 @@ def test_a_full_context_is_the_same_too(model: Model, small: Model) -> None:
     requests = [Request(i, long[5 * i :], Params(temperature=0.0)) for i in range(6)]
     for draft in (Draft(small, n_max=7), Draft(lookup=1, n_max=16)):
         given = generate_many(model, requests, n_parallel=4, n_threads=1, n_contexts=1, draft=draft)
-        made = {request.id: generation for request, generation in given}
+        made = texts_by_id(given)
         check(made, {request.id: alone(model, request) for request in requests})
         assert {generation.finish_reason for generation in made.values()} == {"context"}
 
@@ -117,7 +121,7 @@ def test_a_draft_with_a_smaller_context_drafts_as_long_as_it_can(model: Model) -
     with Model(default_draft(), n_ctx=64, n_threads=1, flash_attn=True) as short:
         requests = [Request(i, prompt, Params(temperature=0.0), n_predict=80) for i, prompt in enumerate(PROMPTS)]
         given = generate_many(model, requests, n_threads=1, n_contexts=1, draft=Draft(short, n_max=4))
-        made = {request.id: generation for request, generation in given}
+        made = texts_by_id(given)
     check(made, {request.id: alone(model, request) for request in requests})
     assert all(one.speculated is not None and one.speculated.plain > 5 for one in made.values())
 
@@ -138,7 +142,7 @@ class Clock:
 def test_no_clock_changes_a_text(model: Model, small: Model, expected: dict[Any, Generation], step: float) -> None:
     draft = Draft(small, lookup=2, clock=Clock(step))
     given = generate_many(model, REQUESTS, n_parallel=9, n_threads=1, n_contexts=1, draft=draft)
-    check({request.id: generation for request, generation in given}, expected)
+    check(texts_by_id(given), expected)
 
 
 def test_all_sequences_of_a_call_have_the_same_length(
@@ -172,7 +176,7 @@ def test_a_draft_decodes_no_token_twice(model: Model, small: Model, monkeypatch:
     monkeypatch.setattr(together._Slots, "_decode", counted)
     requests = [Request(i, text * 3, Params(), n_predict=5 + 10 * i) for i, text in enumerate(PROMPTS)]
     given = generate_many(model, requests, n_threads=1, n_contexts=1, draft=Draft(small, n_max=3))
-    made = [generation for _, generation in given]
+    made = texts_by_id(given).values()
     fell = sum(one.speculated.drafted - one.speculated.accepted for one in made if one.speculated is not None)
     assert sum(n) <= fell + sum(one.prompt_tokens + len(one.tokens) for one in made)
 
@@ -190,8 +194,8 @@ def test_texts_that_are_the_same_share_their_decodes(
 
     monkeypatch.setattr(Together, "propose", seen)
     requests = [replace(request, id=(i, request.id)) for i in range(3) for request in REQUESTS[:1]]
-    given = list(generate_many(model, requests, n_threads=1, n_contexts=1, draft=Draft(lookup=2, n_max=4)))
-    assert [figures(generation) for _, generation in given] == [figures(expected[REQUESTS[0].id])] * 3
+    given = generate_many(model, requests, n_threads=1, n_contexts=1, draft=Draft(lookup=2, n_max=4))
+    assert list(map(figures, texts_by_id(given).values())) == [figures(expected[REQUESTS[0].id])] * 3
     assert all(place.shared is None for place in places)
 
 
@@ -212,3 +216,65 @@ def test_no_memory_for_the_draft_is_one_sentence(model: Model, small: Model, mon
     monkeypatch.setattr(llama_cpp, "llama_init_from_model", lambda m, p: make(m, p) if m is model.llm.model else None)
     with pytest.raises(LzsError, match="no memory for 4 caches of 192 tokens"):
         next(generate_many(model, REQUESTS, n_parallel=4, n_contexts=1, draft=Draft(small)))
+
+
+def refuse(text: str) -> None:
+    raise ValueError(f"nobody wants {text!r}")
+
+
+@pytest.mark.parametrize("kind", ["model", "lookup"])
+def test_a_text_that_fails_leaves_the_drafts_of_others_alone(
+    model: Model, small: Model, expected: dict[Any, Generation], kind: str
+) -> None:
+    bad = [replace(r, id=str(r.id), on_text=refuse) for r in REQUESTS[::4]]
+    bad += [replace(r, id=f"long {r.id}", prompt="word " * 400) for r in REQUESTS[::4]]
+    requests = [r for pair in zip(bad, REQUESTS, strict=False) for r in pair] + REQUESTS[len(bad) :]
+    given = generate_many(model, requests, n_parallel=5, n_threads=1, n_contexts=1, draft=drafts(small)[kind])
+    made = {request.id: text for request, text in given}
+    for request in bad:
+        error = made.pop(request.id)
+        assert isinstance(error, ValueError)
+        assert re.match("nobody wants|the prompt has 4", str(error))
+    check({id: text for id, text in made.items() if isinstance(text, Generation)}, expected)
+
+
+def test_a_draft_whose_logits_are_not_numbers_ends_the_text_that_it_was_for(
+    model: Model, small: Model, expected: dict[Any, Generation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lzsampler.decoding import together
+
+    step, steps = together._Slots.step, itertools.count()
+
+    def broken(self: Any, tokens: Any) -> Any:
+        rows = step(self, tokens)
+        if next(steps) == 9:
+            row_of(rows[1], small.n_vocab)[3] = float("nan")
+        return rows
+
+    monkeypatch.setattr(together._Slots, "step", broken)
+    given = generate_many(model, REQUESTS, n_parallel=5, n_threads=1, n_contexts=1, draft=Draft(small, n_max=3))
+    made = {request.id: text for request, text in given}
+    ((failed, error),) = [(id, text) for id, text in made.items() if isinstance(text, Exception)]
+    assert re.match("the model failed after .*: the draft's logits", str(error))
+    texts = {id: text for id, text in made.items() if isinstance(text, Generation)}
+    check(texts, {id: text for id, text in expected.items() if id != failed})
+
+
+def test_where_llama_cpp_fails_the_caches_of_the_draft_are_emptied_too(
+    model: Model, small: Model, expected: dict[Any, Generation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode = llama_cpp.llama_decode
+    for nth in (0, 7, 40, 41, 42, 43):  # of the model, and of the draft
+        decodes = itertools.count()
+        monkeypatch.setattr(
+            llama_cpp, "llama_decode", lambda c, b, n=nth, i=decodes: -3 if next(i) == n else decode(c, b)
+        )
+        draft = Draft(small, n_max=3)
+        given = generate_many(model, REQUESTS, n_parallel=3, n_threads=1, n_contexts=1, draft=draft)
+        made = {request.id: text for request, text in given}
+        texts = {id: text for id, text in made.items() if isinstance(text, Generation)}
+        errors = [str(text) for text in made.values() if isinstance(text, Exception)]
+        assert errors
+        assert all(error.startswith("llama_decode returned -3 for ") for error in errors)
+        assert texts.keys() | {id for id in made if id not in texts} == expected.keys()
+        check(texts, {id: expected[id] for id in texts})

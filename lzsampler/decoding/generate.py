@@ -285,6 +285,7 @@ class Text(Begun):
         self.tokens: list[int] = []
         self.written: list[str] = []
         self.finish_reason: FinishReason = "interrupted"
+        self.error: ValueError | LzsError | None = None  # that ended it, among the texts of `generate_many`
         self.found: Loop | Stuck | None = None
         self.speculator: Figured | None = None
         self.forced = 0
@@ -302,7 +303,7 @@ class Text(Begun):
         self._is_value = grammar is not None and grammar.is_value and not (waits and thought)
         self._opened = "" if self._is_value else thought
         self._stream = TextStream(stop)
-        self._wants_end = False
+        self.over = self._wants_end = False
         self._handed = 0  # characters of the text to come that were handed out before a cut
         self._masked = False
         self._rescue: Rescue | None = None
@@ -623,7 +624,7 @@ class Text(Begun):
         return text[sum(len(before.feed(fragment)) for fragment in fragments) :]
 
     def _finish(self, reason: FinishReason) -> None:
-        self.finish_reason = reason
+        self.finish_reason, self.over = reason, True
         text = self._stream.end()
         if text:
             self._hand_out(text)

@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby, islice
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,6 +30,7 @@ import numpy as np
 from .._check import integer
 from .._ffi import ffi
 from ..constraint.grammar import Grammar
+from ..errors import LzsError
 from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..params import Params
@@ -44,6 +45,7 @@ from .together import Place, Shared, Together
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
+_T = TypeVar("_T")
 _WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
 
 
@@ -81,8 +83,12 @@ def generate_many(
     n_threads: int | None = None,
     n_contexts: int | None = None,
     draft: Draft | None = None,
-) -> Iterator[tuple[Request, Generation]]:
+) -> Iterator[tuple[Request, Generation | ValueError | LzsError]]:
     """Yield each request with its text, in the order in which they end, which depends on their lengths only.
+
+    A request that fails is yielded with its error in the place of the text, and the others go on: with the ValueError
+    or LzsError that `generate` would raise for it, or that its ``sampler`` or ``on_text`` raises. Where llama.cpp
+    fails, its LzsError is that of all texts that are decoded there. Any other error is a bug, and is raised.
 
     ``n_parallel``: number of different texts at a time, 1..256; each has a cache for ``model.n_ctx`` tokens, which
     takes memory of its own. ``n_threads``: llama.cpp's threads for each context; None is the model's number.
@@ -94,8 +100,8 @@ def generate_many(
     ``draft``: what proposes tokens, which changes no text; in mode "gumbel" or "match", since in "mrs" a text would
     depend on those that are decoded with it. Nothing is drafted for texts of one prompt while they are the same.
 
-    Raises what `generate` raises, when the request is taken; what ended before was yielded. Closing the iterator frees
-    the contexts.
+    Raises ValueError for numbers out of range and a draft that does not fit, TypeError for a model that is not a
+    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees them.
     """
     refuse_other_model("generate_many", model)
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)
@@ -132,7 +138,7 @@ def side_by_side(model: Model, n_threads: int | None = None) -> int:
 
 def _run(
     model: Model, contexts: Sequence["_Context"], pool: ThreadPoolExecutor, requests: Iterator[Request]
-) -> Iterator[tuple[Request, Generation]]:
+) -> Iterator[tuple[Request, Generation | ValueError | LzsError]]:
     each = pool.map if len(contexts) > 1 else map
     groups = _alike(requests)
     while True:
@@ -140,14 +146,21 @@ def _run(
             together = next(groups, None)
             if together is None:
                 break
-            roomy.add([(request, _text(model, request, roomy.grammars)) for request in together])
+            texts = []
+            for request in together:
+                try:
+                    texts.append((request, _text(model, request, roomy.grammars)))
+                except (ValueError, LzsError) as error:
+                    yield request, error
+            if texts:
+                roomy.add(texts)
         working = [context for context in contexts if not context.idle]
         if not working:
             return
         for ended in each(_Context.step, working):
             for request, text in ended:
                 text.total_s = text.prompt_s + text.decode_s + text.sampling_s
-                yield request, text.generation()
+                yield request, text.generation() if text.error is None else text.error
 
 
 def _alike(requests: Iterable[Request]) -> Iterator[list[Request]]:
@@ -176,6 +189,15 @@ def _text(model: Model, request: Request, grammars: MutableMapping[Grammar, Gram
         on_text=request.on_text,
         sampler=None if request.sampler is None else request.sampler(),
     )
+
+
+def _tried(text: Text, call: Callable[..., _T], *arguments: Any) -> _T | None:
+    """Return what a call returns that is about one text; None where it fails, and where the text did before."""
+    try:
+        return None if text.over else call(*arguments)
+    except (ValueError, LzsError) as error:
+        text.error, text.over = error, True
+        return None
 
 
 _Writing = tuple[Request, Text]
@@ -227,10 +249,14 @@ class _Context(Sequences):
                 self.close()
                 raise
         self._draft, self._clock = draft, perf_counter if draft is None else draft.clock
+        self._texts: list[_Writing] = []  # that are not over
+        self._empty(n_caches)
+        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # the copies of those of the requests
+
+    def _empty(self, n_caches: int) -> None:
         self._caches = [_Cache(i) for i in range(n_caches)]
         self._free = list(self._caches)
         self._begun: list[tuple[_Cache, list[_Writing]]] = []  # the prompt is not decoded yet
-        self.grammars = WeakKeyDictionary[Grammar, Grammar]()  # the copies of those of the requests
 
     def close(self) -> None:
         """Free the context, and that of the draft."""
@@ -257,45 +283,64 @@ class _Context(Sequences):
         prompt = texts[0][1].prompt
         cache = max(self._free, key=lambda cache: self._reusable(cache, prompt))
         self._free.remove(cache)
+        self._texts += texts
         self._begun.append((cache, texts))
 
     def step(self) -> list[_Writing]:
         """Write one token of each text that does not wait (two after its prompt), or more where some were drafted, and
-        return the texts that end.
+        return the texts that end, which are all of them where llama.cpp fails.
         """
-        ended: list[_Writing] = []
+        try:
+            self._step()
+        except LzsError as error:
+            self._fail(error)
+        ended = [(request, text) for request, text in self._texts if text.over]
+        self._texts = [(request, text) for request, text in self._texts if not text.over]
+        return ended
+
+    def _fail(self, error: LzsError) -> None:
+        """End all texts, and empty the caches, of which nobody knows what they hold now."""
+        for _, text in self._texts:
+            if not text.over:
+                text.error, text.over = error, True
+        self.clear()
+        if self._together is not None:
+            self._together.clear()
+        self._empty(len(self._caches))
+
+    def _step(self) -> None:
         for cache, texts in self._begun:
             start = perf_counter()
             row = self._prompt(cache, texts[0][1].prompt)
             for _, text in texts:
                 text.prompt_s = perf_counter() - start
-            ended += self._pick(cache, texts, row)
+            self._pick(cache, texts, row)
         self._go_on([cache for cache, _ in self._begun])
         self._begun = []
         self._close_up()
         working = [(cache, cache.branch) for cache in self._caches if cache.branch is not None]
         if working:
-            ended += self._write(working) if self._together is None else self._write_drafted(working, self._together)
+            if self._together is None:
+                self._write(working)
+            else:
+                self._write_drafted(working, self._together)
             self._go_on([cache for cache, _ in working])
         self._spread()
-        return ended
 
-    def _write(self, working: _Working) -> list[_Writing]:
-        """Decode the next token of each text, and return the texts that end with the one after it."""
+    def _write(self, working: _Working) -> None:
+        """Decode the next token of each text, and pick the one after it."""
         start = perf_counter()
         batch = [(branch.token, cache.n_past, cache.number) for cache, branch in working]
         rows = self._decode(batch, wanted=len(batch))
         share = (perf_counter() - start) / len(batch)
-        ended: list[_Writing] = []
         for (cache, branch), row in zip(working, rows, strict=True):
             cache.n_past += 1
             for _, text in branch.texts:
                 text.decode_s += share
-            ended += self._pick(cache, branch.texts, row)
-        return ended
+            self._pick(cache, branch.texts, row)
 
-    def _write_drafted(self, working: _Working, together: Together) -> list[_Writing]:
-        """Decode the next token of each text and what is drafted behind it, and return the texts that end."""
+    def _write_drafted(self, working: _Working, together: Together) -> None:
+        """Decode the next token of each text and what is drafted behind it, and pick those after them."""
         start, clock = perf_counter(), self._clock
         places = [self._place(cache, branch) for cache, branch in working]
         drafted = together.propose(places)
@@ -306,9 +351,9 @@ class _Context(Sequences):
                     text.speculator.counted.plain += 1
         before = clock()
         if not longest:
-            ended = self._write(working)
+            self._write(working)
             together.pace.went(len(working), clock() - before)
-            return ended
+            return
         batch: list[tuple[int, int, int]] = []
         firsts = []
         for (cache, branch), (_, tokens) in zip(working, drafted, strict=True):
@@ -319,24 +364,25 @@ class _Context(Sequences):
             batch += [(token, cache.n_past + i, cache.number) for i, token in enumerate(block)]
         rows = self._decode(batch, wanted=len(batch))
         share = (perf_counter() - start) / len(working)
-        ended, blocks, added = [], [], 0
+        blocks, added = [], 0
         for (cache, branch), (kind, tokens), first, place in zip(working, drafted, firsts, places, strict=True):
             for _, text in branch.texts:
                 text.decode_s += share
             if tokens and place.shared is not None:
-                made, last = place.shared.judge(rows[first])
-                blocks.append((kind, len(tokens), made.n_accepted))
-                added += len(made.tokens)
-                cache.n_past += len(made.tokens)
                 request, text = branch.texts[0]
-                ended += self._going_on(cache, [(request, text, last)])
+                last, judged = None, _tried(text, place.shared.judge, rows[first])
+                if judged is not None:
+                    made, last = judged
+                    blocks.append((kind, len(tokens), made.n_accepted))
+                    added += len(made.tokens)
+                    cache.n_past += len(made.tokens)
+                self._going_on(cache, [(request, text, last)])
             else:
                 added += 1
                 cache.n_past += 1
-                ended += self._pick(cache, branch.texts, rows[first])
+                self._pick(cache, branch.texts, rows[first])
             self._keep(cache.number, cache.n_past)
         together.pace.judged_together(len(working), len(batch), blocks, together.seconds, added, clock() - before)
-        return ended
 
     def _place(self, cache: _Cache, branch: _Branch) -> Place:
         """Return what tokens are drafted for: nothing where texts share a cache, or something steers the sampler."""
@@ -344,18 +390,18 @@ class _Context(Sequences):
         shared = text.speculator if len(branch.texts) == 1 and text.steady else None
         return Place(cache.number, cache.n_past, shared if isinstance(shared, Shared) else None)
 
-    def _pick(self, cache: _Cache, texts: list[_Writing], row: Any) -> list[_Writing]:
-        """Have texts that are the same so far take their next tokens, and return those that end."""
+    def _pick(self, cache: _Cache, texts: list[_Writing], row: Any) -> None:
+        """Have texts that are the same so far take their next tokens."""
         room = cache.n_past < self._model.n_ctx
-        return self._going_on(cache, [(request, text, text.take(row, room)) for request, text in texts])
+        self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
-    def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> list[_Writing]:
-        """Have texts that were the same so far go on with a token each, and return those that end, which have none."""
-        ended, branches, cut = [], dict[int, _Branch](), list[_Branch]()
+    def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
+        """Have texts that were the same so far go on with a token each, but for those that end, which have none."""
+        branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:
-                ended.append((request, text))
-            elif text.behind is not None:
+                continue
+            if text.behind is not None:
                 cut.append(_Branch([(request, text)], token, text.behind, text.ahead))
                 text.behind = None
             else:
@@ -364,7 +410,6 @@ class _Context(Sequences):
         cache.waiting += sorted(branches.values(), key=lambda branch: len(branch.texts))
         if cut:  # a text that was cut has fewer tokens than others that wait
             cache.waiting = sorted([*cut, *cache.waiting], key=lambda branch: branch.n_past)
-        return ended
 
     def _go_on(self, caches: Iterable[_Cache]) -> None:
         """Let each cache go on with the branch that waits there last, or be free."""

@@ -52,6 +52,10 @@ class Sequences:
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
 
+    def clear(self) -> None:
+        """Empty all caches."""
+        llama_cpp.llama_memory_clear(self._memory, True)
+
     def _keep(self, number: int, n: int) -> bool:
         """Forget all but the first ``n`` tokens of a sequence; return False where the model cannot."""
         return bool(llama_cpp.llama_memory_seq_rm(self._memory, number, n, -1))

@@ -81,6 +81,11 @@ class Together:
         if self._slots is not None:
             self._slots.close()
 
+    def clear(self) -> None:
+        """Empty the caches of the draft."""
+        if self._slots is not None:
+            self._slots.clear()
+
     def copied(self, source: int, target: int) -> None:
         """Have a cache of the draft hold what another one has, as it is with those of the target."""
         if self._slots is not None:
@@ -145,7 +150,9 @@ class Together:
                 try:
                     token = source.shared.speculation.draft_at(row, self._draft.p_min)
                 except ValueError as error:
-                    raise text.failure(error) from error
+                    text.error, text.over = text.failure(error), True
+                    drafted.clear()
+                    continue
                 if token is None:
                     continue
                 drafted.append(token)
@@ -164,6 +171,11 @@ class _Slots(Sequences):
     def __init__(self, model: Model, n: int, n_threads: int) -> None:
         super().__init__(model, n, min(n_threads, model.n_threads))
         self._past: list[list[int]] = [[] for _ in range(n)]
+
+    def clear(self) -> None:
+        """Empty all caches."""
+        super().clear()
+        self._past = [[] for _ in self._past]
 
     def copy(self, source: int, target: int) -> None:
         """Have a cache hold what another one has."""

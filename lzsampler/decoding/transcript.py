@@ -31,8 +31,8 @@ def record(
     model: Model,
     prompt: str | Messages,
     params: Params,
-    generation: Generation,
-    repetition: Mapping[str, Any],
+    generation: Generation | ValueError | LzsError,
+    repetition: Mapping[str, Any] | None,
     *,
     n_predict: int = -1,
     stop: Sequence[str] = (),
@@ -45,16 +45,15 @@ def record(
 ) -> dict[str, Any]:
     """Return the transcript of one `generate` call, with its arguments, ready for `to_line` or `json.dumps`.
 
-    ``repetition``: the figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition`
-    returns them. ``breakers``: strings to write in the place of the ids in some fields of ``params``, of which there
-    may be thousands.
+    ``generation``: the text, or the error of a request that failed, as `generate_many` yields it. ``repetition``: the
+    figures of ``generation.text``, as `Repetition.to_json` of `lzsampler.auditing.repetition` returns them; None for
+    a failed request. ``breakers``: strings to write in the place of the ids in some fields of ``params``, of which
+    there may be thousands.
     """
-    answer = {"role": "assistant", "content": generation.content}
-    if generation.reasoning is not None:
-        answer["reasoning_content"] = generation.reasoning
     asked = [] if isinstance(prompt, str) else [dict(message) for message in prompt]
-    header, timings, speculated = model.header, generation.timings, generation.speculated
-    loops, params = loops.settled(params)
+    header = model.header
+    if not isinstance(generation, Exception):  # or it may fail again
+        loops, params = loops.settled(params)
     return {
         "version": VERSION,
         "id": "lzs-" + secrets.token_hex(12),
@@ -82,9 +81,30 @@ def record(
             "n_threads": model.n_threads,
             "n_gpu_layers": model.n_gpu_layers,
             "flash_attn": model.flash_attn,
-            "sampler": generation.sampler,
+            "sampler": "cpu" if isinstance(generation, Exception) else generation.sampler,
         },
         **({"prompt": prompt} if isinstance(prompt, str) else {}),
+        **(
+            {"messages": asked, "finish_reason": "failed", "error": str(generation)}
+            if isinstance(generation, Exception)
+            else _made(asked, generation, repetition or {}, grammar, draft)
+        ),
+    }
+
+
+def _made(
+    asked: Sequence[Mapping[str, Any]],
+    generation: Generation,
+    repetition: Mapping[str, Any],
+    grammar: Grammar | None,
+    draft: Draft | None,
+) -> dict[str, Any]:
+    """Return what a transcript holds of a text that did not fail."""
+    answer = {"role": "assistant", "content": generation.content}
+    if generation.reasoning is not None:
+        answer["reasoning_content"] = generation.reasoning
+    timings, speculated = generation.timings, generation.speculated
+    return {
         "messages": [*asked, answer],
         "finish_reason": generation.finish_reason,
         "stop_string": generation.stop_string,

@@ -105,9 +105,11 @@ class Judge:
         answers: dict[int, _Answer] = {}
         n_contexts = side_by_side(self.model)
         at = 0
-        for request, _ in generate_many(
+        for request, made in generate_many(
             self.model, self._requests(texts, answers), n_parallel=n_contexts, n_contexts=n_contexts
         ):
+            if isinstance(made, Exception):
+                raise made
             answers[request.id].ended = True
             while at in answers and answers[at].ended:
                 yield answers.pop(at).verdict

@@ -13,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .._values import counted
 from ..auditing.repetition import repetition
 from ..decoding.generate import Generation, without_end
 from ..decoding.many import Request, generate_many, refuse_shared
 from ..decoding.speculative import Draft, Speculated
 from ..decoding.transcript import TranscriptFile, record
+from ..errors import LzsError
 from ..llama import gguf
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
 from ..llama.vocabulary import BREAKERS
@@ -83,7 +85,7 @@ def evaluate(
     the results those of all texts together.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
-    disk.
+    disk, and at the end of the texts where some of them failed, such as that of a prompt longer than the context.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
     rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
@@ -121,6 +123,7 @@ def evaluate(
             )
             n_done = sum(key in done for key in keys)
             speculated = None if draft is None else Speculated()
+            failed: list[str] = []
             with (
                 TranscriptFile(folder.path / TRANSCRIPTS) as transcripts,
                 TranscriptFile(folder.path / TIMINGS) as timings,
@@ -128,6 +131,9 @@ def evaluate(
                 for request, generation in generate_many(
                     opened, requests, n_parallel=n_parallel, n_threads=n_threads, draft=draft
                 ):
+                    if isinstance(generation, Exception):
+                        failed.append(f"that of {request.id[1]!r} with {request.id[0]!r}: {generation}")
+                        continue
                     setting, task = settings[request.id[0]], rows[request.id[1]]
                     transcripts.append(_transcript(opened, request, setting, task, generation))
                     timings.append(_timing(request.id, generation))
@@ -136,6 +142,9 @@ def evaluate(
                     n_done += 1
                     if on_text is not None:
                         on_text(n_done, len(keys))
+            if failed:
+                texts_failed = counted(len(failed), "text")
+                raise LzsError(f"{texts_failed} failed, and the others are kept; the first is {failed[0]}")
             if right:
                 meter = Meter(opened, charges_of(chosen), skip=SKIP, on_progress=on_taxed)
                 unread += tax_folder(meter, folder, right)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
-from ..reading.format import Format, Message, Source
+from ..reading.format import Format, Message, NoTextError, Source
 from ..reading.messages import groups, name, written
 
 
@@ -23,6 +23,8 @@ def messages(row: Any, source: Source) -> Iterator[Message]:
 
     A conversation (`lzs generate -cnv`) has a transcript for each of its answers, which are its turns.
     """
+    if row.get("finish_reason") == "failed":
+        raise NoTextError(f"the request failed: {row['error']}")
     ours = row.get("eval", {})
     found = groups({**row["settings"], **row, **ours, "model": row["model"]["name"]}, source.by)
     id = f"{ours['prompt']}, {ours['setting']}, seed {ours['seed']}" if ours else name(row)
