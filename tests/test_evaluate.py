@@ -274,7 +274,7 @@ def test_a_text_that_fails_loses_no_other(tmp_path: Path) -> None:
     path, out = tmp_path / "prompts.jsonl", tmp_path / "out"
     prompts = {"a": "Once upon a time", "long": "word " * 400, "b": "The captain said"}
     path.write_text("".join(json.dumps({"id": id, "prompt": prompt}) + "\n" for id, prompt in prompts.items()))
-    message = r"^5 texts failed, and the others are kept; the first is that of 'long' with 'T=0': the prompt has 4"
+    message = r"^5 texts failed, and the others are kept; the first is that of 'long' with 'none': the prompt has 4"
     for resume in (False, True):
         with pytest.raises(LzsError, match=message):
             evaluate(default_model(), out, prompts=path, grid=GRID, n_ctx=256, n_threads=1, resume=resume)

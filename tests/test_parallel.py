@@ -312,6 +312,15 @@ def test_requests_are_taken_as_there_is_room(model: Model) -> None:
     assert list(generate_many(model, [], n_parallel=3)) == []
 
 
+@pytest.mark.parametrize("n_parallel", [2, 3, 5])
+def test_texts_that_wait_move_with_their_cache(model: Model, alone: dict[Any, Generation], n_parallel: int) -> None:
+    """Where a text ends with its prompt, others move into its cache; those that waited were once written over."""
+    short = Request("short", PROMPTS[3], Params(temperature=0.0), n_predict=1)
+    given = generate_many(model, [short, *REQUESTS], n_parallel=n_parallel, n_threads=1, n_contexts=1)
+    made = texts_by_id(given)
+    assert {r.id: figures(made[r.id]) for r in REQUESTS} == {id: figures(text) for id, text in alone.items()}
+
+
 class Breaking:
     """A sampler of the likeliest tokens that raises an error in the place of token ``n``."""
 

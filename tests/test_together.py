@@ -226,7 +226,7 @@ def refuse(text: str) -> None:
 def test_a_text_that_fails_leaves_the_drafts_of_others_alone(
     model: Model, small: Model, expected: dict[Any, Generation], kind: str
 ) -> None:
-    bad = [replace(r, id=str(r.id), on_text=refuse) for r in REQUESTS[::4]]
+    bad = [replace(r, id=str(r.id), on_text=refuse, stop=(), n_predict=30) for r in REQUESTS[::4]]
     bad += [replace(r, id=f"long {r.id}", prompt="word " * 400) for r in REQUESTS[::4]]
     requests = [r for pair in zip(bad, REQUESTS, strict=False) for r in pair] + REQUESTS[len(bad) :]
     given = generate_many(model, requests, n_parallel=5, n_threads=1, n_contexts=1, draft=drafts(small)[kind])

@@ -490,6 +490,7 @@ class _Context(Sequences):
         for gap, cache in zip(gaps, beyond, strict=True):
             self._copy(cache, gap)
             gap.branch, cache.branch = cache.branch, None
+            gap.waiting, cache.waiting = cache.waiting, []
             self._free[self._free.index(gap)] = cache
 
     def _copy(self, source: _Cache, target: _Cache) -> None:
