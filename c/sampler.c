@@ -38,6 +38,7 @@ const char *lzs_strerror(int status) {
     case LZS_EFULL: return "the sequence has 2^31 - 1 tokens and takes no more";
     case LZS_ELIMIT: return "a step of the grammar reached a limit";
     case LZS_EDEVICE: return "the CUDA device, its driver or its code failed";
+    case LZS_EBUSY: return "another thread is using the sampler";
     default: return "unknown status";
     }
 }
@@ -73,6 +74,7 @@ static lzs_status make(int32_t n_vocab, const lzs_params *params, lzs_token_clas
     s->n_vocab = n_vocab;
     s->log2_vocab = lzs_log2((float)n_vocab);
     s->backend = shared;
+    lzs_flag_give(&s->held);
     s->params = *params;
     s->classes = classes;
     lzs_token_classes_put(classes, &s->params);
@@ -420,6 +422,47 @@ lzs_status lzs_explain(lzs_sampler *s, const float *logits, const int32_t *token
         out[i] = e;
     }
     free(row);
+    return status;
+}
+
+/* ---- threads ---- */
+
+lzs_status lzs_hold(lzs_sampler *s) {
+    return lzs_flag_take(&s->held) ? LZS_OK : LZS_EBUSY;
+}
+
+void lzs_release(lzs_sampler *s) {
+    lzs_flag_give(&s->held);
+}
+
+/* Holds a sampler that has no grammar, which other samplers may use. */
+static bool hold_alone(lzs_sampler *s) {
+    if (!lzs_flag_take(&s->held)) return false;
+    if (!s->state.cursor.grammar) return true;
+    lzs_flag_give(&s->held);
+    return false;
+}
+
+int32_t lzs_try_sample(lzs_sampler *s, const float *logits) {
+    int32_t token;
+    if (!hold_alone(s)) return LZS_EBUSY;
+    lzs_status status = lzs_sample(s, logits, &token);
+    lzs_flag_give(&s->held);
+    return status == LZS_OK ? token : status;
+}
+
+int64_t lzs_try_step(lzs_sampler *s, const float *logits) {
+    int32_t token, looping;
+    if (!hold_alone(s)) return LZS_EBUSY;
+    lzs_status status = lzs_step(s, logits, &token, &looping);
+    lzs_flag_give(&s->held);
+    return status == LZS_OK ? 2 * (int64_t)token + looping : status;
+}
+
+lzs_status lzs_try_accept(lzs_sampler *s, int32_t token) {
+    if (!lzs_flag_take(&s->held)) return LZS_EBUSY;
+    lzs_status status = lzs_accept(s, token);
+    lzs_flag_give(&s->held);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #define LZS_SAMPLER_H
 
 #include "backend/backend.h"
+#include "constraint/atomics.h"
 #include "penalty/penalty.h"
 #include "penalty/token_classes.h"
 #include "state/state.h"
@@ -16,6 +17,7 @@ struct lzs_sampler {
     lzs_edit_list edits;
     lzs_backend *backend;
     bool owns_backend;
+    lzs_flag held; /* by lzs_hold */
 };
 
 /* What lzs_step does with a token that it picked. */

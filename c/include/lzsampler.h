@@ -31,8 +31,8 @@
  * a sampler shares with its clones the lists of its settings, which never change. The functions that allocate memory are *_new, *_clone, *_copy, lzs_prime, those
  * that accept tokens (lzs_accept, lzs_step, lzs_draft, lzs_draft_token, lzs_verify), lzs_set_mask, lzs_borrow_mask, lzs_explain
  * and lzs_lz_bits; sampling never does without a grammar. Every free accepts NULL.
- * Objects have no locks: use a sampler, and a backend that several samplers share, from one thread at a time. A call needs
- * 4 KB of stack.
+ * Objects have no locks: use a sampler, and a backend that several samplers share, from one thread at a time (lzs_hold is for
+ * hosts that cannot promise this). A call needs 4 KB of stack.
  */
 #ifndef LZSAMPLER_H
 #define LZSAMPLER_H
@@ -394,6 +394,17 @@ LZS_API lzs_status lzs_sample(lzs_sampler *sampler, const float *logits, int32_t
  * (which may be NULL) is then 1 if lzs_loop_found or lzs_stuck_found has found something, and else 0. When the status is not
  * LZS_OK the sampler is as it was, and *token is -1. */
 LZS_API lzs_status lzs_step(lzs_sampler *sampler, const float *logits, int32_t *token, int32_t *looping);
+
+/* For a host that cannot promise to use a sampler from one thread at a time, as a binding of another language: it holds the
+ * sampler for every call but lzs_try_*, and these hold it themselves. lzs_hold answers LZS_EBUSY while the sampler is held, also
+ * by the same thread, and never waits; any thread may release it. lzs_try_sample returns the token, and lzs_try_step twice the
+ * token, plus *looping; what is below 0 is an lzs_status. Both answer LZS_EBUSY for a sampler with a grammar, too, since other
+ * samplers may be using the grammar. */
+LZS_API lzs_status lzs_hold(lzs_sampler *sampler);
+LZS_API void lzs_release(lzs_sampler *sampler);
+LZS_API int32_t lzs_try_sample(lzs_sampler *sampler, const float *logits);
+LZS_API int64_t lzs_try_step(lzs_sampler *sampler, const float *logits);
+LZS_API lzs_status lzs_try_accept(lzs_sampler *sampler, int32_t token);
 
 /* lzs_backend_process and lzs_backend_distribution with the sampler's own plan. */
 LZS_API lzs_status lzs_process(lzs_sampler *sampler, const float *logits, float *out);

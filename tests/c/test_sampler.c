@@ -168,10 +168,10 @@ static void test_parameters(void) {
 
 static void test_texts(void) {
     CHECK(strcmp(lzs_version(), "0.1.0") == 0);
-    for (int a = LZS_EDEVICE; a <= 0; a++) {
-        for (int b = LZS_EDEVICE - 1; b < a; b++) CHECK(strcmp(lzs_strerror(a), lzs_strerror(b)) != 0);
+    for (int a = LZS_EBUSY; a <= 0; a++) {
+        for (int b = LZS_EBUSY - 1; b < a; b++) CHECK(strcmp(lzs_strerror(a), lzs_strerror(b)) != 0);
     }
-    CHECK(strcmp(lzs_strerror(LZS_EDEVICE - 1), lzs_strerror(12345)) == 0);
+    CHECK(strcmp(lzs_strerror(LZS_EBUSY - 1), lzs_strerror(12345)) == 0);
 }
 
 static void test_life(void) {
