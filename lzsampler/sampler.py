@@ -15,6 +15,7 @@ from ._values import counted
 from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
 from .errors import ArgumentTypeError, LzsError
 from .params import CHOICES, DETECTIONS, LZ_BUFFER, MAX_BUFFER, Formula, Params, fixed_difference
+from .util.in_use import InUse, one_thread, using
 
 if TYPE_CHECKING:
     from .constraint.grammar import Grammar
@@ -24,7 +25,7 @@ MaskOwner = Literal["user", "grammar"]
 _OWNERS = {"user": lib.LZS_MASK_USER, "grammar": lib.LZS_MASK_GRAMMAR}
 MAX_VOCAB: int = lib.LZS_MAX_VOCAB
 _S = TypeVar("_S", bound="Sampler")
-_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "_token", "_stepped"}  # a sampler's own
+_ATTRIBUTES = {"n_vocab", "params", "grammar", "handle", "in_use", "_token", "_stepped"}  # a sampler's own
 _EDIT = np.dtype([("token", np.int32), ("repeat", np.float32), ("bias", np.float32)])  # lzs_edit of lzsampler.h
 
 
@@ -66,7 +67,8 @@ class Sampler:
     seed of its own (`sequence_seed`).
 
     `copy.copy` and `copy.deepcopy` return a `clone`. A pickled sampler has the same settings and tokens, and no masks
-    and no grammar: pickle.PicklingError while one is set. Not for two threads at a time; docs/sampler.md.
+    and no grammar: pickle.PicklingError while one is set. One thread at a time uses it; another one gets an LzsError
+    meanwhile.
     """
 
     def __init__(self, n_vocab: int, params: Params | None = None) -> None:
@@ -81,6 +83,7 @@ class Sampler:
         check(lib.lzs_sampler_new(self.n_vocab, p, out))
         del arrays
         self.handle = _owned(out[0])  # `lzs_sampler *`, for `lzsampler.llama`
+        self.in_use: InUse = _Held(self.handle)
         self._token = ffi.new("int32_t *")
 
     # -- history --
@@ -91,6 +94,7 @@ class Sampler:
         return int(lib.lzs_position(self.handle))
 
     @property
+    @one_thread
     def memory(self) -> int:
         """Bytes that the C sampler holds."""
         return int(lib.lzs_memory(self.handle))
@@ -113,6 +117,7 @@ class Sampler:
         """
         return stuck_found(self.handle)
 
+    @one_thread
     def prime(self, tokens: Tokens) -> None:
         """Give the prompt, int[n], before the first `accept`; penalties see it only with ``history="all"``.
 
@@ -126,19 +131,26 @@ class Sampler:
 
     def accept(self, token: int) -> None:
         """Add a token to the text, picked here or elsewhere. ValueError when it is not in the vocabulary."""
-        status = lib.lzs_accept(self.handle, integer("token", token, 0, self.n_vocab - 1))
+        token = integer("token", token, 0, self.n_vocab - 1)
+        status = lib.lzs_try_accept(self.handle, token)
+        if status == lib.LZS_EBUSY:
+            with self.in_use:
+                status = lib.lzs_accept(self.handle, token)
         if status:
             self._refuse_step(status)
 
+    @one_thread
     def rewind(self, n: int) -> None:
         """Take back the last ``n`` accepted tokens; ValueError, with nothing changed, when there are fewer."""
         n = integer("n", n, 0, self.position, high_is=", the number of accepted tokens")
         self._refuse_step(lib.lzs_rewind(self.handle, n))
 
+    @one_thread
     def reset(self) -> None:
         """Forget history, position and masks; settings stay, and a grammar begins anew."""
         lib.lzs_sampler_reset(self.handle)
 
+    @one_thread
     def clone(self: _S) -> _S:
         """Return a sampler with the same history, position, masks, grammar and settings.
 
@@ -151,6 +163,8 @@ class Sampler:
         vars(made).update(self._added())
         made.n_vocab, made.params, made.grammar = self.n_vocab, self.params, self.grammar
         made.handle = _owned(out[0])
+        made.in_use = _Held(made.handle)
+        made.in_use.also = self.in_use.also
         made._token = ffi.new("int32_t *")
         return made
 
@@ -166,6 +180,7 @@ class Sampler:
         """Return the attributes that a subclass or a user gave it."""
         return {name: value for name, value in vars(self).items() if name not in _ATTRIBUTES}
 
+    @one_thread
     def __reduce__(self) -> tuple[Any, ...]:
         plan = ffi.new("lzs_plan *")
         if lib.lzs_sampler_plan(self.handle, plan) or plan.mask:
@@ -177,6 +192,7 @@ class Sampler:
         made_from = type(self), self.n_vocab, self.params, history[:prompt], history[prompt:]
         return _replayed, made_from, self._added() or None
 
+    @one_thread
     def copy_from(self, other: "Sampler") -> None:
         """Take over history, position, masks, grammar and settings of ``other``, as its clone would have them.
 
@@ -190,11 +206,13 @@ class Sampler:
         difference = fixed_difference(self.params, other.params)
         if difference is not None:
             raise ValueError(f"{difference} by copying from another sampler: clone() that one instead")
-        check(lib.lzs_sampler_copy(self.handle, other.handle))
-        self.params, self.grammar = other.params, other.grammar
+        with using(other):
+            check(lib.lzs_sampler_copy(self.handle, other.handle))
+            self.params, self.grammar, self.in_use.also = other.params, other.grammar, other.in_use.also
 
     # -- settings --
 
+    @one_thread
     def set_params(self, params: Params) -> None:
         """Use other settings from the next step on; history, position and masks stay.
 
@@ -214,6 +232,7 @@ class Sampler:
         check(lib.lzs_sampler_set_params(self.handle, c_numbers(params)))
         self.params = params
 
+    @one_thread
     def set_seed(self, seed: int) -> None:
         """Draw with another seed, 0..2**64 - 1, from the next step on; `params` then has it.
 
@@ -223,6 +242,7 @@ class Sampler:
         self.params = copy(self.params)
         object.__setattr__(self.params, "seed", int(seed))  # a frozen dataclass, but this copy is only being made
 
+    @one_thread
     def set_mask(self, words: npt.NDArray[np.uint32] | npt.NDArray[np.int32] | None, owner: MaskOwner = "user") -> None:
         """Allow only the tokens whose bit is 1, until the mask is set again; None removes it.
 
@@ -241,6 +261,7 @@ class Sampler:
             array = mask_array(words, self.n_vocab)
             check(lib.lzs_set_mask(self.handle, _OWNERS[owner], ffi.from_buffer("uint32_t[]", array), array.size))
 
+    @one_thread
     def set_grammar(self, grammar: "Grammar | None") -> None:
         """Allow only what a grammar allows from the next token on, where its text begins; None removes it.
 
@@ -259,8 +280,9 @@ class Sampler:
                 f"grammar must be for {self.n_vocab} tokens, but its vocabulary has {grammar.vocabulary.n_vocab}"
             )
         check(lib.lzs_sampler_set_grammar(self.handle, ffi.NULL if grammar is None else grammar.handle))
-        self.grammar = grammar
+        self.grammar, self.in_use.also = grammar, None if grammar is None else grammar.in_use
 
+    @one_thread
     def allowed(self) -> npt.NDArray[np.uint32] | None:
         """Return what grammar and masks allow next, uint32[ceil(n_vocab / 32)] as in `set_mask`; None is everything.
 
@@ -275,6 +297,7 @@ class Sampler:
             return None
         return np.frombuffer(ffi.buffer(plan.mask, (self.n_vocab + 31) // 32 * 4), np.uint32).copy()
 
+    @one_thread
     def forced(self) -> int | None:
         """Return the only token that grammar and masks allow next: it is picked whatever the logits are; else None.
 
@@ -288,6 +311,7 @@ class Sampler:
 
     # -- logits --
 
+    @one_thread
     def edits(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Return the edits of the next step: (tokens int32[k] ascending, repeat float32[k], bias float32[k]).
 
@@ -315,11 +339,20 @@ class Sampler:
         copied once. Raises TypeError for what are not numbers, ValueError for another shape and for NaN, LzsError when
         no token is allowed.
         """
-        status = lib.lzs_sample(self.handle, self._row(logits), self._token)
+        row = self._row(logits)
+        token = int(lib.lzs_try_sample(self.handle, row))
+        return self._sampled(token, row) if token < 0 else token
+
+    @one_thread
+    def _sampled(self, status: int, row: Any) -> int:
+        """Do what `lzs_try_sample` did not, where the sampler has a grammar or this thread holds it already."""
+        if status == lib.LZS_EBUSY:
+            status = lib.lzs_sample(self.handle, row, self._token)
         if status:
-            self.refuse(status, logits)
+            self.refuse(status, row_of(row, self.n_vocab))
         return int(self._token[0])
 
+    @one_thread
     def process(self, logits: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None) -> npt.NDArray[np.float32]:
         """Write the row after edits, mask, temperature and truncation, -inf for tokens that were removed; return it.
 
@@ -338,6 +371,7 @@ class Sampler:
             self.refuse(status, logits)
         return written
 
+    @one_thread
     def distribution(self, logits: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """Return what `sample` draws from: (ids int32[k] ascending, probabilities float32[k] that sum to 1).
 
@@ -361,6 +395,7 @@ class Sampler:
     def _row(self, logits: npt.ArrayLike) -> Any:
         return ffi.from_buffer("float[]", logits_array(logits, self.n_vocab))
 
+    @one_thread
     def refuse(self, status: int, logits: npt.ArrayLike) -> None:
         """Raise what a status of C stands for, for a step on these logits."""
         if status == lib.LZS_ENAN:
@@ -397,17 +432,27 @@ class Sampler:
 
         ``logits``: a ``float *`` of `lzsampler._ffi` to n_vocab numbers, which are not checked to be there.
         """
+        made = lib.lzs_try_step(self.handle, logits)  # 2 * token + whether something was found
+        if made < 0:
+            made = self._made(made, logits)
+        return made >> 1, made & 1 != 0
+
+    @one_thread
+    def _made(self, status: int, logits: Any) -> int:
+        """Do what `lzs_try_step` did not, where the sampler has a grammar or this thread holds it already."""
         token, looping = self._stepped
-        status = lib.lzs_step(self.handle, logits, token, looping)
+        if status == lib.LZS_EBUSY:
+            status = lib.lzs_step(self.handle, logits, token, looping)
         if status:
             self.refuse(status, row_of(logits, self.n_vocab))
-        return token[0], looping[0] != 0
+        return 2 * int(token[0]) + int(looping[0])
 
     @cached_property
     def _stepped(self) -> tuple[Any, Any]:
         """Where `lzs_step` writes its token and whether something was found."""
         return ffi.new("int32_t *"), ffi.new("int32_t *")
 
+    @one_thread
     def explain(self, logits: npt.NDArray[np.float32], token: int | None = None, *, k: int = 5) -> "Explanation":
         """Return what the next step does to a token's logit and why; ``str()`` of it is for reading.
 
@@ -510,6 +555,25 @@ _ARRAYS = {
     "logit_bias": "lzs_logit_bias[]",
 }
 _NUMBERS = [f.name for f in fields(Params) if f.name not in (*CHOICES, *_ARRAYS, *DETECTIONS)]
+
+
+class _Held(InUse):
+    """Who uses a sampler. C knows it, too, so that the calls of every token need not ask in Python."""
+
+    def __init__(self, handle: Any) -> None:
+        super().__init__("this Sampler", "give each thread a Sampler of its own")
+        self._handle = handle
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        if len(self._entered) == 1 and lib.lzs_hold(self._handle):  # another thread is in a call of a token
+            super().__exit__()
+            raise self.refusal()
+
+    def __exit__(self, *_: object) -> None:
+        if len(self._entered) == 1:
+            lib.lzs_release(self._handle)
+        super().__exit__()
 
 
 def _owned(handle: Any) -> Any:

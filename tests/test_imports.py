@@ -48,7 +48,7 @@ def test_a_sampler_loads_numpy_and_nothing_heavier() -> None:
     assert "numpy" in packages
     assert not packages & {"click", "llama_cpp", "torch", "transformers", "scipy", "cffi", "pycparser", "ctypeslib"}
     inside = {name for name in loaded if name.startswith("lzsampler.")}
-    core = ("_check", "_ffi", "_ffi.lib", "_values", "detection", "errors", "params", "sampler")
+    core = ("_check", "_ffi", "_ffi.lib", "_values", "detection", "errors", "params", "sampler", "util", "util.in_use")
     assert inside == {f"lzsampler.{name}" for name in core}
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .._check import check
 from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError
+from ..util.in_use import one_thread
 from .grammar import Grammar, Match
 from .part_masks import PartMasks
 from .token_bytes import TokenBytes
@@ -79,6 +80,7 @@ class EngineGrammar(Grammar):
         """How texts are spelled to look whether they match."""
         return LongestTokens(self.vocabulary)
 
+    @one_thread
     def match(self, text: str | bytes) -> Match:
         """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
         if not isinstance(text, str | bytes):
@@ -99,12 +101,14 @@ class EngineGrammar(Grammar):
         raise ValueError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
 
     @property
+    @one_thread
     def problem(self) -> str | None:
         """What the engine said when it failed, in one line, or None. Raises what interrupted it, such as Ctrl-C."""
         self._states.check_interrupted()
         return self._states.problem
 
     @property
+    @one_thread
     def states(self) -> int:
         """Number of states that it has at the moment."""
         return len(self._states.nodes)

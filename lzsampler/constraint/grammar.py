@@ -11,6 +11,7 @@ from .._check import INT32_MAX, boolean, check, integer
 from .._ffi import ffi, lib
 from .._values import shown
 from ..errors import ArgumentTypeError, LzsError
+from ..util.in_use import InUse, one_thread
 from .spelling import Spelling
 from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
 
@@ -35,7 +36,8 @@ class Grammar:
     """A constraint on texts, for one vocabulary: `regex`, `choices`, `json_schema`, `yaml_schema` and `gbnf` make one.
 
     `Sampler.set_grammar` uses it. It makes its states and masks when they are first needed and keeps them, so several
-    samplers should share one: from one thread at a time, and each other thread has a `copy`. ``source``: {"regex": the
+    samplers should share one. One thread at a time uses it; another one gets an LzsError meanwhile, and needs a `copy`.
+    ``source``: {"regex": the
     pattern}, {"choices": the texts}, {"json_schema": the schema}, {"yaml_schema": the schema} or {"gbnf": the text},
     and {"tokenization": ...} with it if that is not "any". It cannot be pickled.
 
@@ -56,6 +58,7 @@ class Grammar:
         self.spelling: Spelling | None = None  # C borrows it
         self.part_masks: PartMasks | None = None  # and these
         self.handle = ffi.gc(handle, lib.lzs_grammar_free, lib.lzs_grammar_memory(handle))  # `lzs_grammar *`
+        self.in_use = InUse("this Grammar", "give each thread a copy() of it")
 
     @classmethod
     def regex(
@@ -307,6 +310,7 @@ class Grammar:
         made.spelling = spelling
         return made
 
+    @one_thread
     def use_part_masks(self, masks: "PartMasks") -> None:
         """Keep masks of its parts in ``masks``, of the same `TokenBytes` (else ValueError), and look for them there."""
         if getattr(masks, "vocabulary", None) is not self.vocabulary:
@@ -321,6 +325,7 @@ class Grammar:
     def __reduce__(self) -> tuple[Any, ...]:
         raise pickle.PicklingError("a Grammar cannot be pickled: make it anew of its source")
 
+    @one_thread
     def match(self, text: str | bytes) -> Match:
         """Return "yes" where the text matches, "beginning" where only a longer one that begins so can, else "no"."""
         if not isinstance(text, str | bytes):
@@ -339,17 +344,20 @@ class Grammar:
         return not _VALUES.isdisjoint(self.source)
 
     @property
+    @one_thread
     def problem(self) -> str | None:
         """The limit that the last step reached, in one line, or None."""
         found = lib.lzs_grammar_problem(self.handle)
         return ffi.string(found).decode() if found else None
 
     @property
+    @one_thread
     def states(self) -> int:
         """Number of states that it has at the moment."""
         return int(lib.lzs_grammar_states(self.handle))
 
     @property
+    @one_thread
     def memory(self) -> int:
         """Bytes that it holds, without the vocabulary."""
         return int(lib.lzs_grammar_memory(self.handle))

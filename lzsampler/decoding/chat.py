@@ -11,6 +11,7 @@ from ..llama.graph import Place
 from ..llama.model import Model, refuse_other_model
 from ..params import Params
 from ..sampler import sequence_seed
+from ..util.in_use import InUse, one_thread
 from ..util.parts import Part, parts_of_grammar
 from ..util.rescue import LoopPolicy, LoopRule, OnLoop
 from .generate import Generation, generate
@@ -37,7 +38,8 @@ class Chat:
     Later ones are drawn with `sequence_seed` of ``params.seed`` and the number of the turn, and the model's context
     keeps what came before: only the new message is decoded, and whatever the template writes otherwise than before
     (many leave out earlier reasoning). Between turns the model's context belongs to the conversation; where something
-    else has used it, all of it is decoded again.
+    else has used it, all of it is decoded again. One thread at a time uses it and its model; another one gets an
+    LzsError meanwhile.
 
     Raises as `generate`, and LzsError when the model has no chat template.
     """
@@ -75,6 +77,7 @@ class Chat:
         self.loops = LoopPolicy(on_loop, loop_rule, max_rescues, loop_scope, penalty_scope)
         self.draft = draft
         self.sampler = sampler
+        self.in_use = InUse("this Chat", "give each thread a Chat with a Model of its own")
         self._messages: list[dict[str, str]] = []
         self._turns = 0
         self._turn: Turn | None = None
@@ -90,12 +93,14 @@ class Chat:
         """What the last answer was made from, even if it was interrupted before its first text; None before any."""
         return self._turn
 
+    @one_thread
     def reset(self) -> None:
         """Forget everything but the system message."""
         self._messages = [] if self.system is None else [{"role": "system", "content": self.system}]
         self._turns = 0
         self._turn = None
 
+    @one_thread
     def say(
         self,
         text: str,

@@ -158,8 +158,8 @@ def generate(
     "graph", or, "auto", in the graph where the model's last layer is on a GPU.
 
     Raises ValueError for an empty prompt, one that does not fit in the context, and arguments out of range;
-    TypeError for a model that is not a `Model`; LzsError when the model or its template fails, and for a draft with
-    another vocabulary.
+    TypeError for a model that is not a `Model`; LzsError when the model or its template fails, for a draft with another
+    vocabulary, and while another thread uses the model, the grammar or the draft's model.
     """
     refuse_other_model("generate", model)
     written = Text(

@@ -5,6 +5,7 @@ from typing import Any
 
 from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
+from ..util.in_use import InUse, one_thread
 
 MAX_MATCH = 65535  # tokens; longer matches count as this
 
@@ -13,7 +14,7 @@ class Lookup:
     """A text that grows, and where it ended before as it ends now, among its last ``window`` (1..2**31 - 1) tokens.
 
     The match index is that of the LZ penalty, over the whole text. 6 bytes a token; a token takes time that is linear
-    in the window, about a microsecond for 10,000 tokens.
+    in the window, about a microsecond for 10,000 tokens. One thread at a time uses it; another one gets an LzsError.
     """
 
     def __init__(self, window: int = INT32_MAX) -> None:
@@ -22,17 +23,21 @@ class Lookup:
         self._handle: Any = ffi.gc(out[0], lib.lzs_lookup_free)
         self.n = 0
         """Number of tokens of the text."""
+        self.in_use = InUse("this Lookup", "give each thread one of its own")
 
+    @one_thread
     def append(self, tokens: Sequence[int]) -> None:
         """Append tokens."""
         check(lib.lzs_lookup_append(self._handle, ffi.new("int32_t[]", list(tokens)), len(tokens)))
         self.n += len(tokens)
 
+    @one_thread
     def rewind(self, n: int) -> None:
         """Take back the last ``n`` tokens; ValueError, with nothing changed, where there are fewer."""
         check(lib.lzs_lookup_rewind(self._handle, integer("n", n, 0, self.n, high_is=", the number of tokens")))
         self.n -= n
 
+    @one_thread
     def find(self, least: int, n: int) -> tuple[int, list[int]]:
         """Return (length of the longest match of the text's end, the ``n`` tokens that followed there).
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import LzsError
 from ..llama.graph import GraphSampler, Place, check_place, missing
+from ..util.in_use import using
 from ..util.rescue import OnLoop
 from .speculative import Draft
 
@@ -19,17 +20,20 @@ _STEERS: tuple[OnLoop, ...] = ("rewind", "kick")  # forbid tokens at one place, 
 def placed(text: "Text", place: Place, *, on_loop: OnLoop | None, draft: Draft | None) -> Iterator[None]:
     """Have the sampler of a text work where ``place`` says, within a ``with`` block.
 
+    The block uses the model, the grammar and the draft's model: LzsError where another thread does.
+
     "auto" is the graph where the logits are computed on a GPU and nothing speaks against it, else the CPU. ValueError
     for another word, and for "graph" with explanations, LzsError where llama.cpp or the device cannot do it.
     """
     check_place(place)
-    graph = None if place == "cpu" else _graph(text, place == "graph", on_loop, draft)
-    if graph is None:
-        yield
-        return
-    with graph:
-        text.use_graph(graph)
-        yield
+    with using(text.model, text.grammar, None if draft is None else draft.model):
+        graph = None if place == "cpu" else _graph(text, place == "graph", on_loop, draft)
+        if graph is None:
+            yield
+            return
+        with graph:
+            text.use_graph(graph)
+            yield
 
 
 def _graph(text: "Text", asked: bool, on_loop: OnLoop | None, draft: Draft | None) -> GraphSampler | None:

@@ -33,8 +33,10 @@ class Sequences:
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
         params.flash_attn_type = _FLASH_ON if model.flash_attn else _FLASH_OFF
+        model.in_use.share()  # the weights, which are not to be freed until `close`
         self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
         if not self._context:
+            model.in_use.leave()
             raise LzsError(
                 f"llama.cpp has no memory for {n_sequences} caches of {n_ctx} tokens: "
                 "decode fewer texts at a time, or use a smaller context"
@@ -51,6 +53,7 @@ class Sequences:
         """Free the context."""
         llama_cpp.llama_batch_free(self._batch)
         llama_cpp.llama_free(self._context)
+        self._model.in_use.leave()
 
     def clear(self) -> None:
         """Empty all caches."""

@@ -14,6 +14,7 @@ from .._check import Tokens, check, integer, logits_array, row_of, token_array
 from .._ffi import ffi, lib
 from ..errors import ArgumentTypeError, LzsError
 from ..sampler import MAX_VOCAB, Sampler
+from ..util.in_use import one_thread
 
 SpecMode = Literal["gumbel", "mrs", "match"]
 SPEC_MODES: tuple[SpecMode, ...] = get_args(SpecMode)  # in the order of lzs_spec_mode
@@ -48,7 +49,8 @@ class Speculation:
     and so a block. All memory is taken here.
 
     A block is drafted by `draft` and `draft_token`, each of which moves the sampler on, and ends with `verify` or
-    `discard`. Masks may be set in between, as between two steps. Not for two threads at a time.
+    `discard`. Masks may be set in between, as between two steps. One thread at a time uses it and its sampler;
+    another one gets an LzsError meanwhile.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Speculation:
             raise ArgumentTypeError(f"sampler must be a Sampler, got {sampler!r}")
         if mode not in SPEC_MODES:
             raise ValueError(f"mode must be one of {', '.join(SPEC_MODES)}, got {mode!r}")
-        self.sampler, self.mode = sampler, mode
+        self.sampler, self.mode, self.in_use = sampler, mode, sampler.in_use
         self.max_draft = integer("max_draft", max_draft, 0, MAX_DRAFT)
         n = sampler.n_vocab if n_draft_vocab is None else n_draft_vocab
         self.n_draft_vocab = integer("n_draft_vocab", n, 1, MAX_VOCAB)
@@ -86,6 +88,7 @@ class Speculation:
         return int(lib.lzs_speculation_memory(self.handle))
 
     @property
+    @one_thread
     def drafted(self) -> tuple[int, ...]:
         """The tokens of the block, which are the last ones of the sampler's."""
         tokens = lib.lzs_drafted(self.handle, self._n)
@@ -101,6 +104,7 @@ class Speculation:
         """
         return self.draft_at(ffi.from_buffer("float[]", logits_array(logits, self.n_draft_vocab)), p_min)
 
+    @one_thread
     def draft_at(self, logits: Any, p_min: float = 0.0) -> int | None:
         """`draft` for logits that lie outside numpy: a ``float *`` of `lzsampler._ffi`, which is not checked."""
         status = lib.lzs_draft(self.handle, logits, p_min, self._token)
@@ -111,6 +115,7 @@ class Speculation:
         token = int(self._token[0])
         return None if token < 0 else token
 
+    @one_thread
     def draft_token(self, token: int) -> None:
         """Draft a token that was found elsewhere, such as in the prompt; ValueError as `draft`.
 
@@ -138,6 +143,7 @@ class Speculation:
             raise ValueError(f"rows must have shape {expected}: one for each drafted token and one, got {array.shape}")
         return self.verify_at(ffi.from_buffer("float[]", array))
 
+    @one_thread
     def verify_at(self, rows: Any) -> Verified:
         """`verify` for rows outside numpy that follow each other: a ``float *`` to all, which are not checked."""
         drafted, n_vocab = self.drafted, self.sampler.n_vocab
@@ -147,6 +153,7 @@ class Speculation:
             self._refuse(status, row_of(rows, n_vocab), "the target's logits")
         return self._judged(drafted)
 
+    @one_thread
     def verify_by(self, verify: Callable[[Any, int, Any], int]) -> Verified:
         """`verify` for rows that something else has and judges.
 
@@ -166,6 +173,7 @@ class Speculation:
         tokens = drafted[: v.n_accepted] if v.token < 0 else (*drafted[: v.n_accepted], v.token)
         return Verified(tokens, v.n_accepted, v.ended != 0, v.looping != 0)
 
+    @one_thread
     def discard(self) -> None:
         """Take the drafted tokens back. Where the sampler was changed since, they are only forgotten."""
         lib.lzs_undraft(self.handle)

@@ -17,8 +17,9 @@ Edits = npt.NDArray[Any]  # EDIT[k]
 def edits_of(sampler: Sampler) -> Edits:
     """Return the edits of a sampler's next step, at most one a token, in any order; some may change nothing."""
     n = ffi.new("size_t *")
-    edits = lib.lzs_edits(sampler.handle, n)
-    return np.frombuffer(ffi.buffer(edits, n[0] * EDIT.itemsize), EDIT).copy()  # C's are valid until the next accept
+    with sampler.in_use:  # C's are valid until the next accept
+        edits = lib.lzs_edits(sampler.handle, n)
+        return np.frombuffer(ffi.buffer(edits, n[0] * EDIT.itemsize), EDIT).copy()
 
 
 class Request:

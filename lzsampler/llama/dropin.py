@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,10 @@ from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError
 from ..params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
+from ..util.in_use import InUse, one_thread, using
 from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
+from .alone import OneThread
 from .binding import llama_cpp
 from .graph import Place
 from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
@@ -56,7 +58,8 @@ class Attachment:
     """The penalties of one `llama_cpp.Llama`: what `attach` returns, and `LZLlama.lz`. A context manager that detaches.
 
     `params` and the flags may be set at any time and hold from the next text on. `stats` counts what has happened since
-    it was made. Not for two threads at a time, as the model itself.
+    it was made. One thread at a time uses it and the model; another one gets an LzsError meanwhile. A stream is in use
+    while it makes a chunk, and not between two.
     """
 
     def __init__(self, llm: Any, settings: Settings, *, restore: type | None) -> None:
@@ -69,6 +72,8 @@ class Attachment:
         self._draft_model: Model | None = None  # that was opened for this
         self._schemas = Schemas()
         self.stats = Stats()
+        kind = type(llm).__name__
+        self.in_use = InUse(f"this {kind} ({Path(llm.model_path).name})", f"give each thread a {kind} of its own")
 
     @property
     def params(self) -> Params:
@@ -170,13 +175,14 @@ class Attachment:
 
     def detach(self) -> None:
         """Give the model back as it was; a second call does nothing. ValueError on an `LZLlama`."""
-        llm = self._llm()
         if self._restore is None:
             raise ValueError("an LZLlama cannot be detached: set lz.params = Params() to switch its penalties off")
-        if llm is not None and llm.__dict__.get("lz") is self:
-            llm.__class__ = self._restore
-            del llm.lz
-        self.close_draft()
+        with self.in_use:
+            llm = self._llm()
+            if llm is not None and llm.__dict__.get("lz") is self:
+                llm.__class__ = self._restore
+                del llm.lz
+            self.close_draft()
 
     def __enter__(self) -> "Attachment":
         return self
@@ -223,13 +229,16 @@ class Attachment:
 
     @contextmanager
     def using(self, settings: Settings) -> Iterator[None]:
-        """Use settings for the call that is going on, within a ``with`` block."""
-        before, self._call = self._call, settings
-        try:
-            yield
-        finally:
-            self._call = before
+        """Use settings for the call that is going on, and the model alone, within a ``with`` block."""
+        with using(self, settings.grammar, None if settings.draft is None else settings.draft.model):
+            self._llm().refuse_closed()
+            before, self._call = self._call, settings
+            try:
+                yield
+            finally:
+                self._call = before
 
+    @one_thread
     def run(self, name: str, method: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call a method of `Llama` without the keywords that are ours, which hold for that call, streamed or not.
 
@@ -241,24 +250,30 @@ class Attachment:
             ours |= self._schemas.taken(self, keywords)
         ours |= taken_grammar(keywords)
         if not ours:
+            self._llm().refuse_closed()
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
         with self.using(settings):
             result = method(*arguments, **keywords)
         return self.steps(result, settings) if inspect.isgenerator(result) else result
 
-    def steps(self, chunks: Generator[Any, Any, Any], settings: Settings) -> Iterator[Any]:
-        """Yield chunks, each made under the call's settings.
+    def steps(self, chunks: Generator[Any, Any, Any], settings: Settings) -> Generator[Any, Any, None]:
+        """Yield chunks or tokens, each made under the call's settings.
 
-        A stream goes on long after its call returned, and some chat handlers begin only with the first chunk.
+        A stream goes on long after its call returned, and some chat handlers begin only with the first chunk. Between
+        two chunks the model is free for others, and any thread may close a stream that was given up.
         """
-        with closing(chunks):
+        sent = None
+        try:
             while True:
                 with self.using(settings):
-                    chunk = next(chunks, None)
-                if chunk is None:
-                    return
-                yield chunk
+                    try:
+                        chunk = chunks.send(sent)
+                    except StopIteration:
+                        return
+                sent = yield chunk
+        finally:
+            self.in_use.finish(chunks.close)
 
     @contextmanager
     def building(self, text: "SampledText") -> Iterator[None]:
@@ -287,7 +302,7 @@ def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-class Hooks:
+class Hooks(OneThread):
     """Overrides of `llama_cpp.Llama`: its public methods take our keywords, its chains get our sampler."""
 
     lz: Attachment
@@ -310,12 +325,15 @@ class Hooks:
     @_shows
     def generate(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.generate`, with the keywords of `attach` for this text alone."""
-        ours = taken(keywords, ours_beside("generate"))
+        lz, ours = self.lz, taken(keywords, ours_beside("generate"))
         refuse_unknown("generate", super().generate, keywords)  # type: ignore[misc]
         ours |= taken_grammar(keywords)
-        with self.lz.using(merged(self, self.lz.current(), ours)):  # taken at once: what comes back can be sent tokens
-            return self._generate(*arguments, **keywords)
+        with lz.in_use:
+            settings = merged(self, lz.current(), ours)
+            with lz.using(settings):  # taken at once: what comes back can be sent tokens
+                return lz.steps(self._generate(*arguments, **keywords), settings)
 
+    @one_thread
     def sample(self, *arguments: Any, **keywords: Any) -> Any:
         """`Llama.sample`; outside of a `generate`, all tokens of the context are the text that penalties see."""
         if self._sampler is not None:  # type: ignore[attr-defined]

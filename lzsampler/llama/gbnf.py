@@ -4,7 +4,6 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from typing import Any
 from weakref import finalize
 
@@ -15,13 +14,12 @@ from ..constraint.engine import words_of
 from .binding import llama_cpp
 from .gbnf_rules import check
 from .grammar import allowed_of, candidates_of
-from .log import captured_log
+from .log import captured_log, quiet
 from .vocabulary import Vocabulary
 
 ROOT = "root"  # the rule that stands for the whole text, as in llama.cpp
 MOST_BYTES = 1 << 16  # llama.cpp follows rules by recursion, so that a longer text could end the process
 _SHOWN = 200  # characters of an error
-_stderr = Lock()
 
 
 def matchers(text: str, path: Path, end: int) -> "Callable[[], GbnfMatcher]":
@@ -81,7 +79,7 @@ def _check(text: str) -> None:
 
 def _sampler_of(text: str, vocab: Any) -> Any:
     """Return llama.cpp's sampler of a grammar. Of its messages some are in its log, and others on stderr alone."""
-    with _stderr, tempfile.TemporaryFile() as written:
+    with quiet, tempfile.TemporaryFile() as written:
         kept = os.dup(2)
         os.dup2(written.fileno(), 2)
         try:

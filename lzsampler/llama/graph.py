@@ -15,6 +15,7 @@ from .._check import check
 from .._ffi import ffi, lib
 from ..errors import LzsError
 from ..sampler import Sampler
+from ..util.in_use import one_thread
 from .binding import llama_cpp
 from .chain import address
 from .log import captured_log, reason
@@ -71,13 +72,20 @@ def on_device(llm: Any, n_layers: int | None) -> bool:
 class GraphSampler:
     """Has a sampler work in the graph of a model's context, from now on until `close`, or within a ``with`` block.
 
-    The sampler's state at each decode counts. ``best``: the graph picks as well, the best token, for temperature 0.
-    ``masked``: masks go into the graph, as a row of biases; else they are applied on the CPU, and with ``best`` there
-    must not be any. LzsError where llama.cpp or the device cannot do it.
+    One thread at a time uses both then; another one gets an LzsError meanwhile. The sampler's state at each decode
+    counts. ``best``: the graph picks as well, the best token, for temperature 0. ``masked``: masks go into the graph,
+    as a row of biases; else they are applied on the CPU, and with ``best`` there must not be any. LzsError where
+    llama.cpp or the device cannot do it.
     """
 
     def __init__(self, model: "Model", sampler: Sampler, *, best: bool, masked: bool) -> None:
-        self._model, self._sampler = model, sampler  # C borrows the sampler
+        self._model, self._sampler, self.in_use = model, sampler, model.in_use  # C borrows the sampler
+        self._chain = None
+        self._set(best=best, masked=masked)
+
+    @one_thread
+    def _set(self, *, best: bool, masked: bool) -> None:
+        model, sampler = self._model, self._sampler
         kind = lib.LZS_GRAPH_BEST if best else lib.LZS_GRAPH_ROWS
         ours = graph_sampler(sampler, kind, model.n_ctx, masked)
         self.handle = address(ours)
@@ -88,7 +96,9 @@ class GraphSampler:
             raise LzsError(UNSUPPORTED)
         self._context = ffi.cast("void *", model.llm.ctx)
         self._token, self._looping = ffi.new("int32_t *"), ffi.new("int32_t *")
+        self.in_use.also = sampler.in_use
 
+    @one_thread
     def close(self) -> None:
         """Take the sampler out of the context, whose next decode gives logits again."""
         if self._chain is None:
@@ -97,7 +107,7 @@ class GraphSampler:
             unset_chain(self._model.llm.ctx)
             self._model.forget_logits()
         llama_cpp.llama_sampler_free(self._chain)
-        self._chain = self.handle = None
+        self._chain = self.handle = self.in_use.also = None
 
     def __enter__(self) -> "GraphSampler":
         return self
@@ -105,6 +115,7 @@ class GraphSampler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @one_thread
     def step_at(self, _: Any) -> tuple[int, bool]:
         """`Sampler.step_at` with the last output of the last decode, whatever it is given."""
         status = lib.lzs_graph_step(self.handle, self._context, -1, self._token, self._looping)
@@ -112,6 +123,7 @@ class GraphSampler:
             self.refuse(status)
         return self._token[0], self._looping[0] != 0
 
+    @one_thread
     def decode_block(self, tokens: Sequence[int], speculation: Any) -> None:
         """Decode a token and the drafted ones behind it, each with the edits of its position.
 
@@ -123,6 +135,7 @@ class GraphSampler:
         finally:
             lib.lzs_graph_set_block(self.handle, ffi.NULL)
 
+    @one_thread
     def verify(self, speculation: Any, n_rows: int, verified: Any) -> int:
         """Call `lzs_graph_verify` on what `decode_block` gave, and return its status."""
         return int(lib.lzs_graph_verify(self.handle, speculation, self._context, n_rows, verified))

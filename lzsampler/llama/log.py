@@ -3,36 +3,92 @@
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock, RLock, local
+from typing import Any
 
 from .binding import llama_cpp
 
 _ERROR, _CONTINUED = 4, 5  # ggml_log_level
 
+quiet = RLock()
+"""For whoever has stdout and stderr point elsewhere, as llama-cpp-python does while it loads a model."""
+
+
+class _Thread(local):
+    """What the running thread collects. ``errors``: None where it collects nothing."""
+
+    errors: list[str] | None = None
+    level = 0
+
+
+_thread = _Thread()
+_swap = Lock()  # of llama.cpp's callback, which is one for the process
+_collectors = 0
+_before: tuple[Any, Any] = None, None  # the callback and its data that were there before the first collector
+
+
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+def _collect(level: int, text: bytes, _: object) -> None:
+    """Give a message to the thread that it comes from. It is never freed: any thread may be in it at any time."""
+    if _thread.errors is None:
+        callback, data = _before
+        if callback:
+            callback(level, text, data)
+        return
+    if level == _CONTINUED:
+        level = _thread.level
+    _thread.level = level
+    if level == _ERROR:
+        _thread.errors.append(text.decode("utf-8", "replace"))
+
 
 @contextmanager
 def captured_log() -> Iterator[list[str]]:
-    """Collect llama.cpp's error messages instead of printing them, while the ``with`` block runs."""
-    errors: list[str] = []
-    levels = [0]
+    """Collect llama.cpp's error messages of this thread while the ``with`` block runs; nothing of it is printed.
 
-    @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
-    def collect(level: int, text: bytes, _: object) -> None:
-        if level == _CONTINUED:
-            level = levels[0]
-        levels[0] = level
-        if level == _ERROR:
-            errors.append(text.decode("utf-8", "replace"))
-
-    callback, data = llama_cpp.llama_log_callback(), ctypes.c_void_p()
-    if hasattr(llama_cpp, "llama_log_get"):
-        llama_cpp.llama_log_get(ctypes.byref(callback), ctypes.byref(data))
-    else:  # an older binding: only its own callback can be put back
-        callback = llama_cpp._logger.llama_log_callback
-    llama_cpp.llama_log_set(collect, None)
+    What comes from other threads goes where it went before, and so does everything afterwards.
+    """
+    outer, errors = _thread.errors, list[str]()
+    _thread.errors, _thread.level = errors, 0
+    _begin()
     try:
         yield errors
     finally:
-        llama_cpp.llama_log_set(callback, data)
+        _end()
+        _thread.errors = outer
+
+
+def _begin() -> None:
+    global _collectors, _before
+    with _swap:
+        _collectors += 1
+        callback, data = _callback()
+        if _address(callback) != _address(_collect):
+            _before = callback, data
+            # With the data of the callback before it: llama.cpp reads the two one after the other.
+            llama_cpp.llama_log_set(_collect, data)
+
+
+def _end() -> None:
+    global _collectors
+    with _swap:
+        _collectors -= 1
+        now, _ = _callback()
+        if not _collectors and _address(now) in (_address(_collect), _address(_before[0])):
+            llama_cpp.llama_log_set(*_before)
+
+
+def _callback() -> tuple[Any, Any]:
+    """Return llama.cpp's callback and its data."""
+    callback, data = llama_cpp.llama_log_callback(), ctypes.c_void_p()
+    if not hasattr(llama_cpp, "llama_log_get"):  # an older binding: only its own callback can be put back
+        return llama_cpp._logger.llama_log_callback, data
+    llama_cpp.llama_log_get(ctypes.byref(callback), ctypes.byref(data))
+    return callback, data
+
+
+def _address(callback: Any) -> int | None:
+    return ctypes.cast(callback, ctypes.c_void_p).value
 
 
 def reason(errors: list[str]) -> str:

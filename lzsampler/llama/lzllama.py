@@ -15,6 +15,7 @@ from . import gguf
 from .binding import llama_cpp
 from .dropin import Attachment, Hooks
 from .keywords import TOKENS_OF, taken, with_token_ids
+from .log import quiet
 from .model import refuse_without_weights
 from .response import refuse_other_vocabulary
 from .settings import FLAGS, OURS, Settings
@@ -37,7 +38,8 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
     `lz` is the `Attachment`.
 
-    Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it.
+    Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it. One thread at a time
+    uses it; another one gets an LzsError meanwhile. A stream is in use while it makes a chunk, and not between two.
     """
 
     def __init__(self, model_path: str, **keywords: Any) -> None:
@@ -53,7 +55,8 @@ class LZLlama(Hooks, llama_cpp.Llama):
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
         path = find_model(model_path)
         try:
-            super().__init__(str(path), **keywords)
+            with quiet:
+                super().__init__(str(path), **keywords)
         except ValueError:
             if path.is_file():  # llama.cpp's reason is in its log alone, and the header of the file often shows it
                 try:
@@ -70,10 +73,10 @@ class LZLlama(Hooks, llama_cpp.Llama):
 
     def close(self) -> None:
         """Free the model; also when the constructor did not get to the end."""
-        if "lz" in self.__dict__:
-            self.lz.close_draft()
         if "_stack" in self.__dict__:
             super().close()
+        if "lz" in self.__dict__:
+            self.lz.close_draft()
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]

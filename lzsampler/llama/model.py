@@ -18,13 +18,14 @@ from ..errors import ArgumentTypeError, LzsError
 from ..params import Params, penalties_from
 from ..sampler import Sampler
 from ..util.cores import physical_cores
+from ..util.in_use import InUse, any_thread, one_thread
 from ..util.parts import TOOL_MARKS
 from ..util.reasoning import CONTROL_MARKS
 from . import gguf
 from .binding import llama_cpp
 from .chain import address
 from .graph import GraphSampler, on_device, reserve_outputs
-from .log import captured_log, reason
+from .log import captured_log, quiet, reason
 from .vocabulary import BREAKERS, token_bytes, with_breakers
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Model:
     is not GGUF, is truncated or has no weights, and for what llama.cpp refuses. Use it in a ``with`` statement, or
     `close` it: llama-cpp-python's objects refer to each other, so that memory otherwise stays in use until the garbage
     collector runs.
+
+    One thread at a time uses its context; another one gets an LzsError meanwhile. Any number of threads may use what is
+    about text and tokens.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Model:
         self.flash_attn, self.use_mlock = boolean("flash_attn", flash_attn), boolean("use_mlock", use_mlock)
         refuse_without_weights(self.header)
         _refuse_beyond_memory(self.header, self.n_ctx, trained)
+        self.in_use = InUse(f"this Model ({self.path.name})", "give each thread a Model of its own")
         self.llm = self._open()
         self._vocab = llama_cpp.llama_model_get_vocab(self.llm.model)
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
@@ -103,7 +108,7 @@ class Model:
         self._use_context()
 
     def _open(self) -> Any:
-        with captured_log() as errors:
+        with quiet, captured_log() as errors:
             try:
                 llm = llama_cpp.Llama(
                     model_path=str(self.path),
@@ -132,6 +137,7 @@ class Model:
         self._context = self.llm.ctx
         self._logits_context = ffi.cast("void *", self._context)
 
+    @one_thread
     def reserve_outputs(self, n: int) -> None:
         """Have room for ``n`` outputs of a decode while a graph sampler is set: a new context, where there is less.
 
@@ -148,13 +154,17 @@ class Model:
             self._use_context()
 
     @cached_property
+    @any_thread
     def on_device(self) -> bool:
         """Whether its logits are computed on a GPU."""
         layers = self.header.of_architecture("block_count")
         return on_device(self.llm, layers)
 
     def close(self) -> None:
-        """Free the context and the weights: LzsError for whatever uses the model after it."""
+        """Free the context and the weights: LzsError while something uses them, and for whatever does afterwards."""
+        self.in_use.close(self._free)
+
+    def _free(self) -> None:
         if self.closed:
             return
         self._row, self._row_at = np.empty(0, np.float32), 0
@@ -188,6 +198,7 @@ class Model:
 
     # -- text and tokens --
 
+    @any_thread
     def params(self, **settings: Any) -> Params:
         """Return `Params` with the default penalty for this model's vocabulary, and other fields as given.
 
@@ -198,6 +209,7 @@ class Model:
         given = {name: settings[name] for name in BREAKERS if name in settings}
         return replace(with_breakers(self.llm, made, {}), **given)
 
+    @any_thread
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a prompt, special tokens recognised, with the BOS that the model wants, once.
 
@@ -222,6 +234,7 @@ class Model:
         fragment = self.fragments[token]
         return b"" if fragment is None else fragment.encode("utf-8") if isinstance(fragment, str) else fragment
 
+    @any_thread
     def fragment(self, token: int) -> str | bytes | None:
         """Return `piece` as a str where it is whole characters, else as bytes; None for a token that ends a text."""
         if self.is_eog(token):
@@ -243,16 +256,19 @@ class Model:
             n = self._to_piece(self._c_vocab, token, buffer, len(buffer), 0, special)
         return bytes(ffi.buffer(buffer, max(n, 0)))
 
+    @any_thread
     def is_eog(self, token: int) -> bool:
         """Return whether a token ends a generation: EOS, the end of a turn, and others that the model has."""
         return bool(self._is_eog(self._c_vocab, token))
 
     @cached_property
+    @any_thread
     def eog_tokens(self) -> tuple[int, ...]:
         """All tokens that end a generation (`is_eog`), ascending."""
-        return tuple(token for token in range(self.n_vocab) if self.is_eog(token))
+        return tuple(token for token in range(self.n_vocab) if self._is_eog(self._c_vocab, token))
 
     @cached_property
+    @any_thread
     def token_bytes(self) -> TokenBytes:
         """The bytes of its tokens, which a `Grammar` needs; read once."""
         return token_bytes(self.llm)
@@ -294,6 +310,7 @@ class Model:
         """Number of tokens in the context."""
         return len(self.past)
 
+    @one_thread
     def decode(self, tokens: Tokens) -> None:
         """Append tokens, int[n], to the context, ``n_batch`` at a time; `logits` are then those after the last.
 
@@ -303,6 +320,7 @@ class Model:
         for start in range(0, array.size, self.n_batch):
             self._decode(array[start : start + self.n_batch].tolist())
 
+    @one_thread
     def decode_rows(self, tokens: Tokens) -> npt.NDArray[np.float32]:
         """Append tokens, int[n], to the context, and return the logits after each of them: float32[n, n_vocab].
 
@@ -313,6 +331,7 @@ class Model:
         pointer = self.decode_for_rows(array.tolist())
         return row_of(pointer, array.size * self.n_vocab).reshape(array.size, self.n_vocab).copy()
 
+    @one_thread
     def decode_for_rows(self, tokens: list[int]) -> Any:
         """`decode_rows` without the copy: a ``float *`` of `lzsampler._ffi` to the rows, one after the other.
 
@@ -324,6 +343,7 @@ class Model:
             raise LzsError("llama.cpp gave no logits for these tokens")
         return ffi.cast("float *", ctypes.cast(first, ctypes.c_void_p).value)
 
+    @one_thread
     def decode_outputs(self, tokens: list[int]) -> None:
         """Append tokens of the vocabulary to the context in one batch, with an output after each of them."""
         if not 1 <= len(tokens) <= self.n_batch:
@@ -344,6 +364,7 @@ class Model:
         self.past += tokens
         self._kept_logits = False
 
+    @one_thread
     def logits(self) -> npt.NDArray[np.float32]:
         """Return the logits after the last decoded token: float32[n_vocab], llama.cpp's own memory, no copy.
 
@@ -355,6 +376,7 @@ class Model:
             self._row, self._row_at = row_of(pointer, self.n_vocab), at
         return self._row
 
+    @one_thread
     def logits_pointer(self) -> Any:
         """Return the logits after the last decoded token as a ``float *`` of `lzsampler._ffi`, for `Sampler.step_at`.
 
@@ -380,6 +402,7 @@ class Model:
         """Have no `logits` until the next decode: what the last one left is a graph sampler's."""
         self._kept_logits = True
 
+    @one_thread
     def keep(self, n: int = 0) -> None:
         """Forget all but the first ``n`` tokens of the context; `decode` goes on from there.
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError, LzsError
 from ..params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS, Params, is_letterless, used_breakers
+from ..util.in_use import InUse, any_thread
 from . import gguf
 from .binding import llama_cpp
 from .log import captured_log, reason
@@ -30,7 +31,10 @@ DRY_BREAKERS = ("\n", ":", '"', "*")  # llama.cpp's default
 
 
 class Vocabulary:
-    """The vocabulary of a GGUF file. ValueError for a path that is not a file, LzsError if it has no vocabulary."""
+    """The vocabulary of a GGUF file. ValueError for a path that is not a file, LzsError if it has no vocabulary.
+
+    Any number of threads may use it.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = gguf.read(path).path
@@ -42,11 +46,18 @@ class Vocabulary:
             raise LzsError(
                 f"llama.cpp cannot load the vocabulary of {self.path}: {reason(errors) or 'no reason given'}"
             )
-        self._vocab = llama_cpp.llama_model_get_vocab(self._model)
+        self.in_use = InUse(f"this Vocabulary ({self.path.name})", "open the file again")
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
         self._piece = lru_cache(maxsize=None)(self._piece_of)
 
+    @property
+    def _vocab(self) -> Any:
+        if not self._model:
+            raise LzsError(f"the vocabulary of {self.path.name} is closed: open it again")
+        return llama_cpp.llama_model_get_vocab(self._model)
+
     @cached_property
+    @any_thread
     def token_bytes(self) -> TokenBytes:
         """The bytes of its tokens, for a `Grammar`."""
         return _token_bytes(self._vocab, self.path)
@@ -57,14 +68,21 @@ class Vocabulary:
 
         return matchers(text, self.path, self.token_bytes.end[0])
 
+    @any_thread
     def ids_with(self, attribute: int) -> list[int]:
         """Return the tokens that have an attribute of llama.cpp (LLAMA_TOKEN_ATTR_...)."""
-        return [i for i in range(self.n_vocab) if llama_cpp.llama_vocab_get_attr(self._vocab, i) & attribute]
+        vocab = self._vocab
+        return [i for i in range(self.n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, i) & attribute]
 
     def close(self) -> None:
-        """Free it; it cannot be used afterwards."""
-        llama_cpp.llama_model_free(self._model)
+        """Free it: LzsError for whatever uses it afterwards, and while something uses it."""
+        self.in_use.close(self._free)
 
+    def _free(self) -> None:
+        model, self._model = self._model, None
+        llama_cpp.llama_model_free(model)
+
+    @any_thread
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return a text's tokens, int32[n], and the character at which each starts, int64[n], ascending.
 
@@ -92,6 +110,7 @@ class Vocabulary:
         inside = np.concatenate((~begins, [False]))
         return tokens, before[starts] - inside[starts]
 
+    @any_thread
     def detokenize(self, tokens: npt.NDArray[np.int32]) -> str:
         """Return the text of tokens, special tokens by their names; bytes that are not UTF-8 become U+FFFD.
 
@@ -101,6 +120,11 @@ class Vocabulary:
         if outside.any():
             raise ValueError(f"token {tokens[outside.argmax()]} is not one of the {self.n_vocab} tokens of {self.path}")
         return b"".join(map(self._piece, tokens.tolist())).decode("utf-8", "replace")
+
+    @any_thread
+    def token_texts(self) -> "_TokenTexts":
+        """Return the texts of its tokens."""
+        return _TokenTexts(self._vocab)
 
     def _tokens(self, data: bytes) -> npt.NDArray[np.int32]:
         room = len(data) // 2 + 16
@@ -251,10 +275,13 @@ def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[i
     if strings is not None:
         _check_strings(strings)
     wanted = BREAKERS[field] if strings is None else tuple(strings)
-    if source not in _token_texts:
-        vocab = source._vocab if isinstance(source, Vocabulary) else llama_cpp.llama_model_get_vocab(source.model)
-        _token_texts[source] = _TokenTexts(vocab)
-    texts = _token_texts[source]
+    texts = _token_texts.get(source)
+    if texts is None:
+        if isinstance(source, Vocabulary):
+            texts = source.token_texts()
+        else:
+            texts = _TokenTexts(llama_cpp.llama_model_get_vocab(source.model))
+        _token_texts[source] = texts
     ids: set[int] = set()
     for string in wanted:
         _check_string(string)

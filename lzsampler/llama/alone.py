@@ -1,0 +1,51 @@
+"""`OneThread`: what a `llama_cpp.Llama` does with its context, for one thread at a time."""
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LzsError
+from ..util.in_use import InUse, any_thread, one_thread
+from .binding import llama_cpp
+
+if TYPE_CHECKING:
+    from .dropin import Attachment
+
+
+class OneThread:
+    """Overrides of `llama_cpp.Llama` that raise LzsError while another thread uses it."""
+
+    lz: "Attachment"
+
+    @property
+    def in_use(self) -> InUse:
+        """Who uses it; nobody else while it is being made."""
+        return self.lz.in_use if "lz" in vars(self) else InUse("this Llama", "")
+
+    def refuse_closed(self) -> None:
+        """Raise LzsError where it was closed: llama.cpp would end the process."""
+        model: Any = vars(self).get("_model")
+        if model is None or model.model is None:
+            raise LzsError(f"this {type(self).__name__} is closed: open it again")
+
+    def close(self) -> None:
+        """`Llama.close`; LzsError while something uses the model, be it in this thread."""
+        if "lz" in vars(self):
+            self.in_use.close(super().close)  # type: ignore[misc]
+        else:  # the constructor did not get to the end
+            super().close()  # type: ignore[misc]
+
+
+def _open(name: str) -> Any:
+    """Return a method of `Llama` that refuses a model that was closed."""
+
+    def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        self.refuse_closed()
+        return getattr(super(OneThread, self), name)(*arguments, **keywords)
+
+    return wraps(getattr(llama_cpp.Llama, name))(method)
+
+
+for _name in ("eval", "reset", "embed", "save_state", "load_state"):
+    setattr(OneThread, _name, one_thread(_open(_name)))
+for _name in ("tokenize", "detokenize"):
+    setattr(OneThread, _name, any_thread(_open(_name)))
