@@ -90,12 +90,14 @@ def test_a_grammar_is_in_use_as_long_as_a_text_is(model: Model) -> None:
 def test_a_sampler_that_a_thread_uses_serves_that_thread_alone(model: Model) -> None:
     sampler, row = Sampler(50), np.zeros(50, np.float32)
     with sampler.in_use:
-        assert sampler.step(row) >= 0 and sampler.sample(row) >= 0
+        assert sampler.step(row) >= 0
+        assert sampler.sample(row) >= 0
         sampler.accept(3)
         for call in (lambda: sampler.step(row), lambda: sampler.accept(1), sampler.clone, lambda: sampler.sample(row)):
             message = "this Sampler is in use by another thread: give each thread a Sampler of its own"
             assert str(elsewhere(call)) == message
-    assert elsewhere(lambda: sampler.step(row)) is None and sampler.position == 3
+    assert elsewhere(lambda: sampler.step(row)) is None
+    assert sampler.position == 3
 
 
 def test_a_model_is_not_freed_under_texts_that_are_not_finished() -> None:
@@ -122,12 +124,14 @@ def test_a_stream_that_is_given_up_locks_nothing() -> None:
         if not closed.is_set():
             assert elsewhere(stream.close) is None
             error = elsewhere(lambda: llm("A", max_tokens=1))
-            assert "this LZLlama" in str(error) and "in use by another thread" in str(error)
+            assert "this LZLlama" in str(error)
+            assert "in use by another thread" in str(error)
             closed.set()
         return scores
 
     made = llm("One day", max_tokens=5, temperature=0.0, logits_processor=[close_the_stream])
-    assert made["choices"][0]["text"] == expected and closed.is_set()
+    assert made["choices"][0]["text"] == expected
+    assert closed.is_set()
     assert elsewhere(llm.close) is None
     with pytest.raises(LzsError, match="this LZLlama is closed"):
         llm("A", max_tokens=1)
@@ -148,7 +152,8 @@ def test_messages_of_llama_cpp_go_to_their_own_thread_and_the_users_callback_com
         load("/no/such/file")
         with captured_log() as errors:
             load("/another/file")
-        assert "/another/file" in "".join(errors) and "/no/such/file" not in "".join(errors)
+        assert "/another/file" in "".join(errors)
+        assert "/no/such/file" not in "".join(errors)
 
     if not hasattr(llama_cpp, "llama_log_get"):
         pytest.skip("needs llama_log_get")
@@ -159,8 +164,10 @@ def test_messages_of_llama_cpp_go_to_their_own_thread_and_the_users_callback_com
         with captured_log() as errors:
             assert elsewhere(of_another_thread) is None
             load("/first/file")
-        assert "/first/file" in "".join(errors) and "another" not in "".join(errors)
-        assert b"/no/such/file" in b"".join(said) and b"first" not in b"".join(said)
+        assert "/first/file" in "".join(errors)
+        assert "another" not in "".join(errors)
+        assert b"/no/such/file" in b"".join(said)
+        assert b"first" not in b"".join(said)
         said.clear()
         load("/last/file")
         assert b"/last/file" in b"".join(said)
@@ -169,7 +176,7 @@ def test_messages_of_llama_cpp_go_to_their_own_thread_and_the_users_callback_com
 
 
 def test_two_models_that_are_opened_at_a_time_leave_stdout_alone() -> None:
-    """llama-cpp-python has stdout point to nowhere while it loads: the later of two put back the nowhere of the first."""
+    """llama-cpp-python has stdout point to nowhere while it loads: the later of two put back that of the first."""
     code = (
         "import threading\nfrom lzsampler import Model\nfrom lzsampler.models import default_model\n"
         "def work():\n    for _ in range(5): Model(default_model(), n_ctx=64, n_threads=1).close()\n"
