@@ -26,7 +26,8 @@ ROUNDS = 2
 @pytest.mark.parametrize("first", NAMES)
 def test_two_threads_do_anything_at_a_time(first: str) -> None:
     """Each pair of operations, in a process of its own, so that a crash is a failed test."""
-    command = [sys.executable, Path(__file__).with_name("threads.py"), first, *NAMES[NAMES.index(first) :], str(ROUNDS)]
+    script = str(Path(__file__).with_name("threads.py"))
+    command = [sys.executable, script, first, *NAMES[NAMES.index(first) :], str(ROUNDS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "done"), (done.stdout[-200:], done.stderr[-1000:])
 
@@ -113,7 +114,7 @@ def test_a_model_is_not_freed_under_texts_that_are_not_finished() -> None:
 
 def test_a_stream_that_is_given_up_locks_nothing() -> None:
     """It may be closed by any thread, also while another one uses the model."""
-    llm = LZLlama(str(default_model()), n_ctx=128, n_threads=1, verbose=False)
+    llm: Any = LZLlama(str(default_model()), n_ctx=128, n_threads=1, verbose=False)
     stream = llm("Once upon", max_tokens=20, stream=True)
     next(stream)
     expected = llm("One day", max_tokens=5, temperature=0.0)["choices"][0]["text"]

@@ -231,7 +231,7 @@ def chat(shared: Shared) -> None:
 
 
 def complete(shared: Shared) -> None:
-    llm = shared.llama
+    llm: Any = shared.llama
     assert llm(PROMPT, max_tokens=4, lz_penalty=0.5)["choices"]
     list(islice(llm(PROMPT, max_tokens=4, stream=True), 2))  # a stream that nobody reads to its end
     list(islice(llm.generate(llm.tokenize(b"One"), on_loop="stop"), 2))

@@ -32,7 +32,8 @@ class Spelling:
     in a text before everything else, as user-defined tokens are. ``byte_tokens``: ids of tokens of SentencePiece that
     stand for a byte of a character that the vocabulary does not have.
 
-    `TokenBytes.spelling` is that of a model, compared with its tokenizer. ValueError for what is out of range.
+    `TokenBytes.spelling` is that of a model, compared with its tokenizer. Any number of threads may use it. ValueError
+    for what is out of range.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ class TokenBytes:
     ``pieces``: bytes[n_vocab], what each token adds to a text. ``end``: the ids of the tokens that end a text, at
     least one. ``special``: the ids of others that a grammar never allows, such as control tokens; a token without
     bytes is never allowed either. ``speller``: makes the `Spelling` of these tokens when it is first asked for.
-    `lzsampler.llama.token_bytes` reads them of a model.
+    `lzsampler.llama.token_bytes` reads them of a model. Any number of threads may use it.
 
     Raises TypeError for anything but bytes and ids, ValueError for an id outside the vocabulary, for no end token and
     for a token of more than 65,535 bytes.

@@ -101,7 +101,8 @@ def generate_many(
     depend on those that are decoded with it. Nothing is drafted for texts of one prompt while they are the same.
 
     Raises ValueError for numbers out of range and a draft that does not fit, TypeError for a model that is not a
-    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees them.
+    `Model`, and LzsError when there is no memory for the contexts. Closing the iterator frees them, and the model
+    cannot be closed before. Any number of threads may do this with one model.
     """
     refuse_other_model("generate_many", model)
     n_parallel = integer("n_parallel", n_parallel, 1, MAX_PARALLEL)

@@ -21,12 +21,6 @@ class OneThread:
         """Who uses it; nobody else while it is being made."""
         return self.lz.in_use if "lz" in vars(self) else InUse("this Llama", "")
 
-    def refuse_closed(self) -> None:
-        """Raise LzsError where it was closed: llama.cpp would end the process."""
-        model: Any = vars(self).get("_model")
-        if model is None or model.model is None:
-            raise LzsError(f"this {type(self).__name__} is closed: open it again")
-
     def close(self) -> None:
         """`Llama.close`; LzsError while something uses the model, be it in this thread."""
         if "lz" in vars(self):
@@ -35,11 +29,17 @@ class OneThread:
             super().close()  # type: ignore[misc]
 
 
+def refuse_closed(llm: Any) -> None:
+    """Raise LzsError for a `Llama` that was closed, with which llama.cpp would end the process."""
+    if llm._model.model is None:
+        raise LzsError(f"this {type(llm).__name__} is closed: open it again")
+
+
 def _open(name: str) -> Any:
     """Return a method of `Llama` that refuses a model that was closed."""
 
     def method(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        self.refuse_closed()
+        refuse_closed(self)
         return getattr(super(OneThread, self), name)(*arguments, **keywords)
 
     return wraps(getattr(llama_cpp.Llama, name))(method)

@@ -28,7 +28,7 @@ from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.in_use import InUse, one_thread, using
 from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
-from .alone import OneThread
+from .alone import OneThread, refuse_closed
 from .binding import llama_cpp
 from .graph import Place
 from .keywords import merged, ours_beside, refuse_unknown, taken, taken_grammar, with_token_ids
@@ -231,7 +231,7 @@ class Attachment:
     def using(self, settings: Settings) -> Iterator[None]:
         """Use settings for the call that is going on, and the model alone, within a ``with`` block."""
         with using(self, settings.grammar, None if settings.draft is None else settings.draft.model):
-            self._llm().refuse_closed()
+            refuse_closed(self._llm())
             before, self._call = self._call, settings
             try:
                 yield
@@ -250,7 +250,7 @@ class Attachment:
             ours |= self._schemas.taken(self, keywords)
         ours |= taken_grammar(keywords)
         if not ours:
-            self._llm().refuse_closed()
+            refuse_closed(self._llm())
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
         with self.using(settings):

@@ -422,7 +422,8 @@ class Model:
 class Stepper:
     """Decodes a token and picks the next one with a sampler, in one call into C: `Model.decode` and `Sampler.step`.
 
-    Between two decodes everything is out of the caches, so that what a loop costs is the memory that it touches.
+    Between two decodes everything is out of the caches, so that what a loop costs is the memory that it touches. So it
+    does not ask who uses the model: it is for the thread in whose `Model.in_use` it runs, as `generate` has it.
     """
 
     def __init__(self, model: Model, sampler: Sampler, graph: GraphSampler | None) -> None:
