@@ -75,7 +75,7 @@ class InUse:
                 self._ends = False
 
     def finish(self, end: Callable[[], object]) -> None:
-        """Call what ends a use: now, or where another thread uses the object, in that thread, when it has done so."""
+        """Call what ends a use: now, or in the thread that uses the object meanwhile, as soon as it no longer does."""
         if self._lock.acquire(blocking=False):
             try:
                 end()
@@ -83,7 +83,7 @@ class InUse:
                 self._lock.release()
         else:
             self._late.append(end)
-            self._catch_up()  # it may have done so by now
+            self._catch_up()  # that thread may have ended by now
 
     def _catch_up(self) -> None:
         while self._late and self._lock.acquire(blocking=False):
