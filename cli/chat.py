@@ -13,6 +13,7 @@ from .drafts import open_draft
 from .grammars import grammar_from, say_what_is_missing
 from .options import breakers, cuts, is_broken, limits_from, open_model, with_tokens
 from .output import Output, action_line, figures_of, summary, transcript_of
+from .progress import prompt_progress
 
 if TYPE_CHECKING:
     from lzsampler.llama.model import Model
@@ -30,6 +31,7 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
     ``loops``: the arguments of `Chat` about loops.
     """
     from lzsampler import LzsError
+    from lzsampler.decoding.speculative import warn_of_change
     from lzsampler.decoding.transcript import TranscriptFile
 
     limits = limits_from(flags)
@@ -40,7 +42,9 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
         params = with_tokens(params, model.llm, flags)
         used = breakers(params, flags)
         shown = (lambda proposed: output.show(proposed)) if flags["spec_show"] else None
-        limits["draft"] = open_draft(stack, model, flags, on_proposed=shown)
+        limits["draft"] = draft = open_draft(stack, model, flags, on_proposed=shown)
+        if draft is not None:  # before the first message, which would otherwise be refused
+            warn_of_change(model, draft, model.n_ctx, stacklevel=1)
         limits["grammar"] = grammar = grammar_from(model, flags)
         limits["grammar_scope"] = flags["grammar_scope"] or None
         how = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
@@ -67,7 +71,8 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
                 continue
             output = Output(live=not (flags["no_stream"] or cuts(flags)))
             try:
-                generation = chat.say(message, on_text=output.write)
+                with prompt_progress(model):
+                    generation = chat.say(message, on_text=output.write)
             except LzsError as error:  # such as a context that is full: /reset may help
                 console.error(f"{error} (/reset begins a new conversation)")
                 continue

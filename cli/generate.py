@@ -44,6 +44,7 @@ from .options import (
     with_tokens,
 )
 from .output import Output, action_line, figures_of, summary, transcript_of
+from .progress import prompt_progress
 
 if TYPE_CHECKING:
     from lzsampler.decoding.generate import Generation
@@ -173,7 +174,8 @@ def generate(prompt: str | None, **flags: Any) -> None:
         grammar = grammar_from(model, flags)
         also: dict[str, Any] = {"grammar": grammar, "grammar_scope": flags["grammar_scope"] or None, "draft": draft}
         forward: dict[str, Any] = {"fast_forward": not flags["no_fast_forward"], "sampler": flags["sampler"]}
-        generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
+        with prompt_progress(model):
+            generation = run(model, asked, params, on_text=output.write, **hooks, **also, **forward, **limits, **loops)
         figures = figures_of(generation)
         transcript = transcript_of(
             model, asked, params, generation, figures, {**limits, **also}, loops, breakers(params, flags)

@@ -1,7 +1,7 @@
-"""A progress bar on stderr for those commands that take long: audit, eval and generate --prompts."""
+"""A progress bar on stderr for what takes long: audit, eval, generate --prompts, and a long prompt."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,10 @@ from .console import console
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from lzsampler.llama.model import Model
 
 _PAUSE = 0.05  # seconds between two drawings, each of which takes about a millisecond
+_LONG = 2.0  # seconds that a prompt takes
 
 
 class Bar:
@@ -66,3 +68,27 @@ def progress(unit: str) -> Iterator[Bar]:
         redirect_stderr=False,
     ) as drawn:
         yield Bar(drawn, unit)
+
+
+@contextmanager
+def prompt_progress(model: "Model") -> Iterator[None]:
+    """Show how much of a prompt a model has decoded, where that takes longer than two seconds, as `progress` does."""
+    start = monotonic()
+    with ExitStack() as drawn:
+        bar: Bar | None = None
+
+        def show(done: int, total: int) -> None:
+            nonlocal bar
+            if done == total:  # text follows on the terminal
+                drawn.close()
+                bar = None
+            elif bar is None and (monotonic() - start) * total / done > _LONG:
+                bar = drawn.enter_context(progress("tokens of the prompt"))
+            if bar is not None:
+                bar.update(done, total)
+
+        model.on_progress = show if console.shows_progress else None
+        try:
+            yield
+        finally:
+            model.on_progress = None

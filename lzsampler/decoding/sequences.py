@@ -8,9 +8,9 @@ import numpy as np
 from .._ffi import ffi
 from ..errors import LzsError
 from ..llama import llama_cpp
+from ..llama.attention import TYPES
+from ..llama.interrupt import Decoder
 from ..llama.model import MAX_UBATCH, Model
-
-_FLASH_OFF, _FLASH_ON = 0, 1  # llama_flash_attn_type; as in the model's own context, or texts would differ
 
 
 class Sequences:
@@ -32,7 +32,7 @@ class Sequences:
         params.n_ubatch = max(min(model.n_batch, MAX_UBATCH), n_sequences)
         params.n_threads = params.n_threads_batch = n_threads
         params.kv_unified = False
-        params.flash_attn_type = _FLASH_ON if model.flash_attn else _FLASH_OFF
+        params.flash_attn_type = TYPES[model.flash_attn]  # as in the model's own context, or texts would differ
         model.in_use.share()  # the weights, which are not to be freed until `close`
         self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
         if not self._context:
@@ -41,6 +41,7 @@ class Sequences:
                 f"llama.cpp has no memory for {n_sequences} caches of {n_ctx} tokens: "
                 "decode fewer texts at a time, or use a smaller context"
             )
+        self._decoder = Decoder(self._context)
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(self.capacity, 0, 1)
         self._tokens = np.ctypeslib.as_array(self._batch.token, (self.capacity,))
@@ -58,6 +59,10 @@ class Sequences:
     def clear(self) -> None:
         """Empty all caches."""
         llama_cpp.llama_memory_clear(self._memory, True)
+
+    def stop(self) -> None:
+        """End the decode that another thread is in, with KeyboardInterrupt there; the context is then to be closed."""
+        self._decoder.stop()
 
     def _keep(self, number: int, n: int) -> bool:
         """Forget all but the first ``n`` tokens of a sequence; return False where the model cannot."""
@@ -80,7 +85,8 @@ class Sequences:
         self._wanted[: n - wanted] = 0
         self._wanted[n - wanted : n] = 1
         self._batch.n_tokens = n
-        status = llama_cpp.llama_decode(self._context, self._batch)
+        status = self._decoder.decode(self._batch)
+        self._decoder.check()
         if status != 0:
             raise LzsError(
                 f"llama_decode returned {status} for {n} tokens: decode fewer at a time, or use a smaller context"

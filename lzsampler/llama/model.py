@@ -3,6 +3,7 @@
 import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,9 +23,11 @@ from ..util.in_use import InUse, any_thread, one_thread
 from ..util.parts import TOOL_MARKS
 from ..util.reasoning import CONTROL_MARKS
 from . import gguf
+from .attention import AutoAttention, FlashAttention, check_flash_attention
 from .binding import llama_cpp
 from .chain import address
 from .graph import GraphSampler, on_device, reserve_outputs
+from .interrupt import Decoder
 from .log import captured_log, quiet, reason
 from .vocabulary import BREAKERS, token_bytes, with_breakers
 
@@ -38,13 +41,24 @@ MAX_THREADS = 512  # GGML_MAX_N_THREADS
 # costs a lot on a busy machine (embedded model, 8 MB, 2 cores with other work: 0.8 ms a token, but 9 to 50 with 2).
 _BYTES_A_THREAD = 32 << 20
 _PIECE_BYTES = 64  # longer than almost every piece; a longer one is asked for again
-_OF_LLAMA = ("llm", "_vocab", "_c_vocab", "_context", "_logits_context")  # what a closed model does not have
+_OF_LLAMA = (
+    "llm",
+    "_vocab",
+    "_c_vocab",
+    "_context",
+    "_logits_context",
+    "_decoder",
+)  # what a closed model does not have
 # Names of control tokens that a reader wants to see; the text of any other control token is left out.
 _SHOWN = CONTROL_MARKS | {*TOOL_MARKS, *TOOL_MARKS.values(), "<tool_response>", "</tool_response>"}
 
 Messages = Sequence[Mapping[str, str]]
 Prompt = str | Messages | npt.NDArray[np.int32]
 """Text, messages ({"role", "content"} each) for the model's chat template, or tokens, int32[n], taken as they are."""
+
+
+class _Llama(AutoAttention, llama_cpp.Llama):
+    pass
 
 
 class Model:
@@ -55,7 +69,8 @@ class Model:
     ``n_batch``: number of prompt tokens decoded at once. ``n_threads``: None is one for each physical core, or fewer
     for a small file. ``n_gpu_layers``: -1 is all layers, where llama-cpp-python was built for a GPU. ``flash_attn``:
     compute attention by llama.cpp's flash attention, which takes less memory and rounds differently, so that a text may
-    differ from one without it. ``use_mlock``: keep the weights in RAM, where the system allows it.
+    differ from one without it; "auto" is wherever model and device support it. ``use_mlock``: keep the
+    weights in RAM, where the system allows it.
 
     Raises ValueError for an argument out of range or a path that is not a file; LzsError, in one line, for a file that
     is not GGUF, is truncated or has no weights, and for what llama.cpp refuses. Use it in a ``with`` statement, or
@@ -74,7 +89,7 @@ class Model:
         n_batch: int = 512,
         n_threads: int | None = None,
         n_gpu_layers: int = -1,
-        flash_attn: bool = False,
+        flash_attn: FlashAttention = "auto",
         use_mlock: bool = False,
     ) -> None:
         self.header = gguf.read(path)
@@ -87,7 +102,7 @@ class Model:
         enough = min(physical_cores(), 1 + self.header.file_bytes // _BYTES_A_THREAD)
         self.n_threads = enough if n_threads is None else integer("n_threads", n_threads, 1, MAX_THREADS)
         self.n_gpu_layers = integer("n_gpu_layers", n_gpu_layers, -1, INT32_MAX)
-        self.flash_attn, self.use_mlock = boolean("flash_attn", flash_attn), boolean("use_mlock", use_mlock)
+        self.flash_attn, self.use_mlock = check_flash_attention(flash_attn), boolean("use_mlock", use_mlock)
         refuse_without_weights(self.header)
         _refuse_beyond_memory(self.header, self.n_ctx, trained)
         self.in_use = InUse(f"this Model ({self.path.name})", "give each thread a Model of its own")
@@ -96,6 +111,8 @@ class Model:
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
         self.n_ctx = min(self.n_ctx, int(self.llm.n_ctx()))  # llama.cpp rounds up; the user's number holds
         self.past: list[int] = []  # the tokens in the context
+        # Called after each batch of a `decode` with (tokens decoded, tokens in all).
+        self.on_progress: Callable[[int, int], object] | None = None
         self.fragments = _Fragments(self.fragment)
         self._row: npt.NDArray[np.float32] = np.empty(0, np.float32)
         # What is called for each new token is called through cffi, which costs a fraction of a call through ctypes.
@@ -110,7 +127,7 @@ class Model:
     def _open(self) -> Any:
         with quiet, captured_log() as errors:
             try:
-                llm = llama_cpp.Llama(
+                llm = _Llama(
                     model_path=str(self.path),
                     n_ctx=self.n_ctx,
                     n_batch=self.n_batch,
@@ -133,9 +150,10 @@ class Model:
         """Begin with the context that llama-cpp-python's object has now."""
         self.past.clear()
         self._row_at = 0
-        self._kept_logits = False  # whether those of the last decode never came
+        self._kept_logits = False  # whether those of the last token never came
         self._context = self.llm.ctx
         self._logits_context = ffi.cast("void *", self._context)
+        self._decoder = Decoder(self._context)
 
     @one_thread
     def reserve_outputs(self, n: int) -> None:
@@ -314,11 +332,15 @@ class Model:
     def decode(self, tokens: Tokens) -> None:
         """Append tokens, int[n], to the context, ``n_batch`` at a time; `logits` are then those after the last.
 
-        ValueError when they are not in the vocabulary or do not fit in the context; LzsError when llama.cpp fails.
+        Ctrl-C ends it on a CPU within a batch, if SIGINT has Python's own handler: the context keeps the batches that
+        were finished. ValueError when tokens are not in the vocabulary or do not fit in the context; LzsError when
+        llama.cpp fails.
         """
         array = token_array("tokens", tokens, self.n_vocab)
         for start in range(0, array.size, self.n_batch):
             self._decode(array[start : start + self.n_batch].tolist())
+            if self.on_progress is not None:
+                self.on_progress(min(start + self.n_batch, array.size), array.size)
 
     @one_thread
     def decode_rows(self, tokens: Tokens) -> npt.NDArray[np.float32]:
@@ -358,11 +380,16 @@ class Model:
         batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
         if wanted is not None:
             batch.logits = wanted
-        status = llama_cpp.llama_decode(self._context, batch)
+        status = self._decoder.decode(batch)
+        if status == 0:
+            self.past += tokens
+        else:  # what was computed of the batch is taken back
+            with suppress(LzsError):
+                self.keep(self.n_past)
+        self._kept_logits = status != 0
+        self._decoder.check()
         if status != 0:
             raise _decode_failed(status, self.n_past)
-        self.past += tokens
-        self._kept_logits = False
 
     @one_thread
     def logits(self) -> npt.NDArray[np.float32]:
@@ -385,7 +412,9 @@ class Model:
         if not self.past:
             raise LzsError("there are no logits before the first decode()")
         if self._kept_logits:
-            raise LzsError("there are no logits after a text of the graph sampler, which keeps them: decode() again")
+            raise LzsError(
+                "there are no logits after a text of the graph sampler or a decode that was ended: decode() again"
+            )
         pointer = self._logits_of(self._logits_context, -1)
         if not pointer:
             raise LzsError("llama.cpp gave no logits for the last token")

@@ -1,5 +1,11 @@
-/* test_llama_decode.c - lzs_llama_step against a llama_decode of its own, which makes logits of the tokens so far. */
+/* test_llama_decode.c - lzs_llama_step against a llama_decode of its own, which makes logits of the tokens so far; and Ctrl-C
+ * within lzs_llama_decode. */
+#ifndef _WIN32
+#  define _POSIX_C_SOURCE 200809L
+#endif
 #include <math.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "check.h"
@@ -35,7 +41,79 @@ static float *get_logits(void *opaque, int32_t index) {
     return c->silent ? NULL : c->row;
 }
 
+#ifndef _WIN32
+typedef struct long_context {
+    bool (*asked)(void *flag);
+    void *flag;
+    int32_t n_asked, until; /* how often llama.cpp asked, and before which time Ctrl-C comes */
+    struct long_context *inner;
+} long_context;
+
+static volatile sig_atomic_t n_handled;
+
+static void handle(int number) {
+    CHECK(number == SIGINT);
+    n_handled++;
+}
+
+static void set_abort(void *opaque, bool (*asked)(void *flag), void *flag) {
+    long_context *c = opaque;
+    c->asked = asked;
+    c->flag = flag;
+}
+
+static int32_t decode_long(void *opaque, lzs_llama_batch batch);
+
+static int32_t decode_with_ctrl_c(long_context *c, int32_t *stopped, int32_t catches) {
+    int32_t (*const decode_address)(void *, lzs_llama_batch) = decode_long;
+    void (*const set_abort_address)(void *, bool (*)(void *), void *) = set_abort;
+    lzs_llama_decoder decoder = {.context = c};
+    memcpy(&decoder.decode, &decode_address, sizeof decoder.decode);
+    memcpy(&decoder.set_abort_callback, &set_abort_address, sizeof decoder.set_abort_callback);
+    lzs_llama_batch batch = {.n_tokens = 7};
+    int32_t status = lzs_llama_decode(&decoder, &batch, stopped, catches);
+    CHECK(!c->asked && !c->flag);
+    return status;
+}
+
+static int32_t decode_long(void *opaque, lzs_llama_batch batch) {
+    long_context *c = opaque;
+    CHECK(batch.n_tokens == 7 && c->asked);
+    for (c->n_asked = 0; c->n_asked < 100; c->n_asked++) {
+        if (c->inner && c->n_asked == 1) { /* a decode within a decode, which ends by itself */
+            int32_t stopped = 0;
+            CHECK(decode_with_ctrl_c(c->inner, &stopped, 1) == 2 && stopped == 1);
+        }
+        if (c->n_asked == c->until) raise(SIGINT);
+        if (c->asked(c->flag)) return 2;
+    }
+    return 0;
+}
+
+static void test_ctrl_c(void) {
+    struct sigaction ours = {.sa_handler = handle}, now;
+    CHECK(sigaction(SIGINT, &ours, NULL) == 0);
+    long_context c = {.until = 5}, inner = {.until = 3};
+    int32_t stopped = 0;
+    CHECK(decode_with_ctrl_c(&c, &stopped, 1) == 2 && stopped == 1 && c.n_asked == 5 && n_handled == 0);
+    CHECK(sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == handle);
+    stopped = 0;
+    CHECK(decode_with_ctrl_c(&c, &stopped, 0) == 0 && stopped == 0 && c.n_asked == 100 && n_handled == 1);
+    c.until = 100;
+    CHECK(decode_with_ctrl_c(&c, &stopped, 1) == 0 && stopped == 0);
+    stopped = 1; /* by another thread, before it began */
+    CHECK(decode_with_ctrl_c(&c, &stopped, 0) == 2 && c.n_asked == 0);
+    stopped = 0;
+    c = (long_context){.until = 9, .inner = &inner};
+    CHECK(decode_with_ctrl_c(&c, &stopped, 1) == 2 && stopped == 1 && c.n_asked == 9 && n_handled == 1);
+    CHECK(sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == handle);
+}
+#endif
+
 int main(void) {
+#ifndef _WIN32
+    test_ctrl_c();
+#endif
     lzs_params p;
     lzs_params_init(&p);
     p.lz_penalty = 0.2f;

@@ -1,0 +1,64 @@
+/* interrupt.c - a llama_decode that Ctrl-C ends.
+ *
+ * A language that runs its own handler of SIGINT only between two instructions, such as Python, learns of Ctrl-C when llama_decode
+ * returns, which takes seconds for a batch of a prompt. So SIGINT sets a flag for the time of one decode, and llama.cpp asks for
+ * it after every operation of the graph. The caller finds the flag set and raises what its own handler would have raised.
+ */
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#  define _POSIX_C_SOURCE 200809L /* sigaction, which C11 alone does not declare */
+#endif
+#include <stdbool.h>
+#include <string.h>
+#if !defined(_WIN32) && !defined(__wasm__)
+#  include <signal.h>
+#  define HAS_SIGACTION 1
+#endif
+
+#include "../include/lzsampler_llama.h"
+#include "abi.h"
+
+typedef int32_t (*decode_function)(void *context, lzs_llama_batch batch);
+typedef bool (*abort_callback)(void *flag);
+typedef void (*set_abort_function)(void *context, abort_callback callback, void *flag);
+
+static bool is_stopped(void *flag) {
+    return *(const volatile int32_t *)flag != 0;
+}
+
+#ifdef HAS_SIGACTION
+static volatile int32_t *volatile at_sigint; /* of the innermost decode; only the main thread sets it */
+
+static void stop(int number) {
+    (void)number;
+    *at_sigint = 1;
+}
+#endif
+
+int32_t lzs_llama_decode(const lzs_llama_decoder *decoder, const void *batch, int32_t *stopped, int32_t catches) {
+    decode_function decode;
+    set_abort_function set_abort;
+    lzs_llama_batch tokens;
+    memcpy(&decode, &decoder->decode, sizeof decode); /* C knows no cast from an object's pointer to a function's */
+    memcpy(&set_abort, &decoder->set_abort_callback, sizeof set_abort);
+    memcpy(&tokens, batch, sizeof tokens);
+    set_abort(decoder->context, is_stopped, stopped);
+#ifdef HAS_SIGACTION
+    volatile int32_t *outer = at_sigint;
+    struct sigaction before, ours = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    if (catches) {
+        at_sigint = stopped;
+        sigemptyset(&ours.sa_mask);
+        catches = sigaction(SIGINT, &ours, &before) == 0;
+    }
+    int32_t status = decode(decoder->context, tokens);
+    if (catches) {
+        sigaction(SIGINT, &before, NULL);
+        at_sigint = outer;
+    }
+#else /* on Windows Ctrl-C comes in a thread of its own, and the decode goes on to its end */
+    (void)catches;
+    int32_t status = decode(decoder->context, tokens);
+#endif
+    set_abort(decoder->context, NULL, NULL);
+    return status;
+}

@@ -1,0 +1,164 @@
+"""Ctrl-C within a batch of a prompt: it ends the decode, and the context goes on as if the batch had never come."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lzsampler import Params
+from lzsampler.models import default_model
+
+pytest.importorskip("llama_cpp")
+
+import llama_cpp
+
+from lzsampler.decoding.generate import generate
+from lzsampler.decoding.many import Request, generate_many
+from lzsampler.llama.interrupt import Decoder
+from lzsampler.llama.model import Model
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="on Windows a decode goes on to its end")
+
+LZS = str(Path(sys.executable).with_name("lzs"))
+LONG = np.arange(3900, dtype=np.int32) % 4000 + 90  # takes seconds in one batch
+GREEDY = Params(temperature=0.0)
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    with Model(default_model(), n_ctx=4096, n_batch=4096, n_threads=1) as opened:
+        yield opened
+
+
+def interrupted(run: Callable[[], Any]) -> Any:
+    """Press Ctrl-C while something runs; it must end before what it does is over."""
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        return run()
+    finally:
+        timer.join()
+
+
+def in_the_cache(model: Model) -> int:
+    memory = llama_cpp.llama_get_memory(model.llm.ctx)
+    return int(llama_cpp.llama_memory_seq_pos_max(memory, 0)) + 1
+
+
+def test_a_decode_ends_within_a_batch_and_the_context_goes_on(model: Model) -> None:
+    begin, more = LONG[:20], LONG[100:140]
+    model.decode(begin)
+    model.decode(more)
+    expected = model.logits().copy()
+    model.keep(begin.size)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda: model.decode(LONG))
+    assert (model.past, in_the_cache(model)) == (begin.tolist(), begin.size)  # the whole prompt was in the cache
+    with pytest.raises(RuntimeError, match="decode that was ended"):
+        model.logits()
+    model.decode(more)
+    assert np.array_equal(model.logits(), expected)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda: threading.Event().wait(60))
+
+
+def test_batches_that_were_finished_stay() -> None:
+    with Model(default_model(), n_ctx=4096, n_batch=64, n_threads=1) as model:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(lambda: model.decode(LONG))
+        assert model.n_past % 64 == 0
+        assert model.n_past == in_the_cache(model) < LONG.size
+        assert model.past == LONG[: model.n_past].tolist()
+
+
+def test_a_text_is_returned_without_tokens_and_the_next_one_is_that_of_a_fresh_context(model: Model) -> None:
+    expected = generate(model, "Once upon a time", GREEDY, n_predict=30)
+    made = interrupted(lambda: generate(model, LONG, GREEDY, n_predict=5))
+    assert (made.finish_reason, made.tokens, in_the_cache(model)) == ("interrupted", (), 0)
+    assert generate(model, "Once upon a time", GREEDY, n_predict=30, reuse_context=True).tokens == expected.tokens
+
+
+def test_another_handler_is_left_alone(model: Model) -> None:
+    """It may do something else than to raise, and then the decode has to go on."""
+    called = []
+    before = signal.signal(signal.SIGINT, lambda *_: called.append(1))
+    try:
+        interrupted(lambda: model.decode(LONG[:1500]))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (called, model.n_past) == ([1], 1500)
+
+
+def test_a_decode_in_another_thread_is_not_ended(model: Model) -> None:
+    thread = threading.Thread(target=model.decode, args=(LONG[:1500],))
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda: threading.Event().wait(60))
+    thread.join()
+    assert model.n_past == 1500
+
+
+@pytest.mark.parametrize("n_contexts", [1, 2])
+def test_many_texts_end_in_the_middle_of_their_prompts(
+    model: Model, n_contexts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two contexts decode in threads, for which Ctrl-C has to wait."""
+    statuses = []
+    decode = Decoder.decode
+
+    def noting(self: Decoder, batch: Any) -> int:
+        statuses.append(decode(self, batch))
+        return statuses[-1]
+
+    monkeypatch.setattr(Decoder, "decode", noting)
+    requests = [Request(i, LONG[i:], GREEDY, n_predict=5) for i in range(2)]
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda: list(generate_many(model, requests, n_parallel=2, n_contexts=n_contexts)))
+    assert statuses == [2] * n_contexts
+
+
+def started(*flags: str) -> "subprocess.Popen[bytes]":
+    """Return lzs generate when it has loaded the model."""
+    command = [LZS, "generate", "-v", "-t", "1", "-c", "4096", "-b", "4096", *flags]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    while b" loaded in " not in process.stderr.readline():
+        pass
+    return process
+
+
+def long_text() -> str:
+    return " ".join(f"{word} and {word + 1}" for word in range(300))
+
+
+def test_the_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text(long_text())
+    process = started("-n", "3", "--json", "-f", str(path))
+    threading.Timer(0.5, process.send_signal, (signal.SIGINT,)).start()
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    made = json.loads(out)
+    assert (made["finish_reason"], made["tokens"]) == ("interrupted", [])
+    assert b"Traceback" not in errors
+    assert b"removing memory" not in errors
+
+
+def test_a_conversation_goes_on() -> None:
+    process = started("-cnv", "-n", "200")
+    assert process.stdin is not None
+    process.stdin.write(long_text().encode() + b"\n")
+    process.stdin.flush()
+    threading.Timer(1, process.send_signal, (signal.SIGINT,)).start()
+    out, errors = process.communicate(b"What is 70 + 479?\n", timeout=120)
+    assert (process.returncode, b"549" in out) == (0, True)
+    assert errors.count(b"tokens/s") == 2
