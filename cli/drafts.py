@@ -1,7 +1,8 @@
 """What the commands share that draft tokens: their options checked, and `Draft` out of them."""
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .console import console
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from lzsampler.llama.gguf import Header
     from lzsampler.llama.model import Model
 
-_OF_A_DRAFT = ("n_max", "n_min", "p_min", "spec_mode", "spec_show", "lookup")
+_OF_A_DRAFT = ("n_max", "n_min", "p_min", "spec_mode", "spec_show", "lookup", "require_exact")
+_FLAGS = {"flash_attn=True": "-fa on", "n_threads=1": "-t 1"}
 
 
 def drafts(flags: Mapping[str, Any]) -> bool:
@@ -34,8 +36,8 @@ def check_draft(flags: Mapping[str, Any]) -> None:
 def open_draft(stack: ExitStack, model: "Model", flags: Mapping[str, Any], **more: Any) -> "Draft | None":
     """Return the draft that the flags describe, with the context of the target; None where they ask for none.
 
-    ``stack`` closes its model. ``more``: arguments of `Draft` beside those of `draft_options` and ``mode``. What is
-    wrong with it is raised before anything is said about it.
+    ``stack`` closes its model, and `rounding_said` holds until then. ``more``: arguments of `Draft` beside those of
+    `draft_options` and ``mode``. What is wrong with it is raised before anything is said about it.
     """
     from lzsampler.decoding.speculative import refuse_draft
 
@@ -43,7 +45,7 @@ def open_draft(stack: ExitStack, model: "Model", flags: Mapping[str, Any], **mor
         return None
     draft = _draft(stack, flags, settings_of(model), mode=flags["spec_mode"], **more)
     refuse_draft(model, draft)
-    _say_what_it_means(model.header, draft, flash_attn=model.flash_attn)
+    _say_if_large(model.header, draft)
     return draft
 
 
@@ -56,7 +58,7 @@ def open_draft_for(
     `open_draft`.
     """
     draft = _draft(stack, flags, settings)
-    _say_what_it_means(target, draft, flash_attn=settings["flash_attn"])
+    _say_if_large(target, draft)
     return draft
 
 
@@ -67,14 +69,46 @@ def _draft(stack: ExitStack, flags: Mapping[str, Any], settings: Mapping[str, An
     if flags["model_draft"] is not None:
         opened = stack.enter_context(open_draft_model(flags, settings))
     given = {name: flags[name] for name in ("n_max", "n_min", "p_min")}
+    stack.enter_context(rounding_said(refuses=flags["require_exact"]))
     return Draft(opened, lookup=0 if flags["draft_source"] is None else flags["lookup"], **given, **more)
 
 
-def _say_what_it_means(target: "Header", draft: "Draft", *, flash_attn: bool) -> None:
+def in_flags(text: str) -> str:
+    """Return what is said of a difference with flags in the place of arguments of `Model`."""
+    for argument, flag in _FLAGS.items():
+        text = text.replace(argument, flag)
+    return text
+
+
+@contextmanager
+def rounding_said(*, refuses: bool = False) -> Iterator[None]:
+    """Say once, also with -q, that texts may differ from those without a draft; or refuse them, by an LzsError."""
+    from lzsampler import LzsError
+    from lzsampler.llama.rounding import RoundingWarning
+
+    said = set()
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *more: Any) -> None:
+            if not issubclass(category, RoundingWarning):
+                others(message, category, *more)
+                return
+            text = in_flags(str(message))
+            if refuses:
+                raise LzsError(f"{text} (--require-exact)")
+            if text not in said:
+                said.add(text)
+                console.error(text)
+
+        warnings.simplefilter("always", RoundingWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def _say_if_large(target: "Header", draft: "Draft") -> None:
     if draft.model is not None:
         say_if_large(target, draft.model)
-    if not flash_attn:
-        console.note("without -fa the text may differ from that without a draft, by llama.cpp's rounding")
 
 
 def say_if_large(target: "Header", draft: "Model") -> None:

@@ -14,7 +14,7 @@ from .console import console, general_options
 from .drafts import check_draft, drafts, open_draft_for
 from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
-from .options import draft_options, refused_download, whole
+from .options import draft_options, flash_attn_option, refused_download, whole
 from .progress import progress
 from .tax import RATES, check_groups, held, say_if_unfit
 
@@ -50,8 +50,7 @@ _options = options(
     option(_HOW, "-np", "--parallel", "n_parallel", **whole(1), default=16, help="texts decoded at a time"),
     option(_HOW, "-t", "--threads", "n_threads", **whole(1), default=None,
            help="CPU threads (default: physical cores, fewer for a small model)"),
-    option(_HOW, "-fa", "--flash-attn", "flash_attn", type=click.Choice(["on", "off"]), default="off",
-           help="flash attention; with it a draft changes no text"),
+    flash_attn_option(_HOW),
     option(_OUTPUT, "--fail-if", "--fail-over", "limits", multiple=True, metavar="LIMIT",
            callback=limits(("loop_rate", "accuracy", *RATES)),
            help='exit with status 1 if it holds: loop_rate=1%, "lz.loop_rate > 0.01" (settings of kind lz only), '
@@ -143,15 +142,14 @@ def _run(flags: dict[str, Any]) -> "Results":
         if limit.rate == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     check_groups((limit for limit in flags["limits"] if limit.rate in RATES), grid, flags["texts"])
-    names = ("limit", "n_ctx", "n_parallel", "n_threads", "resume", "judge")
-    flash_attn = flags["flash_attn"] == "on"
+    names = ("limit", "n_ctx", "n_parallel", "n_threads", "flash_attn", "resume", "judge")
     console.detail(
         f"{model}: grid {grid.name}, {counted(len(grid.settings), 'setting')}, seeds {grid.seeds}, to {flags['out']}"
     )
     with ExitStack() as stack:
         draft = None
         if drafts(flags):
-            settings = {"n_ctx": flags["n_ctx"], "flash_attn": flash_attn}
+            settings = {name: flags[name] for name in ("n_ctx", "flash_attn")}
             draft = open_draft_for(stack, gguf.read(model), flags, settings)
         bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
@@ -163,7 +161,6 @@ def _run(flags: dict[str, Any]) -> "Results":
                 prompts=prompts,
                 grid=grid,
                 texts=flags["texts"] or None,
-                flash_attn=flash_attn,
                 draft=draft,
                 on_text=bar.update,
                 on_taxed=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} characters scored"),

@@ -9,6 +9,7 @@ import click
 from lzsampler._values import counted
 
 from .console import console
+from .drafts import rounding_said
 from .options import open_model, with_tokens
 from .progress import progress
 
@@ -54,7 +55,7 @@ def measure(params: "Params", flags: dict[str, Any]) -> None:
     prompts = [flags["prompt"]] if flags["prompts"] is None else _prompts(flags["prompts"])
     with open_model(flags) as model:
         params = with_tokens(params, model.llm, flags)
-    with progress("texts") as bar:
+    with rounding_said(), progress("texts") as bar:
 
         def show(stage: str, done: int, total: int) -> None:
             bar.update(done, total, None if stage == "texts" else stage)

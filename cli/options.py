@@ -75,8 +75,13 @@ def refused(*names: str, message: str, is_flag: bool = False) -> Callable[[Any],
     return click.option(*names, hidden=True, expose_value=False, is_flag=is_flag, callback=refuse)
 
 
-def _is_on(_: click.Context, __: click.Parameter, given: str) -> bool:
-    return given == "on"
+def flash_attn_option(group: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds -fa, whose value is that of ``flash_attn`` of `Model`."""
+    return option(
+        group, "-fa", "--flash-attn", "flash_attn", type=click.Choice(["auto", "on", "off"]), default="auto",
+        callback=lambda _, __, given: given if given == "auto" else given == "on",
+        help="flash attention; auto is on wherever model and device support it",
+    )  # fmt: skip
 
 
 refused_download = refused(
@@ -107,10 +112,7 @@ model_options = options(
         _MODEL, "-ngl", "--n-gpu-layers", **whole(-1), default=-1,
         help="layers on the GPU, if llama-cpp-python supports one; -1\xa0is\xa0all",
     ),
-    option(
-        _MODEL, "-fa", "--flash-attn", type=click.Choice(["on", "off"]), default="off", callback=_is_on,
-        help="flash attention, which saves memory and rounds differently",
-    ),
+    flash_attn_option(_MODEL),
     option(_MODEL, "--mlock", "use_mlock", is_flag=True, help="keep the model in RAM, so that it is never swapped out"),
     refused_download,
 )  # fmt: skip
@@ -209,6 +211,11 @@ draft_options = options(
         _DRAFT, "--spec-draft-p-min", "p_min", **number("P"), default=0.0,
         help="stop proposing where the draft is less sure of its best token, 0 to 1",
     ),
+    option(
+        _DRAFT, "--require-exact", is_flag=True,
+        help="refuse a draft where the model's logits depend on how many tokens are decoded together, so that a text "
+        "may not be the one without a draft (default: a line says so)",
+    ),
 )  # fmt: skip
 
 speculation_options = options(
@@ -234,9 +241,8 @@ def open_model(flags: Mapping[str, Any]) -> "Model":
     from .console import console
 
     start = perf_counter()
-    settings = {name: flags[name] for name in ("n_ctx", "n_batch", "n_threads", "n_gpu_layers")}
-    settings |= {name: True for name in ("flash_attn", "use_mlock") if flags[name]}
-    model = Model(flags["model"] or default_model(), **settings)
+    names = ("n_ctx", "n_batch", "n_threads", "n_gpu_layers", "flash_attn", "use_mlock")
+    model = Model(flags["model"] or default_model(), **{name: flags[name] for name in names})
     console.detail(
         f"{model.path} loaded in {perf_counter() - start:.2f} s: vocabulary {model.n_vocab:,}, context {model.n_ctx:,} "
         f"tokens, batches of {model.n_batch}, {counted(model.n_threads, 'CPU thread')}"

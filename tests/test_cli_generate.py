@@ -147,10 +147,10 @@ def test_flash_attention_and_mlock_reach_the_model() -> None:
     if not takes("flash_attn"):
         pytest.skip("Model takes no flash_attn")
     used = [settings(*flags)["flash_attn"] for flags in ((), ("-fa", "on"), ("--flash-attn", "off"))]
-    assert used == [False, True, False]
+    assert used == ["auto", True, False]
     assert generate("-n", "1", "--mlock", PROMPT).returncode == 0
     done = generate("-fa", PROMPT, "x")
-    assert (done.returncode, "is not one of 'on', 'off'" in done.stderr) == (2, True)
+    assert (done.returncode, "is not one of 'auto', 'on', 'off'" in done.stderr) == (2, True)
 
 
 def test_ignore_eos_goes_on() -> None:

@@ -371,7 +371,7 @@ def test_what_cannot_draft_is_refused(llm: Any, small: Model, tmp_path: Path) ->
 
 def test_what_may_be_wrong_is_warned_of(small: Model) -> None:
     model = new(n_ctx=64)
-    with pytest.warns(UserWarning, match="without flash_attn=True a text may differ from that without a draft"):
+    with pytest.warns(UserWarning, match="may differ from those without one: .*; flash_attn=True prevents it"):
         attach(model, draft=Draft(lookup=2)).detach()
     model.close()
     model = llama_cpp.Llama(str(default_draft()), n_ctx=64, n_threads=1, verbose=False, flash_attn=True)

@@ -223,6 +223,29 @@ def test_no_token_is_computed_alone_that_generate_computes_with_others(
     assert decoded == batches
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "batches"),
+    [
+        (100, 120, [100, 64]),  # the rest of a long batch has to be long, too
+        (40, 100, [40, 100]),  # tokens of a short batch are not those of a long one
+        (100, 40, [100, 40]),
+        (200, 140, [128, 72, 12]),
+    ],
+)
+def test_tokens_of_a_long_batch_are_computed_as_such(
+    decoded: list[int], first: int, second: int, batches: list[int]
+) -> None:
+    """Flash attention has a kernel of its own for 64 tokens and more."""
+    with Model(default_model(), n_ctx=256, n_batch=128, n_threads=1) as model:
+        tokens = np.arange(500, 700, dtype=np.int32)
+        requests = [Request(n, tokens[:n], Params(temperature=0.0), n_predict=1) for n in (first, second)]
+        made = list(generate_many(model, requests, n_parallel=2, n_contexts=1, n_threads=1))
+        assert decoded == batches
+        for request, text in made:
+            assert isinstance(text, Generation)
+            assert text.tokens == generate(model, request.prompt, request.params, n_predict=1).tokens
+
+
 ALIKE = [
     Request((i, k, n), prompt, params, n_predict=n)
     for i, prompt in enumerate(PROMPTS[:3])

@@ -1,4 +1,4 @@
-"""`spec_check` and lzs spec-check: a right draft is exact, and what is not is found and named."""
+"""`spec_check` and lzs spec-check: a right draft changes nothing, and what changes a text is found and named."""
 
 import json
 import subprocess
@@ -18,6 +18,7 @@ from lzsampler.decoding import spec_check as module
 from lzsampler.decoding.spec_check import Fit, SpecCheck, spec_check
 from lzsampler.decoding.verification import Speculation, Verified
 from lzsampler.llama.model import Model
+from lzsampler.llama.rounding import Rounding
 
 LZS = str(Path(sys.executable).with_name("lzs"))
 
@@ -34,12 +35,15 @@ def small() -> Iterator[Model]:
         yield model
 
 
-def test_the_embedded_pair_is_exact(target: Model, small: Model) -> None:
+def test_no_difference_is_found_in_the_embedded_pair(target: Model, small: Model) -> None:
     steps: list[tuple[int, int]] = []
     checked = spec_check(target, small, n_predict=12, runs=50, on_progress=lambda *step: steps.append(step))
-    assert checked.exact
-    assert (checked.texts, checked.rounding, checked.differences) == (96, 0, ())
-    assert checked.verdict.startswith("exact: 96 texts are those without a draft, and the distribution fits (p = 0.")
+    assert checked.same
+    assert (checked.texts, checked.rounding, checked.differences) == (96, Rounding(0.0, 56), ())
+    assert 96 < checked.tokens <= 96 * 12
+    assert checked.verdict.startswith(
+        f"no difference in {checked.tokens + 56:,} positions: 96 texts, and logits of 56; the distribution fits (p = 0."
+    )
     assert {(row.text, row.draft, row.temperature) for row in checked.kept} == {
         (text, draft, t) for text in ("story", "task", "copy") for draft in ("model", "lookup") for t in (0.0, 0.8)
     }
@@ -66,7 +70,7 @@ def test_a_verification_that_accepts_everything_is_found(
     monkeypatch.setattr(Speculation, "verify_at", careless)
     monkeypatch.setattr(module, "LENGTHS", (2,))
     checked = spec_check(target, small, n_predict=16, runs=50)
-    assert not checked.exact
+    assert not checked.same
     assert checked.differences
     assert any(fit.wrong for fit in checked.fits)
     assert "texts differ, the first (story, model, mode gumbel, T 0, K 2) at token " in checked.verdict
@@ -75,17 +79,20 @@ def test_a_verification_that_accepts_everything_is_found(
 
 def test_the_verdict_says_why() -> None:
     good, bad = Fit("model", 100, 5.0, 8, 0.75), Fit("lookup", 400, 80.0, 8, 1e-12)
-    fine = SpecCheck(96, (), (good,), (), 0.0)
-    assert fine.verdict == "exact: 96 texts are those without a draft, and the distribution fits (p = 0.75)"
-    wrong = replace(fine, fits=(good, bad))
-    assert wrong.verdict == "NOT exact: the distribution with a lookup draft is another one (p = 1e-12)"
-    differs = module.Difference("task", "lookup", "match", 0.8, 5, 17)
-    rounded = replace(fine, differences=(differs,), rounding=0.0987)
-    assert rounded.verdict == (
-        "NOT exact: 1 of 96 texts differ, the first (task, lookup, mode match, T 0.8, K 5) at token 17; the target's "
-        "logits depend on how many tokens are decoded together, by up to 0.099: decode with flash attention (-fa on), "
-        "and weights such as Q8_0"
+    fine = SpecCheck(96, 2000, (), (good,), (), Rounding(0.0, 56), "")
+    assert fine.verdict == (
+        "no difference in 2,056 positions: 96 texts, and logits of 56; the distribution fits (p = 0.75)"
     )
+    bug = "the target's logits do not depend on the block, so this is a bug: please report it"
+    wrong = replace(fine, fits=(good, bad))
+    assert wrong.verdict == f"NOT the same: the distribution with a lookup draft is another one (p = 1e-12); {bug}"
+    differs = module.Difference("task", "lookup", "match", 0.8, 5, 17)
+    rounded = replace(fine, differences=(differs,), rounding=Rounding(0.0987, 17), why="the logits depend on it")
+    assert rounded.verdict == (
+        "NOT the same: 1 of 96 texts differ, the first (task, lookup, mode match, T 0.8, K 5) at token 17; "
+        "the logits depend on it"
+    )
+    assert replace(rounded, differences=()).verdict == "NOT the same: the logits depend on it"
     assert json.loads(json.dumps(rounded.to_json()))["differences"][0]["at"] == 17
 
 
@@ -110,19 +117,27 @@ def lzs(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_the_command() -> None:
-    done = lzs("-fa", "on")
+    done = lzs()
     assert (done.returncode, done.stderr) == (0, "")
     head, *rows, verdict = done.stdout.splitlines()
     assert head.split() == ["text", "draft", "temp", "accepted", "tokens", "a", "call"]
     assert [row.split()[:3] for row in rows] == [
         [text, "lookup", t] for text in ("story", "task", "copy") for t in ("0.0", "0.8")
     ]
-    assert verdict.startswith("exact: 48 texts")
-    quiet = lzs("-fa", "on", "-q", "--json")
-    assert json.loads(quiet.stdout)["exact"] is True
-    larger = lzs("-fa", "on", "-m", "tale-1m", "-md", "tale-7m")
+    assert verdict.startswith("no difference in ")
+    quiet = lzs("-q", "--json")
+    assert json.loads(quiet.stdout)["same"] is True
+    larger = lzs("-m", "tale-1m", "-md", "tale-7m")
     assert larger.returncode == 0
     assert larger.stderr.count("is larger than tale-1m-q8_0.gguf: by their sizes at most 0.") == 1
+
+
+def test_texts_that_are_the_same_by_chance_are_not_enough() -> None:
+    """Without flash attention the first 8 tokens of all texts are the same, and the command called that exact."""
+    done = lzs("-fa", "off", "-q")
+    assert done.returncode == 1
+    assert done.stdout.startswith("NOT the same: the logits of tale-7m-q8_0.gguf depend on how many tokens are decoded")
+    assert "; -fa on prevents it for weights such as Q8_0\n" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 Every text is the one of `generate` wherever llama.cpp computes the same logits for one sequence and for several: with
 Q8_0 weights it does, bit for bit; with F16 weights it does not, and a text may change at a token that was almost a tie.
+Nor does it with flash attention where several threads share a context of more than 256 tokens (llama.cpp 0.3.36).
 To that end every sequence has a cache of its own (``kv_unified`` is off), a prompt is decoded by itself in the batches
 of `generate`, and no token is computed alone that is not computed alone there (`_reusable`).
 
@@ -39,13 +40,14 @@ from ..util.parts import Part
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation, Text
 from .sequences import Sequences
-from .speculative import Draft, common_length, refuse_draft
+from .speculative import Draft, common_length, refuse_draft, warn_of_change
 from .text_sampler import TextSampler
 from .together import Place, Shared, Together
 
 MAX_PARALLEL = 256  # LLAMA_MAX_SEQ
 _TOGETHER = 256  # texts of one prompt that begin together; each has a sampler in memory
 _T = TypeVar("_T")
+_KERNELS = (1, 2, 64)  # tokens of a batch from which on llama.cpp (0.3.36) computes by other kernels
 _WORTH_COPYING = 8  # tokens of a prompt; between caches of their own llama.cpp copies whole sequences only
 
 
@@ -112,12 +114,15 @@ def generate_many(
     n_contexts = min(integer("n_contexts", n_contexts, 1, MAX_PARALLEL), n_parallel)
     if draft is not None:
         refuse_shared(model, draft)
+        warn_of_change(model, draft, model.n_ctx, threads, stacklevel=2)
     with ExitStack() as stack:
         contexts = []
         for i in range(n_contexts):
             contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads, draft=draft))
             stack.callback(contexts[-1].close)
         pool = stack.enter_context(ThreadPoolExecutor(n_contexts))  # left before the contexts are freed
+        for context in contexts:
+            stack.callback(context.stop)  # Ctrl-C does not wait for the decodes in the pool
         yield from _run(model, contexts, pool, iter(requests))
 
 
@@ -216,6 +221,11 @@ class _Branch:
     token: int
     n_past: int
     ahead: tuple[int, ...] = ()
+
+
+def _least(n: int) -> int:
+    """Return the size of the smallest batch that llama.cpp computes by the kernels of one of ``n`` tokens."""
+    return max(size for size in _KERNELS if size <= n)
 
 
 class _Cache:
@@ -461,15 +471,17 @@ class _Context(Sequences):
     def _reusable(self, cache: _Cache, prompt: list[int]) -> int:
         """Return how many tokens of a prompt a cache holds as `generate` would compute them.
 
-        llama.cpp computes a token that it gets alone by other kernels than several, with other rounding. `generate`
-        gives it whole batches, so a token is alone if it is the last one and the first one of a batch.
+        llama.cpp computes a token that it gets alone by other kernels than several, and many by others still, with
+        other rounding. `generate` gives it whole batches, so what counts is how many tokens the batch of a token has.
         """
         if cache.prompt == prompt:
             return len(prompt)
-        n, n_batch = min(common_length(cache.prompt, prompt), len(prompt) - 1), self._model.n_batch
-        last_was_alone = n == len(cache.prompt) and n % n_batch == 1
-        next_is_alone = n % n_batch > 0 and self._end(n, prompt) == n + 1
-        return n - 1 if last_was_alone or next_is_alone else n
+        n = min(common_length(cache.prompt, prompt), len(prompt) - 1)
+        begin = (n - 1) // self._model.n_batch * self._model.n_batch  # of the batch with the last of these tokens
+        if n and _least(self._end(begin, cache.prompt) - begin) != _least(self._end(begin, prompt) - begin):
+            n = begin
+        begin, end = n // self._model.n_batch * self._model.n_batch, self._end(n, prompt)
+        return min(n, end - _least(end - begin))
 
     def _end(self, place: int, prompt: list[int]) -> int:
         """Return where the batch of a prompt's token ends."""

@@ -1,6 +1,7 @@
 """`spec_check`: whether a draft leaves the texts and the distribution of a model as they are, and what of it stands."""
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,6 +11,7 @@ import numpy as np
 
 from .._check import integer
 from ..llama.model import Messages, Model
+from ..llama.rounding import Rounding, RoundingWarning, rounding, what_it_means
 from ..params import Params
 from ..sampler import Sampler, sequence_seed
 from .generate import Generation, generate
@@ -79,47 +81,51 @@ class Fit:
 
 @dataclass(frozen=True)
 class SpecCheck:
-    """What `spec_check` found. ``texts``: number of texts with a draft; ``differences``: those that are not the same.
+    """What `spec_check` found. ``texts``: number of texts with a draft, which have ``tokens`` tokens together.
 
-    ``rounding``: the largest difference of a logit of the target between tokens that were decoded one by one and
-    those in blocks of 2 to 9; 0 where all have the same bits.
+    ``differences``: the texts that are not the same. ``rounding``: how the target's logits depend on how many tokens
+    are decoded together, and ``why``, in words; "" where they do not.
     """
 
     texts: int
+    tokens: int
     differences: tuple[Difference, ...]
     fits: tuple[Fit, ...]
     kept: tuple[Kept, ...]
-    rounding: float
+    rounding: Rounding
+    why: str
 
     @property
-    def exact(self) -> bool:
-        """Whether no text differs and no distribution is another one."""
-        return not self.differences and not any(fit.wrong for fit in self.fits)
+    def same(self) -> bool:
+        """Whether no difference was found: in no text, no distribution, and no logits, on which longer texts rest."""
+        return not self.differences and not any(fit.wrong for fit in self.fits) and not self.rounding.most
 
     @property
     def verdict(self) -> str:
-        """One line: what holds, or what does not and why."""
-        if self.exact:
+        """One line: what was compared, or what differs and why."""
+        if self.same:
             fits = ", ".join(f"{fit.p:.2f}" for fit in self.fits)
-            return f"exact: {self.texts} texts are those without a draft, and the distribution fits (p = {fits})"
-        wrong = [fit for fit in self.fits if fit.wrong]
-        if not self.differences:
-            return f"NOT exact: the distribution with a {wrong[0].draft} draft is another one (p = {wrong[0].p:.1g})"
-        first = self.differences[0]
-        where = f"{first.text}, {first.draft}, mode {first.mode}, T {first.temperature:g}, K {first.n_max}"
-        found = (
-            f"NOT exact: {len(self.differences)} of {self.texts} texts differ, the first ({where}) at token {first.at}"
-        )
-        if self.rounding:
             return (
-                f"{found}; the target's logits depend on how many tokens are decoded together, by up to "
-                f"{self.rounding:.2g}: decode with flash attention (-fa on), and weights such as Q8_0"
+                f"no difference in {self.tokens + self.rounding.positions:,} positions: {self.texts} texts, and logits "
+                f"of {self.rounding.positions}; the distribution fits (p = {fits})"
             )
-        return f"{found}; the target's logits do not depend on the block, so this is a bug: please report it"
+        said = [
+            f"the distribution with a {fit.draft} draft is another one (p = {fit.p:.1g})"
+            for fit in self.fits
+            if fit.wrong
+        ]
+        if self.differences:
+            first = self.differences[0]
+            where = f"{first.text}, {first.draft}, mode {first.mode}, T {first.temperature:g}, K {first.n_max}"
+            n = len(self.differences)
+            said.insert(0, f"{n} of {self.texts} texts differ, the first ({where}) at token {first.at}")
+        said.append(self.why or "the target's logits do not depend on the block, so this is a bug: please report it")
+        return f"NOT the same: {'; '.join(said)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return everything, with the verdict."""
-        return {"exact": self.exact, "verdict": self.verdict, **asdict(self)}
+        fields = {**asdict(self), "rounding": self.rounding._asdict()}
+        return {"same": self.same, "verdict": self.verdict, **fields}
 
 
 def spec_check(
@@ -127,7 +133,7 @@ def spec_check(
     model: Model | None = None,
     *,
     lookup: int = 2,
-    n_predict: int = 24,
+    n_predict: int = 64,
     runs: int = 150,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> SpecCheck:
@@ -135,9 +141,10 @@ def spec_check(
 
     A story, a task and a passage that is copied, of ``n_predict`` (2..4096) tokens at temperature 0 and 0.8 with the
     default penalty, in modes "gumbel" and "match" by turns, must be those without a draft for each length of blocks
-    from 1 to 8. ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution: where
-    they fit badly, they are drawn anew, four times as many. ``on_progress`` is called with texts that are done, and of
-    how many. The contexts are emptied. Raises as `generate`.
+    from 1 to 8. The target's logits must not depend on how many tokens are decoded together (`rounding`), on which
+    longer texts rest. ``runs`` (50..100,000) texts of three tokens in mode "mrs" must have the target's distribution:
+    where they fit badly, they are drawn anew, four times as many. ``on_progress`` is called with texts that are done,
+    and of how many. The contexts are emptied. Raises as `generate`.
     """
     n_predict, runs = integer("n_predict", n_predict, 2, 4096), integer("runs", runs, 50, 100_000)
     sources: list[dict[str, Any]] = [] if model is None else [{"model": model}]
@@ -152,24 +159,26 @@ def spec_check(
     progress = _Progress(on_progress, n_texts + len(sources) * runs)
     differences: list[Difference] = []
     kept: list[Kept] = []
-    rounding = 0.0
+    tokens = 0
+    found = rounding(target.llm, max(LENGTHS) + 1, target.n_ctx)
     for name, prompt in texts.items():
         for temperature in TEMPERATURES:
             params = target.params(temperature=temperature, seed=_SEED)
             alone = generate(target, prompt, params, n_predict=n_predict)
-            rounding = max(rounding, _rounding(target, target.past))
             for source in sources:
                 made = []
                 for n_max in LENGTHS:
                     draft = Draft(**source, n_max=n_max, mode="match" if n_max % 2 else "gumbel")
-                    made.append(generate(target, prompt, params, n_predict=n_predict, draft=draft))
+                    made.append(_quietly(target, prompt, params, n_predict=n_predict, draft=draft))
+                    tokens += len(made[-1].tokens)
                     if made[-1].tokens != alone.tokens:
                         at = common_length(made[-1].tokens, alone.tokens)
                         differences.append(Difference(name, draft.kind, draft.mode, temperature, n_max, at))
                     progress.step()
                 kept.append(_kept(name, draft.kind, temperature, made))
     fits = tuple(_fit(target, Draft(**source, n_max=2, mode="mrs"), runs, progress) for source in sources)
-    return SpecCheck(n_texts, tuple(differences), fits, tuple(kept), rounding)
+    why = what_it_means(target.llm, target.path.name, found) if found.most else ""
+    return SpecCheck(n_texts, tokens, tuple(differences), fits, tuple(kept), found, why)
 
 
 class _Progress:
@@ -196,17 +205,11 @@ def _as_text(target: Model, prompt: str | Messages) -> str:
     return prompt if isinstance(prompt, str) else target.chat_prompt(prompt)
 
 
-def _rounding(target: Model, tokens: list[int]) -> float:
-    """Return by how much the logits after tokens differ at most between blocks of several lengths and one by one."""
-    tokens, first = tokens[:], max(len(tokens) - 16, 1)
-    rows = {}
-    for length in (1, 2, 3, 5, max(LENGTHS) + 1):
-        target.keep(0)
-        target.decode(tokens[:first])
-        length = min(length, target.n_batch)
-        parts = [target.decode_rows(tokens[at : at + length]) for at in range(first, len(tokens), length)]
-        rows[length] = np.concatenate([*parts, np.zeros((0, target.n_vocab), np.float32)])
-    return max((float(np.abs(row - rows[1]).max(initial=0)) for row in rows.values()), default=0.0)
+def _quietly(*arguments: Any, **more: Any) -> Generation:
+    """`generate` without a `RoundingWarning`: the verdict says it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RoundingWarning)
+        return generate(*arguments, **more)
 
 
 def _kept(text: str, draft: DraftKind, temperature: float, made: Sequence[Generation]) -> Kept:

@@ -16,6 +16,7 @@ from ..errors import ArgumentTypeError, LzsError
 from ..llama.binding import llama_cpp
 from ..llama.gguf import Header
 from ..llama.model import Model
+from ..llama.rounding import warn_of_rounding
 from .lookup import MAX_MATCH, Lookup
 from .pacing import AUTO_MOST, Pace
 from .verification import MAX_DRAFT, SPEC_MODES, SpecMode, Speculation, Verified
@@ -427,6 +428,8 @@ class Speculator:
 
     def __init__(self, text: "Text", draft: Draft) -> None:
         self._text, self._draft, self._target, self._clock = text, draft, text.model, draft.clock
+        target = text.model
+        warn_of_change(target, draft, min(target.n_ctx, len(text.prompt) + text.n_predict), stacklevel=3)
         self._pace = draft.pace(text.model)
         self._figures = Speculated()
         self._proposed = False
@@ -590,6 +593,15 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
                 )
     if draft.model is not None:
         _refuse_vocabulary(target.header, draft.model.header)
+
+
+def warn_of_change(
+    target: Model | Opened, draft: Draft, n_ctx: int, n_threads: int | None = None, *, stacklevel: int
+) -> None:
+    """Warn by a `RoundingWarning` where texts of up to ``n_ctx`` tokens may not be those without the draft."""
+    if draft.most and draft.mode != "mrs":
+        name = target.header.path.name
+        warn_of_rounding(target.llm, name, draft.most + 1, n_ctx, n_threads, stacklevel=stacklevel + 1)
 
 
 def too_large(target: Header, draft: Header, name: str | None = None) -> str | None:

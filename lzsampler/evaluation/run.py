@@ -21,6 +21,7 @@ from ..decoding.speculative import Draft, Speculated
 from ..decoding.transcript import TranscriptFile, record
 from ..errors import LzsError
 from ..llama import gguf
+from ..llama.attention import FlashAttention
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
 from ..llama.vocabulary import BREAKERS
 from ..params import Params, used_breakers
@@ -57,7 +58,7 @@ def evaluate(
     resume: bool = False,
     judge: str | Path | None = None,
     texts: str | Path | Sequence[str | Path] | None = None,
-    flash_attn: bool = False,
+    flash_attn: FlashAttention = "auto",
     draft: Draft | None = None,
     on_text: Callable[[int, int], object] | None = None,
     on_judged: Callable[[int, int], object] | None = None,
@@ -81,7 +82,7 @@ def evaluate(
     to the folder. ``texts``: files and folders of texts that are right, on which the tax of the penalties is measured,
     as `tax` does it; ``on_taxed`` is called with (characters done, all characters). It is kept and resumed like the
     texts. ``flash_attn``: see `Model`. ``draft``: what proposes tokens (`generate_many`), which is not in the
-    transcripts, since with ``flash_attn`` it changes none of them; timings.jsonl has its figures, and ``speculated`` of
+    transcripts, since it changes none of them; timings.jsonl has its figures, and ``speculated`` of
     the results those of all texts together.
 
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
@@ -271,7 +272,7 @@ def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task], limit: int | N
         "n_ctx": model.n_ctx,
         "grid": json.loads(json.dumps(grid.to_json())),
         "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
-        **({"flash_attn": True} if model.flash_attn else {}),
+        "flash_attn": model.flash_attn,
         "texts": sum(1 for _ in _keys(grid, rows)),
         **({} if limit is None else {"limit": limit, "used": list(rows)}),
     }

@@ -24,9 +24,20 @@ import numpy.typing as npt
 
 from .._check import row_of
 from ..decoding.pacing import Pace
-from ..decoding.speculative import Begun, Draft, Opened, Proposal, Proposer, Speculated, refuse_draft, too_large
+from ..decoding.speculative import (
+    Begun,
+    Draft,
+    Opened,
+    Proposal,
+    Proposer,
+    Speculated,
+    refuse_draft,
+    too_large,
+    warn_of_change,
+)
 from ..errors import ArgumentTypeError
 from . import gguf
+from .attention import flash_attention_of
 from .binding import llama_cpp
 from .model import Model
 
@@ -58,16 +69,9 @@ def open_draft(llm: Any, path: str | Path) -> Draft:
         n_ctx=llm.n_ctx(),
         n_batch=llm.n_batch,
         n_gpu_layers=llm.model_params.n_gpu_layers,
-        flash_attn=_has_flash_attention(llm),
+        flash_attn=flash_attention_of(llm),
     )
     return Draft(model)
-
-
-def _has_flash_attention(llm: Any) -> bool:
-    """Return whether it was asked for; older versions of llama-cpp-python have a field of another name."""
-    params = llm.context_params
-    kind = getattr(params, "flash_attn_type", None)
-    return bool(params.flash_attn) if kind is None else kind == llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
 
 
 class Drafter:
@@ -81,15 +85,12 @@ class Drafter:
         if llm.draft_model is not None:
             raise ValueError("this Llama has a draft_model already: leave out one of the two")
         header = gguf.read(Path(llm.model_path))
-        refuse_draft(Opened(header, llm, llm.n_ctx(), llm.n_batch), draft)
+        opened = Opened(header, llm, llm.n_ctx(), llm.n_batch)
+        refuse_draft(opened, draft)
+        warn_of_change(opened, draft, opened.n_ctx, stacklevel=2)
         self.draft = draft
         self._pace = Pace(draft.most, draft.fixed)
         self._figures = Speculated()
-        if not _has_flash_attention(llm):
-            warnings.warn(
-                "without flash_attn=True a text may differ from that without a draft, by llama.cpp's rounding",
-                stacklevel=2,
-            )
         large = None if draft.model is None else too_large(header, draft.model.header)
         if large is not None:
             warnings.warn(large, stacklevel=2)

@@ -568,8 +568,9 @@ def attach(
     cannot be used with a grammar.
 
     ``draft``: a `Draft` (mode "gumbel"), or the file of a draft model, which is opened here and closed by `detach`:
-    proposes tokens, which changes the speed and no text of a seed (docs/speculative.md). It warns where llama.cpp's
-    rounding may depend on the block, without ``flash_attn=True``, and of a draft model that is not the smaller one.
+    proposes tokens, which changes the speed and no text of a seed (docs/speculative.md). It warns by a
+    `RoundingWarning` where llama.cpp rounds otherwise for several tokens than for one, as without ``flash_attn=True``,
+    and of a draft model that is not the smaller one.
 
     ``sampler``: where our penalties and masks work: on the "cpu", or in llama.cpp's "graph" with as many samplers of
     the chain behind them as can (docs/graph.md); "auto" is the graph where the model's last layer is on a GPU, and

@@ -12,6 +12,7 @@ from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties
 from ..sampler import refuse_tokens_outside
 from ..util.signature import keyword, settings, with_keywords
 from . import gguf
+from .attention import AutoAttention, flash_attention_of
 from .binding import llama_cpp
 from .dropin import Attachment, Hooks
 from .keywords import TOKENS_OF, taken, with_token_ids
@@ -25,7 +26,7 @@ _THEIRS = [p.name for p in inspect.signature(llama_cpp.Llama).parameters.values(
 _IGNORED = ("f16_kv", "mul_mat_q", "n_parts", "rpc_servers")  # by Llama; llama_cpp.server and LangChain pass them
 
 
-class LZLlama(Hooks, llama_cpp.Llama):
+class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
     """`llama_cpp.Llama` with the LZ penalty.
 
     ``model_path`` may be the name of a model, such as "smollm2" (`lzsampler.models`); ./smollm2 is a file of that name.
@@ -36,6 +37,7 @@ class LZLlama(Hooks, llama_cpp.Llama):
     ``max_rescues``, ``loop_finish_reason``, ``draft`` and ``sampler``. So do `__call__`, `create_completion`,
     `create_chat_completion` and `generate`, for one call, but for names that they have themselves: there
     ``frequency_penalty``, ``presence_penalty`` and ``logit_bias`` are llama-cpp-python's own, added to these.
+    ``flash_attn`` is "auto" unless given, as in llama.cpp; with False texts are rounded as those of a plain `Llama`.
     `lz` is the `Attachment`.
 
     Raises as `Llama` and as `attach`. An unknown keyword is a TypeError, where `Llama` ignores it. One thread at a time
@@ -82,12 +84,13 @@ class LZLlama(Hooks, llama_cpp.Llama):
         state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
         chosen = vars(self.lz._settings)
         # lz_penalty twice, as what was chosen: Params with none alone would be warned of
-        return {**state, **chosen, "lz_penalty": self.lz.params.lz_penalty}
+        own = {"lz_penalty": self.lz.params.lz_penalty, "flash_attn": flash_attention_of(self)}
+        return {**state, **chosen, **own}
 
 
 _init: Any = LZLlama.__init__
 _init.__signature__ = with_keywords(
-    llama_cpp.Llama.__init__,
+    AutoAttention.__init__,
     [
         *settings(PENALTY_FIELDS, given=True),
         keyword("params", Params | None, None),

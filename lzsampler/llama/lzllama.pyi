@@ -25,6 +25,7 @@ from ..constraint.grammar import Grammar
 from ..decoding.speculative import Draft
 from ..params import CallSettings, Params
 from ..util.rescue import LoopRule, OnLoop
+from .attention import FlashAttention
 from .dropin import Attachment, AttachSettings
 from .graph import Place
 from .settings import LoopFinishReason
@@ -92,7 +93,7 @@ class LZLlama(Llama):
         logits_all: bool = False,
         embedding: bool = False,
         offload_kqv: bool = True,
-        flash_attn: bool = False,
+        flash_attn: FlashAttention = "auto",
         op_offload: bool | None = None,
         swa_full: bool | None = None,
         no_perf: bool = False,

@@ -22,6 +22,7 @@ from ..decoding.speedup import ClockedModel, Timed, Way, check_counts, compare
 from ..decoding.verification import MAX_DRAFT
 from ..errors import LzsError
 from ..llama import gguf
+from ..llama.attention import FlashAttention
 from ..llama.model import Model, Prompt
 from ..params import Params
 from .quantize import quantize
@@ -80,7 +81,7 @@ def four(
     n_batch: int = 512,
     n_threads: int | None = None,
     n_gpu_layers: int = -1,
-    flash_attn: bool = False,
+    flash_attn: FlashAttention = "auto",
     on_progress: OnProgress | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> Four:

@@ -1,0 +1,147 @@
+"""`rounding`: by how much a model's logits depend on how many tokens are decoded together.
+
+A text with a draft is the one without it where they do not. llama.cpp has other kernels for one token than for several:
+for some types of weights, for attention that is not flash attention, and, on a processor, for a longer context, which
+several threads share for a single token alone.
+"""
+
+import ctypes
+import warnings
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LzsError
+from .attention import flash_attention_of
+from .binding import llama_cpp
+
+FAR = 256  # tokens after which llama.cpp (0.3.36) divides the context of a single token among threads
+_LEAST = 32  # positions; at temperature 0 texts of the embedded model differ from the 30th token on
+_SHORT = (2, 3)  # lengths of blocks beside the longest, for kernels that take several tokens at a time
+_MAX_BATCH = 64  # tokens: the longest block has 33
+_SEED = 11
+
+
+class Rounding(NamedTuple):
+    """By how much logits differ at most: 0 where all bits are equal. ``positions``: how many were compared.
+
+    ``begin``: from how many tokens of context on they were seen to differ, 0 or `FAR`.
+    """
+
+    most: float
+    positions: int
+    begin: int = 0
+
+
+class RoundingWarning(UserWarning, LzsError):  # noqa: N818
+    """Says that a text with a draft may differ from the one without it. As an error it is an `LzsError`."""
+
+
+_known: WeakKeyDictionary[Any, dict[tuple[int, bool, int], Rounding]] = WeakKeyDictionary()
+
+
+def rounding(llm: Any, together: int, n_ctx: int, n_threads: int | None = None) -> Rounding:
+    """Compare the logits of 2 to ``together`` tokens decoded in one call with those of one token at a time.
+
+    ``llm``: a `llama_cpp.Llama`, whose own context stays as it is: a small one beside it decodes arbitrary tokens, once
+    for a model and a length. ``n_ctx``: the most tokens that texts will have. ``n_threads``: None is those of the
+    model. LzsError where llama.cpp fails.
+    """
+    asked = together, n_ctx > FAR, n_threads or int(llm.context_params.n_threads)
+    known = _known.setdefault(llm, {})
+    if asked not in known:
+        known[asked] = _compared(llm, *asked)
+    return known[asked]
+
+
+def warn_of_rounding(
+    llm: Any, name: str, together: int, n_ctx: int, n_threads: int | None = None, *, stacklevel: int
+) -> None:
+    """Warn by a `RoundingWarning` where `rounding` finds a difference. ``name``: of the model's file."""
+    try:
+        found = rounding(llm, together, n_ctx, n_threads)
+    except LzsError as error:
+        said = f"whether texts with a draft are those without one is not known: {error}"
+    else:
+        if not found.most:
+            return
+        said = f"texts with a draft may differ from those without one: {what_it_means(llm, name, found)}"
+    warnings.warn(said, RoundingWarning, stacklevel=stacklevel + 1)
+
+
+def what_it_means(llm: Any, name: str, found: Rounding) -> str:
+    """Return in words what depends on what, and what prevents it."""
+    begin = f"from token {found.begin + 1} of a context on, " if found.begin else ""
+    what = f"{begin}the logits of {name} depend on how many tokens are decoded together, by up to {found.most:.2g}"
+    if found.begin:
+        return f"{what}, as several threads share the work; n_threads=1 prevents it"
+    if flash_attention_of(llm) is False:
+        return f"{what}; flash_attn=True prevents it for weights such as Q8_0"
+    return f"{what}; weights such as Q8_0 may prevent it"
+
+
+def _compared(llm: Any, together: int, far: bool, n_threads: int) -> Rounding:
+    lengths = [together, *(n for n in _SHORT if n < together)]
+    tokens = np.random.default_rng(_SEED).integers(0, llm.n_vocab(), _LEAST + 2 * sum(lengths)).tolist()
+    at = 0
+    with _Context(llm, n_threads) as context:
+        while at < _LEAST:
+            most, at = context.compare(tokens, at, lengths)
+            if most:
+                return Rounding(most, at)
+        if far:
+            context.fill(at)
+            most, at = context.compare(tokens, at, lengths)
+        return Rounding(most, at, FAR if most else 0)
+
+
+class _Context:
+    """A context over the weights of a `llama_cpp.Llama` and with its settings, for one text; for a ``with`` block."""
+
+    def __init__(self, llm: Any, n_threads: int) -> None:
+        params = type(llm.context_params).from_buffer_copy(llm.context_params)
+        params.n_ctx, params.n_batch, params.n_ubatch = 2 * FAR, _MAX_BATCH, _MAX_BATCH
+        params.n_seq_max, params.kv_unified = 1 + FAR // _LEAST, True
+        params.n_threads = n_threads
+        self._n_vocab = llm.n_vocab()
+        self._context = llama_cpp.llama_init_from_model(llm.model, params)
+        if not self._context:
+            raise LzsError("llama.cpp makes no second context, of 512 tokens, to compare logits in")
+
+    def __enter__(self) -> "_Context":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        llama_cpp.llama_free(self._context)
+
+    def compare(self, tokens: list[int], at: int, lengths: list[int]) -> tuple[float, int]:
+        """Decode blocks of some lengths from a place on; return by how much they differ at most, and where they end."""
+        most = 0.0
+        for length in lengths:
+            block = tokens[at : at + length]
+            rows = self._rows(block)
+            llama_cpp.llama_memory_seq_rm(llama_cpp.llama_get_memory(self._context), 0, at, -1)
+            alone = np.concatenate([self._rows([token]) for token in block])
+            most, at = max(most, float(np.abs(rows - alone).max())), at + length
+        return most, at
+
+    def fill(self, at: int) -> None:
+        """Have the cache hold `FAR` tokens more: copies of a text of ``at`` tokens, which cost no decode."""
+        size = llama_cpp.llama_state_seq_get_size(self._context, 0)
+        state = (ctypes.c_uint8 * size)()
+        llama_cpp.llama_state_seq_get_data(self._context, state, size, 0)
+        for sequence in range(1, 1 - -FAR // at):
+            llama_cpp.llama_state_seq_set_data(self._context, state, size, sequence)
+
+    def _rows(self, tokens: list[int]) -> npt.NDArray[np.float32]:
+        """Append tokens, and return the logits after each of them: float32[n, n_vocab], a copy."""
+        ids = (llama_cpp.llama_token * len(tokens))(*tokens)  # the batch only points to it
+        batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
+        batch.logits = (ctypes.c_int8 * len(tokens))(*[1] * len(tokens))
+        status = llama_cpp.llama_decode(self._context, batch)
+        if status != 0:
+            raise LzsError(f"llama_decode returned {status} for {len(tokens)} tokens")
+        first = llama_cpp.llama_get_logits(self._context)
+        return np.ctypeslib.as_array(first, (len(tokens), self._n_vocab)).copy()
