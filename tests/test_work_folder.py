@@ -190,9 +190,9 @@ def test_damage_is_told(tmp_path: Path) -> None:
         ("audit.json", b"[" * 100_000),
         ("000000.json", b"{}"),
         ("000000.json", b"7"),
-        ("000000.jsonl.gz", gzip.compress(b'{"outcomes":5}\n')),
-        ("000000.jsonl.gz", gzip.compress(b'{"outcomes":[[1]]}\n')),
-        ("000000.jsonl.gz", gzip.compress(b'{"audited":[1]}\n')),
+        ("000000.jsonl.gz", gzip.compress(b'{"outcomes":5}\n', mtime=0)),
+        ("000000.jsonl.gz", gzip.compress(b'{"outcomes":[[1]]}\n', mtime=0)),
+        ("000000.jsonl.gz", gzip.compress(b'{"audited":[1]}\n', mtime=0)),
     ],
 )
 def test_json_of_another_shape_is_damage(tmp_path: Path, name: str, content: bytes) -> None:
