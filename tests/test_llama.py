@@ -349,7 +349,7 @@ def test_accept_clone_copy_reset() -> None:
 @pytest.mark.skipif(not hasattr(llama_cpp, "llama_sampler_copy"), reason="this llama.cpp has no llama_sampler_copy")
 @pytest.mark.parametrize("make", [llama.penalties_sampler, llama.pipeline_sampler])
 def test_the_sampler_inside_stays_the_same_after_a_copy(make: Any) -> None:
-    """`llama_sampler_copy` freed it, though whoever asked for it may hold it as long as the chain lives."""
+    """`llama_sampler_copy` freed it, though callers may hold it as long as the chain lives."""
     from_, to = make(Sampler(50, LZ)), make(Sampler(50, LZ))
     inner = lib.lzs_chain_sampler_inner(address(to))
     for token in looping(50):

@@ -12,7 +12,7 @@
     (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(_M_FP_FAST)
 #  error "lzsampler needs IEEE arithmetic: build without -ffast-math, its parts and /fp:fast, or a seed's tokens differ by machine"
 #endif
-/* Most compilers fuse a * b + c by default, which rounds once instead of twice. nvcc is told by -fmad=false. clang's first pragma
+/* Most compilers fuse a * b + c by default, which rounds once instead of twice. For nvcc, -fmad=false prevents it. clang's first pragma
  * undoes the parts of -ffast-math. Neither holds against -ffp-contract=fast: test_arithmetic fails then. */
 #if defined(__CUDACC__)
 #elif defined(__clang__)

@@ -140,7 +140,7 @@ static lzs_status add_covered(lzs_grammar *g, const lzs_trie_node *node, int32_t
     return status;
 }
 
-/* Opens a node that has many children. Tokens are as deep as whoever made the vocabulary likes, so the open nodes are a list. */
+/* Opens a node that has many children. A vocabulary sets how deep its tokens are, so the open nodes are a list. */
 static lzs_status open_node(lzs_grammar *g, size_t *n_open, const lzs_trie_node *node, const lzs_trie_node *last) {
     const lzs_vocabulary *v = g->vocabulary;
     if (!lzs_grow(&g->open_nodes, &g->open_room, *n_open + 1, sizeof *g->open_nodes)) return LZS_ENOMEM;

@@ -11,7 +11,7 @@ from .binding import llama_cpp
 _ERROR, _CONTINUED = 4, 5  # ggml_log_level
 
 quiet = RLock()
-"""For whoever has stdout and stderr point elsewhere, as llama-cpp-python does while it loads a model."""
+"""Held while stdout and stderr point elsewhere: llama-cpp-python redirects them while it loads a model."""
 
 
 class _Thread(local):

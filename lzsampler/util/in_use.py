@@ -88,7 +88,7 @@ class InUse:
     def _catch_up(self) -> None:
         while self._late and self._lock.acquire(blocking=False):
             try:
-                with suppress(Exception):  # whoever could be told is elsewhere
+                with suppress(Exception):  # the thread that asked for it has gone on
                     self._late.pop()()
             finally:
                 self._lock.release()

@@ -177,14 +177,14 @@ size_t lzs_batch_memory(const lzs_batch *b) {
 
 /* ---- slots ---- */
 
-/* Copies a slot, and the bytes that are staged behind it. */
-static lzs_status set_slot(lzs_batch *b, int32_t slot, const lzs_batch_slot *held, size_t n_behind, void *stream) {
+/* Copies a slot and the `n_after` bytes that are staged after it. */
+static lzs_status set_slot(lzs_batch *b, int32_t slot, const lzs_batch_slot *held, size_t n_after, void *stream) {
     memcpy(b->staged, held, sizeof *held);
-    const char *line = lzs_machine_copy(b->shape.device, slot_at(b, slot), b->staged, sizeof *held + n_behind, stream);
+    const char *line = lzs_machine_copy(b->shape.device, slot_at(b, slot), b->staged, sizeof *held + n_after, stream);
     return line ? fail(b, LZS_EDEVICE, line) : LZS_OK;
 }
 
-/* Puts a list behind the slot and the `*at` bytes that are staged. Returns where it will be on the device. */
+/* Stages a list after the slot and its first `*at` bytes. Returns the address that it will have on the device. */
 static const void *stage(lzs_batch *b, int32_t slot, const void *items, size_t n, size_t size, size_t *at) {
     char *to = b->staged + sizeof(lzs_batch_slot) + *at;
     const char *there = slot_at(b, slot) + sizeof(lzs_batch_slot) + *at;

@@ -5,7 +5,7 @@
 #include "fold.h"
 #include "pick.h"
 
-/* What a slot holds, in device memory: it and what is behind it come with one copy, so that a copy that fails leaves the old ones. */
+/* What a slot holds in device memory. One copy writes it and its lists, so that a copy that fails leaves the old ones. */
 typedef struct lzs_batch_slot {
     lzs_pick_settings pick;
     lzs_fold_settings fold;
@@ -19,7 +19,7 @@ typedef struct lzs_launch {
     lzs_batch_step step;
     int32_t n_vocab, n_slots;
     uint32_t max_edits, n_table; /* slots of a hash table */
-    const char *slots;   /* (n_slots) each a lzs_batch_slot, and behind it the edits of its plan, or the lists of its parameters */
+    const char *slots;   /* (n_slots) each a lzs_batch_slot, then the edits of its plan, or the lists of its parameters */
     size_t slot_bytes;
     /* Scratch memory, (max_rows) of each */
     lzs_folded *folded;
