@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import llama_cpp
 
 from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
+from lzsampler.decoding.sequences import Sequences
 from lzsampler.llama.interrupt import Decoder
 from lzsampler.llama.model import Model
 
@@ -80,6 +82,22 @@ def test_batches_that_were_finished_stay() -> None:
         assert model.past == LONG[: model.n_past].tolist()
 
 
+def test_ctrl_c_between_a_decode_and_its_books(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's own handler runs between any two instructions: the cache had tokens that the model did not know of."""
+    decode = Decoder.decode
+
+    def interrupted_late(self: Decoder, batch: Any) -> int:
+        assert decode(self, batch) == 0
+        raise KeyboardInterrupt
+
+    model.decode(LONG[:10])
+    with monkeypatch.context() as patched:
+        patched.setattr(Decoder, "decode", interrupted_late)
+        with pytest.raises(KeyboardInterrupt):
+            model.decode(LONG[:30])
+    assert model.n_past == in_the_cache(model) == 10
+
+
 def test_a_text_is_returned_without_tokens_and_the_next_one_is_that_of_a_fresh_context(model: Model) -> None:
     expected = generate(model, "Once upon a time", GREEDY, n_predict=30)
     made = interrupted(lambda: generate(model, LONG, GREEDY, n_predict=5))
@@ -114,36 +132,57 @@ def test_many_texts_end_in_the_middle_of_their_prompts(
     """Two contexts decode in threads, for which Ctrl-C has to wait."""
     statuses = []
     decode = Decoder.decode
+    begun = threading.Event()
+
+    def press() -> None:
+        begun.wait(60)
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
 
     def noting(self: Decoder, batch: Any) -> int:
+        begun.set()
         statuses.append(decode(self, batch))
         return statuses[-1]
 
     monkeypatch.setattr(Decoder, "decode", noting)
     requests = [Request(i, LONG[i:], GREEDY, n_predict=5) for i in range(2)]
+    threading.Thread(target=press).start()
     with pytest.raises(KeyboardInterrupt):
-        interrupted(lambda: list(generate_many(model, requests, n_parallel=2, n_contexts=n_contexts)))
+        list(generate_many(model, requests, n_parallel=2, n_contexts=n_contexts))
     assert statuses == [2] * n_contexts
 
 
-def started(*flags: str) -> "subprocess.Popen[bytes]":
-    """Return lzs generate when it has loaded the model."""
+def test_a_context_that_is_interrupted_while_it_is_made_lets_go_of_its_model(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupting(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(llama_cpp, "llama_init_from_model", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        Sequences(model, 2, 1)
+    model.close()
+    assert model.closed
+
+
+def started(line: bytes, *flags: str) -> "subprocess.Popen[bytes]":
+    """Return lzs generate when it has printed a line with some text."""
     command = [LZS, "generate", "-v", "-t", "1", "-c", "4096", "-b", "4096", *flags]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr is not None
-    while b" loaded in " not in process.stderr.readline():
+    while line not in process.stderr.readline():
         pass
     return process
 
 
 def long_text() -> str:
-    return " ".join(f"{word} and {word + 1}" for word in range(300))
+    return " ".join(f"{word} and {word + 1}" for word in range(400))
 
 
 def test_the_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text(long_text())
-    process = started("-n", "3", "--json", "-f", str(path))
+    process = started(b"Params(", "-n", "3", "--json", "-f", str(path))
     threading.Timer(0.5, process.send_signal, (signal.SIGINT,)).start()
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 130
@@ -154,11 +193,11 @@ def test_the_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_conversation_goes_on() -> None:
-    process = started("-cnv", "-n", "200")
+    process = started(b" loaded in ", "-cnv", "-n", "200")
     assert process.stdin is not None
     process.stdin.write(long_text().encode() + b"\n")
     process.stdin.flush()
-    threading.Timer(1, process.send_signal, (signal.SIGINT,)).start()
+    threading.Timer(2, process.send_signal, (signal.SIGINT,)).start()
     out, errors = process.communicate(b"What is 70 + 479?\n", timeout=120)
     assert (process.returncode, b"549" in out) == (0, True)
     assert errors.count(b"tokens/s") == 2

@@ -34,11 +34,17 @@ class Sequences:
         params.kv_unified = False
         params.flash_attn_type = TYPES[model.flash_attn]  # as in the model's own context, or texts would differ
         model.in_use.share()  # the weights, which are not to be freed until `close`
-        self._context = llama_cpp.llama_init_from_model(model.llm.model, params)
-        if not self._context:
+        try:
+            self._open(params, n_ctx)
+        except BaseException:  # Ctrl-C, too, while llama.cpp gets the memory
             model.in_use.leave()
+            raise
+
+    def _open(self, params: Any, n_ctx: int) -> None:
+        self._context = llama_cpp.llama_init_from_model(self._model.llm.model, params)
+        if not self._context:
             raise LzsError(
-                f"llama.cpp has no memory for {n_sequences} caches of {n_ctx} tokens: "
+                f"llama.cpp has no memory for {params.n_seq_max} caches of {n_ctx} tokens: "
                 "decode fewer texts at a time, or use a smaller context"
             )
         self._decoder = Decoder(self._context)

@@ -380,13 +380,16 @@ class Model:
         batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
         if wanted is not None:
             batch.logits = wanted
-        status = self._decoder.decode(batch)
-        if status == 0:
-            self.past += tokens
-        else:  # what was computed of the batch is taken back
-            with suppress(LzsError):
-                self.keep(self.n_past)
-        self._kept_logits = status != 0
+        before = self.n_past
+        try:
+            status = self._decoder.decode(batch)
+            if status == 0:
+                self.past += tokens
+        finally:  # also where Ctrl-C came between these two lines
+            self._kept_logits = self.n_past == before
+            if self._kept_logits:  # what was computed of the batch is taken back
+                with suppress(LzsError):
+                    self.keep(before)
         self._decoder.check()
         if status != 0:
             raise _decode_failed(status, self.n_past)
