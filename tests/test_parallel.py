@@ -18,6 +18,7 @@ from lzsampler._check import row_of  # noqa: E402
 from lzsampler.decoding import many as parallel  # noqa: E402
 from lzsampler.decoding.generate import Generation, Text, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
+from lzsampler.llama.interrupt import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_model, default_prompts  # noqa: E402
 from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
@@ -444,12 +445,10 @@ def test_logits_that_are_not_numbers_end_the_text_that_has_them(
 def test_where_llama_cpp_fails_the_texts_in_flight_fail_and_the_next_ones_are_as_ever(
     model: Model, alone: dict[Any, Generation], monkeypatch: pytest.MonkeyPatch, n_parallel: int
 ) -> None:
-    decode = llama_cpp.llama_decode
+    decode = Decoder.decode
     for nth in (0, 1, 30):  # in a prompt, in a text, among several
         decodes = itertools.count()
-        monkeypatch.setattr(
-            llama_cpp, "llama_decode", lambda c, b, n=nth, i=decodes: -3 if next(i) == n else decode(c, b)
-        )
+        monkeypatch.setattr(Decoder, "decode", lambda d, b, n=nth, i=decodes: -3 if next(i) == n else decode(d, b))
         made = list(generate_many(model, REQUESTS, n_parallel=n_parallel, n_threads=1, n_contexts=1))
         errors = [str(text) for _, text in made if isinstance(text, Exception)]
         assert len(made) == len(REQUESTS)
@@ -458,7 +457,7 @@ def test_where_llama_cpp_fails_the_texts_in_flight_fail_and_the_next_ones_are_as
         texts = {request.id: text for request, text in made if not isinstance(text, Exception)}
         assert len(texts) >= len(REQUESTS) - 5 * n_parallel > 0 or n_parallel == 7
         assert {id: figures(text) for id, text in texts.items()} == {id: figures(alone[id]) for id in texts}
-    monkeypatch.setattr(llama_cpp, "llama_decode", lambda *_: -3)
+    monkeypatch.setattr(Decoder, "decode", lambda *_: -3)
     made = list(
         generate_many(model, REQUESTS, n_parallel=n_parallel, n_threads=1, n_contexts=2 if n_parallel > 1 else 1)
     )

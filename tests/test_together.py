@@ -18,6 +18,7 @@ from lzsampler.decoding.generate import Generation, generate  # noqa: E402
 from lzsampler.decoding.many import Request, generate_many  # noqa: E402
 from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.decoding.together import Together  # noqa: E402
+from lzsampler.llama.interrupt import Decoder  # noqa: E402
 from lzsampler.llama.model import Model  # noqa: E402
 from lzsampler.models import default_draft, default_model, default_prompts  # noqa: E402
 from lzsampler.util.rescue import LoopPolicy, OnLoop  # noqa: E402
@@ -263,12 +264,10 @@ def test_a_draft_whose_logits_are_not_numbers_ends_the_text_that_it_was_for(
 def test_where_llama_cpp_fails_the_caches_of_the_draft_are_emptied_too(
     model: Model, small: Model, expected: dict[Any, Generation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decode = llama_cpp.llama_decode
+    decode = Decoder.decode
     for nth in (0, 7, 40, 41, 42, 43):  # of the model, and of the draft
         decodes = itertools.count()
-        monkeypatch.setattr(
-            llama_cpp, "llama_decode", lambda c, b, n=nth, i=decodes: -3 if next(i) == n else decode(c, b)
-        )
+        monkeypatch.setattr(Decoder, "decode", lambda d, b, n=nth, i=decodes: -3 if next(i) == n else decode(d, b))
         draft = Draft(small, n_max=3)
         given = generate_many(model, REQUESTS, n_parallel=3, n_threads=1, n_contexts=1, draft=draft)
         made = {request.id: text for request, text in given}
