@@ -103,9 +103,10 @@ fuzz_grammar:
 	  build/fuzz_grammar $(SEED) $(SECONDS); \
 	fi
 
-# Coverage is reported and not judged; what runs in other processes is not in it.
+# Two processes, each with whole files, which open their models once. Coverage is reported and not judged; what runs in other
+# processes is not in it.
 pytest: $(VENV)/.ready
-	$(BIN)/pytest --cov
+	$(BIN)/pytest -n 2 --dist loadfile --cov
 
 # The site of README.md and docs/, with the API from docstrings, in build/site. Warnings are errors: links and anchors, too.
 docs: build/docs/.ready
