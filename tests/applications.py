@@ -28,7 +28,9 @@ def default(llm: Any) -> Params:
 
 
 def new(kind: Any = llama_cpp.Llama, **settings: Any) -> Any:
-    return kind(str(default_model()), **{"n_ctx": 512, "n_threads": 1, "verbose": False, **settings})
+    """Open the embedded model. Attention is that of `Llama` by default, so that texts can be compared."""
+    usual = {"n_ctx": 512, "n_threads": 1, "flash_attn": False, "verbose": False}
+    return kind(str(default_model()), **{**usual, **settings})
 
 
 def text_of(completion: Any) -> str:

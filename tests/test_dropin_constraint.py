@@ -124,7 +124,7 @@ def test_a_response_has_the_format(llm: Any, asked: dict[str, Any]) -> None:
         text = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
         assert is_person(text)
         assert llm.lz.grammar is None
-    own = LZLlama(str(default_model()), n_ctx=512, verbose=False, n_threads=1)
+    own = LZLlama(str(default_model()), n_ctx=512, verbose=False, n_threads=1, flash_attn=False)
     try:
         assert is_person(text_of(own.create_chat_completion(CHAT, response_format=asked, max_tokens=80)))
         grammars = list(own.lz._schemas._known.values())
