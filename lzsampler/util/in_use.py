@@ -128,10 +128,11 @@ def any_thread(method: _Method) -> _Method:
 
     @wraps(method)
     def shared(self: Used, *arguments: Any, **keywords: Any) -> Any:
-        self.in_use.share()
+        in_use = self.in_use  # one object for both ends: a model that is being made has a new one each time
+        in_use.share()
         try:
             return method(self, *arguments, **keywords)
         finally:
-            self.in_use.leave()
+            in_use.leave()
 
     return cast(_Method, shared)
