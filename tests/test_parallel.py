@@ -497,5 +497,5 @@ def test_texts_under_grammars_are_those_of_generate(model: Model, n_contexts: in
         alone = generate(model, r.prompt, r.params, n_predict=40, grammar=r.grammar, fast_forward=False)
         assert (made[r.id].text, made[r.id].tokens) == (alone.text, alone.tokens), r.id
         assert r.grammar.match(made[r.id].text) != "no"
-    with pytest.raises(ValueError, match="ignore_eos forbids the tokens that end a text"):
-        texts_by_id(generate_many(model, [Request(0, "a", Params(), grammar=grammars[0], ignore_eos=True)]))
+    ((_, error),) = generate_many(model, [Request(0, "a", Params(), grammar=grammars[0], ignore_eos=True)])
+    assert "ignore_eos forbids the tokens that end a text" in str(error)
