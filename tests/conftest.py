@@ -3,6 +3,7 @@
 What needs llama_cpp comes late.
 """
 
+import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ from lzsampler.errors import MissingExtra
 # No example may fail for the time it takes: a busy machine is no error. What CI sets otherwise stays.
 settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
+
+# llama.cpp's threads sleep while they wait for each other. By default they spin, which on a busy machine takes minutes.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
