@@ -25,7 +25,7 @@ lint: $(VENV)/.ready
 ctest: $(VENV)/.ready
 	$(BIN)/cmake -S . -B build/c -DLZS_SANITIZE=ON -DLZS_WERROR=ON
 	$(BIN)/cmake --build build/c --parallel 2
-	$(BIN)/ctest --test-dir build/c --output-on-failure
+	$(BIN)/ctest --test-dir build/c --output-on-failure --parallel 2
 
 # Repeatable where times are not, but only with valgrind, and judged only with the compiler of the table.
 instructions:
