@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from .console import console
 from .help import refuse_given
 
@@ -27,6 +29,8 @@ def check_draft(flags: Mapping[str, Any]) -> None:
     if not drafts(flags):
         refuse_given(_OF_A_DRAFT, "without a draft: add -md FILE or --draft lookup")
         return
+    if flags["require_exact"] and flags.get("spec_mode") == "mrs":
+        raise click.UsageError("--require-exact and --spec-mode mrs exclude each other: in mrs other tokens are drawn")
     if flags["draft_source"] is None:
         refuse_given(("lookup",), "without --draft lookup: add it")
     if flags["model_draft"] is None:

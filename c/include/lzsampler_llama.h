@@ -106,17 +106,19 @@ typedef struct lzs_llama_loop {
  * there are no logits; else fails as lzs_step does. In all these cases the sampler is as it was. */
 LZS_API lzs_status lzs_llama_step(lzs_llama_loop *loop);
 
-/* A context, and the addresses of two functions of its libllama. */
+/* A context, and the addresses of two functions of its libllama. It stays where it is until the context is freed, which asks it. */
 typedef struct lzs_llama_decoder {
     void *context;            /* llama_context */
     void *decode;             /* llama_decode */
     void *set_abort_callback; /* llama_set_abort_callback */
+    int32_t is_asked;         /* 0 before the first decode, which sets the callback: llama.cpp logs each time that it is set */
+    int32_t stopped;          /* any thread sets it to end a decode; it stays until it is set to 0 */
 } lzs_llama_decoder;
 
-/* llama_decode of a `llama_batch`, which ends with status 2 within a batch, on devices that ask, once *stopped is not 0.
- * catches: have SIGINT do nothing but set *stopped until the decode ends, for the main thread alone; no effect on Windows. Another
- * thread may set *stopped too. What the decode had finished stays in the context. */
-LZS_API int32_t lzs_llama_decode(const lzs_llama_decoder *decoder, const void *batch, int32_t *stopped, int32_t catches);
+/* llama_decode of a `llama_batch`, which ends with status 2 within a batch, on devices that ask, once `stopped` is not 0.
+ * catches: have SIGINT do nothing but set `stopped` until the decode ends, for the main thread alone; no effect on Windows. What
+ * the decode had finished stays in the context. */
+LZS_API int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t catches);
 
 /* Picks tokens with a chain under a grammar, in the order of llama.cpp's common_sampler: the chain picks, the grammar is
  * asked about that token alone, and only when it refuses does it mask the candidates and the chain picks again. Then both

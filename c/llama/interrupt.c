@@ -34,19 +34,20 @@ static void stop(int number) {
 }
 #endif
 
-int32_t lzs_llama_decode(const lzs_llama_decoder *decoder, const void *batch, int32_t *stopped, int32_t catches) {
+int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t catches) {
     decode_function decode;
     set_abort_function set_abort;
     lzs_llama_batch tokens;
     memcpy(&decode, &decoder->decode, sizeof decode); /* C knows no cast from an object's pointer to a function's */
     memcpy(&set_abort, &decoder->set_abort_callback, sizeof set_abort);
     memcpy(&tokens, batch, sizeof tokens);
-    set_abort(decoder->context, is_stopped, stopped);
+    if (!decoder->is_asked) set_abort(decoder->context, is_stopped, &decoder->stopped);
+    decoder->is_asked = 1;
 #ifdef HAS_SIGACTION
     volatile int32_t *outer = at_sigint;
     struct sigaction before, ours = {.sa_handler = stop, .sa_flags = SA_RESTART};
     if (catches) {
-        at_sigint = stopped;
+        at_sigint = &decoder->stopped;
         sigemptyset(&ours.sa_mask);
         catches = sigaction(SIGINT, &ours, &before) == 0;
     }
@@ -59,6 +60,5 @@ int32_t lzs_llama_decode(const lzs_llama_decoder *decoder, const void *batch, in
     (void)catches;
     int32_t status = decode(decoder->context, tokens);
 #endif
-    set_abort(decoder->context, NULL, NULL);
     return status;
 }

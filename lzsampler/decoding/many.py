@@ -19,7 +19,6 @@ call, which is worth the less the more texts there are.
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby, islice
 from time import perf_counter
@@ -36,6 +35,7 @@ from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..params import Params
 from ..util.cores import physical_cores
+from ..util.interrupt import uninterrupted
 from ..util.parts import Part
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation, Text
@@ -115,15 +115,20 @@ def generate_many(
     if draft is not None:
         refuse_shared(model, draft)
         warn_of_change(model, draft, model.n_ctx, threads, stacklevel=2)
-    with ExitStack() as stack:
-        contexts = []
-        for i in range(n_contexts):
-            contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads, draft=draft))
-            stack.callback(contexts[-1].close)
-        pool = stack.enter_context(ThreadPoolExecutor(n_contexts))  # left before the contexts are freed
-        for context in contexts:
-            stack.callback(context.stop)  # Ctrl-C does not wait for the decodes in the pool
+    contexts: list[_Context] = []
+    pool = ThreadPoolExecutor(n_contexts)
+    try:
+        with uninterrupted():
+            for i in range(n_contexts):
+                contexts.append(_Context(model, (n_parallel + i) // n_contexts, threads, draft=draft))
         yield from _run(model, contexts, pool, iter(requests))
+    finally:
+        with uninterrupted():  # a second Ctrl-C must not free what a thread of the pool still uses
+            for context in contexts:
+                context.stop()
+            pool.shutdown(cancel_futures=True)
+            for context in contexts:
+                context.close()
 
 
 def refuse_shared(model: Model, draft: Draft) -> None:

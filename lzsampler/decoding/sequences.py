@@ -11,6 +11,7 @@ from ..llama import llama_cpp
 from ..llama.attention import TYPES
 from ..llama.interrupt import Decoder
 from ..llama.model import MAX_UBATCH, Model
+from ..util.interrupt import uninterrupted
 
 
 class Sequences:
@@ -41,7 +42,8 @@ class Sequences:
             raise
 
     def _open(self, params: Any, n_ctx: int) -> None:
-        self._context = llama_cpp.llama_init_from_model(self._model.llm.model, params)
+        with uninterrupted():
+            self._context = llama_cpp.llama_init_from_model(self._model.llm.model, params)
         if not self._context:
             raise LzsError(
                 f"llama.cpp has no memory for {params.n_seq_max} caches of {n_ctx} tokens: "

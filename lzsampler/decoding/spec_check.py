@@ -11,7 +11,7 @@ import numpy as np
 
 from .._check import integer
 from ..llama.model import Messages, Model
-from ..llama.rounding import Rounding, RoundingWarning, rounding, what_it_means
+from ..llama.rounding import Rounding, RoundingWarning, may_differ, rounding, what_it_means
 from ..params import Params
 from ..sampler import Sampler, sequence_seed
 from .generate import Generation, generate
@@ -98,7 +98,7 @@ class SpecCheck:
     @property
     def same(self) -> bool:
         """Whether no difference was found: in no text, no distribution, and no logits, on which longer texts rest."""
-        return not self.differences and not any(fit.wrong for fit in self.fits) and not self.rounding.most
+        return not self.differences and not any(fit.wrong for fit in self.fits) and not self.why
 
     @property
     def verdict(self) -> str:
@@ -177,7 +177,7 @@ def spec_check(
                     progress.step()
                 kept.append(_kept(name, draft.kind, temperature, made))
     fits = tuple(_fit(target, Draft(**source, n_max=2, mode="mrs"), runs, progress) for source in sources)
-    why = what_it_means(target.llm, target.path.name, found) if found.most else ""
+    why = what_it_means(target.llm, target.path.name, found) if may_differ(target.llm, found) else ""
     return SpecCheck(n_texts, tokens, tuple(differences), fits, tuple(kept), found, why)
 
 

@@ -47,5 +47,5 @@ def _open(name: str) -> Any:
 
 for _name in ("eval", "reset", "embed", "save_state", "load_state"):
     setattr(OneThread, _name, one_thread(_open(_name)))
-for _name in ("tokenize", "detokenize"):
+for _name in ("tokenize", "detokenize", "n_ctx", "n_embd", "n_vocab", "pooling_type"):
     setattr(OneThread, _name, any_thread(_open(_name)))

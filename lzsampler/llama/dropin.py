@@ -25,7 +25,7 @@ from ..constraint.token_bytes import TokenBytes
 from ..errors import ArgumentTypeError
 from ..params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
-from ..util.in_use import InUse, one_thread, using
+from ..util.in_use import InUse, any_thread, one_thread, using
 from ..util.rescue import LoopRule, OnLoop
 from ..util.signature import keyword, settings, with_keywords
 from .alone import OneThread, refuse_closed
@@ -97,6 +97,7 @@ class Attachment:
         self._settings = dataclasses.replace(self._settings, grammar=grammar)
 
     @cached_property
+    @any_thread
     def token_bytes(self) -> TokenBytes:
         """The bytes of the model's tokens, so that this can be given where a `Grammar` is made; read once."""
         return token_bytes(self._llm())
@@ -194,6 +195,7 @@ class Attachment:
 
     def use_draft(self, llm: Any, draft: "Draft | str | Path | None") -> None:
         """Take a draft, or open the file of a draft model; nothing stays open where it cannot be used."""
+        refuse_closed(llm)
         if draft == "lookup":
             raise ValueError("draft='lookup' is of the command line: give Draft(lookup=3)")
         if isinstance(draft, str | Path):
@@ -244,13 +246,13 @@ class Attachment:
 
         TypeError for a keyword that neither has.
         """
+        refuse_closed(self._llm())
         ours = taken(keywords, ours_beside(name))
         refuse_unknown(name, method, keywords)
         if name == "create_chat_completion":
             ours |= self._schemas.taken(self, keywords)
         ours |= taken_grammar(keywords)
         if not ours:
-            refuse_closed(self._llm())
             return method(*arguments, **keywords)
         settings = merged(self._llm(), self.current(), ours)
         with self.using(settings):
@@ -585,6 +587,7 @@ def attach(
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
     if isinstance(llm, Hooks):
         raise ValueError("this model has penalties already: set lz.params, or detach() first")
+    refuse_closed(llm)
     fields = with_token_ids(llm, penalties, params if isinstance(params, Params) else None)
     made = penalties_from("attach", params, fields, ("params", *FLAGS))
     refuse_tokens_outside(made, llm.n_vocab())

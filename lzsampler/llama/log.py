@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from threading import Lock, RLock, local
 from typing import Any
 
+from ..util.interrupt import uninterrupted
 from .binding import llama_cpp
 
 _ERROR, _CONTINUED = 4, 5  # ggml_log_level
@@ -46,13 +47,15 @@ def _collect(level: int, text: bytes, _: object) -> None:
 def captured_log() -> Iterator[list[str]]:
     """Collect llama.cpp's error messages of this thread while the ``with`` block runs; nothing of it is printed.
 
-    What comes from other threads goes where it went before, and so does everything afterwards.
+    What comes from other threads goes where it went before, and so does everything afterwards. Ctrl-C raises
+    KeyboardInterrupt at the end of the block (`uninterrupted`).
     """
     outer, errors = _thread.errors, list[str]()
     _thread.errors, _thread.level = errors, 0
     _begin()
     try:
-        yield errors
+        with uninterrupted():
+            yield errors
     finally:
         _end()
         _thread.errors = outer

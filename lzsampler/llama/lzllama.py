@@ -10,6 +10,7 @@ from ..errors import LzsError
 from ..models import find_model
 from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties_from
 from ..sampler import refuse_tokens_outside
+from ..util.interrupt import uninterrupted
 from ..util.signature import keyword, settings, with_keywords
 from . import gguf
 from .attention import AutoAttention, flash_attention_of
@@ -57,7 +58,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
         before = Settings(penalties_from("LZLlama", params, ours, ()), **flags, draft=now)
         path = find_model(model_path)
         try:
-            with quiet:
+            with uninterrupted(), quiet:
                 super().__init__(str(path), **keywords)
         except ValueError:
             if path.is_file():  # llama.cpp's reason is in its log alone, and the header of the file often shows it

@@ -153,7 +153,7 @@ class Model:
         self._kept_logits = False  # whether those of the last token never came
         self._context = self.llm.ctx
         self._logits_context = ffi.cast("void *", self._context)
-        self._decoder = Decoder(self._context)
+        self._decoder = self.llm.decoder = Decoder(self._context)  # which the context asks as long as it lives
 
     @one_thread
     def reserve_outputs(self, n: int) -> None:
@@ -381,6 +381,7 @@ class Model:
         if wanted is not None:
             batch.logits = wanted
         before = self.n_past
+        self._decoder.forget()
         try:
             status = self._decoder.decode(batch)
             if status == 0:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LzsError
+from ..util.interrupt import uninterrupted
 from .attention import flash_attention_of
 from .binding import llama_cpp
 
@@ -65,14 +66,27 @@ def warn_of_rounding(
     except LzsError as error:
         said = f"whether texts with a draft are those without one is not known: {error}"
     else:
-        if not found.most:
+        if not may_differ(llm, found):
             return
         said = f"texts with a draft may differ from those without one: {what_it_means(llm, name, found)}"
     warnings.warn(said, RoundingWarning, stacklevel=stacklevel + 1)
 
 
+def may_differ(llm: Any, found: Rounding) -> bool:
+    """Return whether logits depend on how many tokens are decoded together: seen, or without flash attention likely.
+
+    Weights such as Q8_0 hide other sums until a number falls on the other side of a rounding: for 180 tokens and more.
+    """
+    return found.most > 0 or flash_attention_of(llm) is False
+
+
 def what_it_means(llm: Any, name: str, found: Rounding) -> str:
     """Return in words what depends on what, and what prevents it."""
+    if not found.most:
+        return (
+            f"without flash attention the logits of {name} may depend on how many tokens are decoded together, though "
+            f"{found.positions} positions have the same bits; flash_attn=True prevents it for weights such as Q8_0"
+        )
     begin = f"from token {found.begin + 1} of a context on, " if found.begin else ""
     what = f"{begin}the logits of {name} depend on how many tokens are decoded together, by up to {found.most:.2g}"
     if found.begin:
@@ -106,7 +120,8 @@ class _Context:
         params.n_seq_max, params.kv_unified = 1 + FAR // _LEAST, True
         params.n_threads = n_threads
         self._n_vocab = llm.n_vocab()
-        self._context = llama_cpp.llama_init_from_model(llm.model, params)
+        with uninterrupted():
+            self._context = llama_cpp.llama_init_from_model(llm.model, params)
         if not self._context:
             raise LzsError("llama.cpp makes no second context, of 512 tokens, to compare logits in")
 

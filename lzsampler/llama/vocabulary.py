@@ -20,6 +20,7 @@ from ..errors import ArgumentTypeError, LzsError
 from ..params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS, Params, is_letterless, used_breakers
 from ..util.in_use import InUse, any_thread
 from . import gguf
+from .alone import refuse_closed
 from .binding import llama_cpp
 from .log import captured_log, reason
 
@@ -173,6 +174,7 @@ def token_bytes(source: Any) -> TokenBytes:
         return source.token_bytes
     if not isinstance(source, llama_cpp.Llama):
         raise ArgumentTypeError(f"source must be a llama_cpp.Llama, a Vocabulary or a path, got {source!r:.50}")
+    refuse_closed(source)
     return _token_bytes(llama_cpp.llama_model_get_vocab(source.model), source.model_path)
 
 

@@ -47,6 +47,8 @@ typedef struct long_context {
     void *flag;
     int32_t n_asked, until; /* how often llama.cpp asked, and before which time Ctrl-C comes */
     struct long_context *inner;
+    lzs_llama_decoder decoder;
+    int32_t n_set; /* how often the callback was set */
 } long_context;
 
 static volatile sig_atomic_t n_handled;
@@ -60,19 +62,20 @@ static void set_abort(void *opaque, bool (*asked)(void *flag), void *flag) {
     long_context *c = opaque;
     c->asked = asked;
     c->flag = flag;
+    c->n_set++;
 }
 
 static int32_t decode_long(void *opaque, lzs_llama_batch batch);
 
-static int32_t decode_with_ctrl_c(long_context *c, int32_t *stopped, int32_t catches) {
+static int32_t decode_with_ctrl_c(long_context *c, int32_t catches) {
     int32_t (*const decode_address)(void *, lzs_llama_batch) = decode_long;
     void (*const set_abort_address)(void *, bool (*)(void *), void *) = set_abort;
-    lzs_llama_decoder decoder = {.context = c};
-    memcpy(&decoder.decode, &decode_address, sizeof decoder.decode);
-    memcpy(&decoder.set_abort_callback, &set_abort_address, sizeof decoder.set_abort_callback);
+    c->decoder.context = c;
+    memcpy(&c->decoder.decode, &decode_address, sizeof decode_address);
+    memcpy(&c->decoder.set_abort_callback, &set_abort_address, sizeof set_abort_address);
     lzs_llama_batch batch = {.n_tokens = 7};
-    int32_t status = lzs_llama_decode(&decoder, &batch, stopped, catches);
-    CHECK(!c->asked && !c->flag);
+    int32_t status = lzs_llama_decode(&c->decoder, &batch, catches);
+    CHECK(c->n_set == 1 && c->flag == &c->decoder.stopped);
     return status;
 }
 
@@ -81,8 +84,7 @@ static int32_t decode_long(void *opaque, lzs_llama_batch batch) {
     CHECK(batch.n_tokens == 7 && c->asked);
     for (c->n_asked = 0; c->n_asked < 100; c->n_asked++) {
         if (c->inner && c->n_asked == 1) { /* a decode within a decode, which ends by itself */
-            int32_t stopped = 0;
-            CHECK(decode_with_ctrl_c(c->inner, &stopped, 1) == 2 && stopped == 1);
+            CHECK(decode_with_ctrl_c(c->inner, 1) == 2 && c->inner->decoder.stopped == 1);
         }
         if (c->n_asked == c->until) raise(SIGINT);
         if (c->asked(c->flag)) return 2;
@@ -94,18 +96,17 @@ static void test_ctrl_c(void) {
     struct sigaction ours = {.sa_handler = handle}, now;
     CHECK(sigaction(SIGINT, &ours, NULL) == 0);
     long_context c = {.until = 5}, inner = {.until = 3};
-    int32_t stopped = 0;
-    CHECK(decode_with_ctrl_c(&c, &stopped, 1) == 2 && stopped == 1 && c.n_asked == 5 && n_handled == 0);
+    int32_t *const stopped = &c.decoder.stopped;
+    CHECK(decode_with_ctrl_c(&c, 1) == 2 && *stopped == 1 && c.n_asked == 5 && n_handled == 0);
     CHECK(sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == handle);
-    stopped = 0;
-    CHECK(decode_with_ctrl_c(&c, &stopped, 0) == 0 && stopped == 0 && c.n_asked == 100 && n_handled == 1);
+    *stopped = 0;
+    CHECK(decode_with_ctrl_c(&c, 0) == 0 && *stopped == 0 && c.n_asked == 100 && n_handled == 1);
     c.until = 100;
-    CHECK(decode_with_ctrl_c(&c, &stopped, 1) == 0 && stopped == 0);
-    stopped = 1; /* by another thread, before it began */
-    CHECK(decode_with_ctrl_c(&c, &stopped, 0) == 2 && c.n_asked == 0);
-    stopped = 0;
+    CHECK(decode_with_ctrl_c(&c, 1) == 0 && *stopped == 0);
+    *stopped = 1; /* by another thread, before it began */
+    CHECK(decode_with_ctrl_c(&c, 0) == 2 && c.n_asked == 0);
     c = (long_context){.until = 9, .inner = &inner};
-    CHECK(decode_with_ctrl_c(&c, &stopped, 1) == 2 && stopped == 1 && c.n_asked == 9 && n_handled == 1);
+    CHECK(decode_with_ctrl_c(&c, 1) == 2 && *stopped == 1 && c.n_asked == 9 && n_handled == 1);
     CHECK(sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == handle);
 }
 #endif
