@@ -207,6 +207,43 @@ def test_a_file_that_cannot_be_loaded_is_told_as_elsewhere(tmp_path: Path) -> No
         LZLlama(str(tmp_path / "no.gguf"), verbose=False)
 
 
+CLOSED = """
+    import llama_cpp
+    from lzsampler import Grammar, LzsError, attach
+    from lzsampler.llama import LZLlama, token_bytes
+    from lzsampler.models import default_draft, default_model
+
+    settings = {"n_ctx": 256, "n_threads": 1, "verbose": False}
+    own, plain = LZLlama(str(default_model()), **settings), llama_cpp.Llama(str(default_model()), **settings)
+    other = llama_cpp.Llama(str(default_model()), **settings)
+    attached = attach(plain)
+    for model in (own, plain, other):
+        model.close()
+    schema = {"type": "json_object", "schema": {"type": "object"}}
+    for use in (
+        lambda: own.lz.token_bytes,
+        lambda: attached.token_bytes,
+        lambda: Grammar.regex("[a-z]+", own.lz),
+        lambda: token_bytes(own),
+        lambda: token_bytes(other),
+        lambda: attach(other),
+        lambda: attach(other, exempt=["a"]),
+        lambda: own.lz.use_draft(own, default_draft()),
+        lambda: own.create_chat_completion([{"role": "user", "content": "A"}], response_format=schema),
+        own.n_ctx, own.n_embd, own.n_vocab, own.pooling_type,
+    ):
+        try:
+            print("no error:", use())
+        except LzsError as error:
+            assert str(error) in ("this LZLlama is closed: open it again", "this Llama is closed: open it again"), error
+    print("all refused")
+"""
+
+
+def test_a_closed_model_refuses_whatever_would_end_the_process() -> None:
+    assert run_python(CLOSED) == "all refused\n"
+
+
 def test_bias_and_processors_work_together(llm: Any) -> None:
     wanted = int(llm.tokenize(b" king", add_bos=False)[0])
     calls = []

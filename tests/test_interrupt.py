@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from lzsampler.decoding.generate import generate
 from lzsampler.decoding.many import Request, generate_many
 from lzsampler.decoding.sequences import Sequences
 from lzsampler.llama.interrupt import Decoder
+from lzsampler.llama.log import captured_log
 from lzsampler.llama.model import Model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="on Windows a decode goes on to its end")
@@ -201,3 +203,59 @@ def test_a_conversation_goes_on() -> None:
     out, errors = process.communicate(b"What is 70 + 479?\n", timeout=120)
     assert (process.returncode, b"549" in out) == (0, True)
     assert errors.count(b"tokens/s") == 2
+
+
+def test_ctrl_c_comes_after_the_block_whose_log_is_collected() -> None:
+    """llama.cpp calls back into Python for each line of its log, and an exception of a callback is lost."""
+    reached = []
+
+    def load() -> None:
+        with captured_log():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append("the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        load()
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_texts_that_are_decoded_token_by_token(model: Model) -> None:
+    """A line of the log came with each decode, and Ctrl-C in its callback was lost."""
+    request = Request(0, "A", GREEDY, n_predict=4000, ignore_eos=True)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda: list(generate_many(model, [request], n_parallel=1)))
+    assert generate(model, "A", GREEDY, n_predict=4).tokens
+
+
+def test_a_second_ctrl_c_is_not_left_for_the_next_decode(model: Model) -> None:
+    model._decoder.stop()  # as a signal between the decode and `check` leaves it
+    model.decode(LONG[:4])
+    assert model.n_past == 4
+
+
+def test_several_ctrl_c_free_no_context_that_a_thread_uses() -> None:
+    code = """
+        import os, signal, threading, time
+        from lzsampler.decoding.many import Request, generate_many
+        from lzsampler.llama.model import Model
+        from lzsampler.models import default_model
+
+        model = Model(default_model(), n_ctx=1024, n_threads=1)
+        requests = [Request(i, "The king went to the sea. " * 90 + str(i), model.params(), 10) for i in range(8)]
+
+        def press():
+            time.sleep(0.4)
+            for _ in range(4):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.003)
+
+        threading.Thread(target=press).start()
+        list(generate_many(model, requests, n_parallel=2, n_contexts=2))
+    """
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == -signal.SIGINT, done.stderr
+        assert "KeyboardInterrupt" in done.stderr

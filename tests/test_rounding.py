@@ -187,6 +187,14 @@ def test_an_application_is_warned() -> None:
     own.close()
 
 
+def test_without_flash_attention_equal_bits_prove_nothing() -> None:
+    """The first difference of this model's texts is at token 180, long after the positions that are compared."""
+    with Model(default_draft(), n_ctx=128, n_threads=1, flash_attn=False) as small:
+        assert rounding(small.llm, 4, small.n_ctx).most == 0
+        with pytest.warns(RoundingWarning, match="positions have the same bits; flash_attn=True prevents it"):
+            generate(small, PROMPT, Params(), n_predict=5, draft=Draft(lookup=2, n_max=3))
+
+
 def test_what_cannot_be_known_is_said(off: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_known", {off.llm: {}})
     monkeypatch.setattr(llama_cpp, "llama_init_from_model", lambda *_: None)
@@ -225,3 +233,6 @@ def test_many_prompts_are_refused_too(tmp_path: Path) -> None:
     refused = lzs("-fa", "off", "--require-exact", "--json", "--prompts", str(prompts))
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.endswith("(--require-exact)\n")
+    refused = lzs("--require-exact", "--spec-mode", "mrs", PROMPT)
+    assert refused.returncode == 2
+    assert "--require-exact and --spec-mode mrs exclude each other" in refused.stderr
