@@ -269,7 +269,7 @@ GRID = settings(
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[Model]:
-    with Model(default_model(), n_ctx=512, n_threads=1) as opened:
+    with Model(default_model(), n_ctx=512, n_threads=1, flash_attn=False) as opened:
         yield opened
 
 

@@ -72,7 +72,8 @@ def tax(
     scored: list[TextTax] = []
     short = 0
     interrupted = False
-    with Model(model, n_ctx=n_ctx, n_threads=n_threads) as opened_model:
+    # Flash attention has other kernels for long batches, so that scores would depend on how a text is cut.
+    with Model(model, n_ctx=n_ctx, n_threads=n_threads, flash_attn=False) as opened_model:
         meter = Meter(opened_model, charges, skip=skip, max_tokens=most, on_progress=on_progress)
         try:
             for _, made in meter.measure(found):
