@@ -443,7 +443,7 @@ def test_ctrl_c_returns_what_was_scored(write: Callable[[str, bytes], Path]) -> 
 # ---- in an evaluation ----
 
 EVALUATION: dict[str, Any] = {
-    "prompts": default_prompts(), "limit": 2, "n_ctx": 256, "n_threads": 1, "n_parallel": 2,
+    "prompts": default_prompts(), "limit": 2, "n_ctx": 256, "n_threads": 1, "n_parallel": 2, "flash_attn": False,
     "grid": Grid("small", (
         Setting("none", "none", Params(temperature=0.0)), Setting("warm", "none", Params(temperature=0.9)),
         Setting("lz", "lz-rate", Params(temperature=0.0, lz_penalty=0.15), 0.15),
