@@ -7,6 +7,7 @@ from typing import Any
 from lzsampler import LzsError, Sampler
 from lzsampler._ffi import ffi
 from lzsampler.llama.model import Model
+from lzsampler.util.in_use import InUse
 
 Script = Callable[[Sequence[int]], Sequence[float]]
 
@@ -31,6 +32,7 @@ class Scripted(Model):
         self.eog_tokens = tuple(i for i, piece in enumerate(pieces) if piece is None)
         self.header: Any = SimpleNamespace(chat_template=None)
         self.past: list[int] = []
+        self.in_use = InUse("this Model (scripted)", "give each thread a Model of its own")
         self.picks = 0
         self.on_device = False
         known = tokens_of or {}
