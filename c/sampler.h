@@ -3,7 +3,7 @@
 #define LZS_SAMPLER_H
 
 #include "backend/backend.h"
-#include "constraint/atomics.h"
+#include "atomics.h"
 #include "penalty/penalty.h"
 #include "penalty/token_classes.h"
 #include "state/state.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "atomics.h"
+#include "../atomics.h"
 
 struct lzs_kept_base {
     lzs_kept_mask mask;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "atomics.h"
+#include "../atomics.h"
 #include "inner.h"
 #include "slice.h"
 #include "walk.h"

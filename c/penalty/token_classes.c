@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../backend/arithmetic.h"
-#include "../constraint/atomics.h"
+#include "../atomics.h"
 
 /* The lists of tokens, by their names in lzs_params: the length of NAME is n_NAME there. */
 #define TOKEN_LISTS(X) X(exempt) X(lz_breakers) X(lz_numbers) X(lz_marks) X(dry_breakers)
