@@ -356,7 +356,7 @@ class _Context(Sequences):
             self._pick(cache, branch.texts, row)
 
     def _write_drafted(self, working: _Working, together: Together) -> None:
-        """Decode the next token of each text and what is drafted behind it, and pick those after them."""
+        """Decode the next token of each text and what is drafted after it, and pick those that follow."""
         start, clock = perf_counter(), self._clock
         places = [self._place(cache, branch) for cache, branch in working]
         drafted = together.propose(places)
@@ -412,7 +412,7 @@ class _Context(Sequences):
         self._going_on(cache, [(request, text, _tried(text, text.take, row, room)) for request, text in texts])
 
     def _going_on(self, cache: _Cache, texts: list[tuple[Request, Text, int | None]]) -> None:
-        """Have texts that were the same so far go on with a token each, but for those that end, which have none."""
+        """Have texts that were the same so far go on with a token each; None ends a text."""
         branches, cut = dict[int, _Branch](), list[_Branch]()
         for request, text, token in texts:
             if token is None:
