@@ -182,7 +182,7 @@ main()
 
 def test_an_evaluation_with_texts(folder: Path) -> None:
     (folder / "prompts.jsonl").write_text('{"prompt": "Between Barton and Delaford, there was that"}\n')
-    arguments = ("eval", "--grid", "grid.toml", "--prompts", "prompts.jsonl", "-c", 256, "-t", 1)
+    arguments = ("eval", "--grid", "grid.toml", "--prompts", "prompts.jsonl", "-c", 256, "-t", 1, "-fa", "off")
     done = lzs(*arguments, "--texts", "texts", "--fail-if", "lz.tax > 0.001", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert re.fullmatch(

@@ -31,7 +31,7 @@ N = 150
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[Model]:
-    with Model(default_model(), n_ctx=512, n_threads=1) as made:
+    with Model(default_model(), n_ctx=512, n_threads=1, flash_attn=False) as made:
         yield made
 
 
@@ -256,7 +256,7 @@ def test_presets_of_the_command_line_are_those_of_a_sampler(llm: Any, model: Mod
     prompt = llm.tokenize(LOOPING.encode(), add_bos=False, special=True)
     made = {}
     for name, (flags, params, strings) in cases.items():
-        done = lzs("--json", "-n", N, "-c", 512, "-t", 1, *flags, LOOPING)
+        done = lzs("--json", "-n", N, "-c", 512, "-t", 1, "-fa", "off", *flags, LOOPING)
         assert done.returncode == 0, done.stderr
         record = json.loads(done.stdout)
         chain = [llama.penalties_sampler(Sampler(llm.n_vocab(), params)), llama_cpp.llama_sampler_init_greedy()]

@@ -92,7 +92,8 @@ def test_the_document_names_every_key(chat: dict[str, Any]) -> None:
         "draft",
         "forced_tokens",
         "grammar_match",
-    }  # which a chat without a draft and a grammar has not
+        "error",
+    }  # which a chat without a draft, a grammar and an error has not
     inner = [*chat["usage"], *chat["timings"], *chat["repetition"], *chat["model"]]
     inner += [key for key in chat["settings"] if key not in {field.name for field in fields(Params)}]
     assert [key for key in inner if f"`{key}`" not in DOCUMENT] == []
