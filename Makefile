@@ -10,7 +10,7 @@ SOURCES := CMakeLists.txt $(shell find c cli lzsampler -type f -not -path '*/__p
 # native build by GCC 12 crashes on CPUs with AMX (https://github.com/ggml-org/llama.cpp/issues/20824).
 LLAMA_BUILD := CMAKE_ARGS="$(or $(CMAKE_ARGS),-DGGML_NATIVE=OFF)"
 
-.PHONY: demo test lint ctest instructions docs pytest real hf cross noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines peers versions pipelines bench pictures wheels clean
+.PHONY: demo test lint ctest instructions docs pytest coverage real hf cross noise draws plans fuzz fuzz_grammar cuda cuda-rows cuda-check engines peers versions pipelines bench pictures wheels clean
 
 demo: $(VENV)/.ready
 	$(BIN)/lzs demo
@@ -103,9 +103,13 @@ fuzz_grammar:
 	  build/fuzz_grammar $(SEED) $(SECONDS); \
 	fi
 
-# Two processes, each with whole files, which open their models once. Coverage is reported and not judged; what runs in other
-# processes is not in it.
+# Two processes, each with whole files, which open their models once.
 pytest: $(VENV)/.ready
+	$(BIN)/pytest -n 2 --dist loadfile
+
+# The same with the lines that no test runs. It is not part of `make test`, since tracing makes the slow twins four times as slow.
+# What other processes run is not counted.
+coverage: $(VENV)/.ready
 	$(BIN)/pytest -n 2 --dist loadfile --cov
 
 # The site of README.md and docs/, with the API from docstrings, in build/site. Warnings are errors: links and anchors, too.
