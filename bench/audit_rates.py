@@ -5,8 +5,9 @@
 Clean texts: the suite of clean.py, and with --texts pieces of 6,000 characters of all files below these folders that
 are UTF-8, by their endings. --show prints every loop that is found in them.
 Loops that are there: those of tests/planted.py in books, in Chinese, Japanese and Russian texts, in data and in code;
-near copies of a sentence (stuck.py); and texts of models that loop (data/README.md). A planted loop counts as found if
-one with its very period starts within one unit of it; a near copy and a text of a model, if it loops.
+near copies of a sentence (stuck.py); runs of one character or a few; and texts of models that loop (data/README.md).
+A planted loop counts as found if one with its very period starts within one unit of it; a run, if a loop covers it; a
+near copy and a text of a model, if it loops.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from lzsampler.auditing.records import LOOPING, RULES  # noqa: E402
 from lzsampler.util.stats import wilson  # noqa: E402
 from measure import DATA, report  # noqa: E402
 from negatives import PIECE, Piece  # noqa: E402
-from planted import Planted, planted, planted_elsewhere, planted_in_the_middle  # noqa: E402
+from planted import RUNS, Planted, planted, planted_elsewhere, planted_in_the_middle, planted_runs  # noqa: E402
 from stuck import stuck_texts  # noqa: E402
 
 MARKUP = ("Markdown", "JSON", "C", "HTML")
@@ -98,6 +99,14 @@ def is_found(sample: Planted) -> bool:
     )
 
 
+def is_covered(sample: Planted) -> bool:
+    """Whether a loop is reported that covers all whole copies of a planted one."""
+    return any(
+        finding.rule in LOOPING and finding.start <= sample.start and sample.end - sample.period < finding.end
+        for finding in audit(sample.text).findings
+    )
+
+
 def recall() -> list[dict[str, Any]]:
     """Return how many of the loops that are there are found, by kind."""
     texts: dict[str, list[str]] = {}
@@ -116,6 +125,10 @@ def recall() -> list[dict[str, Any]]:
         )
     rows = [{"loops": name, **share([is_found(sample) for sample in samples])} for name, samples in kinds.items()]
     near: dict[str, list[bool]] = {}
+    everything = [text for kind in texts.values() for text in kind]
+    for run in planted_runs(everything, seed=16, n=25 * len(RUNS)):
+        unit = run.text[run.start : run.start + run.period]
+        near.setdefault(f"runs of {unit!a}", []).append(is_covered(run))
     for text in stuck_texts():
         if text.kind in ("rising numbers", "a number inside"):
             near.setdefault(text.kind, []).append(audit(text.text).looping)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _READ, _COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
 _RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate")
+_BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # of an audit that --fail-over gives no limit of it
 _ENOUGH = 0.01  # the loop rate that a result without loops is held against
 _WITHOUT_GROUP = {"bad_rate": "bad records", "turn_loop_rate": "loops over turns"}
 RULES = ("levels", "copies", "length", "length_copies", "near", "near_copies", "select", "ignore")  # settings
@@ -93,11 +94,11 @@ class _AuditCommand(GroupedCommand):
 
 
 _EPILOG = """\b
-A record loops (the loop rate counts these) if a unit that has two distinct
-characters other than white space repeats 20 times in a row, or 3 times over
-100 characters or more. The literal rate (--json) is for comparison only: it
-counts any unit, white space too, that repeats 20 times (arXiv 2504.20131,
-footnote 7, taken literally), and most source code has such a repeat.
+A record loops (the loop rate counts these) if a unit repeats 20 times in a
+row, or 3 times over 100 characters or more. A single character, such as "!"
+or a line break, needs 100. The literal rate (--json) is for comparison only:
+it counts any unit that repeats 20 times (arXiv 2504.20131, footnote 7, taken
+literally), and most source code has such a repeat.
 \b
 Rules:
 {rules}
@@ -121,8 +122,8 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
     option(_OUTPUT, "--json", "as_json", is_flag=True, help="print the summary as JSON"),
     option(
         _OUTPUT, "--fail-over", "--fail-if", "limits", multiple=True, callback=limits(_RATES), metavar="LIMIT",
-        help='exit with status 1 if a measured rate is over a limit: loop_rate=1% or "bad_rate > 0.02", and with --by '
-        '"GROUP.loop_rate > 0.01"; repeatable',
+        help='exit with status 1 if a measured rate is over a limit: loop_rate=1% or "stuck_rate > 0.02", with --by '
+        'also "GROUP.loop_rate > 0.01"; repeatable (default: bad_rate=10%, of records that cannot be read)',
     ),
     option(_OUTPUT, "--exit-zero", is_flag=True, help="exit with status 0 even if a limit is exceeded"),
 )  # fmt: skip
@@ -136,8 +137,6 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
     _check_outputs(flags["outputs"], paths)
     if flags["lz_bits"] and flags["tokenizer"] is None:
         raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
-    if flags["exit_zero"] and not flags["limits"]:
-        raise click.UsageError("--exit-zero has no effect without --fail-over: leave it out, or give a limit")
     if not flags["turns"] and any(limit.rate == "turn_loop_rate" for limit in flags["limits"]):
         raise click.UsageError("turn_loop_rate is measured with --turns only: add it")
     with audited(paths, flags, by=flags["by"], resume=flags["resume"], without=flags["outputs"]) as result:
@@ -150,6 +149,10 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
             console.print(_table(summary))
     _warn(summary, flags["by"], bool(flags["turns"]))
     exceeded = [limit for limit in flags["limits"] if _exceeds(summary, limit)]
+    bad = too_many_bad(summary)
+    if bad is not None and all(limit.rate != "bad_rate" for limit in flags["limits"]):
+        console.error(f"{bad}: --fail-over bad_rate=1 accepts that")
+        exceeded.append(_BAD)
     if exceeded and not flags["exit_zero"]:
         raise click.exceptions.Exit(1)
 
@@ -249,6 +252,14 @@ def _warn(summary: "Summary", by: Sequence[str], turns: bool) -> None:
     for i, key in enumerate(by):
         if all(not values[i] for values in summary.groups):
             console.error(f"--by {key}: no record has {key!r}")
+
+
+def too_many_bad(summary: "Summary") -> str | None:
+    """Return in words that more of the input than 10 % could not be read; None if it was not more."""
+    if not _BAD.is_exceeded(summary.bad_rate):
+        return None
+    read = summary.total.records + summary.bad_records
+    return f"{summary.bad_records:,} of {counted(read, 'record')} could not be read ({100 * summary.bad_rate:.3g} %)"
 
 
 def refuse_nothing(summary: "Summary") -> None:

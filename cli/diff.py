@@ -11,7 +11,7 @@ import click
 
 from lzsampler._values import counted
 
-from .audit import audited, check_paths, count_options, read_options, refuse_nothing, work_options
+from .audit import audited, check_paths, count_options, read_options, refuse_nothing, too_many_bad, work_options
 from .console import console, general_options
 from .help import GroupedCommand, Number, option, options
 
@@ -99,6 +99,9 @@ def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
     with audited([path], flags) as result:
         if not result.summary.total.records:
             refuse_nothing(result.summary)
+        bad = too_many_bad(result.summary)
+        if bad is not None:
+            console.error(f"{path}: {bad}")
         yield result
 
 

@@ -74,6 +74,24 @@ def planted_elsewhere(
         yield Planted(before + loop + after, len(before), len(before) + len(loop), len(unit))
 
 
+RUNS = ("!", "G", "3", ".", "-", "\n", " ", "\u200b", "\ufffd", "?!", "\U0001f600", " the")
+
+
+def planted_runs(texts: Sequence[str], seed: int, n: int) -> Iterator[Planted]:
+    """Runs of each of `RUNS` in turn, as models write that break down: 100 to 4,000 characters at the end of a text, or
+    400 to 4,000 and then another text. A run of digits is the fraction of a number."""
+    rng = random.Random(seed)
+    for i in range(n):
+        unit = RUNS[i % len(RUNS)]
+        before, after = rng.choice(texts).rstrip(), ""
+        if i // len(RUNS) % 2:
+            after = rng.choice(texts).lstrip()
+        before += " 0." if unit == "3" else " x"  # neither goes on with the unit
+        least = 400 if after else 100
+        run = (unit * 4000)[: int(least * (4000 / least) ** rng.random())]
+        yield Planted(before + run + ("x" + after if after else ""), len(before), len(before) + len(run), len(unit))
+
+
 def _is_unit(unit: str, without: str) -> bool:
     written = len("".join(unit.split()))
     letters = sum(map(str.isalpha, unit))

@@ -26,8 +26,7 @@ def significant_loops(text: str, copies: int, length: int, length_copies: int) -
     for run in reference.runs([ord(c) for c in text], min(copies, length_copies), 0):
         many = run.length >= copies * run.period
         long = run.length >= length_copies * run.period and run.length >= length
-        unit = text[run.start : run.start + run.period]
-        if (many or long) and len({c for c in unit if not c.isspace()}) >= 2:
+        if long or (many and run.period > 1):
             found.append(Loop(run.start, run.start + run.length, run.period))
     return found
 
@@ -37,20 +36,21 @@ def is_loop(text: str, loop: Loop, copies: int, length: int) -> bool:
     unit = text[loop.start : loop.start + loop.period]
     letters = any(c.isalpha() or c >= "\U0001f000" for c in unit)
     digits = any(c.isdecimal() for c in unit)
-    many = loop.end - loop.start >= copies * loop.period
+    one = len({c for c in unit if not c.isspace()}) < 2
+    many = loop.end - loop.start >= copies * loop.period and not one
     one_more = len(re.sub(r"\s+", " ", unit * 3)) - len(re.sub(r"\s+", " ", unit * 2))  # that a copy adds
-    size = (loop.end - loop.start) * one_more // loop.period
+    size = loop.end - loop.start if unit.isspace() else (loop.end - loop.start) * one_more // loop.period
     if not many and size < length:
         return False
     small = any((c.isalpha() and not c.isupper()) or c >= "\U0001f000" for c in unit)
     words = plain_words(unit)
-    if 4 * sum(map(len, words)) >= 3 * sum(map(len, unit.split())) and (
-        len(set(words)) >= 4 or (words and small and loop.end - loop.start >= 8 * loop.period)
-    ):
+    prose = 4 * sum(map(len, words)) >= 3 * sum(map(len, unit.split())) and not one
+    if prose and (len(set(words)) >= 4 or (words and small and loop.end - loop.start >= 8 * loop.period)):
         return True
     if not text[loop.end :].strip() or loop.end - loop.start >= len(text) / 2:
-        return many or letters or digits
-    return letters and (size >= 4 * length or (many and small and not digits))
+        return many or one or letters or digits
+    unbroken = unit.isspace() or unit.isdecimal() or not (digits or any(c.isspace() for c in unit))
+    return (size >= 4 * length and (letters or unbroken)) or (many and letters and small and not digits)
 
 
 def plain_words(text: str) -> list[str]:

@@ -120,7 +120,7 @@ def test_tokens_of_a_vocabulary(folder: Path) -> None:
 def test_help_states_the_definitions_and_the_rules() -> None:
     text = " ".join(audit("--help").stdout.split())
     for part in (
-        "two distinct characters",
+        'A single character, such as "!" or a line break, needs 100',
         "20 times in a row, or 3 times over 100 characters or more",
         "arXiv 2504.20131, footnote 7",
         "LZR001 tail loop",
@@ -161,9 +161,22 @@ def test_fail_over(folder: Path) -> None:
     )
     assert done.stderr == f"lzs: loop_rate {rate:.4g} is over 0.01\nlzs: bad_rate {2 / 82:.4g} is over 0\n"
     assert audit(folder, "-q", "--fail-over", "loop_rate=0.01", "--exit-zero").returncode == 0
-    done = audit(folder, "-q", "--exit-zero")
-    assert done.returncode == 2
-    assert "--exit-zero has no effect without --fail-over" in done.stderr
+
+
+def test_an_audit_fails_where_more_than_a_tenth_cannot_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "half.jsonl"
+    rows = [transcript(i, PROSE[900 * i : 900 * i + 700]) for i in range(9)]
+    file.write_text("".join(rows) + "not JSON\n")
+    assert audit(file, "-q").returncode == 0  # a tenth
+    file.write_text("".join(rows) + "not JSON\n" * 2)
+    done = audit(file, "-q")
+    said = "lzs: 2 of 11 records could not be read (18.2 %): --fail-over bad_rate=1 accepts that\n"
+    assert (done.returncode, done.stderr) == (1, said)
+    for accepted in (("--fail-over", "bad_rate=1"), ("--fail-over", "bad_rate=20%"), ("--exit-zero",)):
+        assert audit(file, "-q", *accepted).returncode == 0
+    assert audit(file, "-q", "--fail-over", "loop_rate=1%").returncode == 1
+    done = audit("diff", file, file)
+    assert (done.returncode, done.stderr) == (0, f"lzs: {file}: 2 of 11 records could not be read (18.2 %)\n" * 2)
 
 
 def test_a_limit_of_a_group(folder: Path) -> None:

@@ -20,7 +20,8 @@ def slow_largest_run(text: str, min_count: int) -> Run | None:
             while end + period < len(text) and text[end] == text[end + period]:
                 end += 1
             length, unit = end + period - start, text[start : start + period]
-            repeats = length >= min_count * period and len({c for c in unit if not c.isspace()}) >= 2
+            counts = len({c for c in unit if not c.isspace()}) >= 2 or length >= 100
+            repeats = length >= min_count * period and counts
             if repeats and (best is None or length > best.length):
                 best = Run(start, period, length // period, length, unit)
             start = end + 1
@@ -61,6 +62,8 @@ def test_largest_run_of_short_texts(text: str, min_count: int) -> None:
         ("xababay", Run(1, 2, 2, 5, "ab")),
         ("no no no!", Run(0, 3, 2, 8, "no ")),
         ("aaaaaaaa", None),  # a unit with one character
+        ("-" * 99, None),
+        ("so " + "!" * 100, Run(3, 1, 100, 100, "!")),
         ("- - - - - - ", None),
         (" \n \n \n", None),  # white space only
         ("äöäöäö", Run(0, 2, 3, 6, "äö")),  # characters, not bytes

@@ -23,7 +23,16 @@ from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record,
 from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
 from .stuck import Stretches, stretches
-from .units import changing_numbers, collapsed_length, has_digits, has_letters, in_capitals, is_prose, plain_letters
+from .units import (
+    changing_numbers,
+    collapsed_length,
+    has_digits,
+    has_letters,
+    in_capitals,
+    is_prose,
+    is_unbroken,
+    plain_letters,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -399,8 +408,6 @@ class _TextAudit(_FieldAudit):
     def _unit_test(self, found: _Stretches) -> Callable[[int], bool]:
         def test(i: int) -> bool:
             start, end, period = int(found.start[i]), int(found.end[i]), int(found.period[i])
-            if _distinct(self.text, start, start + period, str.isspace) < 2:
-                return False
             return self._is_loop(start, end, self.text[start : start + period], found.copies[i])
 
         return test
@@ -409,20 +416,24 @@ class _TextAudit(_FieldAudit):
         """Whether copies that are many or long enough are a loop, and not data that people repeat rightly.
 
         Sentences are, and anything that the text ends with or that makes up half of it. Data, code and markup in the
-        middle of a text need more.
+        middle of a text need more. One character does not become a loop by many copies, but by its length only:
+        rulers, indentation and padding are shorter.
         """
         rules = self.rules
-        many = copies >= rules.copies
-        length = (end - start) * collapsed_length(unit) // len(unit)
+        one = _distinct(unit, 0, len(unit), str.isspace) < 2
+        many = copies >= rules.copies and not one
+        length = end - start if unit.isspace() else (end - start) * collapsed_length(unit) // len(unit)
         if not many and length < rules.length:
             return False
-        if is_prose(unit, _WORDS) or (copies >= rules.near_copies and is_prose(unit, 1) and not in_capitals(unit)):
+        if not one and (
+            is_prose(unit, _WORDS) or (copies >= rules.near_copies and is_prose(unit, 1) and not in_capitals(unit))
+        ):
             return True
         if end >= self.end or 2 * (end - start) >= self.size:
-            return many or has_letters(unit) or has_digits(unit)
-        return has_letters(unit) and (
-            length >= _LONG * rules.length or (many and not has_digits(unit) and not in_capitals(unit))
-        )
+            return many or one or has_letters(unit) or has_digits(unit)
+        if length >= _LONG * rules.length:
+            return has_letters(unit) or is_unbroken(unit)
+        return many and has_letters(unit) and not has_digits(unit) and not in_capitals(unit)
 
     def _exact(self, known: Runs | None, long: bool, short: bool) -> _Stretches:
         """Report what repeats character by character; return what does so literally."""
@@ -436,7 +447,8 @@ class _TextAudit(_FieldAudit):
         literal = in_characters.where(length >= rules.literal_copies * in_characters.period)
         self.literal = literal.start.size > 0
         if "char" in rules.levels:
-            enough = self.enough(length, length, in_characters.period) & (in_characters.period > 1)
+            enough = self.enough(length, length, in_characters.period)
+            enough &= (in_characters.period > 1) | (length >= self.rules.length)  # of thousands of indentations, none
             significant = in_characters.where(enough)
             # copies in bytes differ a little where an incomplete last one has shorter characters than the others
             in_units = significant._replace(copies=(significant.end - significant.start) / significant.period)

@@ -1,8 +1,8 @@
 """How much a text repeats itself: its largest run, and from `audit` whether it loops, rep-4 and the zlib ratio.
 
 A run is a stretch that repeats with a period: every character equals the one a period before it, over at least two
-periods, and it can be extended on neither side. Only runs whose unit has two distinct characters that are not white
-space count, or else every indentation and every ruler of dashes would be one.
+periods, and it can be extended on neither side. Indentations and rulers do not count: a unit needs two distinct
+characters that are not white space, or the run has 100 characters.
 """
 
 from dataclasses import asdict, dataclass
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .findings import audit
+from .rules import Rules
 from .scan import runs
 
 _LONG = 64  # characters; runs as long as this are found faster than all
@@ -72,6 +73,6 @@ def largest_run(text: str, min_count: int = 2) -> Run | None:
         start, length, period = runs(characters, min_copies=min_count, min_length=min_length)
         for i in np.argsort(-length, kind="stable").tolist():
             unit = text[start[i] : start[i] + period[i]]
-            if len(set("".join(unit.split()))) >= 2:
+            if len(set("".join(unit.split()))) >= 2 or length[i] >= Rules.length:
                 return Run(int(start[i]), int(period[i]), int(length[i] // period[i]), int(length[i]), unit)
     return None

@@ -16,10 +16,10 @@ from .records import LEVELS, RULES, Level, Rule
 class Rules:
     """What counts as a loop.
 
-    A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit with at least
-    two distinct characters that are not white space, which occurs ``copies`` times in a row, or ``length_copies`` times
-    if the copies have at least ``length`` characters together, and which is not data that people repeat rightly:
-    sentences, and what a text ends with, count sooner than rows and code in its middle (docs/audit.md). ``levels``: the
+    A literal loop is any unit that occurs ``literal_copies`` times in a row. A significant loop is a unit that occurs
+    ``copies`` times in a row, or ``length_copies`` times if the copies have at least ``length`` characters together. A
+    unit of one character, apart from white space, needs the length. What people repeat rightly is no loop: sentences,
+    and what a text ends with, count sooner than rows and code in its middle (docs/audit.md). ``levels``: the
     units that are compared: "char", "word", "line", and "token" where there are tokens. ``near``: whether loops count
     that are not exact only because of digits, case or white space. They need ``near_copies`` instead of
     ``length_copies``, and sentences in which the numbers are not what is said; short phrases need ``near_copies``, too.

@@ -186,7 +186,7 @@ class Summary:
 
     @property
     def literal_rate(self) -> float:
-        """Share of the records with a literal loop (LZR020), 0..1."""
+        """Share of the records with a literal loop, 0..1; LZR020 names those of which no other rule does."""
         return _rate(self.total.literal, self.total.records)
 
     @property

@@ -59,6 +59,16 @@ def has_digits(text: str) -> bool:
     return _DIGIT.search(text, 0, _LOOKED_AT) is not None
 
 
+def is_unbroken(text: str) -> bool:
+    """Whether a text is only white space, only decimal digits, or only other characters without white space.
+
+    Nobody writes hundreds of these in a row, as models do that break down. Cells and arrays have something between
+    their values.
+    """
+    kinds = {(character.isspace(), character.isdecimal()) for character in text[:_LOOKED_AT]}
+    return len(kinds) == 1
+
+
 def in_capitals(text: str) -> bool:
     """Whether all letters of a text are capitals, as in names of constants, such as NULL, of which tables are full."""
     return not any(

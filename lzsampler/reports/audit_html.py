@@ -119,8 +119,7 @@ def _figures(summary: Summary, samples: list[Sample]) -> str:
         whose = noun(len(some), "text from its beginning to its end", "texts from their beginning to their end")
         what = f"{len(some):,} {whose}, the loop in colour"
         made.append(figure("Where texts loop", what, stripes(some)))
-    # A stretch that another rule reports has no finding of LZR020, so literal records are counted separately.
-    counts = {code: summary.rule_counts.get(code, 0) for code in RULES} | {"LZR020": total.literal}
+    counts = {code: summary.rule_counts.get(code, 0) for code in RULES}
     most = max([*counts.values(), 1])
     rows = [
         tag("tr", tag("th", tag("code", code), f" {escape(name)}", scope="row"),
@@ -219,8 +218,8 @@ def _rules(summary: Summary) -> str:
 
 def _footer(summary: Summary, version: str) -> str:
     return (
-        f"lzsampler {escape(version)}. A {tag('b', 'significant')} loop is a unit with at least two distinct "
-        "characters that are not white space, with the copies and the length above; a "
+        f"lzsampler {escape(version)}. A {tag('b', 'significant')} loop is a unit with the copies, or the copies and "
+        "the length, above (a single character needs the length); a "
         f"{tag('b', 'literal')} one is {literal_rule(summary)} in a row (arXiv 2504.20131, footnote 7), which most "
         "source code has. Wasted tokens: all copies but the first."
     )
