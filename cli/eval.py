@@ -42,7 +42,7 @@ _options = options(
            help="measure at the end what the penalties cost on these texts, which are right (lzs tax); repeatable"),
     option(_HOW, "-o", "--out", type=_FILE, default=Path("lzs-eval"), metavar="FOLDER",
            help="folder for transcripts and results"),
-    option(_HOW, "--resume", is_flag=True, help="continue the evaluation in that folder"),
+    option(_HOW, "--resume", is_flag=True, help="continue the evaluation in that folder, and try again what failed"),
     option(_HOW, "--so-far", is_flag=True, help="write no new text; print and report what the folder has now"),
     option(_HOW, "-c", "--ctx-size", "n_ctx", **whole(0), default=None,
            help="context of each text, tokens; 0 is all that the model was trained with (default: up to 4096, or more "
@@ -60,8 +60,9 @@ _options = options(
 
 
 _EPILOG = """\b
-Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error;
-130 Ctrl-C. docs/evaluate.md describes grids, tasks and the folder."""
+Exit status: 0 success; 1 a limit of --fail-if is exceeded, or a row or a text
+failed; 2 an error; 130 Ctrl-C. docs/evaluate.md describes grids, tasks and the
+folder."""
 
 
 @click.command("eval", cls=GroupedCommand, epilog=_EPILOG)
@@ -103,10 +104,12 @@ def evaluate_command(**flags: Any) -> None:
     if flags["so_far"]:  # after the table, which a folder that cannot be written does not take away
         results.save(flags["out"] / "report.html")
     console.note(f"report: {flags['out'] / 'report.html'}")
-    failed = [said for limit in flags["limits"] if (said := _held(results, limit))]
-    for said in failed:
+    if results.failed:
+        console.error(f"{results.failure}; --resume tries again")
+    over = [said for limit in flags["limits"] if (said := _held(results, limit))]
+    for said in over:
         console.error(said)
-    if failed:
+    if over or results.failed or any(rows for name, rows in results.bad.items() if name != "transcripts"):
         raise click.exceptions.Exit(1)
 
 

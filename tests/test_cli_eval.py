@@ -32,14 +32,16 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "grid.toml").write_text(GRID)
     (tmp_path / "tasks.jsonl").write_text(
         '{"id": "a", "messages": [{"role": "user", "content": "What is 70 + 479?"}], "answer": "549"}\n'
-        '{"id": "b", "prompt": "Between Barton and Delaford, there was that"}\n{"oops": 1}\n'
+        '{"id": "b", "prompt": "Between Barton and Delaford, there was that"}\n'
     )
     return tmp_path
 
 
 def test_a_table_and_what_is_kept(folder: Path) -> None:
+    with (folder / "tasks.jsonl").open("a") as tasks:
+        tasks.write('{"oops": 1}\n')
     done = lzs("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     head, rule, none, lz = done.stdout.splitlines()
     assert head.split()[:4] == ["|", "kind", "|", "strength"]
     assert set(rule) == {"|", "-", ":"}
@@ -57,6 +59,24 @@ def test_a_table_and_what_is_kept(folder: Path) -> None:
     assert now.stdout == done.stdout
     assert now.stderr == done.stderr.splitlines(keepends=True)[1]
     assert (folder / "lzs-eval" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_text_that_fails_is_one_line_and_status_1(folder: Path) -> None:
+    tasks = (folder / "tasks.jsonl").read_text()
+    with (folder / "tasks.jsonl").open("a") as file:
+        file.write(json.dumps({"id": "long", "prompt": "word " * 400}) + "\n")
+    arguments = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, "--resume")
+    said = (
+        "lzs: 2 texts failed; the first is that of 'long' with 'T=0': the prompt has 402 tokens, but the context holds "
+        "256: shorten the prompt or enlarge the context; --resume tries again"
+    )
+    for more in ((), ("--so-far",)):
+        done = lzs(*arguments, *more, cwd=folder)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, said)
+        assert done.stdout.count("\n") == 4
+    (folder / "tasks.jsonl").write_text(tasks)
+    done = lzs(*arguments, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, f"lzs: report: {Path('lzs-eval', 'report.html')}\n")
 
 
 def test_shorter_texts_than_the_grid_s(folder: Path) -> None:

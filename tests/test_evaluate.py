@@ -203,8 +203,6 @@ def test_nothing_is_mixed(whole: Path, tmp_path: Path) -> None:
     for change, name in (
         ({"grid": other_grid}, "grid"),
         ({"n_ctx": 300}, "context"),
-        ({"limit": 2}, "limit (it was 3, and is 2)"),
-        ({"prompts": None}, "tasks or prompts"),
     ):
         with pytest.raises(ValueError, match=rf"was started with another {re.escape(name)}: give another folder as"):
             evaluate(default_model(), whole, **{**SETTINGS, **change}, resume=True)
@@ -270,15 +268,155 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_a_text_that_fails_loses_no_other(tmp_path: Path) -> None:
+def write_rows(path: Path, rows: dict[str, Any], *, named: bool = True) -> Path:
+    """Write rows of a prompt each, or of what is given in its place."""
+    made = [{"prompt": row} if isinstance(row, str) else row for row in rows.values()]
+    made = [{"id": name, **row} for name, row in zip(rows, made, strict=True)] if named else made
+    path.write_text("".join(json.dumps(row) + "\n" for row in made), encoding="utf-8")
+    return path
+
+
+def resumed(out: Path, again: bool = True, **files: Any) -> tuple[Results, int]:
+    """Return the results, and how many texts were tried."""
+    tried: list[int] = []
+    results = evaluate(
+        default_model(),
+        out,
+        grid=GRID,
+        n_ctx=256,
+        n_threads=1,
+        resume=again,
+        on_text=lambda n, _: tried.append(n),
+        **files,
+    )
+    return results, len(tried)
+
+
+STORY, TALE, LONG = "Once upon a time", "The captain said", "word " * 400
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_text_that_fails_loses_no_other(tmp_path: Path, named: bool) -> None:
     path, out = tmp_path / "prompts.jsonl", tmp_path / "out"
-    prompts = {"a": "Once upon a time", "long": "word " * 400, "b": "The captain said"}
-    path.write_text("".join(json.dumps({"id": id, "prompt": prompt}) + "\n" for id, prompt in prompts.items()))
-    message = r"^5 texts failed, and the others are kept; the first is that of 'long' with 'none': the prompt has 4"
-    for resume in (False, True):
-        with pytest.raises(LzsError, match=message):
-            evaluate(default_model(), out, prompts=path, grid=GRID, n_ctx=256, n_threads=1, resume=resume)
-        assert Counter(row["eval"]["prompt"] for row in lines(out)) == {"a": 5, "b": 5}
+    long = "long" if named else "prompts:2"
+    prompts = {"a": STORY, "long": LONG, "b": TALE}
+    write_rows(path, prompts, named=named)
+    for again, n in ((False, 15), (True, 5)):
+        results, tried = resumed(out, again, prompts=path)
+        assert (tried, results.missing, len(results.outcomes)) == (n, 0, 10)
+        assert {(each.prompt, each.written) for each in results.failed} == {(long, False)}
+        assert results.failure.startswith(
+            f"5 texts failed; the first is that of {long!r} with 'none': the prompt has 40"
+        )
+    made = json.loads((out / "results.json").read_text())["failed"]
+    assert [(row["setting"], row["seed"]) for row in made] == [
+        ("none", 1),
+        ("lz", 1),
+        ("warm", 1),
+        ("warm", 2),
+        ("dry", 1),
+    ]
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "5 texts failed" in page
+    assert "the prompt has 40" in page
+    assert Results.read(out).failed == results.failed
+    before = (out / "transcripts.jsonl").read_bytes()
+    write_rows(path, {"a": STORY, "b": TALE}, named=named)
+    results, tried = resumed(out, prompts=path)
+    assert (tried, len(results.outcomes), results.failed, results.missing) == (0, 10, (), 0)
+    assert (out / "transcripts.jsonl").read_bytes() == before
+    assert not (out / "failed.jsonl").exists()
+    write_rows(path, {"a": STORY, "long": "A short one now", "b": TALE}, named=named)
+    results, tried = resumed(out, prompts=path)
+    assert (tried, len(results.outcomes), results.failed) == (5, 15, ())
+    assert set(before.splitlines()) < set((out / "transcripts.jsonl").read_bytes().splitlines())
+
+
+def test_rows_that_changed_are_written_again_and_others_keep_their_noise(tmp_path: Path) -> None:
+    path, out = tmp_path / "prompts.jsonl", tmp_path / "out"
+    write_rows(path, {"a": STORY, "b": TALE, "c": "A dog"})
+    resumed(out, False, prompts=path)
+    first = {tuple(row["eval"][k] for k in ("setting", "prompt", "seed")): row for row in lines(out)}
+    write_rows(path, {"b": TALE, "c": "A cat", "d": STORY})
+    results, tried = resumed(out, prompts=path)
+    assert tried == 10
+    assert {outcome.prompt for outcome in results.outcomes} == {"b", "c", "d"}
+    now = {tuple(row["eval"][k] for k in ("setting", "prompt", "seed")): row for row in lines(out)}
+    assert {key for key in first if first[key] == now.get(key)} == {key for key in first if key[1] != "c"}
+    assert now["warm", "d", 1]["settings"]["seed"] == sequence_seed(1, 3)  # no other row had that number
+    assert now["warm", "c", 1]["settings"]["seed"] == sequence_seed(1, 2)
+    assert len(Results.read(out).outcomes) == 15  # not those of "a", which are kept
+    write_rows(path, {"a": STORY, "b": TALE})
+    results, tried = resumed(out, prompts=path)
+    assert (tried, len(results.outcomes)) == (0, 10)
+
+
+def test_an_answer_that_changed_is_compared_again(tmp_path: Path) -> None:
+    path, out = tmp_path / "tasks.jsonl", tmp_path / "out"
+    row = {"prompt": STORY, "answer": "nothing like it", "compare": "contains"}
+    write_rows(path, {"a": row})
+    assert resumed(out, False, tasks=path)[0].counts().accuracy == 0
+    write_rows(path, {"a": {**row, "answer": ".", "compare": "regex"}})
+    results, tried = resumed(out, tasks=path)
+    assert (tried, results.counts().accuracy) == (0, 1)
+    fresh, _ = resumed(tmp_path / "fresh", False, tasks=path)
+    assert fresh.counts().accuracy == 1
+    assert same(out, tmp_path / "fresh")
+
+
+SCORERS = """
+import sys, time
+def raises(content, answer): return {}["no such key"]
+def nothing(content, answer): "It has no return."
+def words(content, answer): return "yes"
+def ends(content, answer): sys.exit(0)
+def sleeps(content, answer):
+    while True:
+        try:
+            time.sleep(60)
+        except Exception:
+            pass
+def right(content, answer): return True
+"""
+
+
+def test_a_scorer_that_fails_loses_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scorers_that_fail.py").write_text(SCORERS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("lzsampler.evaluation.score.PATIENCE", 0.3)
+    path, out = tmp_path / "tasks.jsonl", tmp_path / "out"
+    reasons = {
+        "raises": "KeyError: 'no such key'",
+        "nothing": "it returned None, which is neither True nor False",
+        "words": "it returned 'yes', which is neither True nor False",
+        "ends": "SystemExit: 0",
+        "sleeps": "it took longer than 0.3 s",
+    }
+    every = {name: f"scorers_that_fail:{name}" for name in (*reasons, "right")}
+    rows: dict[str, Any] = {name: {"prompt": STORY, "answer": "x", "compare": way} for name, way in every.items()}
+    rows["pattern"] = {"prompt": STORY, "answer": "(([a-z ]|[ a-z])*)*~", "compare": "regex"}
+    rows["no such module"] = {"prompt": STORY, "answer": "x", "compare": "scorers_that_are_not_there:f"}
+    results, _ = resumed(out, False, tasks=write_rows(path, rows))
+    assert len(results.outcomes) == 5 * 7
+    assert [row.line for row in results.bad["tasks"]] == [8]
+    said = {each.prompt: each.reason for each in results.failed}
+    assert said == {
+        **{name: f"scorers_that_fail:{name} failed: {reason}" for name, reason in reasons.items()},
+        "pattern": "regex failed: it took longer than 0.3 s",
+    }
+    assert all(each.written for each in results.failed)
+    assert (results.counts().answered, results.counts().accuracy) == (5, 1)
+    assert "30 texts with an answer that could not be compared" in (out / "report.html").read_text(encoding="utf-8")
+    for name in rows:
+        rows[name] |= {"compare": every["right"]}
+    results, tried = resumed(out, tasks=write_rows(path, rows))
+    assert (tried, results.failed, results.counts().accuracy) == (5, (), 1)  # 5 of the row that was bad
+
+
+def test_a_run_without_a_text_has_results(tmp_path: Path) -> None:
+    results, _ = resumed(tmp_path / "out", False, prompts=write_rows(tmp_path / "prompts.jsonl", {"long": LONG}))
+    assert (len(results.outcomes), len(results.failed)) == (0, 5)
+    assert "5 texts failed" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_full_disk_loses_no_text_that_was_written(

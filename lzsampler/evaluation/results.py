@@ -8,6 +8,7 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
+from .._values import counted
 from ..errors import LzsError, missing
 from ..util import writers
 from .counts import Counts, Outcome
@@ -16,7 +17,7 @@ from .grid import Grid, Setting
 from .judged import Judged, read_judged
 from .paired import Paired, paired
 from .samples import Sample, Samples
-from .store import TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
+from .store import FAILED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder
 from .tasks import BadRow
 from .tax_folder import read_tax
 from .taxed import Tax, front
@@ -56,10 +57,26 @@ class Tradeoff:
 
 
 @dataclass(frozen=True)
+class Failed:
+    """A text that could not be generated, or whose answer could not be compared; ``reason`` says why, in one line.
+
+    ``setting``, ``prompt`` and ``seed`` as in `Outcome`. ``written``: whether the text is there, and counted, but for
+    its answer.
+    """
+
+    setting: str
+    prompt: str
+    seed: int
+    reason: str
+    written: bool
+
+
+@dataclass(frozen=True)
 class Results:
     """The results of a run.
 
-    ``outcomes``: one for each text, in the order of the file. ``model``: the name of its file. ``bad``: by file, rows
+    ``outcomes``: one for each text, in the order of the file. ``failed``: the texts that failed, each with its reason.
+    ``model``: the name of its file. ``bad``: by file, rows
     that could not be read as tasks, and damaged transcripts. ``samples``: at most `LOOPING_SAMPLES` texts that loop,
     those of each setting that waste the most, and `OTHER_SAMPLES` others. ``judged``: how far a judge agrees with the
     rule; None without a judge. ``tax``: what the penalties cost on texts that are right; None if it was not measured.
@@ -77,11 +94,22 @@ class Results:
     tax: Tax | None = None
     expected: int | None = None
     speculated: "Speculated | None" = field(default=None, compare=False)
+    failed: Sequence[Failed] = ()
 
     @property
     def missing(self) -> int:
-        """How many texts are still to be written; 0 if that is not known."""
-        return max(0, (self.expected or 0) - len(self.outcomes))
+        """How many texts are still to be written, without those that failed; 0 if that is not known."""
+        failed = sum(not each.written for each in self.failed)
+        return max(0, (self.expected or 0) - len(self.outcomes) - failed)
+
+    @property
+    def failure(self) -> str:
+        """How many texts failed, and why the first one did, in one line; "" where none did."""
+        if not self.failed:
+            return ""
+        first, n = self.failed[0], counted(len(self.failed), "text")
+        of = "it is that" if len(self.failed) == 1 else "the first is that"
+        return f"{n} failed; {of} of {first.prompt!r} with {first.setting!r}: {first.reason}"
 
     @classmethod
     def read(cls, folder: str | Path, bad: Mapping[str, Sequence[BadRow]] | None = None) -> "Results":
@@ -97,20 +125,35 @@ class Results:
         except (KeyError, TypeError, ValueError) as error:
             raise LzsError(f"{there.path / 'run.json'} was written by another version: {error}") from error
         names = {setting.name for setting in grid.settings}
+        is_current = there.is_current()
         timings = {line.key: line.row for line in there.lines(TIMINGS) if line.key is not None}
         outcomes: dict[Key, Outcome] = {}
+        uncompared: dict[Key, Failed] = {}
         samples, damaged = Samples(), []
         for line in there.lines(TRANSCRIPTS):
             if line.key is None or line.row is None or line.key[0] not in names:
                 damaged.append(BadRow(line.number, "damaged"))
                 continue
+            if not is_current(line):
+                continue
             audited = audited_text(line.row, line.number - 1)
             outcomes[line.key] = outcome_of(line.key, line.row, audited, timings.get(line.key))
             samples.add(line.key, audited, line.row)
+            if "error" in line.row["eval"]:
+                uncompared[line.key] = Failed(*line.key, str(line.row["eval"]["error"]), written=True)
+            else:
+                uncompared.pop(line.key, None)  # of two lines with one key the last counts
+        unwritten = {
+            line.key: line.row for line in there.lines(FAILED) if line.key is not None and line.row is not None
+        }
+        failed = [
+            Failed(*key, str(row.get("error")), written=False) for key, row in unwritten.items() if key not in outcomes
+        ]
         bad_rows = {**(bad or {}), **({"transcripts": damaged} if damaged else {})}
         judged = read_judged(there, {key: outcome.looping for key, outcome in outcomes.items()})
         tax = read_tax(there, grid, model)
-        return cls(grid, tuple(outcomes.values()), model, bad_rows, samples.chosen(), judged, tax, expected)
+        chosen, all_failed = samples.chosen(), (*failed, *uncompared.values())
+        return cls(grid, tuple(outcomes.values()), model, bad_rows, chosen, judged, tax, expected, failed=all_failed)
 
     # ---- counts ----
 
@@ -371,6 +414,7 @@ class Results:
             "tax": None if self.tax is None else self.tax.to_json(),
             "tradeoffs": [asdict(tradeoff) for tradeoff in self.tradeoffs],
             "judge": None if self.judged is None else self.judged.to_json(),
+            "failed": [asdict(each) for each in self.failed],
             "bad_rows": {name: [asdict(row) for row in rows] for name, rows in self.bad.items()},
         }
 

@@ -4,16 +4,14 @@ Every text is kept in a work folder (`RunFolder`) when it ends, and `Results` ar
 generates only what is missing; two runs of one grid give the same files, except for `timings.jsonl`.
 """
 
-import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .._values import counted
 from ..auditing.repetition import repetition
 from ..decoding.generate import Generation, without_end
 from ..decoding.many import Request, generate_many, refuse_shared
@@ -33,8 +31,9 @@ from .judge import Judge
 from .judged import judge_folder, refuse_another
 from .placebo import Placebo
 from .results import Results
-from .store import JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, sha256
-from .tasks import BadRow, Task, read_tasks, spread
+from .rows import known, read_rows
+from .store import FAILED, JUDGED, TIMINGS, TRANSCRIPTS, VERSION, Key, RunFolder, digest, sha256
+from .tasks import BadRow, Task
 from .tax import Meter
 from .tax_folder import tax_folder
 from .tax_texts import BadFile, read_texts
@@ -68,10 +67,11 @@ def evaluate(
 
     ``model`` and ``judge``: a GGUF file, or the name of a model such as "smollm2" (`lzsampler.models`).
 
-    ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid,
-    tasks and prompts. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which ``limit`` rows each, spread
-    evenly over the file, are used (`spread`); run.json names them. ``n_ctx``: context of each text, tokens; None is
-    that of `Model`, or a larger one where the texts of the grid need it, and 0 all that the model was trained with.
+    ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid
+    and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which ``limit`` rows each, spread evenly
+    over the file, are used (`spread`); run.json names them. Rows may change before a run is resumed: the texts of those
+    that did not change count. ``n_ctx``: context of each text, tokens; None is that of `Model`, or a larger one where
+    the texts of the grid need it, and 0 all that the model was trained with.
     ``n_parallel``: how many texts are decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after
     each. Settings that draw have a text for each seed,
     greedy ones have one. A text is drawn with `sequence_seed` of the seed and the number of its prompt (from 0, tasks
@@ -85,11 +85,14 @@ def evaluate(
     transcripts, since it changes none of them; timings.jsonl has its figures, and ``speculated`` of
     the results those of all texts together.
 
+    A text that fails, such as that of a prompt longer than the context, and an answer that cannot be compared are
+    ``failed`` of the results; ``resume`` tries them again.
+
     Raises ValueError for bad arguments, or a grid or folder that does not fit; LzsError for files, the model and the
-    disk, and at the end of the texts where some of them failed, such as that of a prompt longer than the context.
+    disk.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
-    rows, bad = _rows({"tasks": tasks, "prompts": prompts}, limit)
+    rows, bad = read_rows({"tasks": tasks, "prompts": prompts}, limit)
     right, unread = ([], []) if texts is None else read_texts(texts)
     if texts is not None and not right:
         raise ValueError(f"there is no text to score: {unread[0]}" if unread else "there is no text to score")
@@ -107,51 +110,52 @@ def evaluate(
                 for setting in chosen.settings
             }
             lock.enter_context(locked(folder.path))
-            lock.enter_context(folder.claimed(_manifest(opened, chosen, rows, limit), resume=resume))
-            done = set()
-            for line in folder.lines(TRANSCRIPTS):
-                if line.key is None:
-                    bad.setdefault("transcripts", []).append(BadRow(line.number, "damaged: made anew"))
-                else:
-                    done.add(line.key)
+            before = folder.rows()
+            rows = known(rows.values(), before)
+            all_rows = {**before, **{name: digest(task.prompt) for name, task in rows.items()}}
+            manifest = _manifest(opened, chosen, rows, all_rows, limit)
+            lock.enter_context(folder.claimed(manifest, resume=resume))
             keys = list(_keys(chosen, rows))
             settings = {setting.name: setting for setting in chosen.settings}
-            numbers = {row: number for number, row in enumerate(rows)}
-            requests = (
-                _request(opened, chosen, settings[key[0]], key, rows[key[1]].prompt, params[key[0]], numbers[key[1]])
-                for key in keys
-                if key not in done
-            )
-            n_done = sum(key in done for key in keys)
+            numbers = {row: number for number, row in enumerate(all_rows)}
             speculated = None if draft is None else Speculated()
-            failed: list[str] = []
             with (
                 TranscriptFile(folder.path / TRANSCRIPTS) as transcripts,
                 TranscriptFile(folder.path / TIMINGS) as timings,
             ):
+                done, damaged = _done(folder, transcripts, set(keys), settings, rows)
+                if damaged:
+                    bad["transcripts"] = damaged
+                requests = (
+                    _request(
+                        opened, chosen, settings[key[0]], key, rows[key[1]].prompt, params[key[0]], numbers[key[1]]
+                    )
+                    for key in keys
+                    if key not in done
+                )
+                n_done = len(done)
                 for request, generation in generate_many(
                     opened, requests, n_parallel=n_parallel, n_threads=n_threads, draft=draft
                 ):
                     if isinstance(generation, Exception):
-                        failed.append(f"that of {request.id[1]!r} with {request.id[0]!r}: {generation}")
-                        continue
-                    setting, task = settings[request.id[0]], rows[request.id[1]]
-                    transcripts.append(_transcript(opened, request, setting, task, generation))
-                    timings.append(_timing(request.id, generation))
-                    if speculated is not None:
-                        speculated.add(generation.speculated)
+                        with TranscriptFile(folder.path / FAILED) as failed:
+                            failed.append({**_named(request.id), "error": str(generation)})
+                    else:
+                        setting, task = settings[request.id[0]], rows[request.id[1]]
+                        transcripts.append(_transcript(opened, request, setting, task, generation))
+                        timings.append(_timing(request.id, generation))
+                        if speculated is not None:
+                            speculated.add(generation.speculated)
                     n_done += 1
                     if on_text is not None:
                         on_text(n_done, len(keys))
-            if failed:
-                texts_failed = counted(len(failed), "text")
-                raise LzsError(f"{texts_failed} failed, and the others are kept; the first is {failed[0]}")
             if right:
                 meter = Meter(opened, charges_of(chosen), skip=SKIP, on_progress=on_taxed)
                 unread += tax_folder(meter, folder, right)
             if unread:
                 bad["texts"] = [_bad_text(each) for each in unread]
         folder.sort(TRANSCRIPTS, keys)
+        folder.sort(FAILED, keys)
         if judge is not None:
             with Judge(judge, n_threads=n_threads) as judging:
                 judge_folder(judging, folder, on_text=on_judged)
@@ -169,23 +173,33 @@ def _bad_text(found: BadFile) -> BadRow:
     return BadRow(0, str(found))  # the line is one of a file that its reason names
 
 
-def _rows(files: Mapping[str, str | Path | None], limit: int | None) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
-    rows: dict[str, Task] = {}
-    bad: dict[str, list[BadRow]] = {}
-    for name, path in files.items():
-        if path is None:
-            continue
-        found, bad[name] = read_tasks(path, name)
-        if not found:
-            reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
-            raise ValueError(f"{path} has no {name}: {reason}")
-        for task in spread(found, limit):
-            if task.id in rows:
-                raise ValueError(f"a task and a prompt have the same id, {task.id!r}: give one of them another id")
-            rows[task.id] = task
-    if not rows:
-        raise ValueError("nothing to do: give tasks, prompts or both")
-    return rows, bad
+def _done(
+    folder: RunFolder,
+    transcripts: TranscriptFile,
+    keys: Set[Key],
+    settings: Mapping[str, Setting],
+    rows: Mapping[str, Task],
+) -> tuple[set[Key], list[BadRow]]:
+    """Return the keys of the texts that are there, and the damaged lines, whose texts are generated again.
+
+    A text whose answer is compared in another way now, or could not be compared, is compared again.
+    """
+    is_current = folder.is_current()
+    done: set[Key] = set()
+    again: set[Key] = set()
+    damaged: list[BadRow] = []
+    for line in folder.lines(TRANSCRIPTS):
+        if line.key is None or line.row is None:
+            damaged.append(BadRow(line.number, "damaged: made anew"))
+        elif line.key in keys and is_current(line):
+            done.add(line.key)
+            found, task = line.row["eval"], rows[line.key[1]]
+            now = _compared(task)
+            if line.key not in again and ("error" in found or any(found.get(name) != now[name] for name in now)):
+                again.add(line.key)
+                content = line.row["messages"][-1]["content"]
+                transcripts.append({**line.row, "eval": _eval(settings[line.key[0]], line.key, task, content)})
+    return done, damaged
 
 
 def _keys(grid: Grid, rows: Mapping[str, Task]) -> Iterator[Key]:
@@ -235,26 +249,37 @@ def _transcript(model: Model, request: Request, setting: Setting, task: Task, ge
         loops=request.loops,
         breakers={field: setting.breakers.get(field, BREAKERS[field]) for field in used_breakers(request.params)},
     )
-    right = None if task.answer is None else task.right(generation.content)
-    ours = {
-        "setting": setting.name,
-        "kind": setting.kind,
-        "prompt": task.id,
-        "task": task.kind,
-        "seed": request.id[2],
-        "answer": task.answer,
-        "right": right,
-    }
+    ours = _eval(setting, request.id, task, generation.content)
     return {"eval": ours, **{name: value for name, value in whole.items() if name not in _NOT_THE_SAME_TWICE}}
+
+
+def _eval(setting: Setting, key: Key, task: Task, content: str) -> dict[str, Any]:
+    """Return what a transcript says of its place in the run, and whether the text is right, or why that is not known.
+
+    ``content``: the text without its reasoning.
+    """
+    right, failed = None, {}
+    if task.answer is not None:
+        try:
+            right = task.right(content)
+        except LzsError as error:
+            failed = {"error": str(error)}
+    return {**_named(key), "kind": setting.kind, **_compared(task), "right": right, **failed}
+
+
+def _compared(task: Task) -> dict[str, str | None]:
+    return {"task": task.kind, "answer": task.answer, "compare": None if task.answer is None else task.compare}
+
+
+def _named(key: Key) -> dict[str, Any]:
+    return dict(zip(("setting", "prompt", "seed"), key, strict=True))
 
 
 def _timing(key: Key, generation: Generation) -> dict[str, Any]:
     """Return what a text took: its share of the steps that it was decoded in, and its picks."""
     timings = generation.timings
     return {
-        "setting": key[0],
-        "prompt": key[1],
-        "seed": key[2],
+        **_named(key),
         "tokens": generation.completion_tokens,
         "prompt_seconds": round(timings.prompt, 6),
         "decode_seconds": round(timings.decode, 6),
@@ -263,16 +288,18 @@ def _timing(key: Key, generation: Generation) -> dict[str, Any]:
     }
 
 
-def _manifest(model: Model, grid: Grid, rows: Mapping[str, Task], limit: int | None) -> dict[str, Any]:
-    """Return what a folder is for: whatever may change a text or an outcome; and with a limit which rows are used."""
-    tasks = [asdict(task) for task in rows.values()]
+def _manifest(
+    model: Model, grid: Grid, rows: Mapping[str, Task], all_rows: Mapping[str, str], limit: int | None
+) -> dict[str, Any]:
+    """Return what a folder is for: whatever may change a text, and which rows are used of all that it knows."""
     return {
         "version": VERSION,
         "model": {"file": model.path.name, "sha256": sha256(model.path)},
         "n_ctx": model.n_ctx,
         "grid": json.loads(json.dumps(grid.to_json())),
-        "rows": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
         "flash_attn": model.flash_attn,
         "texts": sum(1 for _ in _keys(grid, rows)),
-        **({} if limit is None else {"limit": limit, "used": list(rows)}),
+        **({} if limit is None else {"limit": limit}),
+        "rows": dict(all_rows),
+        "used": list(rows),
     }

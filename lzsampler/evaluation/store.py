@@ -1,15 +1,16 @@
 """`RunFolder`: what an evaluation has made so far, on the disk, for `evaluate` to continue and `Results` to read.
 
 `run.json` says what was asked for. `transcripts.jsonl` (docs/transcript.md, with an ``eval`` key) and `timings.jsonl`
-get a line when a text ends, `judge.jsonl` when one is judged, and `tax.jsonl` when a right text is scored. Timings are
-kept apart because they differ in every run.
+get a line when a text ends, `failed.jsonl` when one fails, `judge.jsonl` when one is judged, and `tax.jsonl` when a
+right text is scored. Timings are kept apart because they differ in every run.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +21,11 @@ from ..util.writers import AUDIT, EVALUATION
 
 VERSION = 1  # of run.json and results.json
 RUN, TRANSCRIPTS, TIMINGS, JUDGED = "run.json", "transcripts.jsonl", "timings.jsonl", "judge.jsonl"
-TAX = "tax.jsonl"
+TAX, FAILED = "tax.jsonl", "failed.jsonl"
 _CHANGED = {
     "model": "model",
     "n_ctx": "context",
     "grid": "grid",
-    "rows": "tasks or prompts",
     "version": "format",
     "flash_attn": "attention (flash_attn)",
 }
@@ -51,19 +51,16 @@ class RunFolder:
 
     def _claim(self, manifest: Mapping[str, Any], *, resume: bool) -> None:
         self.check(resume=resume)
-        if not (self.path / RUN).exists():
-            self.write(RUN, manifest)
-            return
-        there = self.manifest()
-        changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest.get(name)]
-        before, now = (each.get("limit", "none") for each in (there, manifest))
-        if _CHANGED["rows"] in changed and before != now:
-            changed[changed.index(_CHANGED["rows"])] = f"limit (it was {before}, and is {now})"
-        if changed:
-            what = " and ".join(changed)
-            raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")
-        for name in (TRANSCRIPTS, TIMINGS, JUDGED, TAX):
-            self._cut_rest(self.path / name)
+        if (self.path / RUN).exists():
+            there = self.manifest()
+            changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest.get(name)]
+            if changed:
+                what = " and ".join(changed)
+                raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")
+            for name in (TRANSCRIPTS, TIMINGS, JUDGED, TAX):
+                self._cut_rest(self.path / name)
+            (self.path / FAILED).unlink(missing_ok=True)  # what failed is tried again
+        self.write(RUN, manifest)
 
     @contextmanager
     def claimed(self, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
@@ -77,7 +74,7 @@ class RunFolder:
             yield
         except (ValueError, LzsError):
             if new and not any(self.lines(TRANSCRIPTS)):
-                for name in (RUN, TRANSCRIPTS, TIMINGS):
+                for name in (RUN, TRANSCRIPTS, TIMINGS, FAILED):
                     (self.path / name).unlink(missing_ok=True)
             raise
 
@@ -109,6 +106,23 @@ class RunFolder:
             raise LzsError(f"cannot read {file}: it is not a JSON object")
         return found
 
+    def rows(self) -> dict[str, str]:
+        """Return the ids of all rows that the folder knows, in the order of their numbers, with their `digest`.
+
+        A new folder knows none, nor does one of an older version.
+        """
+        found = self.manifest().get("rows") if (self.path / RUN).exists() else {}
+        return {str(name): str(seen) for name, seen in found.items()} if isinstance(found, dict) else {}
+
+    def is_current(self) -> Callable[[Line], bool]:
+        """Return a function that tells whether a transcript is that of a row of the run, as the row is now."""
+        manifest = self.manifest()
+        rows, used = manifest.get("rows"), manifest.get("used")
+        if not isinstance(rows, dict) or not isinstance(used, list):
+            return lambda line: line.row is not None  # an older version, whose rows never changed
+        now = {name: rows.get(name) for name in map(str, used)}
+        return lambda line: line.key is not None and line.row is not None and now.get(line.key[1]) == asked(line.row)
+
     def lines(self, name: str) -> Iterator[Line]:
         """Yield the complete lines of a file, in the order they were written; none if there is no file.
 
@@ -126,16 +140,23 @@ class RunFolder:
             raise LzsError(f"cannot read {file}: {error.strerror}") from error
 
     def sort(self, name: str, keys: Iterable[Key]) -> None:
-        """Sort the lines of a file, so that two runs give the same file; of two lines with one key the last is kept."""
+        """Sort the lines of a file, so that two runs give the same file; of two lines with one key the last is kept.
+
+        Lines of other keys follow: texts of rows that were left out of this run, but may be in the next one.
+        """
+        file = self.path / name
+        if not file.exists():
+            return
         places: dict[Key, tuple[int, int]] = {}
         at = 0
         for line in self.lines(name):
             if line.key is not None:
                 places[line.key] = at, len(line.data)
             at += len(line.data)
-        file = self.path / name
+        first = [key for key in keys if key in places]
+        rest = places.keys() - set(first)
         with file.open("rb") as unsorted, replacing(file) as out:
-            for key in keys:
+            for key in (*first, *(key for key in places if key in rest)):
                 start, size = places[key]
                 unsorted.seek(start)
                 out.write(unsorted.read(size))
@@ -162,6 +183,16 @@ class RunFolder:
 def _is_ours(name: str) -> bool:
     """Return whether a file is one that a run leaves in a new folder when it is killed."""
     return name in LOCKS or name.endswith(UNFINISHED)
+
+
+def digest(prompt: str | Sequence[Mapping[str, Any]]) -> str:
+    """Return a hash of a prompt, by which a row is known again."""
+    return blake2b(json.dumps(prompt, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def asked(transcript: Mapping[str, Any]) -> str:
+    """Return the `digest` of the prompt of a transcript."""
+    return digest(transcript["prompt"] if "prompt" in transcript else transcript["messages"][:-1])
 
 
 def sha256(path: Path) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LzsError
 from ..util.files import whole
-from .scoring import check_answer, comparison
+from .score import score
+from .scoring import check_answer
 
 if TYPE_CHECKING:
     from ..llama.model import Messages
@@ -37,10 +38,10 @@ class Task:
     kind: str = ""
 
     def right(self, content: str) -> bool:
-        """Return whether a text, without its reasoning, has the answer. LzsError if a function of the user fails."""
+        """Return whether a text, without its reasoning, has the answer. LzsError if the comparison fails (`score`)."""
         if self.answer is None:
             raise ValueError(f"{self.id} has no answer to compare with")
-        return comparison(self.compare)(content, self.answer)
+        return score(self.compare, content, self.answer)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def read_tasks(path: str | Path, role: str = "") -> tuple[list[Task], list[BadRo
             if task.id in tasks:
                 raise ValueError(f"another row has the id {task.id!r}, too")
             tasks[task.id] = task
-        except ValueError as error:
+        except (ValueError, LzsError) as error:
             bad.append(BadRow(line, " ".join(str(error).split())))
     return list(tasks.values()), bad
 
@@ -107,7 +108,7 @@ def task_of(row: Any, number_of_row: str, role: str = "") -> Task:
     name = str(row["id"]) if "id" in row else f"{role}:{number_of_row}" if role else number_of_row
     kind = str(row.get("task", row.get("kind", "")))
     if "Correct Answer" in row:
-        return _multiple_choice(row, name, str(row.get("id", number_of_row)))
+        return _multiple_choice(row, name, str(row.get("id", row.get("Question"))))
     if "messages" in row or "prompt" in row:
         prompt = _messages(row["messages"]) if "messages" in row else row["prompt"]
         answer = None if row.get("answer") is None else _answer(row["answer"])

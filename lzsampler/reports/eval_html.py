@@ -10,9 +10,10 @@ from .._values import counted, noun
 from ..auditing.summary import wasted_tokens
 from ..util.stats import Interval
 from .charts import Cell, Point, bar, decline, heat, ruler, tag, trend, whisker
+from .eval_bad import bad_section, unfinished
 from .eval_kinds import kinds_section
 from .eval_markdown import more
-from .page import bad_rows, samples_section, scale, tiles, write_page
+from .page import samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, Sample, sample
 from .tax_html import tax_section, tradeoff_section
 from .text import count, percent, visible, whole
@@ -29,7 +30,6 @@ _BY = ("kind", "strength", "temperature", "result")  # of samples
 _TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # ends of scales that halve well
 _FAINT = 0.1  # loop rate that the full colour is at least
 _FULL = 0.2  # difference of accuracy that has the full colour
-_BAD = 100  # bad rows of a file that are listed
 _PLACES = 48  # of a text at which the chart of first loops has a point
 _ALPHA = 0.05
 
@@ -61,7 +61,7 @@ def write_evaluation(path: str | Path, results: "Results") -> None:
             _comparisons(results),
             _judge(results),
             samples_section(_about_samples(results)),
-            _bad(results),
+            bad_section(results),
             _notes(results),
         ]),
         footer=f"lzsampler {escape(__version__)}. Wasted tokens: all copies but the first.",
@@ -101,16 +101,11 @@ def _headline(results: "Results") -> str:
     settings = counted(n_settings, "setting")
     lead = f"of texts of {visible(results.model)} loop, {' and '.join(how for how, _ in sides)}"
     about = f"Grid {visible(grid.name)}: {prompts} in {settings}, {length}"
-    unfinished = ""
-    if results.missing:
-        there = counted(results.expected or 0, "text is", "texts are")
-        said = f"This evaluation is not finished: {n:,} of {there} there, so settings may have different prompts."
-        unfinished = tag("p", escape(said), class_="unfinished")
     big = " → ".join(percent(counts.loop_rate) if counts.texts else "–" for _, counts in sides)
     return (
         tag("div", tag("span", escape(big), class_="big"), tag("p", escape(lead), class_="lead"),
             tag("p", escape(about), class_="soft"), class_="hero")
-        + unfinished
+        + unfinished(results)
         + tiles((value, escape(what)) for value, what in figures)
     )  # fmt: skip
 
@@ -614,16 +609,6 @@ def _judge(results: "Results") -> str:
     table = tag("table", tag("thead", head), tag("tbody", *rows))
     parts = tag("h2", "The opinion of a judge"), tag("p", escape(lead), class_="soft"), _scroll(table, "Judge and rule")
     return tag("section", *parts)
-
-
-def _bad(results: "Results") -> str:
-    sections = []
-    for name, rows in results.bad.items():
-        if rows:
-            title = f"{counted(len(rows), 'bad row')} in the {escape(visible(name))}"
-            shown = [(name, row.line, row.reason) for row in rows[:_BAD]]
-            sections.append(bad_rows(title, ("file", "line", "reason"), shown, len(rows) - len(shown)))
-    return "".join(sections)
 
 
 def _notes(results: "Results") -> str:

@@ -84,7 +84,13 @@ def scale(values: Iterable[float]) -> float:
     return min(1.0, 1.08 * max(values, default=1.0)) or 1.0
 
 
-def bad_rows(title: str, heads: Sequence[str], rows: Iterable[tuple[str, int, str]], rest: int) -> str:
+def bad_rows(
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[tuple[str, int, str]],
+    rest: int,
+    note: str = "Not counted in any rate.",
+) -> str:
     """Return a section about what could not be read: rows of (file, line or 0, reason), and how many more there are."""
     made = [
         tag("tr", tag("td", escape(visible(file))), tag("td", str(line or "–"), class_="number"),
@@ -94,7 +100,7 @@ def bad_rows(title: str, heads: Sequence[str], rows: Iterable[tuple[str, int, st
     head = tag("tr", *(tag("th", name, scope="col") for name in heads))
     more = tag("p", f"… and {rest:,} more", class_="soft") if rest > 0 else ""
     table = tag("table", tag("thead", head), tag("tbody", *made), class_="bad")
-    return tag("section", tag("h2", title), tag("p", "Not counted in any rate.", class_="soft"), table, more)
+    return tag("section", tag("h2", title), tag("p", escape(note), class_="soft"), table, more)
 
 
 def _resource(name: str) -> str:

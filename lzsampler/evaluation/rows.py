@@ -1,0 +1,64 @@
+"""The rows of an evaluation: those of its files, with the ids by which the work folder knows them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import count
+from pathlib import Path
+
+from .store import digest
+from .tasks import BadRow, Task, read_tasks, spread
+
+_BY_LINE = re.compile(r"(tasks|prompts):\d+")  # the id of a row that has none in its file
+
+
+def read_rows(
+    files: Mapping[str, str | Path | None], limit: int | None
+) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
+    """Return the rows of files by their id, and the bad ones by the role of the file, which is its key in ``files``.
+
+    ``limit`` as in `spread`. ValueError where a file has no row, and where two rows have one id; LzsError for files.
+    """
+    rows: dict[str, Task] = {}
+    bad: dict[str, list[BadRow]] = {}
+    for name, path in files.items():
+        if path is None:
+            continue
+        found, bad[name] = read_tasks(path, name)
+        if not found:
+            reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
+            raise ValueError(f"{path} has no {name}: {reason}")
+        for task in spread(found, limit):
+            if task.id in rows:
+                raise ValueError(f"a task and a prompt have the same id, {task.id!r}: give one of them another id")
+            rows[task.id] = task
+    if not rows:
+        raise ValueError("nothing to do: give tasks, prompts or both")
+    return rows, bad
+
+
+def known(rows: Iterable[Task], before: Mapping[str, str]) -> dict[str, Task]:
+    """Return rows by the ids by which a folder knows them; ``before``: its `RunFolder.rows`.
+
+    A row without an id in its file is called by its line, which another row has once a line was taken out. So it keeps
+    the id that its prompt had before. A row that is new gets one that no other row has or had.
+    """
+    given = list(rows)
+    digests = {task.id: digest(task.prompt) for task in given}
+    names = {
+        task.id: task.id for task in given if not _BY_LINE.fullmatch(task.id) or before.get(task.id) == digests[task.id]
+    }
+    free: dict[tuple[str, str], list[str]] = {}
+    for name, seen in before.items():
+        if name not in names and (by_line := _BY_LINE.fullmatch(name)):
+            free.setdefault((by_line[1], seen), []).append(name)
+    for task in given:
+        if task.id not in names and (same := free.get((task.id.split(":")[0], digests[task.id]))):
+            names[task.id] = same.pop(0)
+    taken = set(names.values())
+    for task in given:
+        if task.id not in names:
+            role = task.id.split(":")[0]
+            unused = (f"{role}:{n}" for n in count(1) if not {f"{role}:{n}"} & (taken | before.keys() | digests.keys()))
+            names[task.id] = next(unused) if task.id in taken else task.id
+            taken.add(names[task.id])
+    return {names[task.id]: task for task in given}
