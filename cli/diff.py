@@ -141,6 +141,12 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
             f"Paired by line number, since the rows have no id: {made.by_number:,} of {counted(made.records, 'pair')}. "
             "That is right only if both sides hold the answers to the same prompts in the same order"
         )
+    for name, repeated in (("A", made.repeated_a), ("B", made.repeated_b)):
+        if repeated:
+            yield (
+                f"{name} has {counted(repeated, 'record')} with the id of one before: records with one id count as one "
+                "conversation in the test"
+            )
     if made.by_prompt:
         yield (
             f"Paired by prompt and seed, since the two evaluations have different settings: "

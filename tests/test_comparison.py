@@ -149,3 +149,12 @@ def test_nothing_in_common() -> None:
         compare([], side("x"))
     with pytest.raises(LzsError, match="nothing to compare: B has no record"):
         compare(side("x"), [])
+
+
+def test_equal_ids_are_counted() -> None:
+    """They are one conversation, so that a hundred rows with one id tell as little as one."""
+    made = compare(side("a! a! a! b"), side("a a a b b", "b.jsonl"))
+    assert (made.records, made.conversations, made.repeated_a, made.repeated_b) == (4, 2, 2, 3)
+    assert (made.to_json()["repeated_a"], made.to_json()["repeated_b"]) == (2, 3)
+    groups = compare(side("x x"), side("y y y", "b.jsonl"))
+    assert (groups.paired, groups.repeated_a, groups.repeated_b) == (False, 1, 2)

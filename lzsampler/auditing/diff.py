@@ -41,7 +41,8 @@ class Comparison:
     of records without a partner, which count nowhere else. ``by_number``: pairs whose records have no id in their
     file, and were paired by their lines: they belong together only if both sides have the same order. ``by_prompt``:
     pairs of the same prompt and seed under different settings, which are made where two evaluations of one setting each
-    have no id in common. ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011),
+    have no id in common. ``repeated_a``, ``repeated_b``: records of A, and of B, whose id a record before them in the same
+    file has: they are one conversation with that one. ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011),
     on which the verdict does not depend. ``difference``: the loop rate of B minus that of A, -1..1, with its
     ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired. ``p``: the
     two-sided mid-p of a permutation test over conversations: of pairs, in which the sides of each conversation may be
@@ -58,6 +59,8 @@ class Comparison:
     conversations: int
     by_number: int
     by_prompt: int
+    repeated_a: int
+    repeated_b: int
     newly: tuple[Pair, ...]
     cured: tuple[Pair, ...]
     still: tuple[Pair, ...]
@@ -162,6 +165,8 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         conversations=len(sizes),
         by_number=0 if by_prompt else sum(not one.named for _, one, _ in pairs),
         by_prompt=by_prompt * len(pairs),
+        repeated_a=_repeated(left),
+        repeated_b=_repeated(right),
         newly=newly,
         cured=cured,
         still=still,
@@ -197,6 +202,8 @@ def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names
         conversations=len(records_a) + len(records_b),
         by_number=0,
         by_prompt=0,
+        repeated_a=_repeated(left),
+        repeated_b=_repeated(right),
         newly=(),
         cured=(),
         still=(),
@@ -227,6 +234,10 @@ def _check_ids(outcomes: list[Outcome]) -> None:
                 f"id {outcome.id!r} is in {file} and in {outcome.file}, and the other side has files with other names: "
                 "compare them file by file"
             )
+
+
+def _repeated(outcomes: list[Outcome]) -> int:
+    return len(outcomes) - len({(outcome.file, outcome.id) for outcome in outcomes})
 
 
 def _keyed(outcomes: list[Outcome], names: dict[str, str]) -> dict[_Key, Outcome]:
