@@ -141,3 +141,8 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
     if name in _ELSEWHERE:
         hint = f"; {_ELSEWHERE[name]}"
     return TypeError(f"{function}() got an unexpected keyword argument {shown(name)}{hint}")
+
+
+def brief(value: object) -> str:
+    """Return how a setting is shown in a line: of many tokens, only how many."""
+    return f"({len(value):,} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)

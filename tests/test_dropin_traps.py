@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from lzsampler import Params, Sampler
+from lzsampler import LzsError, Params, Sampler
 from lzsampler.models import default_model
 
 llama_cpp = pytest.importorskip("llama_cpp")
 
 from applications import CHAT, LOOPING, LZ, PROMPT, new, run_python, text_of  # noqa: E402 (needs llama_cpp)
+from lzsampler.decoding.speculative import Draft  # noqa: E402
 from lzsampler.llama import LZLlama, attach  # noqa: E402
 from native import valgrind  # noqa: E402
 
@@ -82,7 +83,7 @@ def test_python_processors_keep_their_place() -> None:
     run_python("""
         import llama_cpp
         from lzsampler.llama import LZLlama, attach, penalties_sampler, sampled
-        from lzsampler import Params, Sampler
+        from lzsampler import LzsError, Params, Sampler
         from lzsampler.models import default_model
         from llama_cpp._internals import LlamaSampler
         from applications import penalty_arguments
@@ -405,3 +406,24 @@ def test_a_subclass_may_take_keywords_of_its_own() -> None:
         mine, done = own.create_completion(PROMPT, mine=5, lz_penalty=0.1, max_tokens=1)
     assert (mine, done["usage"]["completion_tokens"]) == (5, 1)
     own.close()
+
+
+def test_a_block_of_an_lzllama_s_penalties_ends() -> None:
+    llm = new(LZLlama)
+    with llm.lz as lz:
+        assert lz is llm.lz
+    assert text_of(llm(PROMPT, max_tokens=2))
+    llm.close()
+
+
+@pytest.mark.parametrize("draft", [None, Draft(lookup=3)])
+def test_a_stream_after_another_call_says_so(draft: Draft | None) -> None:
+    """It went on with the context of the other text, and with a draft there was an AttributeError."""
+    llm = new(LZLlama, flash_attn=True, draft=draft)
+    stream = llm(PROMPT, max_tokens=30, stream=True, temperature=0.0)
+    next(stream)
+    other = text_of(llm("One day", max_tokens=5, temperature=0.0))
+    with pytest.raises(LzsError, match="another call used this model between two tokens of a stream"):
+        list(stream)
+    assert text_of(llm("One day", max_tokens=5, temperature=0.0)) == other
+    llm.close()

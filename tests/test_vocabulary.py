@@ -1,6 +1,8 @@
 """Text to tokens with a vocabulary alone, for the audit: where each token starts, and back to text."""
 
+import gc
 import struct
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +123,18 @@ def test_strings_that_are_no_breakers(strings: Any, message: str) -> None:
 def test_sources_that_have_no_vocabulary(source: Any) -> None:
     with pytest.raises(ValueError, match=f"source must be a llama_cpp.Llama or a Vocabulary, got {source!r}"):
         dry_breaker_ids(source)
+
+
+def test_a_vocabulary_that_nobody_uses_is_freed(tmp_path: Path) -> None:
+    """Also one that another file has taken the place of; one that is in use stays."""
+    copy = tmp_path / "copy.gguf"
+    copy.write_bytes(default_model().read_bytes())
+    first = opened(default_model())
+    used, gone = first.tokenize, weakref.ref(first)
+    del first
+    opened(copy)
+    assert used("Once")[0].size
+    del used
+    gc.collect()
+    assert gone() is None
+    opened(default_model())

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._values import counted
+from .._values import brief, counted
 from ..constraint.grammar import Grammar
 from ..constraint.token_bytes import TokenBytes
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentTypeError, LzsError
 from ..params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.in_use import InUse, any_thread, one_thread, using
@@ -68,6 +68,7 @@ class Attachment:
         self._restore = restore
         self._call: Settings | None = None  # of the call that is going on, where it has arguments of its own
         self.text: SampledText | None = None  # the one whose chain is being built
+        self.latest: SampledText | None = None  # the one that began last
         self._drafter: Drafter | None = None
         self._draft_model: Model | None = None  # that was opened for this
         self._schemas = Schemas()
@@ -168,7 +169,7 @@ class Attachment:
     def __repr__(self) -> str:
         made = {**vars(self.params), **{name: getattr(self, name) for name in FLAGS}}
         usual = {**vars(Params()), **vars(Settings(self.params))}
-        given = [f"{name}={_short(value)}" for name, value in made.items() if value != usual[name]]
+        given = [f"{name}={brief(value)}" for name, value in made.items() if value != usual[name]]
         stats = self.stats
         counts = ((stats.calls, "text"), (stats.tokens, "token"), (stats.loops, "loop"))
         done = ", ".join(counted(n, what) for n, what in counts)
@@ -189,7 +190,8 @@ class Attachment:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.detach()
+        if self._restore is not None:  # an LZLlama keeps its penalties
+            self.detach()
 
     # -- for the hooks --
 
@@ -285,11 +287,6 @@ class Attachment:
             yield
         finally:
             self.text = before
-
-
-def _short(value: object) -> str:
-    """Return how an attachment shows a value: of many tokens, only how many."""
-    return f"({len(value)} tokens)" if isinstance(value, tuple) and len(value) > 8 else repr(value)
 
 
 def _shows(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -406,10 +403,11 @@ class Hooks(OneThread):
         end: LoopEnd,
         drafter: "Drafter | None",
     ) -> Generator[int, Sequence[int] | None, None]:
-        stats = self.lz.stats
+        lz, stats = self.lz, self.lz.stats
         stats.calls += not end.script
         stats.seed = int(self._seed)
         text.resume(self, end)
+        lz.latest = text
         tokens = None
         try:
             for kept in end.script:  # what stayed of a text that was cut, for a caller that begins anew
@@ -421,6 +419,11 @@ class Hooks(OneThread):
                 text.tokens.append(token)
                 stats.tokens += 1
                 sent = yield token
+                if lz.latest is not text:
+                    raise LzsError(
+                        "another call used this model between two tokens of a stream, which cannot go on: "
+                        "read a stream to its end first, or use another model"
+                    )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]
                     raise ValueError(  # llama.cpp would end the process
                         "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"

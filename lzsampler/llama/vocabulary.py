@@ -1,6 +1,5 @@
 """The vocabulary of a GGUF file, without its weights: text to tokens for the audit, tokens to text, DRY's breakers."""
 
-import atexit
 import ctypes
 import os
 import re
@@ -10,7 +9,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +46,11 @@ class Vocabulary:
             raise LzsError(
                 f"llama.cpp cannot load the vocabulary of {self.path}: {reason(errors) or 'no reason given'}"
             )
+        # Called when nothing refers to it any more, or when Python ends: later, llama_cpp itself may be gone.
+        self._freed = finalize(self, llama_cpp.llama_model_free, self._model)
         self.in_use = InUse(f"this Vocabulary ({self.path.name})", "open the file again")
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
-        self._piece = lru_cache(maxsize=None)(self._piece_of)
+        self._pieces: dict[int, bytes] = {}
 
     @property
     def _vocab(self) -> Any:
@@ -80,8 +81,8 @@ class Vocabulary:
         self.in_use.close(self._free)
 
     def _free(self) -> None:
-        model, self._model = self._model, None
-        llama_cpp.llama_model_free(model)
+        self._model = None
+        self._freed()
 
     @any_thread
     def tokenize(self, text: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
@@ -139,16 +140,17 @@ class Vocabulary:
                 raise LzsError(f"llama.cpp cannot tokenize a text of {len(data):,} bytes: it is too long")
             room = -n
 
-    def _piece_of(self, token: int) -> bytes:
-        return _piece(self._vocab, token, ctypes.create_string_buffer(64))
+    def _piece(self, token: int) -> bytes:
+        piece = self._pieces.get(token)
+        if piece is None:
+            piece = self._pieces[token] = _piece(self._vocab, token, ctypes.create_string_buffer(64))
+        return piece
 
 
 @lru_cache(maxsize=1)
 def vocabulary(path: str | Path) -> Vocabulary:
-    """Return the vocabulary of a file, loaded once, closed when Python ends."""
-    made = Vocabulary(path)
-    atexit.register(made.close)  # later, llama_cpp itself may be gone
-    return made
+    """Return the vocabulary of a file, loaded once; that of another file takes its place."""
+    return Vocabulary(path)
 
 
 def tokenizer(path: str | Path) -> Callable[[str], tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]]:
