@@ -580,3 +580,14 @@ def test_opening_and_decoding_print_nothing(capfd: pytest.CaptureFixture[str]) -
     with Model(default_model(), n_threads=1) as opened:
         text_of(opened, n=3)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_prompt_of_tokens_is_any_sequence_of_integers(model: Model) -> None:
+    tokens = model.tokenize(PROMPT)
+    expected = generate(model, np.array(tokens, np.int32), GREEDY, n_predict=5).tokens
+    for prompt in (tokens, tuple(tokens), np.array(tokens), list(np.array(tokens))):
+        assert generate(model, prompt, GREEDY, n_predict=5).tokens == expected
+    bad: dict[str, Any] = {"1000000 is not a token": [1, 10**6], "prompt must be integers": [1, "a"]}
+    for message, wrong in bad.items():
+        with pytest.raises(ValueError, match=message):
+            generate(model, wrong, GREEDY)

@@ -379,7 +379,7 @@ BAD = {
     "stop must be strings": Request("", PROMPTS[0], GREEDY, stop=("",)),
     "n_predict must be": Request("", PROMPTS[1], GREEDY, n_predict=-2),
     "grammar must be a Grammar or None": Request("", PROMPTS[1], GREEDY, grammar="[a-z]"),  # type: ignore[arg-type]
-    "the chat template of": Request("", ["x"], GREEDY),  # type: ignore[list-item]
+    "the chat template of": Request("", ["x"], GREEDY),  # type: ignore[arg-type]
     "ignore_eos must be": Request("", PROMPTS[2], GREEDY, ignore_eos="no"),  # type: ignore[arg-type]
     "nobody wants": Request("", PROMPTS[3], GREEDY, on_text=refuse),
     "after 0 tokens: no first": Request("", PROMPTS[4], GREEDY, sampler=failing(0, ValueError("no first"))),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._check import INT32_MAX, boolean, counted, integer, row_of, token_array
+from .._check import INT32_MAX, boolean, counted, integer, row_of
 from ..constraint.grammar import Grammar
 from ..errors import LzsError
 from ..explanation import Explanation, TokenExplanation
@@ -244,16 +244,7 @@ class Text(Begun):
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
             raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
         boolean("ignore_eos", ignore_eos)
-        text = ""
-        if isinstance(prompt, np.ndarray):
-            self.prompt = token_array("prompt", prompt, model.n_vocab).tolist()
-        else:
-            text = prompt if isinstance(prompt, str) else model.chat_prompt(prompt)
-            if not text:
-                raise ValueError("the prompt is empty: give the beginning of a text")
-            self.prompt = model.tokenize(text)
-        if not self.prompt:
-            raise ValueError("the prompt is empty: it has no tokens")
+        self.prompt, text = model.asked(prompt)
         if len(self.prompt) > model.n_ctx:
             raise ValueError(
                 f"the prompt has {len(self.prompt)} tokens, but the context holds {model.n_ctx}: "

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,8 @@ _OF_LLAMA = (
 _SHOWN = CONTROL_MARKS | {*TOOL_MARKS, *TOOL_MARKS.values(), "<tool_response>", "</tool_response>"}
 
 Messages = Sequence[Mapping[str, str]]
-Prompt = str | Messages | npt.NDArray[np.int32]
-"""Text, messages ({"role", "content"} each) for the model's chat template, or tokens, int32[n], taken as they are."""
+Prompt = str | Messages | Sequence[int] | npt.NDArray[np.integer[Any]]
+"""Text, messages ({"role", "content"} each) for the model's chat template, or tokens, which are taken as they are."""
 
 
 class _Llama(AutoAttention, llama_cpp.Llama):
@@ -296,6 +297,25 @@ class Model:
         from .gbnf import matchers
 
         return matchers(text, self.path, self.token_bytes.end[0])
+
+    def asked(self, prompt: Prompt) -> tuple[list[int], str]:
+        """Return the tokens of a prompt, and its text, which is "" where tokens were given.
+
+        ValueError for an empty prompt and for tokens that the model does not have; LzsError as `chat_prompt`.
+        """
+        given: Any = prompt
+        text, tokens = "", []
+        several = isinstance(given, Sequence) and not isinstance(given, str)
+        if isinstance(given, np.ndarray) or (several and any(isinstance(each, Integral) for each in given)):
+            tokens = token_array("prompt", given, self.n_vocab).tolist()
+        else:
+            text = given if isinstance(given, str) else self.chat_prompt(given)
+            if not text:
+                raise ValueError("the prompt is empty: give the beginning of a text")
+            tokens = self.tokenize(text)
+        if not tokens:
+            raise ValueError("the prompt is empty: it has no tokens")
+        return tokens, text
 
     def chat_prompt(self, messages: Messages) -> str:
         """Return the text of a conversation as the model's own template has it, up to where the assistant begins.

@@ -198,10 +198,7 @@ def _staged(say: OnProgress, stage: str) -> Callable[[int, int], object]:
 
 def _check_prompts(model: Model, prompts: Sequence[Prompt], n_predict: int) -> None:
     for prompt in prompts:
-        given = prompt if isinstance(prompt, str | np.ndarray) else model.chat_prompt(prompt)
-        length = len(model.tokenize(given) if isinstance(given, str) else given)
-        if not length:
-            raise ValueError("the prompt is empty: give the beginning of a text")
+        length = len(model.asked(prompt)[0])
         if length > model.n_ctx - n_predict:
             raise ValueError(
                 f"a prompt of {length} tokens and {n_predict} more do not fit in the context of {model.n_ctx}: "
