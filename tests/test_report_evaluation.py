@@ -15,6 +15,7 @@ from audits import HOSTILE
 from browsing import attacks, check_harmless, counting_server, dom
 from lzsampler import Params, Results
 from lzsampler.evaluation.grid import Grid, Setting
+from lzsampler.params import PENALTIES
 from lzsampler.reports.charts import Cell, decline, heat, ruler, trend
 from lzsampler.reports.text import percent
 from lzsampler.util.rescue import LoopPolicy
@@ -394,3 +395,13 @@ def test_whiskers_have_a_scale(top: float, ticks: list[str]) -> None:
     places = [float((text.get("x") or "").rstrip("%")) for text in root.iter("text")]
     assert places == pytest.approx([float(tick.split()[0]) / top for tick in ticks], abs=0.01)
     assert ruler(0.0) == ""
+
+
+def test_a_penalty_without_a_sentence_of_its_own_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new one was a KeyError at the end of an evaluation."""
+    new = replace(next(penalty for penalty in PENALTIES if penalty.name == "presence"), name="novelty")
+    monkeypatch.setattr("lzsampler.reports.eval_kinds.PENALTIES", (new,))
+    setting = Setting("T=0 presence", "presence", Params(presence_penalty=0.5), 0.5)
+    results = Results(Grid("g", (setting,)), ())
+    results.save(tmp_path / "report.html")
+    assert "The penalty novelty." in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def _said(settings: "list[Setting]") -> str:
     """Return what the settings of a kind have in common, by their parameters, since anybody may name a kind."""
     params = [setting.params for setting in settings]
     said = [
-        _lz(params) if penalty.name == "lz" else _PENALTIES[penalty.name]
+        _lz(params) if penalty.name == "lz" else _PENALTIES.get(penalty.name, f"the penalty {penalty.name}")
         for penalty in PENALTIES
         if any(map(penalty.is_on, params))
     ]
