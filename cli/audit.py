@@ -194,8 +194,12 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
 
             result = audit_files(list(paths), **read, **more, **rules, progress=show)
     except KeyboardInterrupt:
-        if more.get("resume") is not None:
-            console.error("interrupted; run the same command again to continue")
+        folder = more.get("resume")
+        if folder is not None:
+            console.error(f"interrupted: finished work is saved in {folder}; the same command continues it")
+        else:
+            keeps = "; --resume FOLDER keeps finished work" if "resume" in more else ""
+            console.error(f"interrupted: nothing is saved{keeps}")
         raise
     records = counted(result.summary.total.records, "record")
     console.detail(f"audited {records} in {monotonic() - start:.2f} s; rules: {rules or 'default'}")

@@ -15,6 +15,7 @@ from .drafts import check_draft, drafts, open_draft_for
 from .help import GroupedCommand, ModelFile, option, options
 from .limits import Limit, limits
 from .options import draft_options, flash_attn_option, refused_download, whole
+from .output import for_chat
 from .progress import progress
 from .tax import RATES, check_groups, held, say_if_unfit
 
@@ -82,7 +83,11 @@ def evaluate_command(**flags: Any) -> None:
     from lzsampler import Results
 
     check_draft(flags)
-    results = Results.read(flags["out"]) if flags["so_far"] else _run(flags)
+    try:
+        results = Results.read(flags["out"]) if flags["so_far"] else _run(flags)
+    except KeyboardInterrupt:
+        console.error(f"interrupted: {_saved(flags['out'])}")
+        raise
     click.echo(json.dumps(results.to_json()) if flags["as_json"] else results.table())
     if console.verbose and not flags["as_json"]:
         click.echo(f"\n{results.table(terms=True)}")
@@ -124,6 +129,7 @@ _FLAGS = {
 def _run(flags: dict[str, Any]) -> "Results":
     from lzsampler import evaluate
     from lzsampler.evaluation.grid import read_grid
+    from lzsampler.evaluation.tasks import read_tasks
     from lzsampler.llama import gguf
     from lzsampler.models import default_model
 
@@ -157,7 +163,7 @@ def _run(flags: dict[str, Any]) -> "Results":
         bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
         try:
-            return evaluate(
+            results = evaluate(
                 model,
                 flags["out"],
                 tasks=tasks,
@@ -175,6 +181,29 @@ def _run(flags: dict[str, Any]) -> "Results":
             for argument, flag in _FLAGS.items():
                 said = said.replace(argument, flag)
             raise ValueError(said) from error
+    if tasks is not None and gguf.read(model).chat_template is not None:
+        plain = sum(isinstance(task.prompt, str) and task.answer is not None for task in read_tasks(tasks)[0])
+        if plain:
+            what = counted(
+                plain,
+                'task has a "prompt", which the model continues',
+                'tasks have a "prompt", which the model continues',
+            )
+            console.note(for_chat(what, 'give "messages"'))
+    return results
+
+
+def _saved(out: Path) -> str:
+    """Return what a run that was interrupted has saved, and how it goes on."""
+    from lzsampler.evaluation.store import RUN, TRANSCRIPTS, RunFolder
+
+    folder = RunFolder(out)
+    if not (out / RUN).exists():
+        return "nothing was begun"
+    is_current = folder.is_current()
+    there = len({line.key for line in folder.lines(TRANSCRIPTS) if is_current(line)})
+    texts = counted(int(folder.manifest()["texts"]), "text")
+    return f"{there:,} of {texts} are saved in {out}; the same command with --resume continues"
 
 
 def _rows_for(model: Path) -> tuple[Path, Path]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lzsampler._values import counted, noun
+from lzsampler._values import brief, counted, noun
 
 from .console import console, general_options
 from .drafts import check_draft, open_draft
@@ -43,7 +43,7 @@ from .options import (
     whole,
     with_tokens,
 )
-from .output import Output, action_line, figures_of, summary, transcript_of
+from .output import Output, action_line, figures_of, for_chat, summary, transcript_of
 from .progress import prompt_progress
 
 if TYPE_CHECKING:
@@ -132,12 +132,14 @@ _options = options(
 @unsupported_options
 @general_options(quiet="print the text only, and errors")
 def generate(prompt: str | None, **flags: Any) -> None:
-    """Continue PROMPT (or -p, -f, stdin), by default greedily and with the LZ penalty against loops.
+    """Continue PROMPT (or -p, -f, stdin; - is stdin, too), by default greedily and with the LZ penalty against loops.
 
     The text goes to stdout as it comes, a line of figures to stderr. Ctrl-C ends it and keeps what was written.
     """
     params = params_from(flags)
     loops = loops_from(flags)
+    if prompt == "-" and flags["prompt_file"] is None:
+        prompt, flags["prompt_file"] = None, "-"
     _check_modes(prompt, flags)
     if flags["escape"]:
         flags["stop"] = tuple(map(unescaped, flags["stop"]))
@@ -168,7 +170,7 @@ def generate(prompt: str | None, **flags: Any) -> None:
         file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
         model = stack.enter_context(open_model(flags))
         params = with_tokens(params, model.llm, flags)
-        console.detail(f"{params}")
+        console.detail(f"Params({', '.join(f'{name}={brief(value)}' for name, value in vars(params).items())})")
         shown = output.show if flags["spec_show"] else None
         draft = open_draft(stack, model, flags, on_proposed=shown)
         grammar = grammar_from(model, flags)
@@ -319,7 +321,7 @@ def _say_what_happened(model: "Model", generation: "Generation", flags: dict[str
     for action in generation.actions:
         console.note(action_line(action))
     if generation.template_unused:
-        console.note("the model ended without an answer; it is made for chat: add --chat to ask it a question")
+        console.note(for_chat("the model ended without an answer", "add --chat"))
 
 
 def _prompt(*sources: str | None) -> str:

@@ -13,7 +13,14 @@ from lzsampler._values import shown
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NO_BREAK = "\xa0"  # a space at which help is not broken; printed as a plain one
+_LIKE = 0.7  # of two names of options, for one to be suggested for the other
 _FIELD = re.compile(r"(\w+)(?= (?:must|takes)\b)")
+
+
+def _likeness(a: str, b: str) -> float:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, a, b).ratio()
 
 
 class GroupedOption(click.Option):
@@ -54,6 +61,15 @@ class GroupedCommand(click.Command):
     def get_help(self, ctx: click.Context) -> str:
         """Return the help with plain spaces."""
         return super().get_help(ctx).replace(_NO_BREAK, " ")
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; the error for an unknown option suggests those that are spelled nearly like it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            given = error.option_name.lstrip("-")  # dashes are alike in all
+            near = [name for name in error.possibilities or () if _likeness(given, name.lstrip("-")) > _LIKE]
+            raise click.NoSuchOption(error.option_name, error.message, near, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. A ValueError about one of its parameters becomes a usage error that names the flag."""

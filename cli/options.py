@@ -150,6 +150,7 @@ sampling_options = options(
         help="LZ settings to start from: default; or paper, those of arXiv 2504.20131",
     ),
     *map(flag, FLAGS),
+    refused("--samplers", message="lzs applies samplers in a fixed order (docs/command-line.md): leave --samplers out"),
     refused("--mirostat", message="lzs has no mirostat: use --temp with --top-p or --min-p"),
 )  # fmt: skip
 

@@ -71,6 +71,11 @@ def _uninterrupted() -> Iterator[None]:
             before(*waiting[0])
 
 
+def for_chat(what: str, how: str) -> str:
+    """Return the hint that a model was given plain text though it has a chat template, which ``how`` would use."""
+    return f"{what}; it is made for chat: {how} to ask it a question"
+
+
 def action_line(action: "Action") -> str:
     """Return what was done about a loop, and where it is; tokens count from 0 at the first new one."""
     from lzsampler.sampler import Loop

@@ -14,7 +14,7 @@ from .console import console
 from .drafts import open_draft
 from .grammars import bytes_of, grammar_from
 from .options import asked_with, breakers, is_broken, limits_from, open_model, unescaped, with_tokens
-from .output import figures_of, transcript_of
+from .output import figures_of, for_chat, transcript_of
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -50,16 +50,26 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
 
     rows = _rows(flags)
     limits, policy = limits_from(flags), LoopPolicy(**loops)
+    where = "" if flags["save"] is None else f" to {flags['save']}"
     waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
+    n_texts = 0  # that were written
     with ExitStack() as stack:
+
+        def say_what_is_there(raised: type[BaseException] | None, *_: object) -> None:
+            if raised is KeyboardInterrupt:
+                console.error(f"interrupted: wrote {n_texts:,} of {counted(len(rows), 'text')}{where}")
+
+        stack.push(say_what_is_there)  # first, to be called when the progress bar is gone
         file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
 
         def write(number: int) -> None:
+            nonlocal n_texts
             transcript = waiting.pop(number)
             if file is not None:
                 file.append(transcript)
             if flags["as_json"]:
                 click.echo(to_line(transcript))
+            n_texts += transcript["finish_reason"] != "failed"
 
         bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
@@ -75,7 +85,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
             )
             for row in rows
         )
-        written = tokens = acted = 0
+        written = tokens = acted = silent = 0
         unfinished: list[Row] = []
         failed: list[tuple[Row, str]] = []
         cut = False
@@ -93,6 +103,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
                 else:
                     tokens += made.completion_tokens
                     acted += bool(made.actions)
+                    silent += made.template_unused
                     speculated.add(made.speculated)
                     if transcript.get("grammar_match", "yes") != "yes":
                         unfinished.append(row)
@@ -114,8 +125,10 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         some = counted(len(unfinished), "text ends before it matches", "texts end before they match")
         longer = ": -n N allows longer texts" if cut else ""
         console.note(f"{some} what was asked for ({_names(unfinished)}){longer}")
-    where = "" if flags["save"] is None else f" to {flags['save']}"
-    console.note(f"wrote {counted(len(rows) - len(failed), 'text')}, {counted(tokens, 'token')}{where}")
+    if silent:
+        what = f"the model ended {silent:,} of {counted(len(rows), 'text')} without an answer"
+        console.note(for_chat(what, "add --chat"))
+    console.note(f"wrote {counted(n_texts, 'text')}, {counted(tokens, 'token')}{where}")
     if failed:
         first, reason = min(failed, key=lambda one: one[0].number)
         names = _names([row for row, _ in failed])

@@ -23,7 +23,10 @@ _options = options(
         _CHECK, "-md", "--model-draft", "model_draft", type=ModelFile(), metavar="FILE",
         help="draft model, or the name tale-1m (default: --draft lookup alone is checked)",
     ),
-    option(_CHECK, "-n", "--n-predict", **whole(2), default=64, help="tokens of a text, 2 to 4096"),
+    option(
+        _CHECK, "-n", "--n-predict", **whole(2), default=64,
+        help="tokens of a text, 2 to 4096; logits are compared in contexts of more than 256 tokens, too, whatever N is",
+    ),
     option(_CHECK, "--runs", **whole(50), default=150, help="texts drawn for a distribution, 50 to 100,000"),
     option(_CHECK, "--json", "as_json", is_flag=True, help="print a JSON object instead of text"),
 )  # fmt: skip

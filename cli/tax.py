@@ -60,8 +60,8 @@ _EPILOG = """\b
 The kind of a text is its folder, or else the ending of its file.
 docs/tax.md describes what is measured, and how texts are read.
 \b
-Exit status: 0 success; 1 a limit of --fail-if is exceeded; 2 an error, or a
-text that could not be scored; 130 Ctrl-C, after the table of what was done."""
+Exit status: 0 success; 1 a limit of --fail-if is exceeded, or a text could not
+be read or scored; 2 an error; 130 Ctrl-C, after the table of what was done."""
 
 
 @click.command(cls=GroupedCommand, epilog=_EPILOG)
@@ -85,7 +85,11 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
                 raise click.UsageError(f"-o {output} would overwrite a text: name another file")
     grid = read_grid(flags["grid"])
     check_groups(flags["limits"], grid, paths, flags["format"])
-    made = _measured(paths, grid, flags)
+    try:
+        made = _measured(paths, grid, flags)
+    except KeyboardInterrupt:
+        console.error("interrupted: no text was scored yet")
+        raise
     if flags["as_json"]:
         click.echo(json.dumps(made.to_json()))
     else:
@@ -95,17 +99,21 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
     for bad in made.bad[:_BAD_FILES]:
         console.error(str(bad))
     if len(made.bad) > _BAD_FILES:
-        console.error(f"{len(made.bad) - _BAD_FILES} more could not be scored (--json and -o list all)")
+        console.error(f"... and {len(made.bad) - _BAD_FILES:,} more (--json and -o list all)")
     for output in flags["outputs"]:  # after the table, which a full disk does not take away
         made.save(output)
     if made.interrupted:
-        console.error("interrupted: these are the figures of what was scored until then")
+        n = counted(len(made.texts), "text")
+        console.error(f"interrupted: these are the figures of {n}; lzs eval --texts can go on, with --resume")
         raise click.exceptions.Exit(_INTERRUPTED)
     failed = [said for limit in flags["limits"] if (said := held(made, limit))]
     for said in failed:
         console.error(said)
+    if made.bad:
+        every = counted(len(made.texts) + made.short + len(made.bad), "text")
+        console.error(f"{len(made.bad):,} of {every} could not be read or scored")
     if made.bad or failed:
-        raise click.exceptions.Exit(2 if made.bad else 1)
+        raise click.exceptions.Exit(1)
 
 
 def check_groups(limits: Iterable[Limit], grid: "Grid", paths: Sequence[str], format: str | None = None) -> None:

@@ -346,6 +346,20 @@ def large(folder: Path) -> Path:
     return file
 
 
+def test_ctrl_c_without_resume_says_that_nothing_is_saved(clean: Path) -> None:
+    code = """
+import lzsampler.auditing.run as run
+from lzsampler.cli.main import main
+def interrupted(*_, **__): raise KeyboardInterrupt
+run.audit_files = interrupted
+main()
+"""
+    for command, more in (("audit", "; --resume FOLDER keeps finished work"), ("diff", "")):
+        arguments = [sys.executable, "-c", code, command, *[str(clean)] * (1 + (command == "diff"))]
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (130, f"lzs: interrupted: nothing is saved{more}\n")
+
+
 def test_ctrl_c_and_resume_give_the_same_bytes(tmp_path: Path) -> None:
     """Ctrl-C reaches all processes of a terminal: no worker says a word, and the same command goes on."""
     file, work = large(tmp_path), tmp_path / "work"
@@ -355,7 +369,8 @@ def test_ctrl_c_and_resume_give_the_same_bytes(tmp_path: Path) -> None:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, (b"", b"lzs: interrupted; run the same command again to continue\n"))
+    expected = f"lzs: interrupted: finished work is saved in {work}; the same command continues it\n"
+    assert (process.returncode, said) == (130, (b"", expected.encode()))
     done = set(work.glob("??????.json"))
     assert 0 < len(done) < 19
     before = {path: path.stat().st_mtime_ns for path in done}
@@ -444,6 +459,17 @@ def test_diff_without_pairs_compares_groups_and_says_so(sides: tuple[Path, Path]
     assert "permutation test over 60 conversations, p = 5e-05: worse" in done.stdout
     assert "newly looping" not in done.stdout
     assert json.loads(audit("diff", sides[0], file, "--json").stdout)["paired"] is False
+
+
+def test_equal_ids_are_said(tmp_path: Path) -> None:
+    rows = [{"id": "same", "messages": [{"role": "assistant", "content": f"Text {i}."}]} for i in range(100)]
+    for name, n in (("a", 100), ("b", 1)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:n]))
+    command: list[Any] = [LZS, "diff", tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = "A has 99 records with the id of one before: records with one id count as one conversation in the test"
+    assert said in done.stdout.splitlines()
+    assert "B has" not in done.stdout
 
 
 def test_a_file_named_diff(sides: tuple[Path, Path], tmp_path: Path) -> None:

@@ -219,8 +219,20 @@ main()
     out, errors = process.stdout, process.stderr
     assert file.read_bytes().count(b"\n") >= 3
     assert (process.returncode, out) == (130, b"")
-    assert b"Traceback" not in errors
+    said = re.fullmatch(
+        rb"lzs: interrupted: (\d+) of 2[\d,]+ texts are saved in lzs-eval; the same command with --resume continues\n",
+        errors,
+    )
+    assert said is not None, errors
+    assert int(said[1]) == file.read_bytes().count(b"\n")
     assert all(json.loads(line) for line in file.read_text().splitlines())
+
+
+def test_tasks_that_skip_the_chat_template_are_said(folder: Path) -> None:
+    (folder / "tasks.jsonl").write_text('{"prompt": "What is 70 + 479?", "answer": "549"}\n{"prompt": "Once"}\n')
+    done = lzs("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256, cwd=folder)
+    what, how = '1 task has a "prompt", which the model continues', 'give "messages" to ask it a question'
+    assert done.stderr.splitlines()[0] == f"lzs: {what}; it is made for chat: {how}"
 
 
 def test_a_model_gets_the_rows_that_suit_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`lzs generate --prompts`: many prompts of a file, the bad rows, and the prompts that fail."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,43 @@ def test_many_prompts_keep_their_order_and_ids(tmp_path: Path) -> None:
         alone = json.loads(generate("--json", "-n", "120", prompt["prompt"]).stdout)
         assert row["tokens"] == alone["tokens"]
         assert row.keys() == alone.keys()
+
+
+def test_a_dash_is_stdin() -> None:
+    done = generate("-", "-n", "5", "--json", stdin=PROMPT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["prompt"] == PROMPT
+    done = generate("-", "-f", "x.txt")
+    assert done.returncode == 2
+    assert done.stderr.startswith("lzs: give the prompt once: as PROMPT, with -p or with -f")
+
+
+def test_settings_of_v_fit_a_screen() -> None:
+    (line,) = [line for line in generate("-v", "-n", "1", PROMPT).stderr.splitlines() if "Params(" in line]
+    assert len(line) < 2000
+    assert re.search(r"lz_breakers=\([\d,]+ tokens\)", line)
+
+
+def test_ctrl_c_says_how_many_texts_were_saved(tmp_path: Path) -> None:
+    code = """
+import sys
+import lzsampler.decoding.many as many
+from lzsampler.cli.main import main
+generate_many = many.generate_many
+def interrupted(*arguments, **named):
+    for n, made in enumerate(generate_many(*arguments, **named)):
+        if n == 2:
+            raise KeyboardInterrupt
+        yield made
+many.generate_many = interrupted
+main()
+"""
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"prompt": f"{n} men"}) + "\n" for n in range(5)))
+    arguments = ["generate", "--prompts", "in.jsonl", "--save", "out.jsonl", "-n", "4", "-np", "1"]
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (130, "lzs: interrupted: wrote 2 of 5 texts to out.jsonl\n")
+    assert len(rows(tmp_path / "out.jsonl")) == 2
 
 
 def test_many_prompts_as_questions_drawn_with_seeds_of_their_own(tmp_path: Path) -> None:

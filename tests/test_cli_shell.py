@@ -77,6 +77,21 @@ def test_an_unknown_command_is_told_with_those_there_are() -> None:
     assert "The commands are generate, audit, " in lzs("xyzzy").stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("audit", "--wrong"), "No such option '--wrong'."),
+        (("audit", "--jsn"), "No such option '--jsn'. Did you mean '--json'?"),
+        (("generate", "--samplers", "top_k"), "lzs applies samplers in a fixed order (docs/command-line.md): leave"),
+    ],
+)
+def test_only_options_that_are_alike_are_suggested(arguments: tuple[str, ...], said: str) -> None:
+    done = lzs(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"lzs: {said}")
+    assert "Did you mean" in said or "Did you mean" not in done.stderr
+
+
 def test_python_m() -> None:
     done = subprocess.run([sys.executable, "-m", "lzsampler", "--version"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, f"lzs, version {__version__}\n")

@@ -93,16 +93,17 @@ def test_fail_if(folder: Path, condition: str, status: int) -> None:
     assert re.fullmatch(said, done.stderr)
 
 
-def test_bad_files_are_named_the_others_are_measured_and_the_status_is_2(folder: Path) -> None:
+def test_bad_files_are_named_the_others_are_measured_and_the_status_is_1(folder: Path) -> None:
     for i in range(7):
         (folder / "texts" / f"c{i}.bin").write_bytes(b"\0")
     done = lzs("tax", "texts", "--grid", "grid.toml", "-t", 1, "-q", "--fail-if", "tax > 0.001", cwd=folder)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert done.stdout.startswith("2 texts")
     lines = done.stderr.splitlines()
     assert lines[0] == f"lzs: {Path('texts', 'c0.bin')}: it is not a text: byte 0 is zero"
-    assert lines[5] == "lzs: 2 more could not be scored (--json and -o list all)"
+    assert lines[5] == "lzs: ... and 2 more (--json and -o list all)"
     assert re.fullmatch(r"lzs: tax of lz_penalty=0\.3 lz_buffer=8: \d+\.?\d* is over 0\.001", lines[6])
+    assert lines[7] == "lzs: 7 of 9 texts could not be read or scored"
 
 
 def test_forbidden_tokens_are_words(folder: Path) -> None:
@@ -176,8 +177,23 @@ main()
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, timeout=120)
     assert done.returncode == 130
     assert done.stdout.startswith(b"2 texts")
-    assert done.stderr == b"lzs: interrupted: these are the figures of what was scored until then\n"
+    assert done.stderr == (
+        b"lzs: interrupted: these are the figures of 2 texts; lzs eval --texts can go on, with --resume\n"
+    )
     assert json.loads((folder / "tax.json").read_text())["interrupted"] is True
+
+
+def test_ctrl_c_before_the_first_text_is_said(folder: Path) -> None:
+    code = """
+import lzsampler
+from lzsampler.cli.main import main
+def interrupted(*_, **__): raise KeyboardInterrupt
+lzsampler.tax = interrupted
+main()
+"""
+    command = [sys.executable, "-c", code, "tax", "texts"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "lzs: interrupted: no text was scored yet\n")
 
 
 def test_an_evaluation_with_texts(folder: Path) -> None:

@@ -7,7 +7,7 @@ and while llama.cpp decodes one batch, the one before it is scored.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -151,7 +151,7 @@ class Meter:
     def measure(self, texts: Sequence[RightText]) -> Iterator[tuple[RightText, TextTax | BadFile]]:
         """Yield each text with what it costs, or with the reason why it cannot be scored.
 
-        A text without a token after those that are left out has no tokens. LzsError if llama.cpp fails.
+        A text without a token after those that are left out has no tokens.
         """
         sizes = [sum(len(part.text) for part in text.parts) for text in texts]
         done, whole = 0, sum(sizes)
@@ -169,10 +169,15 @@ class Meter:
                 seen = 0
                 self.unfinished = TextTax(text.name, text.kind, 0, 0.0, 0, {c.name: Cost() for c in self.charges})
                 self._model.keep(0)  # or the numbers would depend on the text before
-                for piece in pieces:
-                    for n in self._score(piece, ahead):
-                        self._report(done - size + size * (seen + n) / max(n_tokens, 1), whole)
-                    seen += len(piece.tokens)
+                try:
+                    for piece in pieces:
+                        for n in self._score(piece, ahead):
+                            self._report(done - size + size * (seen + n) / max(n_tokens, 1), whole)
+                        seen += len(piece.tokens)
+                except (LzsError, ValueError) as error:  # llama.cpp fails, or its logits are no numbers
+                    self.unfinished = None
+                    yield text, BadFile(text.name, 0, str(error))
+                    continue
                 made, self.unfinished = self.unfinished, None
                 yield text, made
         self._report(whole, whole)
@@ -259,14 +264,17 @@ class Meter:
         steps = [inputs[start : start + self._batch] for start in range(0, len(inputs), self._batch)]
         waiting = ahead.submit(model.decode_rows, steps[0])
         at = begin
-        for i, step in enumerate(steps):
-            rows = waiting.result()
-            if i + 1 < len(steps):
-                waiting = ahead.submit(model.decode_rows, steps[i + 1])
-            some = slice(at, at + len(step))
-            self._add(rows, tokens[some], parts[some], samplers)
-            at += len(step)
-            yield at
+        try:
+            for i, step in enumerate(steps):
+                rows = waiting.result()
+                if i + 1 < len(steps):
+                    waiting = ahead.submit(model.decode_rows, steps[i + 1])
+                some = slice(at, at + len(step))
+                self._add(rows, tokens[some], parts[some], samplers)
+                at += len(step)
+                yield at
+        finally:
+            wait([waiting])  # the next text uses the model, too
 
     def _add(
         self, rows: npt.NDArray[np.float32], tokens: list[int], parts: list[str], samplers: Mapping[str, Sampler]

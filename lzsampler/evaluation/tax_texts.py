@@ -17,6 +17,7 @@ from ..auditing.reading.read import read
 from ..auditing.reading.shard import find
 from ..auditing.reading.sniff import UnknownFormatError, choose
 from ..auditing.records import BadRecord, Record
+from ..errors import LzsError
 from .tasks import task_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def read_texts(
     one that was given if several paths were, and of the one inside it if that was the only path. Else it is the ending
     of the file.
 
-    ValueError for an unknown format; MissingExtra if a library that a file needs is not installed.
+    ValueError for an unknown format.
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
@@ -99,13 +100,16 @@ def read_texts(
             if (real := os.path.realpath(path)) in seen:
                 continue
             seen.add(real)
-            for found in _texts(path, kind, format):
-                if isinstance(found, BadFile):
-                    bad.append(found)
-                elif not any(part.text.strip() for part in found.parts):
-                    bad.append(BadFile(found.name, 0, "it is empty"))
-                else:
-                    texts[_unused(found.name, texts)] = found
+            try:
+                for found in _texts(path, kind, format):
+                    if isinstance(found, BadFile):
+                        bad.append(found)
+                    elif not any(part.text.strip() for part in found.parts):
+                        bad.append(BadFile(found.name, 0, "it is empty"))
+                    else:
+                        texts[_unused(found.name, texts)] = found
+            except LzsError as error:  # a library is missing, or the file is too large
+                bad.append(BadFile(_printable(path), 0, str(error)))
     return [text if text.name == name else RightText(name, text.kind, text.parts) for name, text in texts.items()], bad
 
 

@@ -268,6 +268,9 @@ def _why(error: object) -> str:
         return "nothing listens there"
     if isinstance(error, socket.gaierror):
         return "no such host"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = error.verify_message or str(error)
+        return f"its certificate is not trusted ({reason}); SSL_CERT_FILE=FILE names the certificate that signed it"
     if isinstance(error, ssl.SSLError):
         return f"TLS fails ({error.reason or error}); is it http:// rather than https://?"
     return _clean(str(error)) or type(error).__name__
