@@ -461,6 +461,18 @@ def test_diff_without_pairs_compares_groups_and_says_so(sides: tuple[Path, Path]
     assert json.loads(audit("diff", sides[0], file, "--json").stdout)["paired"] is False
 
 
+def test_a_file_that_is_half_unreadable_says_so(tmp_path: Path) -> None:
+    row = json.dumps({"messages": [{"role": "assistant", "content": "A text."}]})
+    (tmp_path / "half.jsonl").write_text(f"{row}\nnot JSON\n" * 10)
+    done = audit(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "10 bad records (50 % of all), not counted above" in done.stdout.splitlines()[-12:]
+    for flag in ("-q", "--json"):
+        done = audit(tmp_path, flag)
+        assert done.returncode == 0
+        assert done.stderr == "lzs: 10 of 20 records could not be read: --fail-over bad_rate=1% sets a limit\n"
+
+
 def test_equal_ids_are_said(tmp_path: Path) -> None:
     rows = [{"id": "same", "messages": [{"role": "assistant", "content": f"Text {i}."}]} for i in range(100)]
     for name, n in (("a", 100), ("b", 1)):

@@ -253,3 +253,18 @@ def test_the_command_tells_how_far_they_agree(tmp_path: Path) -> None:
     assert refused.returncode != 0
     assert refused.stderr.count("\n") == 1
     assert "was written by another judge" in refused.stderr
+
+
+def test_a_judge_that_fails_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise LzsError("llama_decode failed")
+
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "Once"}\n')
+    grid = Grid("g", (Setting("none", "none", Params(temperature=0.0)),), (1,), 5)
+    run: dict[str, Any] = {"prompts": tmp_path / "prompts.jsonl", "grid": grid, "n_ctx": 256, "judge": default_model()}
+    with monkeypatch.context() as patch:
+        patch.setattr("lzsampler.evaluation.run.judge_folder", fails)
+        results = evaluate(default_model(), tmp_path / "out", **run)
+    assert [row.reason for row in results.bad["judge"]] == ["llama_decode failed"]
+    assert len(results.outcomes) == 1
+    assert evaluate(default_model(), tmp_path / "out", **run, resume=True).judged is not None

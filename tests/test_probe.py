@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ import pytest
 from lzsampler import LzsError, probe
 from lzsampler._values import noun
 from lzsampler.probing.checks import CHECKS
-from lzsampler.probing.client import Client, _message, base_of
+from lzsampler.probing.client import Client, _message, _why, base_of
 from lzsampler.probing.endpoint import Endpoint, _logprobs
 from lzsampler.probing.finding import Probe
 from lzsampler.probing.texts import Texts, permutation_p
@@ -46,6 +47,12 @@ def wrong(found: Probe) -> list[str]:
 @pytest.fixture(scope="module", params=["completions", "chat"])
 def honest(request: pytest.FixtureRequest) -> Probe:
     return probed(Behaviour(), request.param)
+
+
+def test_a_certificate_that_is_not_trusted_is_no_plain_http() -> None:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = "self-signed certificate"
+    assert _why(error).startswith("its certificate is not trusted (self-signed certificate); SSL_CERT_FILE=FILE names")
 
 
 def test_an_honest_server_is_found_honest(honest: Probe) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,15 @@ def test_utf_16_and_unknown_formats(write: Callable[[str, bytes], Path]) -> None
     assert not bad
     with pytest.raises(ValueError, match="unknown format 'x': choose one of text"):
         read_texts(".", format="x")
+
+
+def test_a_library_that_is_missing_for_one_file_loses_no_other(
+    write: Callable[[str, bytes], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    files = [write("a.parquet", b"PAR1" + bytes(20) + b"PAR1"), write("b.txt", b"A text.")]
+    texts, bad = read_texts(files)
+    assert [text.name for text in texts] == [str(files[1])]
+    assert [each.file for each in bad] == [str(files[0])]
+    assert "pip install pyarrow" in bad[0].reason

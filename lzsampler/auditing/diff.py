@@ -41,8 +41,9 @@ class Comparison:
     of records without a partner, which count nowhere else. ``by_number``: pairs whose records have no id in their
     file, and were paired by their lines: they belong together only if both sides have the same order. ``by_prompt``:
     pairs of the same prompt and seed under different settings, which are made where two evaluations of one setting each
-    have no id in common. ``repeated_a``, ``repeated_b``: records of A, and of B, whose id a record before them in the same
-    file has: they are one conversation with that one. ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck (LZR011),
+    have no id in common. ``repeated_a``, ``repeated_b``: records of A, and of B, whose id a record before them in the
+    same file has: they are one conversation with that one. ``stuck_a``, ``stuck_b``: the number of pairs whose record
+    in A, or in B, is stuck (LZR011),
     on which the verdict does not depend. ``difference``: the loop rate of B minus that of A, -1..1, with its
     ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired. ``p``: the
     two-sided mid-p of a permutation test over conversations: of pairs, in which the sides of each conversation may be

@@ -158,7 +158,10 @@ def evaluate(
         folder.sort(FAILED, keys)
         if judge is not None:
             with Judge(judge, n_threads=n_threads) as judging:
-                judge_folder(judging, folder, on_text=on_judged)
+                try:
+                    judge_folder(judging, folder, on_text=on_judged)
+                except LzsError as error:  # what has no verdict gets one when the run is resumed
+                    bad["judge"] = [BadRow(0, str(error))]
             folder.sort(JUDGED, keys)
         results = replace(Results.read(folder.path, bad), speculated=speculated)
         results.save(folder.path / "results.json")

@@ -269,7 +269,10 @@ def _run(
     if error:
         if shutil.disk_usage(target.parent).free < 2**20:
             raise LzsError(f"no space is left on the disk of {target.parent}")
-        raise LzsError(f"llama.cpp cannot write {target.name} from {source.name}: {error}")
+        if "iostream error" in error:  # all that C++ says of a write that fails
+            limit = "a quota or a limit on the size of files is reached"
+            raise LzsError(f"llama.cpp cannot write to {target.parent}: {limit}")
+        raise LzsError(f"llama.cpp cannot quantize {source.name}: {error}")
     return tuple(fallbacks)
 
 

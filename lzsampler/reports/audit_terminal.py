@@ -207,7 +207,8 @@ def _bad(summary: Summary, width: int) -> "list[RenderableType]":
     n = summary.bad_records
     lines: list[RenderableType] = []
     if n:
-        lines.append(Text(fit(f"{counted(n, 'bad record')}, not counted above", width), "bold"))
+        share = f"{percent(summary.bad_rate)} of all"
+        lines.append(Text(fit(f"{counted(n, 'bad record')} ({share}), not counted above", width), "bold"))
     listed = 0
     for (file, _), unread in list(summary.coverage.unread.items())[:BAD]:
         place = f"{visible(file, 60)}:{unread.line}" if unread.line else visible(file, 60)
