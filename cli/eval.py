@@ -81,6 +81,7 @@ def evaluate_command(**flags: Any) -> None:
     ends, so that --resume can continue after any interruption. FOLDER/report.html shows the results.
     """
     from lzsampler import Results
+    from lzsampler.reports.text import visible
 
     check_draft(flags)
     try:
@@ -110,7 +111,7 @@ def evaluate_command(**flags: Any) -> None:
         results.save(flags["out"] / "report.html")
     console.note(f"report: {flags['out'] / 'report.html'}")
     if results.failed:
-        console.error(f"{results.failure}; --resume tries again")
+        console.error(f"{visible(results.failure, 1000)}; --resume tries again")
     over = [said for limit in flags["limits"] if (said := _held(results, limit))]
     for said in over:
         console.error(said)
@@ -227,6 +228,8 @@ def _held(results: "Results", limit: Limit) -> str:
     except ValueError as error:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
+    if rate is None and results.failed:  # which is said, and has the same exit status
+        return ""
     if rate is None:
         raise click.UsageError(f"--fail-if {limit.text}: there are no tasks with answers")
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"

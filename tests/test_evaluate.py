@@ -132,6 +132,23 @@ def test_a_folder_made_without_timings_goes_on(whole: Path, tmp_path: Path) -> N
     assert "in the sampler" not in (out / "report.html").read_text(encoding="utf-8").split("</style>")[1]
 
 
+def test_a_folder_of_an_older_version_goes_on(whole: Path, tmp_path: Path) -> None:
+    """It has one hash of all rows, and does not say how answers were compared."""
+    out = tmp_path / "older"
+    out.mkdir()
+    manifest = json.loads((whole / "run.json").read_text())
+    (out / "run.json").write_text(json.dumps({**manifest, "rows": "5c0ffee5"}))
+    rows = lines(whole)[:20]
+    for row in rows:
+        del row["eval"]["compare"]
+    (out / "transcripts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(Results.read(out).outcomes) == 20
+    tried: list[int] = []
+    evaluate(default_model(), out, **SETTINGS, resume=True, on_text=lambda n, _: tried.append(n))
+    assert len(tried) == 10
+    assert same(whole, out)
+
+
 def test_the_object_is_what_the_folder_holds(whole: Path) -> None:
     nothing: dict[str, Any] = {"tasks": (), "prompts": ()}
     found = json.loads(json.dumps(Results.read(whole, nothing).to_json()))

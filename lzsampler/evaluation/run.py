@@ -198,7 +198,7 @@ def _done(
             done.add(line.key)
             found, task = line.row["eval"], rows[line.key[1]]
             now = _compared(task)
-            if line.key not in again and ("error" in found or any(found.get(name) != now[name] for name in now)):
+            if line.key not in again and ("error" in found or not now.items() <= found.items()):
                 again.add(line.key)
                 content = line.row["messages"][-1]["content"]
                 transcripts.append({**line.row, "eval": _eval(settings[line.key[0]], line.key, task, content)})
