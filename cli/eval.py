@@ -61,9 +61,9 @@ _options = options(
 
 
 _EPILOG = """\b
-Exit status: 0 success; 1 a limit of --fail-if is exceeded, or a row or a text
-failed; 2 an error; 130 Ctrl-C. docs/evaluate.md describes grids, tasks and the
-folder."""
+Exit status: 0 success; 1 a limit of --fail-if is exceeded, or a row or text
+failed; 2 an error; 130 Ctrl-C.
+docs/evaluate.md describes grids, tasks and the folder."""
 
 
 @click.command("eval", cls=GroupedCommand, epilog=_EPILOG)

@@ -60,8 +60,9 @@ _EPILOG = """\b
 The kind of a text is its folder, or else the ending of its file.
 docs/tax.md describes what is measured, and how texts are read.
 \b
-Exit status: 0 success; 1 a limit of --fail-if is exceeded, or a text could not
-be read or scored; 2 an error; 130 Ctrl-C, after the table of what was done."""
+Exit status: 0 success; 1 a limit of --fail-if is exceeded, or a text could
+not be read or scored; 2 an error; 130 Ctrl-C, after the table of what was
+done."""
 
 
 @click.command(cls=GroupedCommand, epilog=_EPILOG)

@@ -420,25 +420,6 @@ def test_a_conversation_that_leaves_no_room_is_named_and_the_others_go_on(write:
     assert made.bad[0].file == f"{path}:1"
 
 
-def test_a_text_on_which_llama_cpp_fails_is_named_and_the_others_go_on(
-    write: Callable[[str, bytes], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [write(f"{name}.txt", (name + PROSE).encode()) for name in "abc"]
-    whole = tax(default_model(), paths, grid=GRID, n_threads=1)
-    decode, texts = Model.decode_rows, []
-
-    def fails(self: Model, tokens: Any) -> Any:
-        texts.append(1)
-        if len(texts) == 2:
-            raise LzsError("llama_decode failed")
-        return decode(self, tokens)
-
-    monkeypatch.setattr(Model, "decode_rows", fails)
-    made = tax(default_model(), paths, grid=GRID, n_threads=1)
-    assert made.texts == (whole.texts[0], whole.texts[2])
-    assert [(each.file, each.reason) for each in made.bad] == [(str(paths[1]), "llama_decode failed")]
-
-
 def test_ctrl_c_returns_what_was_scored(write: Callable[[str, bytes], Path]) -> None:
     path = write("text.txt", (PROSE * 6).encode())
     whole = tax(default_model(), path, grid=GRID, n_threads=1)

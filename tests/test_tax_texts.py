@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from lzsampler import LzsError, Params
+from lzsampler.evaluation.grid import Grid, Setting
 from lzsampler.evaluation.tax_texts import read_texts
+from lzsampler.models import default_model
 
 
 def test_kinds_are_folders_or_endings(write: Callable[[str, bytes], Path], tmp_path: Path) -> None:
@@ -106,3 +109,30 @@ def test_a_library_that_is_missing_for_one_file_loses_no_other(
     assert [text.name for text in texts] == [str(files[1])]
     assert [each.file for each in bad] == [str(files[0])]
     assert "pip install pyarrow" in bad[0].reason
+
+
+def test_a_text_on_which_llama_cpp_fails_is_named_and_the_others_go_on(
+    write: Callable[[str, bytes], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("llama_cpp")
+    from lzsampler.evaluation.tax import tax
+    from lzsampler.llama.model import Model
+
+    grid = Grid("g", (Setting("none", "none", Params()), Setting("lz", "lz", Params(lz_penalty=0.2), 0.2)))
+    paths = [
+        write(f"{name}.txt", (f"{name} " + "It rained on the hills of Barton, and nobody went out. " * 9).encode())
+        for name in "abc"
+    ]
+    whole = tax(default_model(), paths, grid=grid, n_threads=1)
+    decode, texts = Model.decode_rows, []
+
+    def fails(self: Model, tokens: Any) -> Any:
+        texts.append(1)
+        if len(texts) == 2:
+            raise LzsError("llama_decode failed")
+        return decode(self, tokens)
+
+    monkeypatch.setattr(Model, "decode_rows", fails)
+    made = tax(default_model(), paths, grid=grid, n_threads=1)
+    assert made.texts == (whole.texts[0], whole.texts[2])
+    assert [(each.file, each.reason) for each in made.bad] == [(str(paths[1]), "llama_decode failed")]
