@@ -32,6 +32,8 @@ _options = options(
     refused_download,
     option(_WHAT, "--tasks", type=_FILE, metavar="FILE", help="JSON Lines: questions with answers"),
     option(_WHAT, "--prompts", type=_FILE, metavar="FILE", help="JSON Lines: prompts without answers"),
+    option(_WHAT, "--allow-code", is_flag=True,
+           help='let tasks with "compare": "module:function" import and call that function'),
     option(_WHAT, "--grid", default="quick", metavar="GRID",
            help="settings: quick, paper, everyday, long, or a TOML file"),
     option(_WHAT, "-n", "--predict", "n_predict", **whole(1), default=None,
@@ -152,7 +154,7 @@ def _run(flags: dict[str, Any]) -> "Results":
         if limit.rate == "accuracy" and tasks is None:
             raise click.UsageError(f"--fail-if {limit.text}: accuracy needs answers; give --tasks")
     check_groups((limit for limit in flags["limits"] if limit.rate in RATES), grid, flags["texts"])
-    names = ("limit", "n_ctx", "n_parallel", "n_threads", "flash_attn", "resume", "judge")
+    names = ("limit", "n_ctx", "n_parallel", "n_threads", "flash_attn", "resume", "allow_code", "judge")
     console.detail(
         f"{model}: grid {grid.name}, {counted(len(grid.settings), 'setting')}, seeds {grid.seeds}, to {flags['out']}"
     )

@@ -37,6 +37,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_tasks_import_functions_only_with_the_flag(folder: Path) -> None:
+    (folder / "judge.py").write_text("print('imported')\ndef right(content, answer): return True\n")
+    (folder / "tasks.jsonl").write_text('{"prompt": "What?", "answer": "x", "compare": "judge:right"}\n')
+    command = ("eval", "--grid", "grid.toml", "--tasks", "tasks.jsonl", "-c", 256)
+    done = lzs(*command, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "lzs: tasks.jsonl, line 1: compare='judge:right' would run code; if you trust it, allow it with "
+        "lzs eval --allow-code, or in Python allow_code=True\n"
+    )
+    done = lzs(*command, "--allow-code", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("imported\n")
+
+
 def test_a_table_and_what_is_kept(folder: Path) -> None:
     with (folder / "tasks.jsonl").open("a") as tasks:
         tasks.write('{"oops": 1}\n')

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lzsampler import LzsError
+from lzsampler import LzsError, evaluate
 from lzsampler.evaluation.scoring import check_answer, comparison, last_boxed
 from lzsampler.evaluation.tasks import BadRow, Task, read_tasks, spread, task_of
-from lzsampler.models import default_prompts, default_tasks, everyday_tasks
+from lzsampler.models import default_model, default_prompts, default_tasks, everyday_tasks
 
 
 @pytest.mark.parametrize(
@@ -260,6 +260,27 @@ def test_half_of_a_surrogate_pair_is_a_bad_row(tmp_path: Path) -> None:
     tasks, bad = read_tasks(path)
     assert [task.prompt for task in tasks] == ["b"]
     assert bad == [BadRow(line, "not valid Unicode: it has half of a surrogate pair") for line in (1, 2)]
+
+
+def test_a_tasks_file_runs_no_code_unless_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "doer.py").write_text("def same(content, answer): return content == answer\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "tasks.jsonl"
+    rows = [{"prompt": "q", "answer": "4"}, {"problem": "q", "answer": "4", "compare": "doer:same"}]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(LzsError, match=r"tasks.jsonl, line 2: compare='doer:same' would run code.*--allow-code"):
+        read_tasks(file)
+    with pytest.raises(LzsError, match=r"line 2: .*allow_code=True"):
+        evaluate(default_model(), tmp_path / "out", tasks=file)
+    assert not (tmp_path / "out").exists()
+    assert "doer" not in sys.modules
+    tasks, bad = read_tasks(file, allow_code=True)
+    assert tasks[1].right("4")
+    assert not bad
+    (tmp_path / "doer.py").write_text("1 / 0")
+    del sys.modules["doer"]
+    with pytest.raises(LzsError, match="line 2: compare='doer:same' cannot be imported: division by zero"):
+        read_tasks(file, allow_code=True)
 
 
 def test_a_limit_takes_rows_from_all_over_the_file() -> None:

@@ -12,18 +12,18 @@ _BY_LINE = re.compile(r"(tasks|prompts):\d+")  # the id of a row that has none i
 
 
 def read_rows(
-    files: Mapping[str, str | Path | None], limit: int | None
+    files: Mapping[str, str | Path | None], limit: int | None, *, allow_code: bool = False
 ) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
     """Return the rows of files by their id, and the bad ones by the role of the file, which is its key in ``files``.
 
-    ``limit`` as in `spread`. ValueError where a file has no row, and where two rows have one id; LzsError for files.
+    ``limit`` as in `spread`, ``allow_code`` as in `read_tasks`. ValueError where a file has no row, and where two rows have one id; LzsError for files.
     """
     rows: dict[str, Task] = {}
     bad: dict[str, list[BadRow]] = {}
     for name, path in files.items():
         if path is None:
             continue
-        found, bad[name] = read_tasks(path, name)
+        found, bad[name] = read_tasks(path, name, allow_code=allow_code)
         if not found:
             reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
             raise ValueError(f"{path} has no {name}: {reason}")

@@ -55,6 +55,7 @@ def evaluate(
     n_parallel: int = 16,
     n_threads: int | None = None,
     resume: bool = False,
+    allow_code: bool = False,
     judge: str | Path | None = None,
     texts: str | Path | Sequence[str | Path] | None = None,
     flash_attn: FlashAttention = "auto",
@@ -70,8 +71,9 @@ def evaluate(
     ``out``: the work folder (docs/evaluate.md); it must not exist, or with ``resume`` be one of the same model, grid
     and context. ``tasks`` and ``prompts``: JSON Lines files (`read_tasks`), of which ``limit`` rows each, spread evenly
     over the file, are used (`spread`); run.json names them. Rows may change before a run is resumed: the texts of those
-    that did not change count. ``n_ctx``: context of each text, tokens; None is that of `Model`, or a larger one where
-    the texts of the grid need it, and 0 all that the model was trained with.
+    that did not change count. ``allow_code``: import and call the functions that tasks name as ``module:function``;
+    without it such a task is an error. ``n_ctx``: context of each text, tokens; None is that of `Model`, or a larger
+    one where the texts of the grid need it, and 0 all that the model was trained with.
     ``n_parallel``: how many texts are decoded at a time (`generate_many`); ``on_text`` is called with (done, all) after
     each. Settings that draw have a text for each seed,
     greedy ones have one. A text is drawn with `sequence_seed` of the seed and the number of its prompt (from 0, tasks
@@ -92,7 +94,7 @@ def evaluate(
     disk.
     """
     chosen = grid if isinstance(grid, Grid) else read_grid(grid)
-    rows, bad = read_rows({"tasks": tasks, "prompts": prompts}, limit)
+    rows, bad = read_rows({"tasks": tasks, "prompts": prompts}, limit, allow_code=allow_code)
     right, unread = ([], []) if texts is None else read_texts(texts)
     if texts is not None and not right:
         raise ValueError(f"there is no text to score: {unread[0]}" if unread else "there is no text to score")

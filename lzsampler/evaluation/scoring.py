@@ -142,8 +142,16 @@ def comparison(name: str) -> Compare:
     return found
 
 
-def check_answer(name: str, answer: str) -> None:
-    """Raise ValueError, with the reason, if no text could ever be compared with this answer. Else as `comparison`."""
+def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
+    """Raise ValueError, with the reason, if no text could ever be compared with this answer. Else as `comparison`.
+
+    LzsError for ``module:function`` without ``allow_code``, before anything is imported: a file of tasks is data.
+    """
+    if ":" in name and not allow_code:
+        raise LzsError(
+            f"compare={name!r} would run code; if you trust it, allow it with lzs eval --allow-code, or in Python "
+            "allow_code=True"
+        )
     comparison(name)
     if name in ("number", "stated") and _whole_number(answer) is None:
         raise ValueError(f'the answer {answer!r} is not a number: give a "compare" such as "exact" or "contains"')

@@ -28,7 +28,7 @@ class Task:
     """One question.
 
     ``kind``: what results are grouped by; ``answer``: None for a prompt without an answer; ``compare``: how the answer
-    is compared, one of `COMPARISONS` or ``module:function``.
+    is compared, one of `COMPARISONS` or ``module:function``, which `right` imports and calls.
     """
 
     id: str
@@ -52,12 +52,14 @@ class BadRow:
     reason: str
 
 
-def read_tasks(path: str | Path, role: str = "") -> tuple[list[Task], list[BadRow]]:
+def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) -> tuple[list[Task], list[BadRow]]:
     """Return the tasks of a JSON Lines file, and the lines that could not be read as tasks; empty lines are skipped.
 
     The id of a row without one is the number of its line, from 1, after ``role`` and a colon if there is a role, such
     as "tasks:1". A second row with the same id is a bad row, as is a row whose answer cannot be compared as it asks.
-    LzsError if the file cannot be read.
+    ``allow_code``: import the functions that rows name as ``module:function``.
+
+    LzsError if the file cannot be read, and for a row that names a function, unless it is allowed and can be imported.
     """
     try:
         data = whole(path)
@@ -69,12 +71,14 @@ def read_tasks(path: str | Path, role: str = "") -> tuple[list[Task], list[BadRo
         if not raw.strip():
             continue
         try:
-            task = task_of(_object(raw), str(line), role)
+            task = task_of(_object(raw), str(line), role, allow_code=allow_code)
             if task.id in tasks:
                 raise ValueError(f"another row has the id {task.id!r}, too")
             tasks[task.id] = task
         except (ValueError, LzsError) as error:
             bad.append(BadRow(line, " ".join(str(error).split())))
+        except LzsError as error:
+            raise LzsError(f"{path}, line {line}: {error}") from error
     return list(tasks.values()), bad
 
 
@@ -97,8 +101,8 @@ def _object(raw: bytes) -> Any:
         raise ValueError(f"not JSON: {error}") from error
 
 
-def task_of(row: Any, number_of_row: str, role: str = "") -> Task:
-    """Return the task of a row; ``role`` as in `read_tasks`. ValueError, in one line, if it is not a task."""
+def task_of(row: Any, number_of_row: str, role: str = "", *, allow_code: bool = False) -> Task:
+    """Return the task of a row; ``role``, ``allow_code`` and LzsError as in `read_tasks`. ValueError if it is none."""
     if not isinstance(row, Mapping):
         raise ValueError(f"a row must be an object, got {type(row).__name__}")
     try:
@@ -112,20 +116,21 @@ def task_of(row: Any, number_of_row: str, role: str = "") -> Task:
     if "messages" in row or "prompt" in row:
         prompt = _messages(row["messages"]) if "messages" in row else row["prompt"]
         answer = None if row.get("answer") is None else _answer(row["answer"])
-        return _checked(Task(name, _text("prompt", prompt), answer, str(row.get("compare", "exact")), kind))
+        task = Task(name, _text("prompt", prompt), answer, str(row.get("compare", "exact")), kind)
+        return _checked(task, allow_code)
     for question in ("question", "problem", "Problem"):
         if question in row:
             answer = _answer(row.get("answer", row.get("Answer")))
             answer = answer.rsplit("####", 1)[1].strip() if "####" in answer else answer  # GSM8K
             prompt = [{"role": "user", "content": _text(question, row[question])}]
-            return _checked(Task(name, prompt, answer, str(row.get("compare", "number")), kind))
+            return _checked(Task(name, prompt, answer, str(row.get("compare", "number")), kind), allow_code)
     raise ValueError("no prompt: a row has messages, prompt, question, problem or Question")
 
 
-def _checked(task: Task) -> Task:
+def _checked(task: Task, allow_code: bool) -> Task:
     """Return a task whose answer can be compared as it asks, so that a mistake shows before the model runs."""
     if task.answer is not None:
-        check_answer(task.compare, task.answer)
+        check_answer(task.compare, task.answer, allow_code=allow_code)
     return task
 
 
