@@ -5,6 +5,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,57 @@ def test_databases(tmp_path: Path) -> None:
     damaged = tmp_path / "bad.db"
     damaged.write_bytes(b"SQLite format 3\0" + b"x" * 200)
     assert "cannot be read" in both(damaged)[1][0]
+
+
+def test_a_database_that_is_written_to_is_never_an_old_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("create table a (id, prompt, response)")
+        writer.execute("insert into a values (1, 'q', 'the first answer')")
+        connect = sqlite3.connect
+        monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, timeout=0.01))
+        writer.execute("begin exclusive")
+        records, bad = everything(path)
+        assert records == []
+        assert [one.reason for one in bad] == [
+            "it cannot be read: database is locked: end the program that writes to it, or audit a copy"
+        ]
+        writer.execute("commit")
+        writer.execute("pragma journal_mode = wal")
+        writer.execute("insert into a values (2, 'q', 'the second answer')")
+        assert texts(everything(path)[0]) == ["the first answer", "the second answer"]  # the second is in the log
+    writer = connect(path, isolation_level=None)
+    writer.execute("pragma journal_mode = delete")
+    writer.execute("pragma cache_size = 1")
+    writer.execute("begin")
+    writer.executemany("insert into a values (3, 'q', ?)", [("long " * 99,)] * 999)
+    copy = tmp_path / "copy.db"
+    for end in ("", "-journal"):  # of a program that died within a transaction
+        Path(f"{copy}{end}").write_bytes(Path(f"{path}{end}").read_bytes())
+    writer.close()
+    records, bad = everything(copy)
+    assert records == []
+    assert [one.reason for one in bad] == [
+        "it cannot be read: part of it is in copy.db-journal, which cannot be read here: copy both files to a folder "
+        "that can be written to, and open the copy once with its own program"
+    ]
+
+
+def test_a_database_on_a_medium_that_is_read_only(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("pragma journal_mode = wal")
+        writer.execute("create table a (id, prompt, response)")
+        writer.execute("insert into a values (1, 'q', 'the first answer')")
+    log = tmp_path / "log.db-wal"
+    log.symlink_to(tmp_path / "missing" / "log")  # so that even root cannot write it
+    records, bad = everything(path)
+    assert (texts(records), bad) == (["the first answer"], [])
+    log.unlink()
+    log.mkdir()  # a log with something in it that cannot be opened
+    records, bad = everything(path)
+    assert records == []
+    assert "part of it is in log.db-wal, which cannot be read here" in bad[0].reason
 
 
 def test_arrow(tmp_path: Path) -> None:

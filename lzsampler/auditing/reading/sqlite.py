@@ -4,13 +4,14 @@
 are read. A database is opened for reading only, also while its program runs.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .decode import JsonError, loads
+from .decode import MAX_LINE, JsonError, loads
 from .sniff import UnknownFormatError
 
 
@@ -65,7 +66,8 @@ def rows(path: str) -> Iterator[Any]:
         with closing(_opened(path)) as database:
             yield from _rows(database)
     except sqlite3.Error as error:
-        raise OSError(str(error)) from None
+        locked = ": end the program that writes to it, or audit a copy" if "locked" in str(error) else ""
+        raise OSError(f"{error}{locked}") from None
 
 
 def _opened(path: str) -> sqlite3.Connection:
@@ -73,9 +75,22 @@ def _opened(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(f"{uri}?mode=ro", uri=True)
     try:
         database.execute("select name from sqlite_master limit 1").fetchall()
-    except sqlite3.Error:  # a log beside it that cannot be shared, as on a medium that cannot be written to
+    except sqlite3.Error as error:
         database.close()
+        # Some databases need a file beside them that readers share, which a medium that is read only does not take.
+        # Nobody writes there, so that locks may be ignored, but a log that was left there has rows, too.
+        if not any(said in str(error) for said in ("unable to open", "readonly")):
+            raise
+        for log in (f"{path}-wal", f"{path}-journal"):
+            if os.path.exists(log) and os.path.getsize(log):
+                raise OSError(
+                    f"part of it is in {os.path.basename(log)}, which cannot be read here: copy both files to a folder "
+                    "that can be written to, and open the copy once with its own program"
+                ) from None
         database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+    database.execute("pragma trusted_schema = off")  # functions with side effects are not for the file to call
+    if hasattr(database, "setlimit"):  # from Python 3.11 on
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE)
     database.row_factory = sqlite3.Row
     database.text_factory = lambda data: data.decode("utf-8", "replace")
     return database
