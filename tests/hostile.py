@@ -356,6 +356,12 @@ def databases() -> Iterator[Hostile]:
     yield Hostile("none.db", lambda path: _database(path, "create table t (a); drop table t"), "its tables: none")
     yield Hostile("blobs.db", _blobs, ".")
     yield Hostile("torn.db", _torn, ".", -1)
+    cell = "hex(zeroblob(400000000))"
+    yield Hostile(
+        "bomb-cell.db",
+        lambda path: _database(path, f"create table a (response, prompt as ({cell})); insert into a values ('x')"),
+        "it cannot be read: string or blob too big",
+    )
     yield file("db.db.gz", gzip.compress(b"SQLite format 3\0" + bytes(100)), "it is compressed: unpack it first")
 
 
@@ -392,8 +398,19 @@ def xml_and_yaml() -> Iterator[Hostile]:
     anchors = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
         b"%c: &%c [%s]\n" % (i, i, b",".join([b"*%c" % (i - 1)] * 9)) for i in range(ord("b"), ord("j"))
     )
-    yield file("laughs.yaml", anchors, "not known")
-    yield file("itself.yaml", b"&a [*a, *a]", "no objects|not known")
+    yield file("laughs.yaml", anchors, "the aliases of its YAML stand for too much")
+    merged = b"a: &a {k: 1}\n" + b"".join(
+        b"%c: &%c {<<: [%s]}\n" % (i, i, b",".join([b"*%c" % (i - 1)] * 9)) for i in range(ord("b"), ord("m"))
+    )
+    yield file("merged.yaml", merged, "the aliases of its YAML stand for too much")
+    answers = b"- &a {prompt: p, response: " + b"so it is " * 20_000 + b"}\n" + b"- *a\n" * 20_000
+    yield file("long-laughs.yaml", answers, "the aliases of its YAML stand for too much")
+    yield file("itself.yaml", b"&a [*a, *a]", "holds itself")
+    for name, value in (("bool", "maybe"), ("timestamp", "x"), ("int", "''"), ("float", "''")):
+        yield file(f"no-{name}.yaml", f"a: !!{name} {value}\n".encode(), "not YAML")
+    yield file("minutes.yaml", b"a: " + b"1:" * 2000 + b"1.5", "not YAML|not known")
+    yield file("digits.yaml", b"a: " + b"1:" * 50_000 + b"1", "a number of thousands of digits")
+    yield file("aliases.yaml", b"- &a {prompt: p, response: 'It is so.'}\n" + b"- *a\n" * 2000, "", 2001)
     yield file("object.yaml", b"!!python/object/apply:os.system ['true']\n", "not YAML")
     yield file("tabs.yaml", b"a:\n\t- b\n", "not YAML")
     yield file("anchor.yaml", b"a: *missing\n", "not YAML")

@@ -15,6 +15,8 @@ _CELL = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prin
 _BETWEEN = re.compile(r"\}\n\s*\{")  # what numpy prints between two objects; inside of texts line ends are escaped
 _LONGEST = 1 << 30  # characters of a cell
 _LITERAL = 8 << 20  # characters of a cell that Python's own parser is given
+_ALIASED = 10_000  # values of a short file of YAML with all that its aliases name
+_DIGITS = 4300  # of a number: more take quadratic time
 _ENDED = "unexpected end of data"  # what the csv module says of a quote that is never closed
 _ODD_QUOTES = re.compile(r'(?<!")(?:"")*"(?!")')
 
@@ -128,31 +130,60 @@ def yaml_rows(data: bytes) -> list[Any]:
         import yaml
     except ImportError as error:
         raise missing("YAML files need PyYAML", "pyyaml") from error
+    rows: list[Any] = []
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(data)
+    most = len(data) + _ALIASED
     try:
-        rows = list(yaml.load_all(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+        while loader.check_node():
+            document = loader.get_node()
+            most -= _size(document, most, {})
+            rows.append(loader.construct_document(document))
+    except TableError:
+        raise
+    # The last three: values that are not what a tag such as !!bool says of them, and numbers too large for a float.
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise TableError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
-    rows = _named(rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows, {})
+    rows = _named(rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows)
     rows = [row for row in rows if isinstance(row, dict)]
     if not rows:
         raise TableError("it has no objects")
     return rows
 
 
-def _named(value: Any, made: dict[int, Any]) -> Any:
-    """Return a value whose keys are texts, as those of JSON: in YAML `on` and 5 are others. One object stays one."""
-    if not isinstance(value, dict | list):
-        return value
-    if id(value) not in made:
-        if isinstance(value, list):
-            elements: list[Any] = []
-            made[id(value)] = elements  # before its elements, one of which may be itself
-            elements.extend(_named(inside, made) for inside in value)
-        else:
-            table: dict[str, Any] = {}
-            made[id(value)] = table
-            table.update((str(key), _named(inside, made)) for key, inside in value.items())
-    return made[id(value)]
+def _size(node: Any, most: int, known: dict[int, int]) -> int:
+    """Return how many values a node of YAML has, those of its aliases as often as they are named.
+
+    A text counts one more for every 100 characters. `TableError` for more than ``most``, before anything is made of
+    them: a few lines can name each other so often that no memory is enough. A file without aliases has fewer values
+    than bytes.
+    """
+    if isinstance(node.value, str):
+        if len(node.value) > _DIGITS and node.tag.endswith((":int", ":float")):
+            raise TableError("it has a number of thousands of digits")
+        size = 1 + len(node.value) // 100
+    elif id(node) in known:
+        size = known[id(node)]
+        if size == 0:
+            raise TableError("a value of its YAML holds itself")
+    else:
+        known[id(node)] = 0
+        size = 1
+        for inside in node.value:
+            for each in inside if isinstance(inside, tuple) else (inside,):
+                size += _size(each, most - size, known)
+        known[id(node)] = size
+    if size > most:
+        raise TableError("the aliases of its YAML stand for too much: it would have more values than bytes")
+    return size
+
+
+def _named(value: Any) -> Any:
+    """Return a value whose keys are texts, as those of JSON: in YAML `on` and 5 are others."""
+    if isinstance(value, list):
+        return [_named(inside) for inside in value]
+    if isinstance(value, dict):
+        return {str(key): _named(inside) for key, inside in value.items()}
+    return value
 
 
 def xml_rows(data: bytes) -> list[Any]:
