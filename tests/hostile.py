@@ -391,6 +391,9 @@ def xml_and_yaml() -> Iterator[Hostile]:
     laughs = b'<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "' + b"&b;" * 99 + b'">]><a>&c;</a>'
     yield file("laughs.xml", laughs, "a document type, which is not read")
     yield file("outside.xml", b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>', "document type")
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        yield file(f"laughs-{encoding}.xml", laughs.decode().encode(encoding), "a document type|not a JSON|not known")
+    yield file("encoding.xml", b'<?xml version="1.0" encoding="x"?><a/>', "not XML")
     yield file("open.xml", b"<a><b>", "not XML")
     yield file("text.xml", b"just words", "not XML")
     yield file("other.xml", b"<a><b>1</b><c>2</c></a>", "not known")

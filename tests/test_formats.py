@@ -1,11 +1,13 @@
 """Files that programs wrote, and what the audit says of them: formats, records, loops, and what was not read."""
 
+import csv
 import gzip
 import json
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ import runs
 import transcripts
 from lzsampler import audit_files, compare
 from lzsampler.auditing.reading.field import format_of
+from lzsampler.auditing.reading.read import read
 from lzsampler.auditing.reading.shard import find
+from lzsampler.auditing.reading.tables import TableError, xml_rows
 from lzsampler.auditing.records import LOOPING
 from lzsampler.auditing.summary import Summary
 from lzsampler.reports import terminal_table
@@ -223,8 +227,25 @@ def test_xml(write: Write) -> None:
     row = "<results><response><output>{}</output></response></results>"
     data = f"<?xml version='1.0'?><promptfoo><results>{row.format('a b c')}{row.format('d')}</results></promptfoo>"
     assert texts(everything(write("x.xml", data.encode()))[0]) == ["a b c", "d"]
-    bomb = b"<!DOCTYPE x [<!ENTITY a 'aaaa'>]><x>&a;</x>"
-    assert "document type" in everything(write("x.xml", bomb))[1][0].reason
+    bomb = "<!DOCTYPE x [<!ENTITY a 'aaaa'>]><x>&a;</x>"
+    for encoding in ("utf-8", "utf-16", "utf-16-le"):
+        with pytest.raises(TableError, match="it is XML with a document type, which is not read"):
+            xml_rows(bomb.encode(encoding))
+
+
+def test_xml_without_the_library(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "defusedxml", None)
+    _, bad = everything(write("x.xml", b"<a><response>fine</response></a>"))
+    assert [one.reason for one in bad] == ["XML files need defusedxml: pip install defusedxml"]
+
+
+def test_long_cells_leave_the_limit_of_the_csv_module(write: Write) -> None:
+    before = csv.field_size_limit()
+    path = write("long.csv", b"id,response\n1," + b"so it is " * 50_000 + b"\n2,fine\n")
+    (shard,), _ = find(path)
+    for item in read(shard):
+        assert csv.field_size_limit() == before, item
+    assert len(everything(path)[0]) == 2
 
 
 def test_databases(tmp_path: Path) -> None:
@@ -286,8 +307,7 @@ def test_a_database_that_is_written_to_is_never_an_old_copy(tmp_path: Path, monk
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("create table a (id, prompt, response)")
         writer.execute("insert into a values (1, 'q', 'the first answer')")
-        connect = sqlite3.connect
-        monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, timeout=0.01))
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0.01))
         writer.execute("begin exclusive")
         records, bad = everything(path)
         assert records == []
@@ -298,7 +318,7 @@ def test_a_database_that_is_written_to_is_never_an_old_copy(tmp_path: Path, monk
         writer.execute("pragma journal_mode = wal")
         writer.execute("insert into a values (2, 'q', 'the second answer')")
         assert texts(everything(path)[0]) == ["the first answer", "the second answer"]  # the second is in the log
-    writer = connect(path, isolation_level=None)
+    writer = sqlite3.connect(path, isolation_level=None)
     writer.execute("pragma journal_mode = delete")
     writer.execute("pragma cache_size = 1")
     writer.execute("begin")

@@ -4,9 +4,9 @@ import ast
 import csv
 import itertools
 import re
-from collections.abc import Iterator
-from typing import Any
-from xml.etree import ElementTree
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from ...errors import missing
 from .decode import JsonError, loads
@@ -14,11 +14,14 @@ from .decode import JsonError, loads
 _CELL = re.compile(r"\s*[\[{]")  # the beginning of JSON, or of what Python prints of a list
 _BETWEEN = re.compile(r"\}\n\s*\{")  # what numpy prints between two objects; inside of texts line ends are escaped
 _LONGEST = 1 << 30  # characters of a cell
+_LIMIT = threading.Lock()  # of the csv module's own limit, which is one for the whole process
 _LITERAL = 8 << 20  # characters of a cell that Python's own parser is given
 _ALIASED = 10_000  # values of a short file of YAML with all that its aliases name
 _DIGITS = 4300  # of a number: more take quadratic time
 _ENDED = "unexpected end of data"  # what the csv module says of a quote that is never closed
 _ODD_QUOTES = re.compile(r'(?<!")(?:"")*"(?!")')
+
+_T = TypeVar("_T")
 
 
 class TableError(ValueError):
@@ -31,7 +34,6 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     Where a quote is not closed, or only by one that is none of its cell's, a `TableError` follows the rows in doubt: it
     has the line of the quote, and says what was done with the lines after it.
     """
-    csv.field_size_limit(_LONGEST)
     text = (line.decode("utf-8", "replace") for line in stream)
     first = next(text, "").removeprefix("\ufeff")
     delimiter = "\t" if name.endswith(".tsv") else max(",;\t", key=first.count)
@@ -48,11 +50,11 @@ def csv_rows(stream: Any, name: str) -> Iterator[tuple[int, Any]]:
     while True:
         kept.clear()
         try:
-            cells = next(reader, None)
+            cells = _read(lambda: next(reader, None))
         except csv.Error as error:
             if line == 1 and len(kept) > 1:
                 raise TableError("a quote in its header is not closed in its line") from None
-            cells = _lenient(kept, delimiter, line)[0]
+            cells = _lenient(kept, delimiter, line)[0][1]
             if line > 1 and (len(kept) > 1 or str(error) == _ENDED):
                 yield from _in_doubt(kept, cells, line, header, delimiter, ended=str(error) == _ENDED)
                 cells = []
@@ -82,11 +84,10 @@ def _in_doubt(
     opens = next((i for i in reversed(range(len(before_end))) if _ODD_QUOTES.search(kept[i])), 0)
     rest = kept[opens + 1 :]
     n_bytes = sum(len(each.encode("utf-8", "replace")) for each in rest)
-    others = [row for row in _lenient(rest, delimiter, line + opens + 1) if row]
-    if len(header) > 1 and others and 2 * sum(len(row) == len(header) for row in others) >= len(others):
-        yield line, _row(header, _lenient(kept[: opens + 1], delimiter, line)[0])
-        reader = csv.reader(rest, delimiter=delimiter)
-        yield from ((line + opens + reader.line_num, _row(header, row)) for row in reader if row)
+    others = [(at, row) for at, row in _lenient(rest, delimiter, line + opens + 1) if row]
+    if len(header) > 1 and others and 2 * sum(len(row) == len(header) for _, row in others) >= len(others):
+        yield line, _row(header, _lenient(kept[: opens + 1], delimiter, line)[0][1])
+        yield from ((at, _row(header, row)) for at, row in others)
         after = f"what comes after it (rows: {len(others):,}, bytes: {n_bytes:,})"
         done = f"{after} was read as if it were closed in its line"
     else:
@@ -96,11 +97,24 @@ def _in_doubt(
     yield line + opens, TableError(f"the quote that opens here is not closed: {done}")
 
 
-def _lenient(lines: list[str], delimiter: str, line: int) -> list[list[str]]:
-    """Return the rows of some lines, of which the first has this number, whatever there is behind a quote."""
+def _read(read: Callable[[], _T]) -> _T:
+    """Return what a reader of the csv module reads, with room for long cells; then its limit is as it was."""
+    with _LIMIT:
+        before = csv.field_size_limit(_LONGEST)
+        try:
+            return read()
+        finally:
+            csv.field_size_limit(before)
+
+
+def _lenient(lines: list[str], delimiter: str, line: int) -> list[tuple[int, list[str]]]:
+    """Return the rows of some lines, of which the first has this number, whatever there is behind a quote.
+
+    With each comes the number of its last line.
+    """
     reader = csv.reader(lines, delimiter=delimiter)
     try:
-        return list(reader)
+        return _read(lambda: [(line - 1 + reader.line_num, row) for row in reader])
     except csv.Error as error:
         raise TableError(f"damaged after line {line + reader.line_num - 1}: {error}") from None
 
@@ -187,19 +201,26 @@ def _named(value: Any) -> Any:
 
 
 def xml_rows(data: bytes) -> list[Any]:
-    """Return the root of an XML file as an object: of elements that occur several times, lists."""
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        raise TableError("it is XML with a document type, which is not read")
+    """Return the root of an XML file as an object: of elements that occur several times, lists.
+
+    MissingExtra without defusedxml, which refuses document types: their entities make much of little, or name files.
+    """
     try:
-        root = _element(ElementTree.fromstring(data))
-    except (ElementTree.ParseError, RecursionError, ValueError) as error:
+        from defusedxml import DefusedXmlException, ElementTree
+    except ImportError as error:
+        raise missing("XML files need defusedxml", "defusedxml") from error
+    try:
+        root = _element(ElementTree.fromstring(data, forbid_dtd=True))
+    except DefusedXmlException:
+        raise TableError("it is XML with a document type, which is not read") from None
+    except (ElementTree.ParseError, RecursionError, ValueError, LookupError) as error:  # an encoding that is not known
         raise TableError(f"not XML: {error}") from None
     if not isinstance(root, dict):
         raise TableError("it has no objects")
     return [root]
 
 
-def _element(element: "ElementTree.Element") -> Any:
+def _element(element: Any) -> Any:
     found: dict[str, Any] = dict(element.attrib)
     many: set[str] = set()
     for child in element:
