@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted, noun
+from lzsampler.util.harmless import harmless
 from lzsampler.util.writers import AUDIT, described
 
 from .console import console, general_options
@@ -144,7 +145,7 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
         for path in flags["outputs"]:
             result.save(path)
         if flags["as_json"]:
-            click.echo(json.dumps(summary.to_json(), ensure_ascii=False))
+            click.echo(harmless(json.dumps(summary.to_json(), ensure_ascii=False)))
         elif not console.quiet:
             console.print(_table(summary))
     if summary.bad_records and (flags["as_json"] or console.quiet):  # else the table ends with them

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
 from .four import check_flags, measure
@@ -84,8 +85,8 @@ def bench(**flags: Any) -> None:
         if not flags["as_json"] and not console.quiet:
             threads, tokens = counted(model.n_threads, "thread"), counted(flags["n_predict"], "token")
             click.echo(
-                f"{model.path.name}: V = {model.n_vocab}, {threads}; {flags['rounds']} rounds of {tokens} a text; "
-                f"medians of {'CPU time' if flags['cpu_time'] else 'time'}"
+                f"{harmless(model.path.name)}: V = {model.n_vocab}, {threads}; {flags['rounds']} rounds of {tokens} a "
+                f"text; medians of {'CPU time' if flags['cpu_time'] else 'time'}"
             )
         if not flags["as_json"]:
             click.echo(_HEAD)

@@ -7,6 +7,8 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
+from lzsampler.util.harmless import harmless
+
 from .help import option, options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,8 +23,8 @@ class Console:
         self.color = "auto"
 
     def error(self, text: str) -> None:
-        """Print what went wrong, or what the exit status stands for, to stderr."""
-        click.echo(f"lzs: {text}", err=True)
+        """Print what went wrong, or what the exit status stands for, to stderr. Names in it steer no terminal."""
+        click.echo(f"lzs: {harmless(text)}", err=True)
 
     def note(self, text: str) -> None:
         """Print a line to stderr, unless -q was given."""

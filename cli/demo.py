@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option
@@ -65,9 +66,8 @@ def demo(model: Path | None, n_predict: int) -> None:
         console.detail(
             f"{opened.path}: context {opened.n_ctx:,} tokens, {counted(opened.n_threads, 'CPU thread')}; {on}"
         )
-        console.print(
-            textwrap.fill(f"{opened.path.name}, greedy: how {n_predict} new tokens begin, and their figures", width)
-        )
+        name = harmless(opened.path.name)
+        console.print(textwrap.fill(f"{name}, greedy: how {n_predict} new tokens begin, and their figures", width))
         chats = opened.path != default_model() and opened.header.chat_template is not None
         for prompt in QUESTIONS if chats else PROMPTS:
             asked = [{"role": "user", "content": prompt}] if chats else prompt

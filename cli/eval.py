@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
 from .drafts import check_draft, drafts, open_draft_for
@@ -95,7 +96,7 @@ def evaluate_command(**flags: Any) -> None:
     if console.verbose and not flags["as_json"]:
         click.echo(f"\n{results.table(terms=True)}")
     if results.judged is not None and not flags["as_json"]:
-        click.echo(f"\n{results.judged}")
+        click.echo(f"\n{harmless(str(results.judged))}")
     if results.missing:
         done = f"{len(results.outcomes):,} of {counted(results.expected or 0, 'text')}"
         console.note(f"the evaluation is not finished: {done}, so that settings may have different prompts")

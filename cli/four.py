@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.harmless import harmless
 
 from .console import console
 from .drafts import rounding_said
@@ -106,7 +107,7 @@ def described(four: "Four", *, brief: bool) -> str:
         f"{four.target}: base {four.type}{converted}, {base:,.0f} MB of weights, MXFP4 {scaled:,.0f} MB; draft "
         f"{four.draft}, {draft:,.0f} MB, blocks of {four.n_max}; {threads}; {four.texts} texts in each way"
     )
-    return "\n".join([about, *rows, _FOOT.format(four.bandwidth / 1e9)])
+    return "\n".join([harmless(about), *rows, _FOOT.format(four.bandwidth / 1e9)])
 
 
 _HEAD = """\

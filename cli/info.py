@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option
@@ -35,7 +36,7 @@ def info(model: Path | None, as_json: bool) -> None:
     if console.quiet:
         return
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        click.echo(harmless(json.dumps(facts, ensure_ascii=False)))
         return
     rows = {
         "file": f"{facts['file']}, {_size(facts['size'])}{_part(facts)}",

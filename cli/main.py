@@ -242,12 +242,14 @@ def _discard_output() -> None:
 
 
 def _complain(error: BaseException, message: str, hint: str = "") -> int:
+    from lzsampler.util.harmless import harmless
+
     from .console import console
 
     if console.verbose and not isinstance(error, click.ClickException):
         import traceback
 
-        traceback.print_exception(error)
+        click.echo(harmless("".join(traceback.format_exception(error)), "\n"), err=True, nl=False)
     console.error(" ".join(message.split()))
     if hint:
         click.echo(hint, err=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option
@@ -68,7 +69,8 @@ def quantize_command(
 def _said(made: "Quantized") -> str:
     types = ", ".join(f"{name} x {count}" for name, count in made.tensors.items())
     lines = [
-        f"wrote {made.path}: {_size(made.size)} of {_size(made.was)}, {made.size / made.was:.0%} (tensors: {types})"
+        f"wrote {harmless(str(made.path))}: {_size(made.size)} of {_size(made.was)}, {made.size / made.was:.0%} "
+        f"(tensors: {types})"
     ]
     if made.computed_size is not None:
         share = made.computed_size / made.was

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,17 @@ def summary(*arguments: str | Path, **settings: Any) -> dict[str, Any]:
     made = json.loads(done.stdout)
     assert isinstance(made, dict)
     return made
+
+
+def test_names_and_errors_steer_no_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[2J\x07.jsonl"
+    path.write_text('{"id": "x\\u001b[1m\\u009b", "response": "' + "so it is " * 99 + '"}\n{"resp\x9b[1m": \x1b}\n')
+    for done in (audit(path), audit("--json", path), audit("-v", f"{path}x"), audit(path, "-o", tmp_path / "x\x1b.no")):
+        said = done.stdout + done.stderr
+        assert said
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", said), said
+    assert "\\u001b[2J\\u0007.jsonl" in audit(f"{path}x").stderr
+    assert json.loads(audit("--json", path).stdout)["bad"]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import resource
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from lzsampler.reports.audit_terminal import terminal_table
 from lzsampler.reports.sarif import write_sarif
 from lzsampler.reports.text import columns, count, fit, percent, visible
 from lzsampler.util.files import replacing
+from lzsampler.util.harmless import cell, harmless
 
 FIXED = ["file", "record", "id", "field", "level", "rule", "start", "end", "period", "copies", "unit"]  #
 
@@ -77,11 +79,32 @@ def test_rows_come_back(tmp_path: Path, ending: str) -> None:
     ]  # fmt: skip
     if ending != "jsonl":
         wanted = [{key: scalars(value) for key, value in row.items()} for row in wanted]
-    if ending == "csv":  # the module csv of Python 3.10 refuses NUL
-        wanted = [{k: v.replace("\0", "\ufffd") if isinstance(v, str) else v for k, v in row.items()} for row in wanted]
+    if ending == "csv":
+        wanted = [{k: cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in wanted]
     assert rows == wanted
     assert [list(row) for row in rows] == [list(KEYS)] * len(rows)
     assert list(KEYS)[: len(FIXED)] == FIXED
+
+
+@pytest.mark.parametrize("first", ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
+def test_no_cell_of_csv_is_a_formula_or_steers_a_terminal(tmp_path: Path, first: str) -> None:
+    steering = "\x1b[2J\x07\x9b1m\x7f\u202e\U000e0041"
+    record = looping(0, f"{first} {steering}", groups={"model": f"{first}{steering}"})
+    record = replace(record, id=f"{first}{steering}", file=f"{first}{steering}.jsonl")
+    write_loops(tmp_path / "l.csv", Summary({}), [record])
+    data = (tmp_path / "l.csv").read_text(encoding="utf-8")
+    assert not [c for c in data if unicodedata.category(c) in ("Cc", "Cf") and c not in "\r\n\t"]
+    for row in rows_of(tmp_path / "l.csv"):
+        assert all(row[key].startswith("'") for key in ("file", "id", "unit"))
+        assert row["groups"] == {"model": f"{first}{steering}"}
+        assert row["id"] == cell(record.id)
+
+
+def test_texts_without_anything_odd_are_as_they_were() -> None:
+    for text in ("", "Ärger, 等一下 \u200d👩\u200d🚀", "a = b", "5", "x\ny\tz"):
+        assert cell(text) == text
+    assert harmless("a\x1b\u2028\ud800\U000e0041\n") == "a\\u001b\\u2028\\ud800\\udb40\\udc41\\u000a"
+    assert json.loads(harmless(json.dumps("\x7f\x9b\U000e0041", ensure_ascii=False))) == "\x7f\x9b\U000e0041"
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])

@@ -12,6 +12,7 @@ from ..auditing.records import Audited
 from ..auditing.summary import Summary
 from ..errors import missing
 from ..util.files import replacing
+from ..util.harmless import cell, harmless
 from .text import json_line, scalar
 
 if TYPE_CHECKING:
@@ -57,17 +58,15 @@ def _write_jsonl(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_csv(file: BinaryIO, rows: Iterator[tuple[Any, ...]]) -> None:
-    """Write RFC 4180; ``tail`` is true or false, ``groups`` a JSON object."""
+    """Write RFC 4180; ``tail`` is true or false, ``groups`` a JSON object, and texts are as `cell` makes them."""
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="", write_through=True)
     try:
         table = csv.writer(text)
         table.writerow(KEYS)
         for *cells, tail, wasted, groups in rows:
-            # Before Python 3.11 the module csv refuses NUL.
-            strings = [scalar(cell).replace("\0", "\ufffd") if isinstance(cell, str) else cell for cell in cells]
-            table.writerow(
-                [*strings, "true" if tail else "false", wasted, json.dumps(_scalars(groups), ensure_ascii=False)]
-            )
+            strings = [cell(scalar(each)) if isinstance(each, str) else each for each in cells]
+            told = harmless(json.dumps(_scalars(groups), ensure_ascii=False))
+            table.writerow([*strings, "true" if tail else "false", wasted, told])
     finally:
         text.detach()
 

@@ -5,10 +5,10 @@ import re
 import unicodedata
 from typing import Any
 
+from ..util.harmless import steers
+
 _SPACE = re.compile(r"\s+")
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
-_STEERING = frozenset(("Cc", "Cf", "Cs"))  # controls, invisible ones (direction, tags), halves of surrogates
-_JOINERS = frozenset("\u200c\u200d")  # Persian and Sinhala words and many emoji are spelt with them; they steer nothing
 _NO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What ends or opens something in HTML, and what line readers cut at though JSON lets it stand.
@@ -24,7 +24,7 @@ def visible(text: str, longest: int = 300) -> str:
     """
     cut = text[: longest + 1]
     line = _SPACE.sub(lambda space: " ⏎ " if _LINE_ENDS & set(space[0]) else " ", cut[:longest]).strip(" ")
-    shown = "".join("\ufffd" if unicodedata.category(c) in _STEERING and c not in _JOINERS else c for c in line)
+    shown = "".join("\ufffd" if steers(c) else c for c in line)
     return shown + "…" if len(cut) > longest else shown
 
 
