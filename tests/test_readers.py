@@ -149,6 +149,37 @@ def test_a_row_in_another_form_is_one_bad_record(write: Write, format: str, kind
         assert bad[0].reason == f"not in the form of {format}: the row is {what}, not an object"
 
 
+def test_rows_of_another_format_are_read_as_that(write: Write) -> None:
+    chat, alpaca = {"messages": [said("one")]}, {"instruction": "i", "output": "two is long enough to be an answer"}
+    share = {"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "three"}]}
+    records, bad = everything(write("m.jsonl", jsonl(chat, share, alpaca, chat, share)))
+    assert texts(records) == ["one", "three", "two is long enough to be an answer", "one", "three"]
+    assert [record.line for record in records] == [1, 2, 3, 4, 5]
+    assert bad == []
+    records, bad = everything(write("m.json", json.dumps([share, chat, {"x": 1}]).encode()))
+    assert texts(records) == ["three", "one"]
+    assert [one.reason for one in bad] == ["element 2: not in the form of sharegpt: there is no 'conversations'"]
+    records, bad = everything(write("m.jsonl", jsonl(share, chat)), format="sharegpt")  # which the user asked for
+    assert texts(records) == ["three"]
+    assert [one.reason for one in bad] == ["not in the form of sharegpt: there is no 'conversations'"]
+    records, bad = everything(write("m.jsonl", jsonl(*[{"response": chat}] * 5, chat, {"x": 1})))
+    assert len(records) == 6
+    assert [one.reason for one in bad] == ["there is nothing at response, where the other rows have openai-chat"]
+
+
+@pytest.mark.parametrize("format", GOOD)
+def test_no_row_of_another_format_is_lost_without_a_reason(write: Write, format: str) -> None:
+    def read(*formats: str) -> tuple[int, int]:
+        records, bad = everything(write("m.jsonl", b"".join(line for name in formats for line in GOOD[name][1])))
+        return len(records), len(bad)
+
+    own = read(format)
+    for other in GOOD.keys() - {format}:
+        theirs = read(other)
+        records, bad = read(format, other)
+        assert records >= own[0] + theirs[0] or bad > own[1] + theirs[1], other
+
+
 @pytest.mark.parametrize(("format", "row"), [(format, row) for format, rows in SKIPPED.items() for row in rows])
 def test_a_row_without_a_text_of_the_model_may_be_in_the_form(write: Write, format: str, row: Any) -> None:
     assert bad_of(write, format, row) == []

@@ -44,7 +44,7 @@ class Source:
 
     ``by``: keys of a row that are wanted as groups, too. ``packed``: the file is compressed or inside a zip, so that no
     line of it is a row. ``state``: the format's own, kept until the end of the file, or of the stream in a file.
-    ``turns``: whether calls of tools are wanted, too.
+    ``turns``: whether calls of tools are wanted, too. ``mixed``: whether rows of other formats are read, too.
     A format with ``finish`` finds the number of the row that is read now under "number" of the state.
     """
 
@@ -52,8 +52,9 @@ class Source:
     head: Mapping[str, str]
     by: tuple[str, ...]
     packed: bool = False
-    state: dict[str, Any] = field(default_factory=dict)
+    state: dict[Any, Any] = field(default_factory=dict)
     turns: bool = False
+    mixed: bool = False
 
 
 def _no_head(file: str, row: Any) -> dict[str, str]:

@@ -96,7 +96,8 @@ def within(format: Format, path: Path) -> Format:
     def messages(row: Any, source: Source) -> Iterator[Message]:
         found = inside(row, path)
         if not found:
-            raise NoTextError(_failure(row) or f"there is nothing at {shown(path)}")
+            nothing = f"there is nothing at {shown(path)}, where the other rows have {format.name}"
+            raise NoTextError(_failure(row) or nothing)
         outside = groups(row, source.by) if isinstance(row, dict) else {}
         id = name(row) if isinstance(row, dict) else None
         listed = None in path

@@ -3,7 +3,7 @@
 import os
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -338,7 +338,7 @@ def _slot(shard: Shard) -> Iterator[Read]:
 
 
 def _source(shard: Shard) -> Source:
-    return Source(shard.file, dict(shard.head), shard.by, bool(shard.packed), turns=shard.turns)
+    return Source(shard.file, dict(shard.head), shard.by, bool(shard.packed), turns=shard.turns, mixed=shard.detected)
 
 
 def records_of(
@@ -347,16 +347,45 @@ def records_of(
     """Yield the records of a row. ``line`` counts from 1, 0: none; ``is_file``: the row is all of its file."""
     if format.finish is not None:
         source.state["number"] = number
+    reason = ""
     try:
-        yield from _made(format, format.messages(row, source), source, number, line, is_file)
+        if (yield from _made(format, format.messages(row, source), source, number, line, is_file)):
+            return
     except NoTextError as error:
-        yield BadRecord(source.file, line, where + str(error))
+        reason = str(error)
     except _MALFORMED as error:
         if isinstance(row, dict) or format.matches(row):
             what = _said_of(error)
         else:
             what = f"the row is {kind_of(row)}, not an object"
-        yield BadRecord(source.file, line, f"{where}not in the form of {format.name}: {what}")
+        reason = f"not in the form of {format.name}: {what}"
+    other = _other_format(format, row) if source.mixed else None
+    if other is not None and other.cut and other.finish is None:
+        if other not in source.state:
+            source.state[other] = replace(source, head=_head(other, source.file, row), state={}, mixed=False)
+        yield from records_of(other, row, source.state[other], number, line, where, is_file)
+        return
+    if other is not None:
+        reason = f"not in the form of {format.name}: its form is {other.name}, whose rows need a file of their own"
+    if reason:
+        yield BadRecord(source.file, line, where + reason)
+
+
+def _head(format: Format, file: str, row: Any) -> dict[str, str]:
+    try:
+        return format.head(file, row)
+    except _MALFORMED:  # its file has no head of this format
+        return {}
+
+
+def _other_format(format: Format, row: Any) -> Format | None:
+    """Return the format of a row that is not in the format of its file, None if there is none."""
+    if format.matches(row):
+        return None
+    for other in ROW_FORMATS:
+        if not other.whole and other.matches(row):
+            return other if other.is_certain is None or other.is_certain(row) else None
+    return None
 
 
 def _said_of(error: Exception) -> str:
@@ -371,11 +400,13 @@ def _said_of(error: Exception) -> str:
 
 def _made(
     format: Format, messages: Iterable[Message], source: Source, number: int, line: int, is_file: bool
-) -> Iterator[Record]:
-    """Yield messages as records."""
+) -> Generator[Record, None, bool]:
+    """Yield messages as records; return whether there was any message."""
+    some = False
     seen: dict[str, int] = source.state.setdefault("seen", {}) if format.session else {}
     joined = format.finish is not None
     for message in messages:
+        some = True
         silent = message.calls is not None and message.answer is None and message.reasoning is None
         if silent and not source.turns:
             continue
@@ -390,6 +421,7 @@ def _made(
         count = seen[id] = seen.get(id, 0) + 1
         record = _record(source.file, n, id if count == 1 else f"{id}/{count}", message, at)
         yield _turn(record, message, format, number) if source.turns and message.is_turn else record
+    return some
 
 
 def _turn(record: Record, message: Message, format: Format, number: int) -> Record:

@@ -54,7 +54,8 @@ class Shard:
     files. ``by``: further groups. ``head``: what the first row of the file says about all rows. ``path``: where the
     bytes are, if not at ``file``. ``packed``: "", "gz", "zst", "utf-16" or "zip". ``inside``: where the rows of the
     format are in those of the file, if these are not the rows themselves. ``is_last``: its file ends with it.
-    ``turns``: whether calls of tools are read, too.
+    ``turns``: whether calls of tools are read, too. ``detected``: nobody named the format, so that it is that of the
+    first rows, and others may be in another.
     """
 
     file: str
@@ -73,6 +74,7 @@ class Shard:
     inside: Path = ()
     is_last: bool = True
     turns: bool = False
+    detected: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -483,7 +485,7 @@ def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Sh
         head = format.head(shard.file, row)
     except (TypeError, KeyError, AttributeError, IndexError):
         head = {}
-    return replace(shard, format=format.name, head=tuple(head.items()), inside=path)
+    return replace(shard, format=format.name, head=tuple(head.items()), inside=path, detected=len(formats) > 1)
 
 
 def _byte_ranges(shard: Shard, shard_bytes: int) -> Iterator[Shard]:
