@@ -16,7 +16,9 @@ import pytest
 import runs
 import transcripts
 from lzsampler import audit_files, compare
+from lzsampler.auditing.formats import stream
 from lzsampler.auditing.reading.field import format_of
+from lzsampler.auditing.reading.format import Source
 from lzsampler.auditing.reading.read import read
 from lzsampler.auditing.reading.shard import find
 from lzsampler.auditing.reading.tables import TableError, xml_rows
@@ -116,6 +118,17 @@ def test_streams_of_several_answers_at_once(write: Write) -> None:
     assert not bad
     assert [record.id for record in records] == ["a", "b"]
     assert all(record.fields[0].text.startswith(LOOP) for record in records)
+
+
+def test_only_the_last_answers_of_a_stream_are_remembered() -> None:
+    source = Source("s.jsonl", {}, ())
+    for i in range(3000):
+        row = {"id": f"c{i}", "object": "chat.completion.chunk", "choices": [{"delta": {"content": "a"}}]}
+        row["choices"][0]["finish_reason"] = "stop"  # type: ignore[index]
+        assert [made.answer for made in stream.FORMAT.messages(row, source)] == ["a"]
+    late = {**row, "choices": [{"delta": {}, "finish_reason": "stop"}]}
+    assert list(stream.FORMAT.messages(late, source)) == []
+    assert len(source.state["finished"]) == 1000
 
 
 def test_a_stream_among_answers_says_what_to_do(write: Write) -> None:

@@ -1,7 +1,6 @@
 """`audit`: what repeats in a text, where, and by which rule (docs/audit.md)."""
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -44,7 +43,6 @@ UNIT = 200  # characters of a unit that a finding holds
 MOST = 1000  # loops of a field at one level that are listed, the longest ones
 
 _CHARACTERS_PER_TOKEN = 4  # where there is no tokenizer
-_LONGEST_NAME = 1024  # characters of a text that may be the name of a file
 _PIECE = 4096  # characters of a unit that are looked at at once
 _LONG = 4  # times `Rules.length`, from where copies of data in the middle of a text are a loop
 _WORDS = 4  # different plain words of a sentence; data has names of two or three
@@ -82,15 +80,12 @@ def audit(
     sampled, and nothing is counted by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for
     wasted tokens. About 30 MB/s; the GIL is released in the scans.
 
-    A string is a text even if it is the name of a file, of which a UserWarning is given: `audit_files` reads files.
+    A string is a text even if it is the name of a file: `audit_files` reads files.
     ValueError for values out of range, TypeError for unknown rules and for what is neither a text nor tokens.
     """
     settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
     if isinstance(text_or_tokens, str):
         field = Field("answer", text_or_tokens)
-        if len(text_or_tokens) <= _LONGEST_NAME and os.path.isfile(text_or_tokens):
-            said = f"audit takes {text_or_tokens!r} as a text, though it is the name of a file: audit_files reads files"
-            warnings.warn(said, stacklevel=2)
     elif isinstance(text_or_tokens, bytes | bytearray | memoryview):
         raise ValueError("audit takes a str or tokens: decode bytes first")
     elif not hasattr(text_or_tokens, "__len__") or isinstance(text_or_tokens, Mapping | Set):

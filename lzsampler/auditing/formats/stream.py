@@ -24,6 +24,7 @@ _ANTHROPIC = {
 }
 _COHERE = {"message-start", "content-start", "content-delta", "content-end", "message-end"}
 _AI_SDK = {"start", "text-start", "text-delta", "text-end", "reasoning-start", "reasoning-delta", "reasoning-end"}
+_REMEMBERED = 1000  # answers that have ended, after whose end some servers send more
 _LAST = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -129,14 +130,14 @@ def _add(answer: _Answer, piece: Any) -> None:
 
 
 def _chunk(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Message]:
-    finished = source.state.setdefault("finished", set())
+    finished: dict[Any, None] = source.state.setdefault("finished", {})
     for choice in row["choices"]:
         key = (row.get("id"), choice.get("index", 0))
         delta = choice.get("delta")
         if key in finished:  # what some servers send after the end; a new answer says its role, or has a text
             if not (choice.get("text") or (isinstance(delta, dict) and any(delta.get(k) for k in ("role", "content")))):
                 continue
-            finished.discard(key)
+            del finished[key]
         answer = _of(open_, key, row, source)
         if isinstance(delta, dict):
             _add(answer, delta)
@@ -148,7 +149,9 @@ def _chunk(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Mess
         if reason:
             answer.groups.update(groups({"finish_reason": reason}))
             yield from _ended(open_, key)
-            finished.add(key)
+            finished[key] = None
+            if len(finished) > _REMEMBERED:
+                del finished[next(iter(finished))]
 
 
 def _ollama(row: Any, source: Source, open_: dict[Any, _Answer]) -> Iterator[Message]:
