@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
+from lzsampler.errors import ArgumentError
 from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
@@ -148,7 +149,7 @@ def _run(flags: dict[str, Any]) -> "Results":
         if limit.group is not None and limit.rate not in RATES:
             try:
                 grid.of_kind(limit.group)
-            except ValueError as error:
+            except ArgumentError as error:
                 raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
         if limit.rate in RATES and not flags["texts"]:
             raise click.UsageError(f"--fail-if {limit.text}: the tax needs texts; give --texts")
@@ -180,13 +181,14 @@ def _run(flags: dict[str, Any]) -> "Results":
                 on_judged=lambda done, total: bar.update(done, total, f"{done:,}/{total:,} texts judged"),
                 **{name: flags[name] for name in names},
             )
-        except ValueError as error:
+        except ArgumentError as error:
             said = str(error)
             for argument, flag in _FLAGS.items():
                 said = said.replace(argument, flag)
-            raise ValueError(said) from error
+            raise ArgumentError(said) from error
     if tasks is not None and gguf.read(model).chat_template is not None:
-        plain = sum(isinstance(task.prompt, str) and task.answer is not None for task in read_tasks(tasks)[0])
+        rows, _ = read_tasks(tasks, allow_code=flags["allow_code"])
+        plain = sum(isinstance(task.prompt, str) and task.answer is not None for task in rows)
         if plain:
             what = counted(
                 plain,
@@ -228,7 +230,7 @@ def _held(results: "Results", limit: Limit) -> str:
         return held(results.tax, limit)
     try:
         counts = results.counts() if limit.group is None else results.counts(kind=limit.group)
-    except ValueError as error:
+    except ArgumentError as error:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
     if rate is None and results.failed:  # which is said, and has the same exit status

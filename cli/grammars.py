@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler.errors import ArgumentError
 from lzsampler.util.files import whole, whole_of
 
 from .console import console
@@ -142,7 +143,7 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
         make = Grammar.json_schema if flags["yaml"] is None else Grammar.yaml_schema
         try:
             return make(text, vocabulary, tokenization=tokenization)
-        except ValueError as error:
+        except ArgumentError as error:
             if path is not None:
                 raise click.UsageError(f"{path}: {error}") from error
             if flags["yaml"] is None:
@@ -152,7 +153,7 @@ def grammar_from(vocabulary: "HasTokenBytes", flags: Mapping[str, Any]) -> "Gram
         name = "--grammar" if flags["gbnf_file"] is None else str(flags["gbnf_file"])
         try:
             return Grammar.gbnf(_gbnf(flags), vocabulary)
-        except ValueError as error:
+        except ArgumentError as error:
             hint = "; for a file there is --grammar-file" if os.path.isfile(flags["gbnf"] or "") else ""
             raise click.UsageError(f"{name} {str(error).removeprefix('text ')}{hint}") from error
     if flags["texts"]:

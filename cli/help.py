@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lzsampler._values import shown
+from lzsampler.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,10 +73,10 @@ class GroupedCommand(click.Command):
             raise click.NoSuchOption(error.option_name, error.message, near, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. A ValueError about one of its parameters becomes a usage error that names the flag."""
+        """Run the command. An ArgumentError about one of its parameters becomes a usage error that names the flag."""
         try:
             return super().invoke(ctx)
-        except ValueError as error:
+        except ArgumentError as error:
             message = with_flags(str(error), self)
             if message is None:
                 raise

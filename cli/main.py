@@ -11,6 +11,8 @@ from typing import Any, TextIO
 import click
 
 from lzsampler import LzsError, __version__
+from lzsampler.errors import ArgumentError
+from lzsampler.util.harmless import harmless
 
 _DONE, _TROUBLE, _INTERRUPTED = 0, 2, 130  # 1 is what a command has found: a limit exceeded, more loops than before
 _STDOUT = "stdout"  # the file that an error of writing standard output names
@@ -203,10 +205,11 @@ def status_of(run: Callable[[], None]) -> int:
             if isinstance(error, BrokenPipeError):  # the reader has what it wanted
                 return _DONE
         return _complain(error, _reason(error))
-    except RecursionError as error:
-        return _complain(error, "the JSON of a file is nested too deeply: the file is damaged, or not one of lzs")
-    except (LzsError, ValueError, MemoryError) as error:
+    except (LzsError, ArgumentError, MemoryError) as error:
         return _complain(error, str(error) or "out of memory")
+    except Exception as error:
+        said = f"this is a mistake in lzs {__version__}, not of yours: please report it with the lines above"
+        return _complain(error, said, is_ours=True)
     return _DONE
 
 
@@ -241,12 +244,10 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(error: BaseException, message: str, hint: str = "") -> int:
-    from lzsampler.util.harmless import harmless
-
+def _complain(error: BaseException, message: str, hint: str = "", *, is_ours: bool = False) -> int:
     from .console import console
 
-    if console.verbose and not isinstance(error, click.ClickException):
+    if (is_ours or console.verbose) and not isinstance(error, click.ClickException):
         import traceback
 
         click.echo(harmless("".join(traceback.format_exception(error)), "\n"), err=True, nl=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import click
 
 from lzsampler._values import counted
+from lzsampler.errors import ArgumentError
 from lzsampler.params import CHOICES, FLAGS, OF_LONG_MATCHES, PRESETS, Flag, Params, used_breakers
 
 from .help import AutoWhole, ModelFile, Number, Whole, option, options, refuse_given
@@ -332,7 +333,7 @@ def _detection(given: dict[str, int | None], flags: Mapping[str, Any]) -> "Repet
         raise click.UsageError(f"{first} has no effect with --loop-rule stuck: use --loop-rule period or both")
     longest = fields.get("max_pattern_size", STOP_ON_LOOP.max_pattern_size)
     if longest == 0:  # which is off in vLLM's terms
-        raise ValueError("max_pattern_size must be at least 1, got 0")
+        raise ArgumentError("max_pattern_size must be at least 1, got 0")
     return replace(STOP_ON_LOOP, **{"min_pattern_size": min(STOP_ON_LOOP.min_pattern_size, longest), **fields})
 
 

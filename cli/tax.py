@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
+from lzsampler.errors import ArgumentError
 from lzsampler.util.writers import TAX, described
 
 from .console import console, general_options
@@ -156,7 +157,7 @@ def held(made: "Tax", limit: Limit) -> str:
     """
     try:
         every = made.rates(limit.rate, limit.group)
-    except ValueError as error:
+    except ArgumentError as error:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
     rates = {name: rate for name, rate in every.items() if limit.is_exceeded(rate)}
     if not rates:

@@ -12,7 +12,7 @@ from ._values import boolean as boolean
 from ._values import counted as counted
 from ._values import integer as integer
 from ._values import unknown_keyword as unknown_keyword
-from .errors import ArgumentTypeError, LzsError
+from .errors import ArgumentError, ArgumentTypeError, LzsError
 
 Tokens = Sequence[int] | npt.NDArray[np.integer[Any]]
 
@@ -25,7 +25,7 @@ def check(status: int) -> None:
         return
     message = ffi.string(lib.lzs_strerror(status)).decode()
     if status in (lib.LZS_EINVAL, lib.LZS_ENAN):
-        raise ValueError(message)
+        raise ArgumentError(message)
     if status == lib.LZS_ENOMEM:
         raise MemoryError(message)
     raise LzsError(message)
@@ -35,7 +35,7 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
     """Return token ids as int32[n], contiguous; ValueError with the first that is not 0..n_vocab - 1."""
     array = np.asarray(tokens)
     if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got shape {array.shape}")
+        raise ArgumentError(f"{name} must have one dimension, got shape {array.shape}")
     if array.size == 0:
         return np.empty(0, np.int32)
     if not np.issubdtype(array.dtype, np.integer):
@@ -43,7 +43,7 @@ def token_array(name: str, tokens: Tokens, n_vocab: int) -> npt.NDArray[np.int32
     outside = (array < 0) | (array >= n_vocab)
     if outside.any():
         at = int(outside.argmax())
-        raise ValueError(f"{name}[{at}] = {array[at]} is not a token of a vocabulary of {n_vocab}")
+        raise ArgumentError(f"{name}[{at}] = {array[at]} is not a token of a vocabulary of {n_vocab}")
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
@@ -63,12 +63,12 @@ def logits_array(logits: npt.ArrayLike, n_vocab: int) -> npt.NDArray[np.float32]
     try:
         array = np.asarray(logits)
     except ValueError as error:  # lists of different lengths
-        raise ValueError(f"logits must be an array of {n_vocab} numbers: {error}") from None
+        raise ArgumentError(f"logits must be an array of {n_vocab} numbers: {error}") from None
     if array.dtype.kind not in "fiu":
         kind = f"dtype {array.dtype}" if array.ndim else type(logits).__name__
         raise ArgumentTypeError(f"logits must be an array of real numbers, got {kind}")
     if array.shape != (n_vocab,):
-        raise ValueError(f"logits must have shape ({n_vocab},), got {array.shape}")
+        raise ArgumentError(f"logits must have shape ({n_vocab},), got {array.shape}")
     with np.errstate(over="ignore"):  # a float64 beyond the range of float32 becomes infinite
         return np.ascontiguousarray(array, np.float32)
 
@@ -79,11 +79,11 @@ def output_array(out: npt.NDArray[np.float32], n_vocab: int) -> npt.NDArray[np.f
         kind = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
         raise ArgumentTypeError(f"out must be a numpy array of float32, got {kind}")
     if out.shape != (n_vocab,):
-        raise ValueError(f"out must have shape ({n_vocab},), got {out.shape}")
+        raise ArgumentError(f"out must have shape ({n_vocab},), got {out.shape}")
     if not out.flags.c_contiguous:
-        raise ValueError(f"out must be contiguous, got strides {out.strides}")
+        raise ArgumentError(f"out must be contiguous, got strides {out.strides}")
     if not out.flags.writeable:
-        raise ValueError("out must be writable: process() writes there")
+        raise ArgumentError("out must be writable: process() writes there")
     return out
 
 
@@ -99,5 +99,5 @@ def mask_array(words: object, n_vocab: int) -> npt.NDArray[np.uint32]:
     if words.dtype not in (np.uint32, np.int32):
         raise ArgumentTypeError(f"mask must be uint32 or int32, got {words.dtype}")
     if words.shape != ((n_vocab + 31) // 32,):
-        raise ValueError(f"mask must have shape ({(n_vocab + 31) // 32},), got {words.shape}")
+        raise ArgumentError(f"mask must have shape ({(n_vocab + 31) // 32},), got {words.shape}")
     return np.ascontiguousarray(words).view(np.uint32)

@@ -8,7 +8,7 @@ The help of the command line comes from `params`, and would otherwise take as lo
 import math
 from collections.abc import Iterable, Mapping
 
-from .errors import ArgumentTypeError
+from .errors import ArgumentError, ArgumentTypeError
 
 INT32_MAX = 2**31 - 1
 FLOAT_MAX = float.fromhex("0x1.fffffep127")  # of a float32
@@ -61,7 +61,7 @@ def integer(name: str, value: object, low: int, high: int, high_is: str = "") ->
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise ArgumentTypeError(f"{name} must be an integer, got {shown(value)}")
     if not low <= int(value) <= high:
-        raise ValueError(f"{name} must be from {low} to {high}{high_is}, got {shown(value)}")
+        raise ArgumentError(f"{name} must be from {low} to {high}{high_is}, got {shown(value)}")
     return int(value)
 
 
@@ -74,12 +74,12 @@ def number(name: str, value: object, low: float, high: float) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise ArgumentTypeError(f"{name} must be a number, got {shown(value)}")
     if isinstance(value, float | np.floating) and not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {shown(value)}")
+        raise ArgumentError(f"{name} must be finite, got {shown(value)}")
     given = value if isinstance(value, int) else float(value)  # an int may be too large for a float
     if not low <= given <= high:
         only_low = given < low and high == FLOAT_MAX and low > -high
         bounds = f"at least {low:g}" if only_low else f"from {low:.2g} to {high:.2g}"
-        raise ValueError(f"{name} must be {bounds}, got {shown(value)}")
+        raise ArgumentError(f"{name} must be {bounds}, got {shown(value)}")
     return float(given)
 
 
@@ -113,10 +113,10 @@ def bias_pairs(table: object) -> tuple[tuple[int, float], ...]:
             )
         token = integer("logit_bias", token, 0, INT32_MAX)
         if token in pairs:
-            raise ValueError(f"logit_bias must have one number for each token, got two for {token}")
+            raise ArgumentError(f"logit_bias must have one number for each token, got two for {token}")
         if isinstance(value, float | np.floating) and not math.isfinite(value):
             if value != -math.inf:
-                raise ValueError(f"logit_bias must be finite, or -inf to forbid the token, got {shown(value)}")
+                raise ArgumentError(f"logit_bias must be finite, or -inf to forbid the token, got {shown(value)}")
             pairs[token] = -math.inf
         else:
             pairs[token] = number("logit_bias", value, -FLOAT_MAX, FLOAT_MAX)

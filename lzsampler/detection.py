@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ._ffi import lib
 from ._values import integer
+from .errors import ArgumentError
 
 MAX_WINDOW: int = lib.LZS_MAX_WINDOW
 _MAX_NGRAM = 64
@@ -28,9 +29,9 @@ class RepetitionDetection:
         shortest = integer("min_pattern_size", self.min_pattern_size, 0, MAX_WINDOW // 2) or 1
         count = integer("min_count", self.min_count, 2 if longest else 0, MAX_WINDOW)
         if shortest > max(longest, 1):
-            raise ValueError(f"min_pattern_size must be at most max_pattern_size ({longest}), got {shortest}")
+            raise ArgumentError(f"min_pattern_size must be at most max_pattern_size ({longest}), got {shortest}")
         if longest * count > MAX_WINDOW:
-            raise ValueError(
+            raise ArgumentError(
                 f"max_pattern_size * min_count must be at most {MAX_WINDOW} tokens, got {longest} * {count}"
             )
         for field, value in (("max_pattern_size", longest), ("min_pattern_size", shortest), ("min_count", count)):

@@ -1,4 +1,7 @@
-"""The exceptions of lzsampler. A bad argument raises ValueError or TypeError; these are for everything else."""
+"""The exceptions of lzsampler: `ArgumentError` for what is wrong with an argument, `LzsError` for all else.
+
+A plain ValueError or TypeError out of lzsampler is a mistake of its own.
+"""
 
 
 class LzsError(RuntimeError):
@@ -21,5 +24,9 @@ def missing(what: str, *packages: str) -> MissingExtra:
     return MissingExtra(f"{what}: pip install {' '.join(packages)}")
 
 
-class ArgumentTypeError(TypeError, ValueError):
+class ArgumentError(ValueError):
+    """An argument has a value that cannot be taken; the message names it and says what can."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
     """An argument has the wrong type. It is a ValueError too, so that one `except` takes any bad argument."""

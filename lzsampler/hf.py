@@ -16,7 +16,7 @@ from .engines.breakers import lz_breaker_ids, lz_mark_ids, lz_number_ids, usual_
 from .engines.history import Edits, edits_of
 from .engines.rows import apply_edits
 from .engines.settings import refuse_what_the_host_does, with_usual_ids
-from .errors import ArgumentTypeError, MissingExtra, missing
+from .errors import ArgumentError, ArgumentTypeError, MissingExtra, missing
 from .params import (
     DETECTIONS,
     PENALTY_FIELDS,
@@ -89,7 +89,7 @@ class LZLogitsProcessor:
             params = with_usual_ids(params, penalties, lambda: usual_ids(tokenizer))
         refuse_what_the_host_does("LZLogitsProcessor", params, "generate()")
         if prompt_length is not None and params.history == "all":
-            raise ValueError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
+            raise ArgumentError(f'prompt_length={prompt_length!r} has no meaning with history="all"')
         self.params = params
         self.prompt_length = None if prompt_length is None else integer("prompt_length", prompt_length, 0, INT32_MAX)
         self.pad_token_id = None if pad_token_id is None else integer("pad_token_id", pad_token_id, -1, INT32_MAX)
@@ -122,7 +122,7 @@ class LZLogitsProcessor:
         the history outside the vocabulary.
         """
         if input_ids.ndim != 2 or scores.ndim != 2 or len(input_ids) != len(scores):
-            raise ValueError(
+            raise ArgumentError(
                 "input_ids must be [batch, length] and scores [batch, n_vocab], got shapes "
                 f"{list(input_ids.shape)} and {list(scores.shape)}"
             )

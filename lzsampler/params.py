@@ -21,7 +21,7 @@ from ._values import (
     unknown_keyword,
 )
 from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
-from .errors import ArgumentTypeError
+from .errors import ArgumentError, ArgumentTypeError
 
 Formula = Literal["rate", "distance", "codelength"]
 Method = Literal["subtractive", "multiplicative"]
@@ -175,20 +175,20 @@ class Params:
         buffer = integer("lz_buffer", usual if self.lz_buffer is None else self.lz_buffer, 1, MAX_BUFFER)
         normal("lz_buffer", buffer)
         if buffer >= window:
-            raise ValueError(f"lz_buffer must be below lz_window ({window}), got {self.lz_buffer}")
+            raise ArgumentError(f"lz_buffer must be below lz_window ({window}), got {self.lz_buffer}")
         if self.lz_min_match > window:
-            raise ValueError(f"lz_min_match must be at most lz_window ({window}), got {self.lz_min_match}")
+            raise ArgumentError(f"lz_min_match must be at most lz_window ({window}), got {self.lz_min_match}")
         if buffer < (least := self.lz_min_match - 1):
-            raise ValueError(f"lz_buffer must be at least {least}, one less than lz_min_match, got {buffer}")
+            raise ArgumentError(f"lz_buffer must be at least {least}, one less than lz_min_match, got {buffer}")
         normal("lz_breakers", token_ids("lz_breakers", self.lz_breakers, hint="lz_breaker_ids"))
         normal("lz_numbers", token_ids("lz_numbers", self.lz_numbers, hint="lz_number_ids"))
         normal("lz_marks", token_ids("lz_marks", self.lz_marks, hint="lz_mark_ids"))
         for field, reason in OF_LONG_MATCHES.items():
             if getattr(self, field) and self.lz_min_match == 1:
-                raise ValueError(f"{field} need an lz_min_match above 1: {reason}")
+                raise ArgumentError(f"{field} need an lz_min_match above 1: {reason}")
         for field, names in CHOICES.items():
             if getattr(self, field) not in names:
-                raise ValueError(f"{field} must be one of {', '.join(names)}, got {shown(getattr(self, field))}")
+                raise ArgumentError(f"{field} must be one of {', '.join(names)}, got {shown(getattr(self, field))}")
         for penalty in PENALTIES:
             if penalty.method is None:
                 continue
@@ -196,7 +196,7 @@ class Params:
             off = penalty.off(self)
             value = off if given is None else number(name, given, -FLOAT_MAX, FLOAT_MAX)
             if getattr(self, penalty.method) == "multiplicative" and value < FLOAT_MIN and value != off:
-                raise ValueError(f"{name} must be above 0 ({FLOAT_MIN:.3g}) when multiplicative, got {shown(value)}")
+                raise ArgumentError(f"{name} must be above 0 ({FLOAT_MIN:.3g}) when multiplicative, got {shown(value)}")
             normal(name, value)
         normal("penalty_window", integer("penalty_window", self.penalty_window, 0, INT32_MAX))
         normal("exempt", token_ids("exempt", self.exempt, hint="exempt_ids"))
@@ -208,7 +208,9 @@ class Params:
         normal("logit_bias", bias_pairs(self.logit_bias))
         temperature = number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
         if 0 < temperature < MIN_TEMPERATURE:
-            raise ValueError(f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {shown(temperature)}")
+            raise ArgumentError(
+                f"temperature must be 0 (argmax) or at least {MIN_TEMPERATURE}, got {shown(temperature)}"
+            )
         normal("temperature", temperature)
         normal("top_k", integer("top_k", self.top_k, 0, INT32_MAX))
         normal("top_p", number("top_p", self.top_p, 0.0, 1.0))
@@ -573,7 +575,7 @@ def _detection(
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in kind.__dataclass_fields__]
         if unknown:
-            raise ValueError(f"{field} takes {', '.join(kind.__dataclass_fields__)}, got {shown(unknown[0])}")
+            raise ArgumentError(f"{field} takes {', '.join(kind.__dataclass_fields__)}, got {shown(unknown[0])}")
         value = kind(**value)
     if value is not None and not isinstance(value, kind):
         raise ArgumentTypeError(f"{field} must be a {kind.__name__}, a dict or None, got {shown(value)}")

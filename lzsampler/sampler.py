@@ -13,7 +13,7 @@ from ._check import INT32_MAX, Tokens, check, integer, logits_array, mask_array,
 from ._ffi import ffi, lib
 from ._values import counted
 from .detection import MAX_WINDOW, RepetitionDetection, StuckDetection
-from .errors import ArgumentTypeError, LzsError
+from .errors import ArgumentError, ArgumentTypeError, LzsError
 from .params import CHOICES, DETECTIONS, LZ_BUFFER, MAX_BUFFER, Formula, Params, fixed_difference
 from .util.in_use import InUse, one_thread, using
 
@@ -126,7 +126,7 @@ class Sampler:
         array = token_array("tokens", tokens, self.n_vocab)
         if self.position:
             accepted = counted(self.position, "token was", "tokens were")
-            raise ValueError(f"prime() comes before accept(), but {accepted} accepted: reset() first")
+            raise ArgumentError(f"prime() comes before accept(), but {accepted} accepted: reset() first")
         self._refuse_step(lib.lzs_prime(self.handle, ffi.from_buffer("int32_t[]", array), array.size))
 
     def accept(self, token: int) -> None:
@@ -202,10 +202,10 @@ class Sampler:
         if not isinstance(other, Sampler):
             raise ArgumentTypeError(f"other must be a Sampler, got {other!r}")
         if other.n_vocab != self.n_vocab:
-            raise ValueError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
+            raise ArgumentError(f"n_vocab of the other sampler must be {self.n_vocab}, got {other.n_vocab}")
         difference = fixed_difference(self.params, other.params)
         if difference is not None:
-            raise ValueError(f"{difference} by copying from another sampler: clone() that one instead")
+            raise ArgumentError(f"{difference} by copying from another sampler: clone() that one instead")
         with using(other):
             check(lib.lzs_sampler_copy(self.handle, other.handle))
             self.params, self.grammar, self.in_use.also = other.params, other.grammar, other.in_use.also
@@ -228,7 +228,7 @@ class Sampler:
             raise ArgumentTypeError(f"params must be a Params, got {params!r}")
         difference = fixed_difference(self.params, params)
         if difference is not None:
-            raise ValueError(f"{difference} between steps: make a new Sampler")
+            raise ArgumentError(f"{difference} between steps: make a new Sampler")
         check(lib.lzs_sampler_set_params(self.handle, c_numbers(params)))
         self.params = params
 
@@ -254,7 +254,7 @@ class Sampler:
         times since then. In that case the next `sample` raises LzsError, unless a mask is set first.
         """
         if owner not in get_args(MaskOwner):
-            raise ValueError(f"owner must be one of {', '.join(get_args(MaskOwner))}, got {owner!r}")
+            raise ArgumentError(f"owner must be one of {', '.join(get_args(MaskOwner))}, got {owner!r}")
         if words is None:
             check(lib.lzs_set_mask(self.handle, _OWNERS[owner], ffi.NULL, 0))
         else:
@@ -276,7 +276,7 @@ class Sampler:
         if grammar is not None and not isinstance(grammar, Grammar):
             raise ArgumentTypeError(f"grammar must be a Grammar or None, got {grammar!r:.50}")
         if grammar is not None and grammar.vocabulary.n_vocab != self.n_vocab:
-            raise ValueError(
+            raise ArgumentError(
                 f"grammar must be for {self.n_vocab} tokens, but its vocabulary has {grammar.vocabulary.n_vocab}"
             )
         check(lib.lzs_sampler_set_grammar(self.handle, ffi.NULL if grammar is None else grammar.handle))
@@ -363,9 +363,9 @@ class Sampler:
         row = logits_array(logits, self.n_vocab)
         written = row if out is None else output_array(out, self.n_vocab)
         if not written.flags.writeable:
-            raise ValueError("logits must be writable: give an out, or process() writes there")
+            raise ArgumentError("logits must be writable: give an out, or process() writes there")
         if written.ctypes.data != row.ctypes.data and np.may_share_memory(row, written):
-            raise ValueError("out must be logits itself or lie elsewhere in memory, got a part of it")
+            raise ArgumentError("out must be logits itself or lie elsewhere in memory, got a part of it")
         status = lib.lzs_process(self.handle, ffi.from_buffer("float[]", row), ffi.from_buffer("float[]", written))
         if status:
             self.refuse(status, logits)
@@ -400,7 +400,7 @@ class Sampler:
         """Raise what a status of C stands for, for a step on these logits."""
         if status == lib.LZS_ENAN:
             nan = np.isnan(logits_array(logits, self.n_vocab))
-            raise ValueError(f"logits[{int(nan.argmax())}] is nan ({int(nan.sum())} of {self.n_vocab} are)")
+            raise ArgumentError(f"logits[{int(nan.argmax())}] is nan ({int(nan.sum())} of {self.n_vocab} are)")
         if status == lib.LZS_EMASKED:
             if lib.lzs_sampler_plan(self.handle, ffi.new("lzs_plan *")) == status:
                 raise LzsError("a mask or grammar of this position is not known after the rewind: set it again")
@@ -489,7 +489,7 @@ def refuse_tokens_outside(params: Params, n_vocab: int) -> None:
     ):
         for token in tokens[-1:]:  # they are sorted
             if token >= n_vocab:
-                raise ValueError(f"{field} must be tokens below {n_vocab}, the size of the vocabulary, got {token}")
+                raise ArgumentError(f"{field} must be tokens below {n_vocab}, the size of the vocabulary, got {token}")
 
 
 def sequence_seed(seed: int, sequence: int) -> int:
@@ -606,9 +606,9 @@ def lz_bits(
     window = integer("window", window, 2, MAX_WINDOW)
     buffer = integer("buffer", min(LZ_BUFFER, window - 1) if buffer is None else buffer, 1, MAX_BUFFER)
     if buffer >= window:
-        raise ValueError(f"buffer must be below window ({window}), got {buffer}")
+        raise ArgumentError(f"buffer must be below window ({window}), got {buffer}")
     if formula not in CHOICES["lz_formula"]:
-        raise ValueError(f"formula must be one of {', '.join(CHOICES['lz_formula'])}, got {formula!r}")
+        raise ArgumentError(f"formula must be one of {', '.join(CHOICES['lz_formula'])}, got {formula!r}")
     capacity = min(array.size, window)
     tokens, bits = np.empty(capacity, np.int32), np.empty(capacity, np.float32)
     n = ffi.new("size_t *")

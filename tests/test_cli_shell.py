@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import lzsampler
 from lzsampler import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -346,6 +347,32 @@ def test_a_broken_pipe_that_is_not_stdout_is_an_error() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (2, "lzs: Broken pipe\n")
+
+
+@pytest.mark.parametrize("error", ["int('x\\x1b')", "{}['a']", "recurse()", "[].pop()", "1 / 0", "None.x"])
+def test_a_mistake_of_ours_shows_where_it_is(error: str) -> None:
+    """The mistake was a one-line error of the user, or had the exit status of a limit that is exceeded."""
+    code = (
+        "from lzsampler.cli.main import status_of\n"
+        "def recurse(): return recurse()\n"
+        f"def mistaken(): {error}\n"
+        "raise SystemExit(status_of(mistaken))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" in done.stderr
+    assert "in mistaken" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("lzs: this is a mistake in lzs 0.")
+    assert last.endswith(": please report it with the lines above")
+    assert "\x1b" not in done.stderr
+
+
+def test_no_value_of_an_argument_is_a_plain_error() -> None:
+    """`lzs` takes a plain ValueError for a mistake of its own."""
+    for path in Path(lzsampler.__file__).parent.rglob("*.py"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            assert not re.search(r"raise ValueError\(", line), f"{path}:{number}: raise an ArgumentError"
 
 
 def test_json_that_is_nested_too_deeply_is_one_line(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import ArgumentTypeError, missing
+from ..errors import ArgumentError, ArgumentTypeError, missing
 from .findings import audit_record
 from .reading.format import Message, NoTextError
 from .reading.messages import kind_of, turns
@@ -58,7 +58,7 @@ class BatchAudit:
         names = batch.schema.names
         if names.count(self.column) != 1:
             there = f"only {', '.join(names)}" if self.column not in names else "but several of that name"
-            raise ValueError(f"there is no column {self.column!r}, {there}")
+            raise ArgumentError(f"there is no column {self.column!r}, {there}")
         rows = [self._row(value) for value in _values(batch.column(self.column))]
         made = {f"{self.prefix}{name}": [row[name] for row in rows] for name in _COLUMNS}
         schema = self.schema(batch.schema)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import ArgumentError
 from ..util.clusters import clustered
 from ..util.stats import Interval
 from .records import Audited
@@ -94,10 +95,10 @@ class Clusters:
             for ours, column in zip(made._sums, columns, strict=True):
                 ours.extend(column)
         except OverflowError as error:
-            raise ValueError("a count is out of range") from error
+            raise ArgumentError("a count is out of range") from error
         records, *properties = made._sums
         if len(records) != len(keys) or any(
             len(column) != len(keys) or any(map(gt, column, records)) for column in properties
         ):
-            raise ValueError("the counts do not belong together")
+            raise ArgumentError("the counts do not belong together")
         return made

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import INT32_MAX, token_array
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from .metrics import Metrics, intern, lines, repeated_4_grams, words
 from .middle import Middle, middle_of
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
@@ -87,7 +87,7 @@ def audit(
     if isinstance(text_or_tokens, str):
         field = Field("answer", text_or_tokens)
     elif isinstance(text_or_tokens, bytes | bytearray | memoryview):
-        raise ValueError("audit takes a str or tokens: decode bytes first")
+        raise ArgumentError("audit takes a str or tokens: decode bytes first")
     elif not hasattr(text_or_tokens, "__len__") or isinstance(text_or_tokens, Mapping | Set):
         hint = ": audit_files reads files" if isinstance(text_or_tokens, os.PathLike) else ""
         raise ArgumentTypeError(f"audit takes a text or tokens, got {text_or_tokens!r:.100}{hint}")

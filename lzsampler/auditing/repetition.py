@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from .findings import audit
 from .rules import Rules
 from .scan import runs
@@ -67,7 +68,7 @@ def largest_run(text: str, min_count: int = 2) -> Run | None:
     milliseconds for 100,000 characters.
     """
     if min_count < 2:
-        raise ValueError(f"min_count must be at least 2, got {min_count}")
+        raise ArgumentError(f"min_count must be at least 2, got {min_count}")
     characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.int32)
     for min_length in (_LONG, 0):
         start, length, period = runs(characters, min_copies=min_count, min_length=min_length)

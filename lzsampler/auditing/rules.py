@@ -9,6 +9,7 @@ from typing import Any, TypedDict, TypeVar
 import numpy as np
 
 from .._check import INT32_MAX, boolean, integer
+from ..errors import ArgumentError
 from .records import LEVELS, RULES, Level, Rule
 
 
@@ -84,10 +85,10 @@ class Rules:
         boolean("near", self.near)
         boolean("turns", self.turns)
         if "LZR012" in self.select and len(self.select) < len(RULES) and not self.turns:
-            raise ValueError("select names LZR012, which is looked for with turns=True only")
+            raise ArgumentError("select names LZR012, which is looked for with turns=True only")
         is_number = isinstance(self.rep4, int | float | np.number) and not isinstance(self.rep4, bool)
         if not (is_number and 0 < self.rep4 <= 1):
-            raise ValueError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")
+            raise ArgumentError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")
 
     @property
     def reported(self) -> frozenset[Rule]:
@@ -146,5 +147,5 @@ def _choices(name: str, given: object, choices: tuple[str, ...]) -> tuple[str, .
     listed = list(given) if isinstance(given, Sequence | set | frozenset) and not isinstance(given, str) else [given]
     for value in listed:
         if value not in choices:
-            raise ValueError(f"{name} must be one or more of {', '.join(choices)}; got {value!r}")
+            raise ArgumentError(f"{name} must be one or more of {', '.join(choices)}; got {value!r}")
     return tuple(choice for choice in choices if choice in listed)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._check import integer
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..models import find_model
 from ..util import writers
 from ..util.cores import usable_cores
@@ -152,7 +152,7 @@ def audit_files(
         if name != STDIN and not os.path.lexists(name) and not glob.has_magic(name):
             raise FileNotFoundError(f"{name} does not exist: give files, folders or patterns of files")
     if resume is not None and STDIN in given:
-        raise ValueError("resume does not work with stdin, which cannot be read twice: save it to a file first")
+        raise ArgumentError("resume does not work with stdin, which cannot be read twice: save it to a file first")
     tokenizer_of(settings.tokenizer)  # whether it loads, before the work begins
     passed: list[BadRecord] = []
     shards, bad = find(

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from .._check import check, integer
 from .._ffi import ffi, lib
+from ..errors import ArgumentError
 
 _UINT64_MAX = 2**64 - 1
 _ROOM = 1024  # records; more are rare, and cost a second scan
@@ -67,7 +68,7 @@ def _text_array(data: object) -> npt.NDArray[Any]:
         data = np.asarray(data)
     if not isinstance(data, np.ndarray) or data.dtype not in (np.uint8, np.int32):
         kind = data.dtype if isinstance(data, np.ndarray) else type(data).__name__
-        raise ValueError(f"data must be bytes or an array of uint8 or int32, got {kind}")
+        raise ArgumentError(f"data must be bytes or an array of uint8 or int32, got {kind}")
     if data.ndim != 1:
-        raise ValueError(f"data must have one dimension, got shape {data.shape}")
+        raise ArgumentError(f"data must have one dimension, got shape {data.shape}")
     return np.ascontiguousarray(data)

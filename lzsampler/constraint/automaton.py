@@ -6,7 +6,7 @@ import numpy as np
 
 from .._check import INT32_MAX, check, integer
 from .._ffi import ffi, lib
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..sampler import Sampler
 from .grammar import Grammar
 from .part_masks import PartMasks
@@ -53,7 +53,7 @@ def automaton_of(grammar: Grammar, limit: int = MAX_STATES, *, part_masks: PartM
     if not isinstance(grammar, Grammar):
         raise ArgumentTypeError(f"grammar must be a Grammar, got {grammar!r:.50}")
     if not grammar.has_automaton:
-        raise ValueError("grammar must be one of lzsampler's own: GBNF and llguidance have no automaton to look at")
+        raise ArgumentError("grammar must be one of lzsampler's own: GBNF and llguidance have no automaton to look at")
     limit = integer("limit", limit, 1, INT32_MAX)
     own = grammar.copy()  # numbers of states hold until someone else uses the grammar
     if part_masks is not None:

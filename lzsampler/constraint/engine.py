@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .._check import check
 from .._ffi import ffi, lib
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..util.in_use import one_thread
 from .grammar import Grammar, Match
 from .part_masks import PartMasks
@@ -98,7 +98,7 @@ class EngineGrammar(Grammar):
 
     def use_part_masks(self, masks: PartMasks) -> None:
         """Raise ValueError: the engine keeps what it needs itself."""
-        raise ValueError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
+        raise ArgumentError(f"a grammar of {self.engine} cannot share masks, got {masks!r}")
 
     @property
     @one_thread

@@ -10,7 +10,7 @@ import numpy as np
 from .._check import INT32_MAX, boolean, check, integer
 from .._ffi import ffi, lib
 from .._values import shown
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..util.in_use import InUse, one_thread
 from .spelling import Spelling
 from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
@@ -100,7 +100,7 @@ class Grammar:
         if not given or not all(isinstance(text, str) for text in choices):
             raise ArgumentTypeError(f"texts must be a list of strings, got {texts!r:.50}")
         if not choices:
-            raise ValueError("texts must have at least one choice")
+            raise ArgumentError("texts must have at least one choice")
         parts = [_utf8("texts", text) for text in choices]
         joined = b"".join(parts)
         ends = np.fromiter(accumulate(map(len, parts)), np.uint64, len(parts))
@@ -231,7 +231,7 @@ class Grammar:
         except ValueError as error:
             if name != "json_schema" or "not supported" not in str(error):
                 raise
-            raise ValueError(f"{error}; or try Grammar.llguidance_json_schema, in Python") from None
+            raise ArgumentError(f"{error}; or try Grammar.llguidance_json_schema, in Python") from None
         numbers, children, text = parts.arrays()
 
         def make(tokens: TokenBytes, limit: int, error: Any, out: Any) -> int:
@@ -274,13 +274,13 @@ class Grammar:
         share: bool = False,
     ) -> "Grammar":
         if not isinstance(tokenization, str) or tokenization not in _TOKENIZATIONS:
-            raise ValueError(f"tokenization must be one of {', '.join(_TOKENIZATIONS)}, got {shown(tokenization)}")
+            raise ArgumentError(f"tokenization must be one of {', '.join(_TOKENIZATIONS)}, got {shown(tokenization)}")
         tokens = token_bytes_of(vocabulary)
         spelling = None if tokenization == "any" else _spelling_of(vocabulary)
         out, error = ffi.new("lzs_grammar **"), ffi.new("lzs_grammar_error *")
         status = make(tokens, integer("max_bytes", max_bytes, 0, INT32_MAX), error, out)
         if status == lib.LZS_EINVAL and error.reason[0] != b"\0":
-            raise ValueError(refusal(error.offset, ffi.string(error.reason).decode("utf-8", "replace")))
+            raise ArgumentError(refusal(error.offset, ffi.string(error.reason).decode("utf-8", "replace")))
         check(status)
         named = source if spelling is None else {**source, "tokenization": tokenization}
         kept = tokens if spelling is None else spelling
@@ -314,7 +314,7 @@ class Grammar:
     def use_part_masks(self, masks: "PartMasks") -> None:
         """Keep masks of its parts in ``masks``, of the same `TokenBytes` (else ValueError), and look for them there."""
         if getattr(masks, "vocabulary", None) is not self.vocabulary:
-            raise ValueError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
+            raise ArgumentError(f"masks must be of the grammar's own vocabulary, {self.vocabulary}, got {masks!r}")
         check(lib.lzs_grammar_share(self.handle, masks.handle))
         self.part_masks = masks
 
@@ -382,4 +382,4 @@ def _utf8(name: str, text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name} must be valid Unicode: there is a lone surrogate at {error.start}") from error
+        raise ArgumentError(f"{name} must be valid Unicode: there is a lone surrogate at {error.start}") from error

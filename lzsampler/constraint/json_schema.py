@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
+from ..errors import ArgumentError
 from . import ranges
 from .formats import FORMATS
 from .json_values import Shape, check_values, refusal, same, shape_of, type_of, written
@@ -59,9 +60,9 @@ def parts_of(schema: Any, depth: int, closed: bool, kind: "type[Translator] | No
             return translate()[0]
         return _kept(schema, shape, (shape.data, depth, closed, translator), translate)
     except RecursionError:
-        raise ValueError("schema must not be nested so deep") from None
+        raise ArgumentError("schema must not be nested so deep") from None
     except TooLargeError:
-        raise ValueError(
+        raise ArgumentError(
             f"schema must not unroll to more than {MAX_WEIGHT:,} operations: set depth lower than {depth}, or counts"
         ) from None
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import isfinite, isinf
 from typing import Any
 
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 
 MAX_NESTING = 200
 MAX_VALUES = 1_000_000
@@ -18,9 +18,9 @@ MAX_NUMBER = int(sys.float_info.max)
 _TOO_LARGE = "a number above 1.8e308, which most readers of JSON cannot hold"
 
 
-def refusal(pointer: str, reason: str) -> ValueError:
+def refusal(pointer: str, reason: str) -> ArgumentError:
     """Return the error of a schema that cannot be used."""
-    return ValueError(f"schema must be as in docs/grammar.md, but at {pointer}: {reason}")
+    return ArgumentError(f"schema must be as in docs/grammar.md, but at {pointer}: {reason}")
 
 
 class WrittenFloat(float):
@@ -48,7 +48,7 @@ def parsed(text: str | bytes) -> Any:
     if not isinstance(text, str | bytes):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {text!r:.50}")
     if not text.strip():
-        raise ValueError("schema must be JSON, but its text is empty")
+        raise ArgumentError("schema must be JSON, but its text is empty")
     twice: list[str] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,18 +62,18 @@ def parsed(text: str | bytes) -> Any:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
         made = json.loads(text, parse_constant=_no_number, parse_float=WrittenFloat, object_pairs_hook=unique)
     except RecursionError:
-        raise ValueError("schema must not be nested so deep") from None
+        raise ArgumentError("schema must not be nested so deep") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"schema must be JSON in UTF-8, but byte {error.start} is not: convert it first") from error
+        raise ArgumentError(f"schema must be JSON in UTF-8, but byte {error.start} is not: convert it first") from error
     except ValueError as error:
-        raise ValueError(f"schema must be JSON: {error}") from error
+        raise ArgumentError(f"schema must be JSON: {error}") from error
     if twice:
-        raise ValueError(f"schema must have each key of an object once, but one has {twice[0]!r:.60} twice")
+        raise ArgumentError(f"schema must have each key of an object once, but one has {twice[0]!r:.60} twice")
     return made
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ArgumentError(f"{name} is not a number of JSON")
 
 
 def same(value: Any) -> Any:
@@ -127,9 +127,9 @@ def check_values(schema: Any) -> bool:
         value, way, depth = stack.pop()
         count += 1
         if depth > MAX_NESTING:
-            raise ValueError(f"schema must be nested at most {MAX_NESTING} deep, and must not contain itself")
+            raise ArgumentError(f"schema must be nested at most {MAX_NESTING} deep, and must not contain itself")
         if count > MAX_VALUES:
-            raise ValueError(f"schema must have at most {MAX_VALUES:,} values, and must not contain itself")
+            raise ArgumentError(f"schema must have at most {MAX_VALUES:,} values, and must not contain itself")
         if isinstance(value, str):
             if not value.isascii():
                 _check_text(value, way)

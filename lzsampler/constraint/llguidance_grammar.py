@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ArgumentTypeError, LzsError, MissingExtra, missing
+from ..errors import ArgumentError, ArgumentTypeError, LzsError, MissingExtra, missing
 from .engine import EngineGrammar, LongestTokens
 from .json_values import parsed
 from .token_bytes import HasTokenBytes, TokenBytes, token_bytes_of
@@ -32,12 +32,12 @@ def json_schema_source(schema: Any) -> str:
     if not isinstance(schema, dict | bool):
         raise ArgumentTypeError(f"schema must be a dict, true, false or JSON text, got {schema!r:.50}")
     if schema is False:
-        raise ValueError("schema must be one that something can meet, got false")
+        raise ArgumentError("schema must be one that something can meet, got false")
     schema = {} if schema is True else schema  # llguidance takes options with an object only
     try:
         return str(llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=_BLANK))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"schema must be JSON: {error}") from error
+        raise ArgumentError(f"schema must be JSON: {error}") from error
 
 
 def lark_source(text: str) -> str:
@@ -55,7 +55,7 @@ def llguidance_grammar(source: Mapping[str, Any], text: str, vocabulary: HasToke
     message = " ".join(" ".join(messages).split())[:_SHOWN]
     if wrong:
         name = "schema" if "llguidance_json_schema" in source else "text"
-        raise ValueError(f"{name} must be one that llguidance can use: {message}")
+        raise ArgumentError(f"{name} must be one that llguidance can use: {message}")
     if message:
         warnings.warn(f"llguidance says of the grammar: {message}", stacklevel=3)
     return EngineGrammar(source, tokens, lambda: _LlguidanceMatcher(tokenizer, text, tokens.n_vocab), "llguidance")

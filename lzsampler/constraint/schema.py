@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import unquote
 
+from ..errors import ArgumentError
 from .json_values import escaped, read_as_same, refusal, same, type_of
 from .ranges import Bound
 
@@ -60,7 +61,7 @@ def _why_unknown(keyword: str) -> str:
 Conjunction = tuple[str, ...]  # pointers to schemas that all hold; none of them: anything
 
 
-class CircleError(ValueError):
+class CircleError(ArgumentError):
     """A reference that leads to itself without a value between."""
 
 

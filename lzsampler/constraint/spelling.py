@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from .._check import Tokens, boolean, check, token_array
 from .._ffi import ffi, lib
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from .token_bytes import TokenBytes
 
 Words = Literal["none", "gpt2", "gpt2-digits", "llama3", "qwen2"]
@@ -50,14 +50,14 @@ class Spelling:
         if not isinstance(tokens, TokenBytes):
             raise ArgumentTypeError(f"tokens must be a TokenBytes, got {tokens!r:.50}")
         if (merges is None) == (scores is None):
-            raise ValueError("give either merges or scores: a tokenizer has one of them")
+            raise ArgumentError("give either merges or scores: a tokenizer has one of them")
         if words not in get_args(Words):
-            raise ValueError(f"words must be one of {', '.join(get_args(Words))}, got {words!r}")
+            raise ArgumentError(f"words must be one of {', '.join(get_args(Words))}, got {words!r}")
         boolean("whole_words", whole_words)
         if scores is not None and (words != "none" or whole_words):
-            raise ValueError("words and whole_words belong to merges: a text is one word where tokens have scores")
+            raise ArgumentError("words and whole_words belong to merges: a text is one word where tokens have scores")
         if whole_words and words == "none":
-            raise ValueError("whole_words is about the words of a pre-tokenizer: give words, too")
+            raise ArgumentError("whole_words is about the words of a pre-tokenizer: give words, too")
         whole, byte_tokens = tuple(whole), tuple(byte_tokens)
         self.token_bytes = tokens
         self.words = words
@@ -67,7 +67,9 @@ class Spelling:
         roles[token_array("whole", sorted(set(whole)), tokens.n_vocab)] = lib.LZS_TOKEN_WHOLE
         for token in np.flatnonzero(roles == lib.LZS_TOKEN_BYTE).tolist():
             if len(tokens.pieces[token]) != 1:
-                raise ValueError(f"byte_tokens must be tokens of one byte, but {token} is {tokens.pieces[token]!r:.50}")
+                raise ArgumentError(
+                    f"byte_tokens must be tokens of one byte, but {token} is {tokens.pieces[token]!r:.50}"
+                )
         out = ffi.new("lzs_spelling **")
         kinds = ffi.from_buffer("uint8_t[]", roles)
         if merges is not None:
@@ -80,7 +82,7 @@ class Spelling:
             row = np.ascontiguousarray(scores, np.float32)
             if row.shape != (tokens.n_vocab,) or not np.isfinite(row).all():
                 given = f"shape {row.shape}" if row.shape != (tokens.n_vocab,) else "NaN or infinities among them"
-                raise ValueError(f"scores must be {tokens.n_vocab} finite numbers, one a token, got {given}")
+                raise ArgumentError(f"scores must be {tokens.n_vocab} finite numbers, one a token, got {given}")
             status = lib.lzs_spelling_new_scores(tokens.handle, kinds, ffi.from_buffer("float[]", row), out)
         check(status)
         self.handle: Any = ffi.gc(out[0], lib.lzs_spelling_free, lib.lzs_spelling_memory(out[0]))
@@ -116,7 +118,7 @@ def _pairs(merges: npt.ArrayLike | Sequence[tuple[int, int]], n_vocab: int) -> n
     if pairs.size == 0:
         return np.empty((0, 2), np.int32)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(f"merges must be pairs of ids, int[n, 2], got {pairs.dtype}{list(pairs.shape)}")
+        raise ArgumentError(f"merges must be pairs of ids, int[n, 2], got {pairs.dtype}{list(pairs.shape)}")
     if pairs.min() < 0 or pairs.max() >= n_vocab:
-        raise ValueError(f"merges must be pairs of ids below {n_vocab}, the size of the vocabulary")
+        raise ArgumentError(f"merges must be pairs of ids below {n_vocab}, the size of the vocabulary")
     return np.ascontiguousarray(pairs, np.int32)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._check import check, token_array
 from .._ffi import ffi, lib
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
     from .part_masks import PartMasks
@@ -41,18 +41,18 @@ class TokenBytes:
         if wrong is not None:
             raise ArgumentTypeError(f"pieces must be bytes, but pieces[{wrong}] is {self.pieces[wrong]!r:.50}")
         if not self.pieces:
-            raise ValueError("pieces must be the bytes of at least one token")
+            raise ArgumentError("pieces must be the bytes of at least one token")
         self.end = tuple(token_array("end", sorted(set(end)), self.n_vocab).tolist())
         self.special = tuple(token_array("special", sorted(set(special)), self.n_vocab).tolist())
         if not self.end:
-            raise ValueError("end must name at least one token: a text that matches could not end")
+            raise ArgumentError("end must name at least one token: a text that matches could not end")
         kinds = np.full(self.n_vocab, lib.LZS_TOKEN_TEXT, np.uint8)
         kinds[list(self.special)] = lib.LZS_TOKEN_SPECIAL
         kinds[list(self.end)] = lib.LZS_TOKEN_END
         lengths = np.fromiter(map(len, self.pieces), np.int64, self.n_vocab)
         too_long = (lengths > 65535) & (kinds == lib.LZS_TOKEN_TEXT)
         if too_long.any():
-            raise ValueError(f"pieces must have at most 65535 bytes, got {lengths[too_long.argmax()]}")
+            raise ArgumentError(f"pieces must have at most 65535 bytes, got {lengths[too_long.argmax()]}")
         ends = np.cumsum(lengths).astype(np.uint64)
         out = ffi.new("lzs_vocabulary **")
         check(
@@ -83,7 +83,9 @@ class TokenBytes:
         ValueError where these tokens do not say it, LzsError where it is not known.
         """
         if self._speller is None:
-            raise ValueError("these tokens do not say how texts are written with them: give a Spelling of them instead")
+            raise ArgumentError(
+                "these tokens do not say how texts are written with them: give a Spelling of them instead"
+            )
         return self._speller(self)
 
     @cached_property

@@ -9,6 +9,7 @@ json_schema.py.
 import re
 from typing import Any
 
+from ..errors import ArgumentError
 from .json_schema import Translator, quoted
 from .json_values import refusal, written
 from .ranges import FRACTION_DIGITS, INTEGER_DIGITS
@@ -54,7 +55,7 @@ class YamlTranslator(Translator):
         plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _WORDS
         text = name if plain else cls.quoted(name)
         if len(text) > _LONGEST_GIVEN:
-            raise ValueError(
+            raise ArgumentError(
                 f"schema must have names of at most {_LONGEST_GIVEN:,} characters for YAML: {name!r:.40}..."
             )
         return text

@@ -8,7 +8,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 
 _DEVICES = {2, 13}  # kDLCUDA, kDLCUDAManaged
 _KINDS = {
@@ -64,13 +64,13 @@ def device_array(
         raise ArgumentTypeError(f"{name} must be {' or '.join(dtypes)}, got {found.dtype}")
     wanted = "(" + ", ".join("n" if n is None else str(n) for n in shape) + ")"
     if len(found.shape) != len(shape) or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
-        raise ValueError(f"{name} must have shape {wanted}, got {found.shape}")
+        raise ArgumentError(f"{name} must have shape {wanted}, got {found.shape}")
     if 0 in found.shape:
         return found
     if found.shape[-1] > 1 and strides[-1] != 1:
-        raise ValueError(f"{name} must be contiguous in its last dimension, got strides {strides}")
+        raise ArgumentError(f"{name} must be contiguous in its last dimension, got strides {strides}")
     if len(shape) > 1 and found.shape[0] > 1 and strides[0] < found.shape[-1]:
-        raise ValueError(f"the rows of {name} must not overlap, got strides {strides}")
+        raise ArgumentError(f"the rows of {name} must not overlap, got strides {strides}")
     return found
 
 
@@ -81,11 +81,11 @@ def _by_dlpack(name: str, value: Any, device: int) -> tuple[DeviceArray, tuple[i
             f"{name} must be an array on a CUDA device, but this {type(value).__name__} is not on one"
         )
     if number != device:
-        raise ValueError(f"{name} must be on device {device} of the batch, but is on device {number}")
+        raise ArgumentError(f"{name} must be on device {device} of the batch, but is on device {number}")
     try:
         capsule = value.__dlpack__(stream=-1)  # the caller's stream is the one that the kernels run in
     except (BufferError, RuntimeError) as error:
-        raise ValueError(f"{name} cannot be shared with the kernels: {error}") from None
+        raise ArgumentError(f"{name} cannot be shared with the kernels: {error}") from None
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = ctypes.c_void_p
     pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -105,7 +105,7 @@ def _by_interface(name: str, interface: dict[str, Any]) -> tuple[DeviceArray, tu
     if interface.get("strides") is not None:
         size = _SIZES.get(dtype, 1)
         if any(stride % size for stride in interface["strides"]):
-            raise ValueError(f"{name} has strides that are not multiples of its items: {interface['strides']}")
+            raise ArgumentError(f"{name} has strides that are not multiples of its items: {interface['strides']}")
         strides = tuple(int(stride) // size for stride in interface["strides"])
     return DeviceArray(int(interface["data"][0]), shape, strides[0] if strides else 1, dtype), strides
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._check import INT32_MAX, integer
 from .._ffi import ffi, lib
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import Params
 from ..sampler import MAX_VOCAB, Sampler, c_params, refuse_tokens_outside
 from .arrays import DeviceArray, device_array
@@ -154,7 +154,7 @@ class Batch:
 
     def _open(self) -> ctypes.c_void_p:
         if not self._free.alive:
-            raise ValueError("this batch is closed")
+            raise ArgumentError("this batch is closed")
         return self._handle
 
     def _check(self, status: int) -> None:
@@ -169,7 +169,7 @@ def _refuse(status: int, problem: bytes) -> None:
     if status == lib.LZS_ENOMEM:
         raise MemoryError(line)
     if status in (lib.LZS_EINVAL, lib.LZS_ESPACE):
-        raise ValueError(line)
+        raise ArgumentError(line)
     raise LzsError(line)
 
 

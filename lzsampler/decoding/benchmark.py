@@ -11,6 +11,7 @@ import numpy as np
 
 from .._check import boolean, integer, row_of
 from .._values import counted
+from ..errors import ArgumentError
 from ..llama import llama_cpp
 from ..llama.model import Model
 from ..params import Params, penalises
@@ -82,14 +83,14 @@ def benchmark(
     rounds = integer("rounds", rounds, 2, 10_000)
     batch = integer("batch", batch, 1, min(MAX_PARALLEL, model.n_vocab))
     if boolean("cpu_time", cpu_time) and model.n_threads != 1:
-        raise ValueError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: their times would add up")
+        raise ArgumentError(f"cpu_time needs a model with n_threads=1, got {model.n_threads}: their times would add up")
     if params.lz_penalty == 0:
-        raise ValueError("lz_penalty must be above 0: the benchmark measures what it adds")
+        raise ArgumentError("lz_penalty must be above 0: the benchmark measures what it adds")
     ids = model.tokenize(prompt)
     if not ids:
-        raise ValueError("the prompt is empty: give the beginning of a text")
+        raise ArgumentError("the prompt is empty: give the beginning of a text")
     if len(ids) + tokens > model.n_ctx:
-        raise ValueError(
+        raise ArgumentError(
             f"a prompt of {counted(len(ids), 'token')} and {tokens:,} more do not fit in the context of {model.n_ctx}: "
             "shorten the prompt, make fewer tokens or enlarge the context"
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from .._check import INT32_MAX, boolean, integer
 from ..constraint.grammar import Grammar
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..explanation import Explanation
 from ..llama.graph import Place
 from ..llama.model import Model, refuse_other_model
@@ -116,7 +116,7 @@ class Chat:
         the model with a larger one. The conversation is then as it was before too.
         """
         if not isinstance(text, str) or not text:
-            raise ValueError(f"a message must be a text that is not empty, got {text!r}")
+            raise ArgumentError(f"a message must be a text that is not empty, got {text!r}")
         asked = [*self._messages, {"role": "user", "content": text}]
         n = len(self.model.tokenize(self.model.chat_prompt(asked)))
         if n >= self.model.n_ctx:

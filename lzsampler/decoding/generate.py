@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, boolean, counted, integer, row_of
 from ..constraint.grammar import Grammar
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..explanation import Explanation, TokenExplanation
 from ..llama.graph import GraphSampler, Place
 from ..llama.model import Model, Prompt, Stepper, refuse_other_model
@@ -242,11 +242,11 @@ class Text(Begun):
     ) -> None:
         n_predict = integer("n_predict", n_predict, -1, INT32_MAX)
         if isinstance(stop, str) or not all(isinstance(string, str) and string for string in stop):
-            raise ValueError(f"stop must be strings that are not empty, got {stop!r}")
+            raise ArgumentError(f"stop must be strings that are not empty, got {stop!r}")
         boolean("ignore_eos", ignore_eos)
         self.prompt, text = model.asked(prompt)
         if len(self.prompt) > model.n_ctx:
-            raise ValueError(
+            raise ArgumentError(
                 f"the prompt has {len(self.prompt)} tokens, but the context holds {model.n_ctx}: "
                 "shorten the prompt or enlarge the context"
             )
@@ -254,14 +254,14 @@ class Text(Begun):
         self.n_predict = n_predict if n_predict >= 0 else INT32_MAX
         loops, params = loops.settled(params)
         if grammar is not None and ignore_eos:
-            raise ValueError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
+            raise ArgumentError("ignore_eos forbids the tokens that end a text, which a grammar needs: leave one out")
         scope = parts_of_grammar(grammar_scope, grammar is not None)
         if grammar is None:
             warn_without_grammar(params, stacklevel=4)
         self.grammar, waits = grammar, grammar is not None and "thinking" not in scope
         self._grammar_from: int | None = None if waits else 0  # the token with which it begins
         if grammar is not None and loops.on_loop == "close-think" and not waits:
-            raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
+            raise ArgumentError("on_loop='close-think' writes a mark that a grammar may refuse: use another action")
         self.sampler: Sampler | TextSampler
         self._own: Sampler | None = None  # which can be taken back and set anew
         if sampler is None:

@@ -30,7 +30,7 @@ import numpy as np
 from .._check import integer
 from .._ffi import ffi
 from ..constraint.grammar import Grammar
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..llama import llama_cpp
 from ..llama.model import MAX_THREADS, Model, Prompt, refuse_other_model
 from ..params import Params
@@ -135,9 +135,9 @@ def refuse_shared(model: Model, draft: Draft) -> None:
     """Raise as `refuse_draft`, and ValueError for a draft that is for one text only."""
     refuse_draft(model, draft)
     if draft.mode == "mrs":
-        raise ValueError("mode mrs is for one text: among several a text would depend on the others; use gumbel")
+        raise ArgumentError("mode mrs is for one text: among several a text would depend on the others; use gumbel")
     if draft.on_proposed is not None:
-        raise ValueError("on_proposed is for one text: leave it out")
+        raise ArgumentError("on_proposed is for one text: leave it out")
 
 
 def side_by_side(model: Model, n_threads: int | None = None) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..llama.graph import GraphSampler, Place, check_place, missing
 from ..util.in_use import using
 from ..util.rescue import OnLoop
@@ -42,7 +42,9 @@ def _graph(text: "Text", asked: bool, on_loop: OnLoop | None, draft: Draft | Non
         return None
     if text.on_explanation is not None:
         if asked:
-            raise ValueError("sampler='graph' keeps the model's logits, which explanations need: leave one of them out")
+            raise ArgumentError(
+                "sampler='graph' keeps the model's logits, which explanations need: leave one of them out"
+            )
         return None
     best = own.params.temperature == 0 and on_loop not in _STEERS
     try:

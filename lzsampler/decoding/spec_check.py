@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._check import integer
+from ..errors import ArgumentError
 from ..llama.model import Messages, Model
 from ..llama.rounding import Rounding, RoundingWarning, may_differ, rounding, what_it_means
 from ..params import Params
@@ -152,7 +153,7 @@ def spec_check(
     texts = _texts(target)
     needed = n_predict + max(len(target.tokenize(_as_text(target, prompt))) for prompt in texts.values())
     if target.n_ctx < needed:
-        raise ValueError(f"n_ctx must be at least {needed} for the texts of this check, got {target.n_ctx}")
+        raise ArgumentError(f"n_ctx must be at least {needed} for the texts of this check, got {target.n_ctx}")
     for source in sources:
         refuse_draft(target, Draft(**source, n_max=max(LENGTHS)))
     n_texts = len(texts) * len(TEMPERATURES) * len(sources) * len(LENGTHS)

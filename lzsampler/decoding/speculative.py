@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from .._check import integer
 from .._values import shown
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..llama.binding import llama_cpp
 from ..llama.gguf import Header
 from ..llama.model import Model
@@ -72,18 +72,18 @@ class Draft:
             raise ArgumentTypeError(f"a draft is a Model, got {self.model!r:.100}")
         integer("lookup", self.lookup, 0, MAX_MATCH)
         if self.model is None and not self.lookup:
-            raise ValueError("a draft needs something that proposes tokens: Draft(Model(path)) or Draft(lookup=3)")
+            raise ArgumentError("a draft needs something that proposes tokens: Draft(Model(path)) or Draft(lookup=3)")
         if self.mode not in SPEC_MODES:
-            raise ValueError(f"mode must be one of {', '.join(SPEC_MODES)}, got {shown(self.mode)}")
+            raise ArgumentError(f"mode must be one of {', '.join(SPEC_MODES)}, got {shown(self.mode)}")
         if isinstance(self.n_max, str) and self.n_max != "auto":
-            raise ValueError(f"n_max must be auto or from 0 to {MAX_DRAFT}, got {shown(self.n_max)}")
+            raise ArgumentError(f"n_max must be auto or from 0 to {MAX_DRAFT}, got {shown(self.n_max)}")
         if not isinstance(self.n_max, str):
             integer("n_max", self.n_max, 0, MAX_DRAFT)
         integer("n_min", self.n_min, 0, self.most, high_is=f", which is {self._most_is}")
         if self.mode == "mrs" and self.n_min:
-            raise ValueError(f"n_min must be 0 in mode mrs, which has to judge what was drawn, got {self.n_min}")
+            raise ArgumentError(f"n_min must be 0 in mode mrs, which has to judge what was drawn, got {self.n_min}")
         if not isinstance(self.p_min, int | float) or not 0 <= self.p_min <= 1:
-            raise ValueError(f"p_min must be from 0 to 1, got {self.p_min!r}")
+            raise ArgumentError(f"p_min must be from 0 to 1, got {self.p_min!r}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_paces"}
@@ -526,7 +526,7 @@ class Speculator:
 def speculation_of(text: "Text", draft: Draft) -> Speculation:
     """Return what drafts and judges tokens of a text; ValueError for one without a sampler of its own."""
     if text.own is None:
-        raise ValueError("a draft needs the sampler of the text's own settings")
+        raise ArgumentError("a draft needs the sampler of the text's own settings")
     return Speculation(
         text.own,
         mode=draft.mode,
@@ -578,11 +578,15 @@ def refuse_draft(target: Model | Opened, draft: Draft) -> None:
     if not isinstance(draft, Draft):
         raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path))")
     if target.n_batch < 2:
-        raise ValueError(f"n_batch must be at least 2 with a draft, which is judged in one batch, got {target.n_batch}")
+        raise ArgumentError(
+            f"n_batch must be at least 2 with a draft, which is judged in one batch, got {target.n_batch}"
+        )
     if not isinstance(draft.n_max, str) and draft.n_max > target.n_ctx - 2:
-        raise ValueError(f"n_max must be at most {target.n_ctx - 2} in a context of {target.n_ctx}, got {draft.n_max}")
+        raise ArgumentError(
+            f"n_max must be at most {target.n_ctx - 2} in a context of {target.n_ctx}, got {draft.n_max}"
+        )
     if draft.model is not None and draft.model.llm is target.llm:
-        raise ValueError("the draft is the target itself: open the file again for a context of its own")
+        raise ArgumentError("the draft is the target itself: open the file again for a context of its own")
     for model in [target] if draft.model is None else [target, draft.model]:
         for kind in ("recurrent", "hybrid"):
             asked: Any = getattr(llama_cpp, f"llama_model_is_{kind}", None)  # llama-cpp-python 0.3.17 has one of them

@@ -10,6 +10,7 @@ from statistics import median, quantiles
 from time import perf_counter
 
 from .._check import Tokens, integer
+from ..errors import ArgumentError
 from ..llama.binding import llama_cpp
 from ..llama.model import Model, Prompt
 from ..params import Params
@@ -89,7 +90,7 @@ def compare(
     """
     check_counts(pairs, n_predict)
     if not ways or not prompts:
-        raise ValueError("compare needs ways and prompts: at least one of each")
+        raise ArgumentError("compare needs ways and prompts: at least one of each")
     runs: dict[str, list[_Run]] = {name: [] for name in ways}
     names = list(ways)
     for number in range(-1, pairs):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .._check import Tokens, check, integer, logits_array, row_of, token_array
 from .._ffi import ffi, lib
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..sampler import MAX_VOCAB, Sampler
 from ..util.in_use import one_thread
 
@@ -65,7 +65,7 @@ class Speculation:
         if not isinstance(sampler, Sampler):
             raise ArgumentTypeError(f"sampler must be a Sampler, got {sampler!r}")
         if mode not in SPEC_MODES:
-            raise ValueError(f"mode must be one of {', '.join(SPEC_MODES)}, got {mode!r}")
+            raise ArgumentError(f"mode must be one of {', '.join(SPEC_MODES)}, got {mode!r}")
         self.sampler, self.mode, self.in_use = sampler, mode, sampler.in_use
         self.max_draft = integer("max_draft", max_draft, 0, MAX_DRAFT)
         n = sampler.n_vocab if n_draft_vocab is None else n_draft_vocab
@@ -110,7 +110,7 @@ class Speculation:
         status = lib.lzs_draft(self.handle, logits, p_min, self._token)
         if status:
             if not 0 <= p_min <= 1:
-                raise ValueError(f"p_min must be from 0 to 1, got {p_min!r}")
+                raise ArgumentError(f"p_min must be from 0 to 1, got {p_min!r}")
             self._refuse(status, row_of(logits, self.n_draft_vocab), "the draft's logits")
         token = int(self._token[0])
         return None if token < 0 else token
@@ -140,7 +140,9 @@ class Speculation:
         array = np.ascontiguousarray(rows, np.float32)
         expected = (len(self.drafted) + 1, self.sampler.n_vocab)
         if array.shape != expected:
-            raise ValueError(f"rows must have shape {expected}: one for each drafted token and one, got {array.shape}")
+            raise ArgumentError(
+                f"rows must have shape {expected}: one for each drafted token and one, got {array.shape}"
+            )
         return self.verify_at(ffi.from_buffer("float[]", array))
 
     @one_thread
@@ -163,7 +165,7 @@ class Speculation:
         drafted = self.drafted
         status = verify(self.handle, len(drafted) + 1, self._verified)
         if status == lib.LZS_ENAN:
-            raise ValueError("the target's logits are nan")
+            raise ArgumentError("the target's logits are nan")
         if status:
             self._refuse(status, None, "")
         return self._judged(drafted)
@@ -180,12 +182,12 @@ class Speculation:
 
     def _refuse(self, status: int, row: npt.NDArray[np.float32] | None, whose: str) -> None:
         if status == lib.LZS_ESPACE:
-            raise ValueError(f"the block has max_draft ({self.max_draft}) tokens: verify() it")
+            raise ArgumentError(f"the block has max_draft ({self.max_draft}) tokens: verify() it")
         if status == lib.LZS_EINVAL:
-            raise ValueError("the sampler was changed since the last draft: discard() the block")
+            raise ArgumentError("the sampler was changed since the last draft: discard() the block")
         if status == lib.LZS_ENAN and row is not None:
             nan = np.isnan(row)
-            raise ValueError(f"{whose}[{int(nan.argmax())}] is nan ({int(nan.sum())} of {row.size} are)")
+            raise ArgumentError(f"{whose}[{int(nan.argmax())}] is nan ({int(nan.sum())} of {row.size} are)")
         if status == lib.LZS_EMASKED:
             raise LzsError(f"no token is allowed: {whose or 'the logits'} are -inf or masked, or the mask is not known")
         check(status)

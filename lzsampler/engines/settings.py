@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from .._values import shown
+from ..errors import ArgumentError
 from ..params import DETECTIONS, OF_LONG_MATCHES, PENALTY_FIELDS, PRESETS, Params, changed, sampling_fields
 
 TokenIds = Mapping[str, tuple[int, ...]]  # by field of `Params`
@@ -40,9 +41,11 @@ def request_params(
         if name in FIELDS:
             continue
         if name in PENALTY_FIELDS or name in Params.__dataclass_fields__:
-            raise ValueError(f"lzsampler applies penalties only, and {host} does the rest: leave out {name}")
+            raise ArgumentError(f"lzsampler applies penalties only, and {host} does the rest: leave out {name}")
         close = get_close_matches(str(name), FIELDS, 1)
-        raise ValueError(f"lzsampler has no setting {shown(name)}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        raise ArgumentError(
+            f"lzsampler has no setting {shown(name)}" + (f"; did you mean {close[0]!r}?" if close else "")
+        )
     params = changed(Params(**PRESETS["default"]), fields)
     return params if usual is None else with_usual_ids(params, fields, usual)
 
@@ -58,7 +61,7 @@ def _fields(value: object) -> dict[str, Any]:
         except (ValueError, RecursionError):
             given = None
     if not isinstance(given, Mapping):
-        raise ValueError(
+        raise ArgumentError(
             f"{NAME} must be a dict of settings, such a dict as JSON, or one of {', '.join(PRESETS)}, "
             f"got {shown(value)}"
         )
@@ -83,9 +86,9 @@ def refuse_what_the_host_does(function: str, params: Params, host: str) -> None:
     """Raise ValueError for settings of temperature, truncation, pick and detection, with the first that is set."""
     given = [f"{name}={getattr(params, name)!r}" for name in sampling_fields(params)]
     if given:
-        raise ValueError(
+        raise ArgumentError(
             f"{function} applies penalties and logit_bias only and {host} does the rest: leave out {', '.join(given)}"
         )
     for field in DETECTIONS:
         if getattr(params, field) is not None:
-            raise ValueError(f"{function} changes scores and cannot end a text: leave out {field}")
+            raise ArgumentError(f"{function} changes scores and cannot end a text: leave out {field}")

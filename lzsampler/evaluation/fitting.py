@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ..errors import ArgumentError
 from ..llama.model import Model
 from ..llama.vocabulary import with_breakers
 from ..params import Params
@@ -17,4 +18,4 @@ def params_for(model: Model, name: str, params: Params, breakers: Mapping[str, S
         refuse_tokens_outside(params, model.n_vocab)
         return with_breakers(model.llm, params, breakers)
     except ValueError as error:
-        raise ValueError(f"the setting {name!r} does not fit {model.path.name}: {error}") from error
+        raise ArgumentError(f"the setting {name!r} does not fit {model.path.name}: {error}") from error

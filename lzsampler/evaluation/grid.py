@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._check import INT32_MAX, boolean, integer
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import (
     OF_LONG_MATCHES,
     PENALTIES,
@@ -83,7 +83,9 @@ class Grid:
     def __post_init__(self) -> None:
         twice = [seed for i, seed in enumerate(self.seeds) if seed in self.seeds[:i]]
         if twice:
-            raise ValueError(f"seeds must differ from each other, got {twice[0]} twice: it would draw the same texts")
+            raise ArgumentError(
+                f"seeds must differ from each other, got {twice[0]} twice: it would draw the same texts"
+            )
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -98,7 +100,7 @@ class Grid:
         found = [setting for setting in self.settings if setting.kind == kind]
         found = found or [setting for setting in self.settings if setting.kind.startswith(f"{kind}-")]
         if not found:
-            raise ValueError(f"the grid has no kind {kind}, only {', '.join(self.kinds)}")
+            raise ArgumentError(f"the grid has no kind {kind}, only {', '.join(self.kinds)}")
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -231,37 +233,37 @@ def read_grid(source: str | Path) -> Grid:
         with path.open("rb") as file:
             written = file.read(_LARGEST + 1)
         if len(written) > _LARGEST:
-            raise ValueError(f"{path} is no grid: it is larger than 1 MiB")
+            raise ArgumentError(f"{path} is no grid: it is larger than 1 MiB")
         data = tomllib.loads(written.decode("utf-8-sig"))
     except OSError as error:
         built_in = ", ".join(BUILT_IN)
         raise LzsError(f"cannot read the grid {path}: {error.strerror} (built in: {built_in})") from error
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not TOML: byte {error.start} is not UTF-8: save it as UTF-8") from error
+        raise ArgumentError(f"{path} is not TOML: byte {error.start} is not UTF-8: save it as UTF-8") from error
     except RecursionError as error:
-        raise ValueError(f"{path} is no grid: it is nested too deeply") from error
+        raise ArgumentError(f"{path} is no grid: it is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is not TOML: {error}") from error
+        raise ArgumentError(f"{path} is not TOML: {error}") from error
     unknown = set(data) - {"n_predict", "seeds", "ignore_eos", "setting"}
     if unknown:
-        raise ValueError(
+        raise ArgumentError(
             f"{path}: unknown key {min(unknown)!r}; there are n_predict, seeds, ignore_eos and [[setting]]"
         )
     rows = data.get("setting")
     if not isinstance(rows, list) or not rows:
-        raise ValueError(f"{path} has no [[setting]]")
+        raise ArgumentError(f"{path} has no [[setting]]")
     settings: dict[str, Setting] = {}
     for i, row in enumerate(rows, 1):
         for setting in _expanded(row, f"{path}: [[setting]] {i}"):
             before = settings.setdefault(setting.name, setting)
             if before.kind != setting.kind:
-                raise ValueError(
+                raise ArgumentError(
                     f"{path}: [[setting]] {i} of kind {setting.kind} sets the same as one of kind {before.kind} before "
                     f"it ({setting.name}): leave one of them out"
                 )
     seeds = data.get("seeds", [1])
     if not isinstance(seeds, list) or not seeds:
-        raise ValueError(f"{path}: seeds must be a list of numbers, got {seeds!r}")
+        raise ArgumentError(f"{path}: seeds must be a list of numbers, got {seeds!r}")
     try:
         return Grid(
             path.stem,
@@ -271,19 +273,19 @@ def read_grid(source: str | Path) -> Grid:
             boolean("ignore_eos", data.get("ignore_eos", False)),
         )
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ArgumentError(f"{path}: {error}") from error
 
 
 def _expanded(row: Any, place: str) -> list[Setting]:
     """Return the settings that a table stands for."""
     if not isinstance(row, dict):
-        raise ValueError(f"{place} must be a table of names and values, got {row!r}")
+        raise ArgumentError(f"{place} must be a table of names and values, got {row!r}")
     unknown = set(row) - {*_PARAMS, *_LOOPS, *_BREAKERS, "kind", "placebo"}
     if unknown:
-        raise ValueError(f"{place}: unknown key {min(unknown)!r}")
+        raise ArgumentError(f"{place}: unknown key {min(unknown)!r}")
     kind = row.get("kind", "")
     if not isinstance(kind, str):
-        raise ValueError(f"{place}: kind must be a text, got {kind!r}")
+        raise ArgumentError(f"{place}: kind must be a text, got {kind!r}")
     breakers = {name: _breakers(name, row[name], place) for name in _BREAKERS if name in row}
     same = {name: row[name] for name in _LISTS if name in row}
     axes = {
@@ -293,10 +295,12 @@ def _expanded(row: Any, place: str) -> list[Setting]:
     }
     empty = [name for name, value in axes.items() if not value]
     if empty:
-        raise ValueError(f"{place}: {empty[0]} must have a value, got an empty list")
+        raise ArgumentError(f"{place}: {empty[0]} must have a value, got an empty list")
     n_settings = math.prod(map(len, axes.values()))
     if n_settings > _MOST_SETTINGS:
-        raise ValueError(f"{place} stands for {n_settings:,} settings, more than {_MOST_SETTINGS:,}: shorten its lists")
+        raise ArgumentError(
+            f"{place} stands for {n_settings:,} settings, more than {_MOST_SETTINGS:,}: shorten its lists"
+        )
     settings = []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
@@ -304,7 +308,7 @@ def _expanded(row: Any, place: str) -> list[Setting]:
             placebo = boolean("placebo", chosen.pop("placebo", False))
             settings.append(_setting(kind, None, {**chosen, **same}, breakers, placebo=placebo))
         except (TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"{place}: {error}") from error
+            raise ArgumentError(f"{place}: {error}") from error
     return settings
 
 
@@ -340,7 +344,7 @@ def _written(value: object) -> str:
 
 def _breakers(name: str, given: Any, place: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(string, str) and string for string in given):
-        raise ValueError(f"{place}: {name} must be a list of strings that are not empty, got {given!r}")
+        raise ArgumentError(f"{place}: {name} must be a list of strings that are not empty, got {given!r}")
     return tuple(given)
 
 
@@ -357,13 +361,13 @@ def _setting(
     ``strength``: None is that of the first penalty that is on, 0 where none is.
     """
     if "structure" in chosen:
-        raise ValueError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
+        raise ArgumentError("structure has no effect, since texts of an evaluation have no grammar: leave it out")
     params = Params(**{"temperature": 0.0, **{name: value for name, value in chosen.items() if name not in _LOOPS}})
     if strength is None:
         strength = next((float(getattr(params, each.strength)) for each in PENALTIES if each.is_on(params)), 0.0)
     for name, reason in OF_LONG_MATCHES.items():
         if (breakers or {}).get(name) and params.lz_min_match == 1:
-            raise ValueError(f"{name} need an lz_min_match above 1: {reason}")
+            raise ArgumentError(f"{name} need an lz_min_match above 1: {reason}")
     loops = LoopPolicy(**{name: value for name, value in chosen.items() if name in _LOOPS})
     usual = {name: getattr(Params(temperature=params.temperature), name) for name in _PARAMS}
     usual["lz_window"] = usual_window(params.lz_min_match)
@@ -379,9 +383,9 @@ def _setting(
             parts.append(f"{name}={_written(value)}")
     if placebo:
         if not penalises(params):
-            raise ValueError("placebo needs a penalty whose place it takes")
+            raise ArgumentError("placebo needs a penalty whose place it takes")
         if loops != DEFAULT_POLICY:
-            raise ValueError("placebo and what is done about loops cannot be combined: make two settings of them")
+            raise ArgumentError("placebo and what is done about loops cannot be combined: make two settings of them")
         kind = f"placebo-{kind}"
         parts.append("placebo")
     short = f"{params.temperature:g}"

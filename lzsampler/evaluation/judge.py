@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._check import Tokens
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..llama import gguf
 from .judged import Verdict
 from .store import sha256
@@ -172,7 +172,7 @@ class _Answer:
     def sample(self, logits: npt.NDArray[np.float32]) -> int:
         """Take the verdict; ValueError for NaN."""
         if np.isnan(logits).any():
-            raise ValueError("logits are nan")
+            raise ArgumentError("logits are nan")
         x = logits.astype(np.float64)
         yes, no, every = (np.logaddexp.reduce(part) for part in (x[self._yes], x[self._no], x))
         either = np.logaddexp(yes, no)

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._values import counted
+from ..errors import ArgumentError
 from ..util.stats import Agreement, agreement
 from .store import JUDGED, TRANSCRIPTS, Key, RunFolder
 
@@ -67,7 +68,7 @@ def refuse_another(judge: "Judge", folder: RunFolder) -> None:
     """Raise ValueError if a folder has verdicts of another judge."""
     for line in folder.lines(JUDGED):
         if line.row is not None and line.row.get("judge") != judge.identity:
-            raise ValueError(
+            raise ArgumentError(
                 f"{folder.path / JUDGED} was written by another judge, context or version: "
                 "use that judge, or move the file away to judge again"
             )

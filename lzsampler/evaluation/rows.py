@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
 
+from ..errors import ArgumentError
 from .store import digest
 from .tasks import BadRow, Task, read_tasks, spread
 
@@ -26,13 +27,13 @@ def read_rows(
         found, bad[name] = read_tasks(path, name, allow_code=allow_code)
         if not found:
             reason = f"line {bad[name][0].line}: {bad[name][0].reason}" if bad[name] else "it is empty"
-            raise ValueError(f"{path} has no {name}: {reason}")
+            raise ArgumentError(f"{path} has no {name}: {reason}")
         for task in spread(found, limit):
             if task.id in rows:
-                raise ValueError(f"a task and a prompt have the same id, {task.id!r}: give one of them another id")
+                raise ArgumentError(f"a task and a prompt have the same id, {task.id!r}: give one of them another id")
             rows[task.id] = task
     if not rows:
-        raise ValueError("nothing to do: give tasks, prompts or both")
+        raise ArgumentError("nothing to do: give tasks, prompts or both")
     return rows, bad
 
 

@@ -17,7 +17,7 @@ from ..decoding.generate import Generation, without_end
 from ..decoding.many import Request, generate_many, refuse_shared
 from ..decoding.speculative import Draft, Speculated
 from ..decoding.transcript import TranscriptFile, record
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..llama import gguf
 from ..llama.attention import FlashAttention
 from ..llama.model import DEFAULT_CONTEXT, Model, Prompt, context_length
@@ -97,7 +97,7 @@ def evaluate(
     rows, bad = read_rows({"tasks": tasks, "prompts": prompts}, limit, allow_code=allow_code)
     right, unread = ([], []) if texts is None else read_texts(texts)
     if texts is not None and not right:
-        raise ValueError(f"there is no text to score: {unread[0]}" if unread else "there is no text to score")
+        raise ArgumentError(f"there is no text to score: {unread[0]}" if unread else "there is no text to score")
     folder = RunFolder(out)
     folder.check(resume=resume)
     if judge is not None:

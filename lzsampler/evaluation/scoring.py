@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 
 Compare = Callable[[str, str], bool]
 
@@ -134,7 +134,7 @@ def comparison(name: str) -> Compare:
         return COMPARISONS[name]
     module, colon, function = name.partition(":")
     if not colon:
-        raise ValueError(f"compare must be one of {', '.join(COMPARISONS)} or module:function, got {name!r}")
+        raise ArgumentError(f"compare must be one of {', '.join(COMPARISONS)} or module:function, got {name!r}")
     try:
         found: Compare = getattr(importlib.import_module(module), function)
     except Exception as error:  # the module is the user's, and may raise anything
@@ -154,18 +154,22 @@ def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
         )
     comparison(name)
     if name in ("number", "stated") and _whole_number(answer) is None:
-        raise ValueError(f'the answer {answer!r} is not a number: give a "compare" such as "exact" or "contains"')
+        raise ArgumentError(
+            f'the answer {answer[:40]!r} is not a number: give a "compare" such as "exact" or "contains"'
+        )
     if name == "choice" and _letter(answer) is None:
-        raise ValueError(f"the answer {answer!r} is not a letter from A to Z")
+        raise ArgumentError(f"the answer {answer[:40]!r} is not a letter from A to Z")
     if name == "sequence" and not _parts(answer):
-        raise ValueError(f"the answer {answer!r} has no parts: give them with commas between them, as in '2, 4, 6'")
+        raise ArgumentError(
+            f"the answer {answer[:40]!r} has no parts: give them with commas between them, as in '2, 4, 6'"
+        )
     if name == "several":
         _several(answer)
     if name == "regex":
         try:
             re.compile(answer)
-        except re.error as error:
-            raise ValueError(f"the answer {answer!r} is not a regular expression: {error}") from error
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ArgumentError(f"the answer {answer[:40]!r} is not a regular expression: {error}") from error
 
 
 def last_boxed(text: str) -> str | None:
@@ -190,8 +194,8 @@ def _several(answer: str) -> tuple[int, list[str]]:
     """Return how many of which words and phrases; ValueError for an answer that does not say it, or cannot be met."""
     wanted, _, rest = answer.partition(":")
     names = [name.strip() for name in rest.split("|") if name.strip()]
-    if not (wanted.strip().isdecimal() and 1 <= int(wanted) <= len({name.casefold() for name in names})):
-        raise ValueError(
+    if not (re.fullmatch(r"\d{1,9}", wanted.strip()) and 1 <= int(wanted) <= len({name.casefold() for name in names})):
+        raise ArgumentError(
             f"the answer {answer[:40]!r} must be a number, a colon and at least as many words with | between them, "
             "as in '2: red|green|blue'"
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._check import INT32_MAX, token_array
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
 from ..util.writers import AUDIT, EVALUATION
 
@@ -56,7 +56,7 @@ class RunFolder:
             changed = [said for name, said in _CHANGED.items() if there.get(name) != manifest.get(name)]
             if changed:
                 what = " and ".join(changed)
-                raise ValueError(f"{self.path} was started with another {what}: give another folder as out=")
+                raise ArgumentError(f"{self.path} was started with another {what}: give another folder as out=")
             for name in (TRANSCRIPTS, TIMINGS, JUDGED, TAX):
                 self._cut_rest(self.path / name)
             (self.path / FAILED).unlink(missing_ok=True)  # what failed is tried again
@@ -82,16 +82,18 @@ class RunFolder:
         """Raise ValueError unless the path can be a new folder, or, with ``resume``, is the folder of a run."""
         exists = (self.path / RUN).exists()
         if exists and not resume:
-            raise ValueError(f"{self.path} already exists: give resume=True to continue it, or another folder as out=")
+            raise ArgumentError(
+                f"{self.path} already exists: give resume=True to continue it, or another folder as out="
+            )
         if not self.path.exists() and self.path.suffix.lower() in {*EVALUATION, *AUDIT}:
-            raise ValueError(
+            raise ArgumentError(
                 f"{self.path} would be a folder, though its name ends like that of a file: give another folder as out= "
                 "(it will have report.html and results.json)"
             )
         if exists or not self.path.exists():
             return
         if not self.path.is_dir() or any(not _is_ours(file.name) for file in self.path.iterdir()):
-            raise ValueError(f"{self.path} exists and is not an evaluation folder: give another folder as out=")
+            raise ArgumentError(f"{self.path} exists and is not an evaluation folder: give another folder as out=")
 
     def manifest(self) -> dict[str, Any]:
         """Return run.json."""
@@ -212,7 +214,7 @@ def _line(number: int, data: bytes) -> Line:
             _ = row["usage"]["completion_tokens"] + row["repetition"]["loops"], row["messages"][-1]["content"].strip
             _ = ours["task"], token_array("tokens", row["tokens"], INT32_MAX)
             if ours["right"] not in (True, False, None):
-                raise ValueError
+                raise ArgumentError
         return Line(number, data, (str(ours["setting"]), str(ours["prompt"]), int(ours["seed"])), row)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Line(number, data, None, None)

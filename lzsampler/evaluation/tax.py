@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .._check import INT32_MAX, integer
 from .._values import counted
 from ..decoding.speculative import common_length
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..llama.model import Model
 from ..params import Params
 from ..sampler import Sampler
@@ -67,7 +67,7 @@ def tax(
     most = INT32_MAX if max_tokens is None else integer("max_tokens", max_tokens, 2, INT32_MAX)
     found, bad = read_texts(texts, format=format)
     if not found:
-        raise ValueError(_nothing(0, skip, bad))
+        raise ArgumentError(_nothing(0, skip, bad))
     charges = charges_of(chosen)
     scored: list[TextTax] = []
     short = 0
@@ -91,7 +91,7 @@ def tax(
                 raise
         name = opened_model.path.name
     if not scored:
-        raise ValueError(_nothing(short, skip, bad))
+        raise ArgumentError(_nothing(short, skip, bad))
     return Tax(charges, tuple(scored), skip, name, chosen.name, short, tuple(bad), interrupted)
 
 
@@ -199,7 +199,7 @@ class Meter:
             needed = min(len(tokens), self._skip + 2)
             if room < needed and len(tokens) > self._skip:  # no context helps one that is shorter than what is left out
                 asked = f", {len(prompt)} of them for what it answers" if prompt else ""
-                raise ValueError(
+                raise ArgumentError(
                     f"it needs a context of at least {len(prompt) + needed} tokens{asked}, and this one has "
                     f"{self._model.n_ctx}: enlarge the context"
                 )

@@ -17,7 +17,7 @@ from ..auditing.reading.read import read
 from ..auditing.reading.shard import find
 from ..auditing.reading.sniff import UnknownFormatError, choose
 from ..auditing.records import BadRecord, Record
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from .tasks import task_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def read_texts(
     ValueError for an unknown format.
     """
     if format is not None and format not in FORMATS:
-        raise ValueError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
+        raise ArgumentError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
     given = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     texts: dict[str, RightText] = {}
     bad: list[BadFile] = []

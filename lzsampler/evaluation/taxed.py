@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import __version__
 from .._check import INT32_MAX
+from ..errors import ArgumentError
 from ..params import DETECTIONS, SAMPLING_FIELDS, Params, penalises, used_breakers
 from ..util import writers
 from ..util.parts import PARTS
@@ -216,7 +217,9 @@ class Tax:
         """
         found = next((charge.name for charge in self.charges if name == charge.name or name in charge.settings), None)
         if found is None:
-            raise ValueError(f"there is no setting {name!r}, only {', '.join(charge.name for charge in self.charges)}")
+            raise ArgumentError(
+                f"there is no setting {name!r}, only {', '.join(charge.name for charge in self.charges)}"
+            )
         self._of(kind)
         return self._figures[kind][found]
 
@@ -235,7 +238,7 @@ class Tax:
         if group is not None and not chosen:
             if group not in self.kinds:
                 kinds = dict.fromkeys(charge.kind for charge in self.charges)
-                raise ValueError(f"there is no kind {group}, only {', '.join([*kinds, *self.kinds])}")
+                raise ArgumentError(f"there is no kind {group}, only {', '.join([*kinds, *self.kinds])}")
             chosen, kind = list(self.charges), group
         made = {charge.name: self.figures(charge.name, kind) for charge in chosen}
         return {name: each.extra_nats if rate == "tax" else each.lost for name, each in made.items()}
@@ -282,7 +285,7 @@ class Tax:
     def _of(self, kind: str | None) -> list[TextTax]:
         texts = [text for text in self.texts if kind is None or text.kind == kind]
         if not texts:
-            raise ValueError(f"there is no text of kind {kind}" if self.texts else "no text was scored")
+            raise ArgumentError(f"there is no text of kind {kind}" if self.texts else "no text was scored")
         return texts
 
     @cached_property
@@ -332,20 +335,20 @@ def front(points: Iterable[tuple[float, float]]) -> list[bool]:
 def _nats(x: object, least: float) -> float:
     """Return a sum of nats of a file, at least ``least`` but for what sums are rounded by. ValueError for any other."""
     if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) or x < least - 1e-6 * (1 - least):
-        raise ValueError(f"not a sum of nats: {x!r}")
+        raise ArgumentError(f"not a sum of nats: {x!r}")
     return float(x)
 
 
 def _count(x: object, most: int = INT32_MAX) -> int:
     """Return a count of tokens of a file. ValueError for any other."""
     if isinstance(x, bool) or not isinstance(x, int) or not 0 <= x <= most:
-        raise ValueError(f"not a count of tokens: {x!r}")
+        raise ArgumentError(f"not a count of tokens: {x!r}")
     return x
 
 
 def _word(x: object) -> str:
     if not isinstance(x, str) or not x:
-        raise ValueError(f"not a name: {x!r}")
+        raise ArgumentError(f"not a name: {x!r}")
     return x
 
 

@@ -4,6 +4,7 @@ import inspect
 from typing import Any, Literal
 
 from .._values import boolean, shown
+from ..errors import ArgumentError
 from .binding import llama_cpp
 
 FlashAttention = bool | Literal["auto"]
@@ -22,7 +23,7 @@ def check_flash_attention(given: object) -> FlashAttention:
     if not isinstance(given, str):
         return boolean("flash_attn", given)
     if given != "auto":
-        raise ValueError(f"flash_attn must be auto, True or False, got {shown(given)}")
+        raise ArgumentError(f"flash_attn must be auto, True or False, got {shown(given)}")
     return "auto"
 
 

@@ -35,7 +35,7 @@ from ..decoding.speculative import (
     too_large,
     warn_of_change,
 )
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from . import gguf
 from .attention import flash_attention_of
 from .binding import llama_cpp
@@ -55,11 +55,11 @@ def check_draft(draft: object) -> None:
     if not isinstance(draft, Draft):
         raise ArgumentTypeError(f"draft must be a Draft, got {draft!r:.100}: Draft(Model(path)) or Draft(lookup=3)")
     if draft.mode != "gumbel":
-        raise ValueError(
+        raise ArgumentError(
             f"mode must be gumbel with a llama_cpp.Llama, whose chain draws for draft and target, got {draft.mode!r}"
         )
     if draft.on_proposed is not None:
-        raise ValueError("on_proposed is for lzsampler.generate: leave it out")
+        raise ArgumentError("on_proposed is for lzsampler.generate: leave it out")
 
 
 def open_draft(llm: Any, path: str | Path) -> Draft:
@@ -83,7 +83,7 @@ class Drafter:
 
     def __init__(self, llm: Any, draft: Draft) -> None:
         if llm.draft_model is not None:
-            raise ValueError("this Llama has a draft_model already: leave out one of the two")
+            raise ArgumentError("this Llama has a draft_model already: leave out one of the two")
         header = gguf.read(Path(llm.model_path))
         opened = Opened(header, llm, llm.n_ctx(), llm.n_batch)
         refuse_draft(opened, draft)
@@ -209,7 +209,9 @@ def _ended(llm: Any, criteria: Callable[..., bool] | None) -> bool:
 
 def _refuse_sent(sent: Sequence[int] | None) -> None:
     if sent:
-        raise ValueError("tokens sent to generate() are drafts, and this model has a draft: leave out one of the two")
+        raise ArgumentError(
+            "tokens sent to generate() are drafts, and this model has a draft: leave out one of the two"
+        )
 
 
 class _Begun(Begun):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from .._values import brief, counted
 from ..constraint.grammar import Grammar
 from ..constraint.token_bytes import TokenBytes
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import PENALTY_FIELDS, Params, PenaltySettings, penalties_from
 from ..sampler import refuse_tokens_outside, sequence_seed
 from ..util.in_use import InUse, any_thread, one_thread, using
@@ -178,7 +178,7 @@ class Attachment:
     def detach(self) -> None:
         """Give the model back as it was; a second call does nothing. ValueError on an `LZLlama`."""
         if self._restore is None:
-            raise ValueError("an LZLlama cannot be detached: set lz.params = Params() to switch its penalties off")
+            raise ArgumentError("an LZLlama cannot be detached: set lz.params = Params() to switch its penalties off")
         with self.in_use:
             llm = self._llm()
             if llm is not None and llm.__dict__.get("lz") is self:
@@ -199,7 +199,7 @@ class Attachment:
         """Take a draft, or open the file of a draft model; nothing stays open where it cannot be used."""
         refuse_closed(llm)
         if draft == "lookup":
-            raise ValueError("draft='lookup' is of the command line: give Draft(lookup=3)")
+            raise ArgumentError("draft='lookup' is of the command line: give Draft(lookup=3)")
         if isinstance(draft, str | Path):
             from .drafted import open_draft
 
@@ -339,7 +339,9 @@ class Hooks(OneThread):
             return super().sample(*arguments, **keywords)  # type: ignore[misc]
         settings = self.lz.current()
         if settings.grammar is not None:
-            raise ValueError("sample() does not know where the text begins that the grammar is about: use generate()")
+            raise ArgumentError(
+                "sample() does not know where the text begins that the grammar is about: use generate()"
+            )
         params = dataclasses.replace(settings.params, history="all")
         whole = dataclasses.replace(settings, params=params, sampler="cpu")  # the logits are there already
         text = SampledText(whole, self._input_ids.tolist())  # type: ignore[attr-defined]
@@ -379,11 +381,13 @@ class Hooks(OneThread):
         drafter = self.lz.drafter(self)
         action = settings.settled()[0].on_loop
         if of_completion is None and action in ("rewind", "close-think"):
-            raise ValueError(
+            raise ArgumentError(
                 f"on_loop={action!r} cannot take back tokens that generate() has given: use create_completion, or kick"
             )
         if action == "close-think" and bound.arguments["grammar"] is not None:
-            raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
+            raise ArgumentError(
+                "on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop"
+            )
 
         def begin(text: SampledText) -> Generator[int, Sequence[int] | None, None]:
             """Let llama-cpp-python go on after the tokens that a text has."""
@@ -425,7 +429,7 @@ class Hooks(OneThread):
                         "read a stream to its end first, or use another model"
                     )
                 if sent and drafter is None and not self._logits_all:  # type: ignore[attr-defined]
-                    raise ValueError(  # llama.cpp would end the process
+                    raise ArgumentError(  # llama.cpp would end the process
                         "tokens sent to generate() are drafts for the model to check: that needs logits_all=True"
                     )
                 ended, changed = text.step(self, stats)
@@ -470,7 +474,7 @@ class Hooks(OneThread):
         settings = self.lz.current()
         action = settings.settled()[0].on_loop
         if action in ("trim", "rewind", "close-think") and keywords.get("stream"):
-            raise ValueError(f"on_loop={action!r} cannot take back text of a stream: use stream=False, stop or kick")
+            raise ArgumentError(f"on_loop={action!r} cannot take back text of a stream: use stream=False, stop or kick")
         if keywords.get("logit_bias") is not None and keywords.get("logits_processor") is not None:
             bias = _bias(keywords.pop("logit_bias"))
             keywords["logits_processor"] = llama_cpp.LogitsProcessorList([*keywords["logits_processor"], bias])
@@ -589,7 +593,7 @@ def attach(
     if not isinstance(llm, llama_cpp.Llama):
         raise ArgumentTypeError(f"llm must be a llama_cpp.Llama, got {type(llm).__name__}")
     if isinstance(llm, Hooks):
-        raise ValueError("this model has penalties already: set lz.params, or detach() first")
+        raise ArgumentError("this model has penalties already: set lz.params, or detach() first")
     refuse_closed(llm)
     fields = with_token_ids(llm, penalties, params if isinstance(params, Params) else None)
     made = penalties_from("attach", params, fields, ("params", *FLAGS))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..constraint.engine import words_of
+from ..errors import ArgumentError
 from .binding import llama_cpp
 from .gbnf_rules import check
 from .grammar import allowed_of, candidates_of
@@ -70,10 +71,10 @@ class GbnfMatcher:
 def _check(text: str) -> None:
     """Raise ValueError for what would end the process, go on for ever, or allow everything."""
     if "\0" in text:
-        raise ValueError("text must be GBNF, but it has a NUL character")
+        raise ArgumentError("text must be GBNF, but it has a NUL character")
     n_bytes = len(text.encode("utf-8"))
     if n_bytes > MOST_BYTES:
-        raise ValueError(f"text must have at most {MOST_BYTES:,} bytes, got {n_bytes:,}")
+        raise ArgumentError(f"text must have at most {MOST_BYTES:,} bytes, got {n_bytes:,}")
     check(text)
 
 
@@ -91,7 +92,7 @@ def _sampler_of(text: str, vocab: Any) -> Any:
         written.seek(0)
         said = written.read().decode("utf-8", "replace") + "".join(errors)
     if not sampler:
-        raise ValueError(f"text must be GBNF that llama.cpp can use: {_reason(said)}")
+        raise ArgumentError(f"text must be GBNF that llama.cpp can use: {_reason(said)}")
     return sampler
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ..errors import ArgumentError
+
 MOST_NESTED = 250  # groups in groups, which llama.cpp follows by recursion
 MOST_COPIED = 1_000_000  # characters that counts make copies of
 MOST_BEGINNINGS = 20_000_000  # ways in which rules begin, which llama.cpp follows one by one
@@ -51,12 +53,12 @@ def check(text: str) -> None:
     order, cycle = _ordered(left)
     if cycle := [name for name in cycle if not name.startswith("(")]:
         path = " > ".join([*cycle[:_SHOWN], *["..."] * (len(cycle) > _SHOWN), cycle[0]])
-        raise ValueError(f"text must be GBNF without left recursion, but {cycle[0]} can begin with itself: {path}")
+        raise ArgumentError(f"text must be GBNF without left recursion, but {cycle[0]} can begin with itself: {path}")
     ways_of: dict[str, int] = {}
     for name in order:
         ways_of[name] = 1 + sum(ways_of[to] for to in left[name])
     if sum(ways_of.values()) > MOST_BEGINNINGS:
-        raise ValueError(
+        raise ArgumentError(
             f"text must be GBNF whose rules begin in at most {MOST_BEGINNINGS:,} ways, and these have more"
         )
 
@@ -117,7 +119,7 @@ def _read(text: str) -> _Rules:
             rules[value] = [[]]
             open_ones = [rules[value]]
         elif kind == "token":
-            raise ValueError(f"text must be GBNF of characters, but {value:.40} is a token")
+            raise ArgumentError(f"text must be GBNF of characters, but {value:.40} is a token")
         elif value == "(" or value in _NOTHING:
             name = f"({number}"
             rules[name] = [[]]
@@ -127,7 +129,7 @@ def _read(text: str) -> _Rules:
                 deepest = max(deepest, len(open_ones) - 1)
         elif kind in ("literal", "class", "name") or value == ".":
             if (kind == "literal" and not _is_text(value)) or (kind == "class" and not _has_character(value)):
-                raise ValueError(f"text must be GBNF of characters, but no text has {value:.40}")
+                raise ArgumentError(f"text must be GBNF of characters, but no text has {value:.40}")
             ways[-1].append(_Item(value if kind == "name" else ""))
             length = len(value) if kind in ("literal", "class") else 1
         elif value == ")" and len(open_ones) > 1:
@@ -143,11 +145,11 @@ def _read(text: str) -> _Rules:
             else:
                 ways[-1][-1].empty |= least == 0
     if deepest > MOST_NESTED:
-        raise ValueError(f"text must have groups nested at most {MOST_NESTED} deep, got {deepest:,}")
+        raise ArgumentError(f"text must have groups nested at most {MOST_NESTED} deep, got {deepest:,}")
     if copied > MOST_COPIED:
-        raise ValueError(f"text must have counts that repeat at most {MOST_COPIED:,} characters, got {copied:,}")
+        raise ArgumentError(f"text must have counts that repeat at most {MOST_COPIED:,} characters, got {copied:,}")
     if not rules:
-        raise ValueError("text must be GBNF, but there is no rule in it")
+        raise ArgumentError("text must be GBNF, but there is no rule in it")
     return rules
 
 
@@ -196,5 +198,5 @@ def _count(value: str) -> tuple[int, int]:
         return 1, 1
     least, most = map(int, numbers)
     if found["most"] and most < least:  # llama.cpp would count without end
-        raise ValueError(f"text must be GBNF, but the count {value:.40} ends before it begins")
+        raise ArgumentError(f"text must be GBNF, but the count {value:.40} ends before it begins")
     return least, most if found["comma"] else least

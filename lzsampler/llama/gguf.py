@@ -13,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..models import NAMED_MODELS, find_model
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -186,9 +186,9 @@ def read(path: str | Path) -> Header:
     """
     path = find_model(path)
     if path.is_dir():
-        raise ValueError(f"{path} is a directory: give the .gguf file in it")
+        raise ArgumentError(f"{path} is a directory: give the .gguf file in it")
     if not path.exists():
-        raise ValueError(f"{path} does not exist: give the path of a .gguf file, or {', '.join(NAMED_MODELS)}")
+        raise ArgumentError(f"{path} does not exist: give the path of a .gguf file, or {', '.join(NAMED_MODELS)}")
     if not path.is_file() or path.stat().st_size == 0:
         raise LzsError(f"{path} is {'empty' if path.is_file() else 'not a regular file'}: a GGUF model was expected")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

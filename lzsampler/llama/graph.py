@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .._check import check
 from .._ffi import ffi, lib
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..sampler import Sampler
 from ..util.in_use import one_thread
 from .binding import llama_cpp
@@ -41,7 +41,7 @@ _NEEDED = ("llama_set_sampler", "llama_sampler_copy", *_FUNCTIONS)
 def check_place(place: object) -> None:
     """Raise ValueError for what is not a `Place`."""
     if place not in get_args(Place):
-        raise ValueError(f"sampler must be one of {', '.join(get_args(Place))}, got {place!r}")
+        raise ArgumentError(f"sampler must be one of {', '.join(get_args(Place))}, got {place!r}")
 
 
 def missing() -> str | None:
@@ -143,7 +143,7 @@ class GraphSampler:
     def refuse(self, status: int) -> None:
         """Raise what a status of C stands for, as `Sampler.refuse` does."""
         if status == lib.LZS_ENAN:
-            raise ValueError("the logits are nan")
+            raise ArgumentError("the logits are nan")
         self._sampler.refuse(status, ())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._check import unknown_keyword
 from ..constraint.grammar import Grammar
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..params import OF_LONG_MATCHES, PENALTY_FIELDS, PRESETS, Params, changed
 from .binding import llama_cpp
 from .response import refuse_other_vocabulary
@@ -77,7 +77,7 @@ def with_token_ids(llm: Any, fields: Mapping[str, Any], params: Params | None) -
             tokens = list(given)
             strings = [token for token in tokens if isinstance(token, str)]
             if "" in strings:
-                raise ValueError(f"{name} must be token ids and non-empty strings, got ''")
+                raise ArgumentError(f"{name} must be token ids and non-empty strings, got ''")
             ids = tokens_of(llm, strings) if strings else ()
             made[name] = (*(token for token in tokens if not isinstance(token, str)), *ids)
     if made.get("dry_multiplier") and "dry_breakers" not in made and not (params and params.dry_breakers):

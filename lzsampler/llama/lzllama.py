@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .._check import unknown_keyword
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..models import find_model
 from ..params import PENALTY_FIELDS, SAMPLING_FIELDS, Params, changed, penalties_from
 from ..sampler import refuse_tokens_outside
@@ -65,7 +65,7 @@ class LZLlama(Hooks, AutoAttention, llama_cpp.Llama):
                 try:
                     refuse_without_weights(gguf.read(path))
                 except LzsError as error:
-                    raise ValueError(str(error)) from error
+                    raise ArgumentError(str(error)) from error
             raise
         fields = with_token_ids(self, {**ours, **late}, params)
         made = replace(before, params=changed(before.params, fields))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .._check import INT32_MAX, Tokens, boolean, integer, row_of, token_array
 from .._ffi import ffi, lib
 from ..constraint.token_bytes import TokenBytes
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import Params, penalties_from
 from ..sampler import Sampler
 from ..util.cores import physical_cores
@@ -237,7 +237,7 @@ class Model:
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError(f"the prompt is not valid UTF-8 (at character {error.start})") from error
+            raise ArgumentError(f"the prompt is not valid UTF-8 (at character {error.start})") from error
         tokens: list[int] = self.llm.tokenize(data, add_bos=False, special=True)
         bos = int(llama_cpp.llama_vocab_bos(self._vocab))
         if llama_cpp.llama_vocab_get_add_bos(self._vocab) and bos >= 0 and tokens[:1] != [bos]:
@@ -311,10 +311,10 @@ class Model:
         else:
             text = given if isinstance(given, str) else self.chat_prompt(given)
             if not text:
-                raise ValueError("the prompt is empty: give the beginning of a text")
+                raise ArgumentError("the prompt is empty: give the beginning of a text")
             tokens = self.tokenize(text)
         if not tokens:
-            raise ValueError("the prompt is empty: it has no tokens")
+            raise ArgumentError("the prompt is empty: it has no tokens")
         return tokens, text
 
     def chat_prompt(self, messages: Messages) -> str:
@@ -389,13 +389,13 @@ class Model:
     def decode_outputs(self, tokens: list[int]) -> None:
         """Append tokens of the vocabulary to the context in one batch, with an output after each of them."""
         if not 1 <= len(tokens) <= self.n_batch:
-            raise ValueError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
+            raise ArgumentError(f"tokens must be 1 to {self.n_batch} for one batch, got {len(tokens)}")
         self._decode(tokens, (ctypes.c_int8 * len(tokens))(*[1] * len(tokens)))
 
     def _decode(self, tokens: list[int], wanted: Any = None) -> None:
         """Decode one batch; ``wanted``: an int8 for each token, 1 where logits are wanted; None: only for the last."""
         if self.n_past + len(tokens) > self.n_ctx:
-            raise ValueError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
+            raise ArgumentError(f"{self.n_past + len(tokens)} tokens do not fit in a context of {self.n_ctx}")
         ids = (llama_cpp.llama_token * len(tokens))(*tokens)
         batch = llama_cpp.llama_batch_get_one(ids, len(tokens))
         if wanted is not None:
@@ -557,7 +557,7 @@ def _refuse_beyond_memory(header: gguf.Header, n_ctx: int, trained: int) -> None
     needed = n_ctx * layers * kept * (width // heads) * 4  # a key and a value of 16 bits each
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > memory:
-        raise ValueError(
+        raise ArgumentError(
             f"a context of {n_ctx:,} tokens needs {needed / 1e9:,.0f} GB of memory, and this machine has "
             f"{memory / 1e9:,.0f} GB: give a smaller one (the model was trained with {trained:,})"
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..constraint.grammar import Grammar
 from ..constraint.token_bytes import HasTokenBytes
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 
 _KEPT = 16  # grammars, with their masks
 _SHAPE = '{"type": "json_schema", "json_schema": {"schema": {...}}}'
@@ -29,7 +29,7 @@ class Schemas:
         if schema is None:
             return {}
         if isinstance(keywords.get("grammar"), Grammar):
-            raise ValueError("grammar and response_format exclude each other: give one of them")
+            raise ArgumentError("grammar and response_format exclude each other: give one of them")
         keywords.pop("response_format")
         keywords.pop("grammar", None)  # as llama-cpp-python does
         return {"grammar": self._grammar(vocabulary, schema)}
@@ -44,7 +44,7 @@ class Schemas:
             try:
                 grammar = Grammar.json_schema(schema, vocabulary)
             except ValueError as error:
-                raise ValueError(f"response_format: {error}; {_THEIRS}") from error
+                raise ArgumentError(f"response_format: {error}; {_THEIRS}") from error
         self._known[key] = grammar
         while len(self._known) > _KEPT:
             del self._known[next(iter(self._known))]
@@ -61,17 +61,17 @@ def _schema_of(response_format: Any) -> Any:
     if kind == "json_schema":
         inner = response_format.get("json_schema")
         if not isinstance(inner, Mapping) or inner.get("schema") is None:
-            raise ValueError(f"response_format must be {_SHAPE}, got {dict(response_format)!r:.80}")
+            raise ArgumentError(f"response_format must be {_SHAPE}, got {dict(response_format)!r:.80}")
         return inner["schema"]
     if kind not in ("text", "json_object"):
-        raise ValueError(f"response_format must have the type text, json_object or json_schema, got {kind!r:.40}")
+        raise ArgumentError(f"response_format must have the type text, json_object or json_schema, got {kind!r:.40}")
     return response_format.get("schema") if kind == "json_object" else None
 
 
 def refuse_other_vocabulary(llm: Any, grammar: Grammar | None) -> None:
     """Raise ValueError for a grammar that was made for another vocabulary than that of a `llama_cpp.Llama`."""
     if isinstance(grammar, Grammar) and grammar.vocabulary.n_vocab != llm.n_vocab():
-        raise ValueError(
+        raise ArgumentError(
             f"grammar must be for the {llm.n_vocab()} tokens of this model, got one for {grammar.vocabulary.n_vocab}: "
             "make it with token_bytes(llm)"
         )

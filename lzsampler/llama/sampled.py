@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._ffi import lib
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..params import PENALTIES, Params
 from ..sampler import Loop, Sampler, loop_found, stuck_found
 from ..util.parts import PartTracker
@@ -153,7 +153,7 @@ class SampledText:
         hindrance = next((name for name, is_there in reasons.items() if is_there), None)
         if asked and hindrance is not None:
             chain.close()
-            raise ValueError(f"sampler='graph' cannot be used with {hindrance}: leave one of them out")
+            raise ArgumentError(f"sampler='graph' cannot be used with {hindrance}: leave one of them out")
         if hindrance is None and self.n_draft and reserve_outputs(llm, self.n_draft + 1):
             llm.reset()
         return hindrance is None

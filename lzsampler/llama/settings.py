@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from .._check import boolean
 from ..constraint.grammar import Grammar
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..params import PENALTY_FIELDS, Params, sampling_fields
 from ..sampler import Loop
 from ..util.rescue import Action, LoopPolicy, LoopRule, OnLoop
@@ -75,17 +75,19 @@ class Settings:
         for field in sampling_fields(self.params):
             value = getattr(self.params, field)
             how = f"; pass it to the call, as in llm(prompt, {field}={value!r})" if field in _THEIRS else ""
-            raise ValueError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
+            raise ArgumentError(f"{field}={value!r} cannot be set here, where llama-cpp-python does the sampling{how}")
         if self.grammar is not None and not isinstance(self.grammar, Grammar):
             how = "a LlamaGrammar goes into the calls of the model"
             raise ArgumentTypeError(f"grammar must be a Grammar of lzsampler, got {self.grammar!r:.80}; {how}")
         if self.grammar is not None and self.on_loop == "close-think":
-            raise ValueError("on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop")
+            raise ArgumentError(
+                "on_loop='close-think' writes a mark that a grammar may refuse: use rewind, kick or stop"
+            )
         boolean("fast_grammar", self.fast_grammar)
         LoopPolicy(self.on_loop, self.loop_rule, self.max_rescues)  # which checks them
         if self.loop_finish_reason not in get_args(LoopFinishReason):
             names = ", ".join(get_args(LoopFinishReason))
-            raise ValueError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
+            raise ArgumentError(f"loop_finish_reason must be one of {names}, got {self.loop_finish_reason!r}")
         check_place(self.sampler)
         if self.draft is not None:
             from .drafted import check_draft

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..constraint.token_bytes import TokenBytes
-from ..errors import ArgumentTypeError, LzsError
+from ..errors import ArgumentError, ArgumentTypeError, LzsError
 from ..params import LZ_BREAKERS, LZ_MARKS, LZ_NUMBERS, Params, is_letterless, used_breakers
 from ..util.in_use import InUse, any_thread
 from . import gguf
@@ -120,7 +120,9 @@ class Vocabulary:
         """
         outside = (tokens < 0) | (tokens >= self.n_vocab)
         if outside.any():
-            raise ValueError(f"token {tokens[outside.argmax()]} is not one of the {self.n_vocab} tokens of {self.path}")
+            raise ArgumentError(
+                f"token {tokens[outside.argmax()]} is not one of the {self.n_vocab} tokens of {self.path}"
+            )
         return b"".join(map(self._piece, tokens.tolist())).decode("utf-8", "replace")
 
     @any_thread
@@ -187,7 +189,7 @@ def _token_bytes(vocab: Any, path: str | Path) -> TokenBytes:
     other = llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN | llama_cpp.LLAMA_TOKEN_ATTR_UNUSED | llama_cpp.LLAMA_TOKEN_ATTR_CONTROL
     end = [token for token in range(n_vocab) if llama_cpp.llama_vocab_is_eog(vocab, token)]
     if not end:
-        raise ValueError("this vocabulary has no end token, so that no text under a grammar could end")
+        raise ArgumentError("this vocabulary has no end token, so that no text under a grammar could end")
     special = {token for token in range(n_vocab) if llama_cpp.llama_vocab_get_attr(vocab, token) & other}
     return TokenBytes(pieces, end=end, special=special - set(end), speller=partial(_spelling, path))
 
@@ -292,7 +294,7 @@ def _ids_with(source: Any, strings: Iterable[str] | None, field: str) -> tuple[i
         letterless = field == "lz_marks" and (string,) == LZ_MARKS
         found = texts.letterless if letterless else texts.with_part(string.encode("utf-8", "replace"))
         if not found and strings is not None:
-            raise ValueError(f"no token of this vocabulary contains {string!r:.60}: {field} cannot be made of it")
+            raise ArgumentError(f"no token of this vocabulary contains {string!r:.60}: {field} cannot be made of it")
         ids.update(found)
     return tuple(sorted(ids))
 
@@ -306,7 +308,7 @@ def _check_string(string: object) -> None:
     if not isinstance(string, str):
         raise ArgumentTypeError(f"strings must be non-empty strings, got {string!r}")
     if not string:
-        raise ValueError("strings must be non-empty strings, got ''")
+        raise ArgumentError("strings must be non-empty strings, got ''")
 
 
 class _TokenTexts:

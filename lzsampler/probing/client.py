@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 
 OnRequest = Callable[[str, str, "dict[str, Any] | None", str], object]
 
@@ -114,7 +114,7 @@ class Client:
         self.has_key = bool(api_key)
         if api_key:
             if not (api_key.isascii() and api_key.isprintable()):
-                raise ValueError("api_key must be printable ASCII characters without line ends")
+                raise ArgumentError("api_key must be printable ASCII characters without line ends")
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._opener = urllib.request.build_opener(_NoRedirects, _Http, _Https)
 
@@ -219,9 +219,9 @@ def base_of(url: str) -> str:
     except ValueError:
         known = False
     if not known:
-        raise ValueError(f"url must be an address such as http://localhost:8000/v1, got {url!r}")
+        raise ArgumentError(f"url must be an address such as http://localhost:8000/v1, got {url!r}")
     if "@" in parts.netloc:
-        raise ValueError("url must not hold a name or password: give the key as --api-key")
+        raise ArgumentError("url must not hold a name or password: give the key as --api-key")
     path = parts.path.rstrip("/")
     for ending in _ENDINGS:
         path = path.removesuffix(ending)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from .checks import Checks
 from .client import Client, NotThere, OnRequest, Refused
 from .endpoint import PATHS, Endpoint, Kind
@@ -36,9 +36,9 @@ def probe(
     refuses the key, does not answer in time, or is not one of OpenAI's interface.
     """
     if not 0 < timeout <= _LONGEST_TIMEOUT:
-        raise ValueError(f"timeout must be above 0 and at most {_LONGEST_TIMEOUT} seconds, got {timeout!r}")
+        raise ArgumentError(f"timeout must be above 0 and at most {_LONGEST_TIMEOUT} seconds, got {timeout!r}")
     if not endpoints or any(kind not in PATHS for kind in endpoints):
-        raise ValueError(f"endpoints must be some of {', '.join(PATHS)}, got {endpoints!r}")
+        raise ArgumentError(f"endpoints must be some of {', '.join(PATHS)}, got {endpoints!r}")
     client = Client(url, api_key=api_key, timeout=timeout, on_request=on_request)
     name = model if model is not None else _first_model(client)
     findings: list[Finding] = []

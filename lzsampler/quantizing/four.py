@@ -20,7 +20,7 @@ from .._check import integer
 from ..decoding.speculative import N_MAX, Draft, refuse_draft, too_large
 from ..decoding.speedup import ClockedModel, Timed, Way, check_counts, compare
 from ..decoding.verification import MAX_DRAFT
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..llama import gguf
 from ..llama.attention import FlashAttention
 from ..llama.model import Model, Prompt
@@ -200,7 +200,7 @@ def _check_prompts(model: Model, prompts: Sequence[Prompt], n_predict: int) -> N
     for prompt in prompts:
         length = len(model.asked(prompt)[0])
         if length > model.n_ctx - n_predict:
-            raise ValueError(
+            raise ArgumentError(
                 f"a prompt of {length} tokens and {n_predict} more do not fit in the context of {model.n_ctx}: "
                 "shorten the prompt, make fewer tokens or enlarge the context"
             )

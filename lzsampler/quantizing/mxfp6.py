@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import ArgumentError
+
 BLOCK = 32
 BITS = 6 + 8 / BLOCK  # a weight, with its share of the scale
 _LEAST_SCALE, _GREATEST_SCALE = -127, 127  # exponents of E8M0
@@ -36,9 +38,9 @@ def rounded(weights: npt.NDArray[np.float32], element: str) -> npt.NDArray[np.fl
     """
     form = ELEMENTS[element]
     if weights.shape[-1] % BLOCK:
-        raise ValueError(f"rows must be a multiple of {BLOCK} weights, got {weights.shape[-1]}")
+        raise ArgumentError(f"rows must be a multiple of {BLOCK} weights, got {weights.shape[-1]}")
     if not np.isfinite(weights).all():
-        raise ValueError("weights must be finite")
+        raise ArgumentError("weights must be finite")
     blocks = weights.reshape(-1, BLOCK).astype(np.float64)
     exponent = np.frexp(np.abs(blocks).max(axis=1, keepdims=True))[1] - 1  # frexp's fraction is from 1/2 to 1
     scale = np.ldexp(1.0, np.clip(exponent - form.greatest_exponent, _LEAST_SCALE, _GREATEST_SCALE))

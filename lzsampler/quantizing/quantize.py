@@ -23,7 +23,7 @@ import numpy as np
 
 from .._check import boolean, integer
 from .._values import counted
-from ..errors import LzsError, MissingExtra
+from ..errors import ArgumentError, LzsError, MissingExtra
 from ..llama import gguf
 from ..util.cores import physical_cores
 from ..util.files import remove_leftovers, unfinished
@@ -96,7 +96,7 @@ def quantize(
     llama-cpp-python.
     """
     if type not in TYPES:
-        raise ValueError(_unknown(type))
+        raise ArgumentError(_unknown(type))
     boolean("requantize", requantize)
     boolean("overwrite", overwrite)
     threads = physical_cores() if n_threads is None else integer("n_threads", n_threads, 1, 512)
@@ -146,17 +146,17 @@ def _check_source(header: gguf.Header, requantize: bool) -> None:
 
 def _check_target(header: gguf.Header, target: Path, overwrite: bool) -> None:
     if target.is_dir():
-        raise ValueError(f"{target} is a folder: name the file to write")
+        raise ArgumentError(f"{target} is a folder: name the file to write")
     if not target.parent.is_dir():
-        raise ValueError(f"there is no folder {target.parent}: make it first")
+        raise ArgumentError(f"there is no folder {target.parent}: make it first")
     if target.exists() and target.samefile(header.path):
-        raise ValueError(f"{target} is the source itself: name another file")
+        raise ArgumentError(f"{target} is the source itself: name another file")
     if target.exists() and not target.is_file():
-        raise ValueError(f"{target} is not a regular file: name another one")
+        raise ArgumentError(f"{target} is not a regular file: name another one")
     if target.suffix.lower() != ".gguf":
-        raise ValueError(f"{target} does not end in .gguf, by which programs know such a file: name it so")
+        raise ArgumentError(f"{target} does not end in .gguf, by which programs know such a file: name it so")
     if target.exists() and not overwrite:
-        raise ValueError(f"{target} exists: name another file, or allow it with --overwrite")
+        raise ArgumentError(f"{target} exists: name another file, or allow it with --overwrite")
 
 
 def _check_room(header: gguf.Header, target: Path, type: str) -> None:

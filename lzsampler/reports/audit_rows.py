@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..auditing.records import Audited
 from ..auditing.summary import Summary
-from ..errors import missing
+from ..errors import ArgumentError, missing
 from ..util.files import replacing
 from ..util.harmless import cell, harmless
 from .text import json_line, scalar
@@ -36,7 +36,7 @@ def write_loops(path: str | Path, summary: Summary, audited: Iterable[Audited]) 
     """
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
-        raise ValueError(f"cannot write {path}: the name of a table must end in one of .{', .'.join(FORMATS)}")
+        raise ArgumentError(f"cannot write {path}: the name of a table must end in one of .{', .'.join(FORMATS)}")
     write = {"parquet": _write_parquet, "csv": _write_csv, "jsonl": _write_jsonl}[ending]
     with replacing(path) as file:
         write(file, _rows(audited))

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import ArgumentError
 from .stats import CONFIDENCE, ROUNDS, Interval, mcnemar, quantile, score_interval, wilson
 
 _SEED = 20131  # of the permutations; fixed, so that a test comes out the same again
@@ -35,7 +36,7 @@ def clustered(counts: npt.ArrayLike, sizes: npt.ArrayLike, confidence: float = C
     """
     x, n = np.asarray(counts, np.float64), np.asarray(sizes, np.float64)
     if x.ndim != 1 or x.shape != n.shape or (n < 1).any() or (x < 0).any() or (x > n).any():
-        raise ValueError(f"counts must be from 0 to sizes, one of each a cluster, got {x.shape} and {n.shape}")
+        raise ArgumentError(f"counts must be from 0 to sizes, one of each a cluster, got {x.shape} and {n.shape}")
     total, having = float(n.sum()), float(x.sum())
     if n.size == total:
         return wilson(int(having), int(total), confidence)
@@ -64,9 +65,11 @@ def paired_difference(
     """
     up, down, n = (np.asarray(values, np.float64) for values in (gained, lost, sizes))
     if up.ndim != 1 or not up.shape == down.shape == n.shape or (n < 1).any() or (np.minimum(up, down) < 0).any():
-        raise ValueError(f"gained, lost and sizes must be counts, one of each a cluster, got {up.shape} and {n.shape}")
+        raise ArgumentError(
+            f"gained, lost and sizes must be counts, one of each a cluster, got {up.shape} and {n.shape}"
+        )
     if (up + down > n).any():
-        raise ValueError("gained and lost must not be more than sizes together")
+        raise ArgumentError("gained and lost must not be more than sizes together")
     if not n.size:
         return Interval(-1.0, 1.0)
     total, change = float(n.sum()), up - down

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from .._check import integer
-from ..errors import ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
 from .reasoning import ANSWER_OF_CHANNELS, MARKS
 
 Part = Literal["thinking", "answer", "tool"]
@@ -108,17 +108,17 @@ def parts_of(name: str, parts: Sequence[str] | None) -> tuple[Part, ...]:
     given = [parts] if isinstance(parts, str) else list(parts)
     for part in given:
         if part not in PARTS:
-            raise ValueError(f"{name} must be some of {', '.join(PARTS)}, got {part!r}")
+            raise ArgumentError(f"{name} must be some of {', '.join(PARTS)}, got {part!r}")
     if not given:
-        raise ValueError(f"{name} must have a part: {', '.join(PARTS)}")
+        raise ArgumentError(f"{name} must have a part: {', '.join(PARTS)}")
     return tuple(part for part in PARTS if part in given)
 
 
 def parts_of_grammar(parts: Sequence[str] | None, has_grammar: bool) -> tuple[Part, ...]:
     """Return the parts of ``grammar_scope`` as `parts_of`; ValueError also without the answer or without a grammar."""
     if parts is not None and not has_grammar:
-        raise ValueError("grammar_scope has no effect without a grammar: give a grammar, or leave grammar_scope out")
+        raise ArgumentError("grammar_scope has no effect without a grammar: give a grammar, or leave grammar_scope out")
     scope = parts_of("grammar_scope", parts)
     if "answer" not in scope:
-        raise ValueError(f"grammar_scope must have the answer, which ends the text, got {parts!r}")
+        raise ArgumentError(f"grammar_scope must have the answer, which ends the text, got {parts!r}")
     return scope

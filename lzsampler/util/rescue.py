@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from .._check import integer
 from ..detection import STOP_ON_LOOP, STOP_ON_STUCK, StuckDetection
+from ..errors import ArgumentError
 from ..params import PENALTIES, Params, counts
 from ..sampler import Loop, Sampler, Stuck
 from .parts import PARTS, Part, parts_of
@@ -64,7 +65,7 @@ class LoopPolicy:
         for name, names in (("on_loop", get_args(OnLoop)), ("loop_rule", get_args(LoopRule))):
             given = getattr(self, name)
             if given is not None and given not in names:
-                raise ValueError(f"{name} must be one of {', '.join(names)}, got {given!r}")
+                raise ArgumentError(f"{name} must be one of {', '.join(names)}, got {given!r}")
         object.__setattr__(self, "max_rescues", integer("max_rescues", self.max_rescues, 0, MAX_RESCUES))
         for name in ("loop_scope", "penalty_scope"):  # the dataclass is frozen; this is its construction
             object.__setattr__(self, name, parts_of(name, getattr(self, name)))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import ArgumentError
+
 CONFIDENCE = 0.95
 ROUNDS = 10_000  # resamples of a bootstrap
 _SEED = 20131  # of the bootstrap; fixed, so that a report comes out the same again
@@ -27,7 +29,7 @@ def wilson(count: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     Unlike the normal interval it is valid for rare events: 0 of 100 still allows a rate of 0.037.
     """
     if not 0 <= count <= n:
-        raise ValueError(f"count must be from 0 to n, got {count} of {n}")
+        raise ArgumentError(f"count must be from 0 to n, got {count} of {n}")
     if n == 0:
         return Interval(0.0, 1.0)
     return score_interval(count, n, quantile(confidence))
@@ -63,7 +65,7 @@ def mcnemar(only_a: int, only_b: int, *, mid_p: bool = False) -> float:
     Association 56, 1961).
     """
     if only_a < 0 or only_b < 0:
-        raise ValueError(f"counts must be 0 or more, got {only_a} and {only_b}")
+        raise ArgumentError(f"counts must be 0 or more, got {only_a} and {only_b}")
     n, k = only_a + only_b, min(only_a, only_b)
     if 2 * k == n:
         return 1.0
@@ -90,7 +92,7 @@ def bootstrap_ratios(
     of = np.asarray(sums, np.float64)
     by = np.asarray(sizes, np.float64)
     if of.ndim != 2 or by.shape != of.shape[1:] or not by.size:
-        raise ValueError(
+        raise ArgumentError(
             f"sums and sizes must be float[k, n] and float[n], n at least 1, got {of.shape} and {by.shape}"
         )
     rng = np.random.default_rng(_SEED)
@@ -108,7 +110,7 @@ def bootstrap_ratios(
 def quantile(confidence: float) -> float:
     """Return the quantile of the normal distribution between which and its negative ``confidence`` of it lies."""
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+        raise ArgumentError(f"confidence must be between 0 and 1, got {confidence}")
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
@@ -146,6 +148,6 @@ class Agreement(NamedTuple):
 def agreement(a: Sequence[bool], b: Sequence[bool]) -> Agreement:
     """Return how two raters agree on the same texts, bool[n] each; ValueError if the lengths differ."""
     if len(a) != len(b):
-        raise ValueError(f"both must rate the same texts, got {len(a)} and {len(b)}")
+        raise ArgumentError(f"both must rate the same texts, got {len(a)} and {len(b)}")
     pairs = [(bool(x), bool(y)) for x, y in zip(a, b, strict=True)]
     return Agreement(*(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import LzsError, missing
+from ..errors import ArgumentError, LzsError, missing
 
 
 class Writer(NamedTuple):
@@ -72,7 +72,7 @@ def check(path: str | Path, writers: Mapping[str, Writer]) -> Writer:
     writer = writers.get(path.suffix.lower())
     if writer is None:
         endings = f"{'one of ' if len(writers) > 1 else ''}{', '.join(writers)}"
-        raise ValueError(f"cannot write {path}: its name must end in {endings}")
+        raise ArgumentError(f"cannot write {path}: its name must end in {endings}")
     if path.is_dir():
         raise LzsError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():

@@ -3,6 +3,8 @@
 import re
 from typing import Any, NamedTuple
 
+from ...errors import ArgumentError
+
 
 class Where(NamedTuple):
     """A step that takes the objects whose key has a value: elements of a list, or an object itself."""
@@ -26,7 +28,7 @@ def parse(text: str) -> Path:
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None or (at == 0 and text.startswith(".")) or (at and found["key"] and text[at] != "."):
-            raise ValueError(
+            raise ArgumentError(
                 f"field {text!r} is not a path (at character {at}): write it like choices[*].message.content"
             )
         if found["where"]:
@@ -37,7 +39,7 @@ def parse(text: str) -> Path:
             )
         at = found.end()
     if not steps:
-        raise ValueError("field is empty: write it like choices[*].message.content")
+        raise ArgumentError("field is empty: write it like choices[*].message.content")
     return tuple(steps)
 
 

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..._check import integer
-from ...errors import MissingExtra
+from ...errors import ArgumentError, MissingExtra
 from ..formats import FORMATS, ROW_FORMATS, SLOT, TEXT, TRANSCRIPT, by_name, transcript
 from ..records import BadRecord
 from . import decode, parquet, sqlite, tables
@@ -155,11 +155,11 @@ class _Asked:
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
-            raise ValueError(f"unknown format {self.format!r}: choose one of {', '.join(FORMATS)}")
+            raise ArgumentError(f"unknown format {self.format!r}: choose one of {', '.join(FORMATS)}")
         if self.field is not None:
             format_of(self.field)
             if self.format is not None:
-                raise ValueError("give either a format or a field, not both")
+                raise ArgumentError("give either a format or a field, not both")
         integer("shard_bytes", self.shard_bytes, 1, 1 << 62)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._values import counted
+from ...errors import ArgumentError
 from ..tokens import vocabulary_of
 from .sniff import SLOT_MAGIC
 
@@ -24,11 +25,11 @@ def tokens(path: str) -> npt.NDArray[np.int32]:
     with open(path, "rb") as file:
         header = file.read(_HEADER.size)
         if len(header) < _HEADER.size or not header.startswith(SLOT_MAGIC):
-            raise ValueError("it is not a slot of llama-server, or it ends inside its header")
+            raise ArgumentError("it is not a slot of llama-server, or it ends inside its header")
         _, _, n = _HEADER.unpack(header)
         data = file.read(4 * n)
     if len(data) < 4 * n:
-        raise ValueError(f"it is cut off after {len(data) // 4:,} of {counted(n, 'token')}")
+        raise ArgumentError(f"it is cut off after {len(data) // 4:,} of {counted(n, 'token')}")
     return np.frombuffer(data, "<i4").astype(np.int32)
 
 
@@ -37,4 +38,4 @@ def text(tokens: npt.NDArray[np.int32], tokenizer: str) -> str:
     try:
         return str(vocabulary_of(tokenizer).detokenize(tokens))
     except ValueError as error:
-        raise ValueError(f"{error}: give the model that wrote the slot") from error
+        raise ArgumentError(f"{error}: give the model that wrote the slot") from error
