@@ -128,7 +128,7 @@ COMPARISONS: dict[str, Compare] = {
 def comparison(name: str) -> Compare:
     """Return a comparison by its name or as ``module:function``, a function of (content, answer) to bool.
 
-    ValueError for an unknown name; LzsError for a function that cannot be imported. `score` calls it with care.
+    ArgumentError for an unknown name, and for a function that cannot be imported. `score` calls it with care.
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
@@ -138,7 +138,7 @@ def comparison(name: str) -> Compare:
     try:
         found: Compare = getattr(importlib.import_module(module), function)
     except Exception as error:  # the module is the user's, and may raise anything
-        raise LzsError(f"compare={name!r} cannot be imported: {error}") from error
+        raise ArgumentError(f"compare={name!r} cannot be imported: {error}") from error
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..util.files import whole
 from .score import score
 from .scoring import check_answer
@@ -40,7 +40,7 @@ class Task:
     def right(self, content: str) -> bool:
         """Return whether a text, without its reasoning, has the answer. LzsError if the comparison fails (`score`)."""
         if self.answer is None:
-            raise ValueError(f"{self.id} has no answer to compare with")
+            raise ArgumentError(f"{self.id} has no answer to compare with")
         return score(self.compare, content, self.answer)
 
 
@@ -59,7 +59,7 @@ def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) ->
     as "tasks:1". A second row with the same id is a bad row, as is a row whose answer cannot be compared as it asks.
     ``allow_code``: import the functions that rows name as ``module:function``.
 
-    LzsError if the file cannot be read, and for a row that names a function, unless it is allowed and can be imported.
+    LzsError if the file cannot be read, and for a row that names a function, unless it is allowed.
     """
     try:
         data = whole(path)
@@ -73,9 +73,9 @@ def read_tasks(path: str | Path, role: str = "", *, allow_code: bool = False) ->
         try:
             task = task_of(_object(raw), str(line), role, allow_code=allow_code)
             if task.id in tasks:
-                raise ValueError(f"another row has the id {task.id!r}, too")
+                raise ArgumentError(f"another row has the id {task.id!r}, too")
             tasks[task.id] = task
-        except (ValueError, LzsError) as error:
+        except ValueError as error:
             bad.append(BadRow(line, " ".join(str(error).split())))
         except LzsError as error:
             raise LzsError(f"{path}, line {line}: {error}") from error
@@ -96,19 +96,19 @@ def _object(raw: bytes) -> Any:
     try:
         return json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8 (byte {error.start})") from error
+        raise ArgumentError(f"not UTF-8 (byte {error.start})") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON: {error}") from error
+        raise ArgumentError(f"not JSON: {error}") from error
 
 
 def task_of(row: Any, number_of_row: str, role: str = "", *, allow_code: bool = False) -> Task:
     """Return the task of a row; ``role``, ``allow_code`` and LzsError as in `read_tasks`. ValueError if it is none."""
     if not isinstance(row, Mapping):
-        raise ValueError(f"a row must be an object, got {type(row).__name__}")
+        raise ArgumentError(f"a row must be an object, got {type(row).__name__}")
     try:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise ValueError("not valid Unicode: it has half of a surrogate pair") from error
+        raise ArgumentError("not valid Unicode: it has half of a surrogate pair") from error
     name = str(row["id"]) if "id" in row else f"{role}:{number_of_row}" if role else number_of_row
     kind = str(row.get("task", row.get("kind", "")))
     if "Correct Answer" in row:
@@ -124,7 +124,7 @@ def task_of(row: Any, number_of_row: str, role: str = "", *, allow_code: bool = 
             answer = answer.rsplit("####", 1)[1].strip() if "####" in answer else answer  # GSM8K
             prompt = [{"role": "user", "content": _text(question, row[question])}]
             return _checked(Task(name, prompt, answer, str(row.get("compare", "number")), kind), allow_code)
-    raise ValueError("no prompt: a row has messages, prompt, question, problem or Question")
+    raise ArgumentError("no prompt: a row has messages, prompt, question, problem or Question")
 
 
 def _checked(task: Task, allow_code: bool) -> Task:
@@ -136,26 +136,26 @@ def _checked(task: Task, allow_code: bool) -> Task:
 
 def _text(name: str, value: Any) -> Any:
     if isinstance(value, str) and not value.strip():
-        raise ValueError(f"{name} is empty")
+        raise ArgumentError(f"{name} is empty")
     if not isinstance(value, str | list):
-        raise ValueError(f"{name} must be a text, got {value!r}")
+        raise ArgumentError(f"{name} must be a text, got {value!r:.100}")
     return value
 
 
 def _answer(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"answer must be a text or a number, got {value!r}")
+        raise ArgumentError(f"answer must be a text or a number, got {value!r:.100}")
     return str(value)
 
 
 def _messages(value: Any) -> list[dict[str, str]]:
     if not isinstance(value, list) or not value:
-        raise ValueError(f"messages must be a list that is not empty, got {value!r}")
+        raise ArgumentError(f"messages must be a list that is not empty, got {value!r:.100}")
     for message in value:
         if not isinstance(message, Mapping) or not all(
             isinstance(message.get(key), str) for key in ("role", "content")
         ):
-            raise ValueError(f"a message must have a role and a content, both texts, got {message!r}")
+            raise ArgumentError(f"a message must have a role and a content, both texts, got {message!r:.100}")
     return [{"role": message["role"], "content": message["content"]} for message in value]
 
 
@@ -165,7 +165,7 @@ def _multiple_choice(row: Mapping[str, Any], name: str, seed: str) -> Task:
     keys = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
     missing = [key for key in keys if key not in row]
     if missing:
-        raise ValueError(f"no {missing[0]}: a row with a Correct Answer needs three incorrect ones")
+        raise ArgumentError(f"no {missing[0]}: a row with a Correct Answer needs three incorrect ones")
     choices = [row[key] for key in keys]
     order = list(range(len(choices)))
     random.Random(seed).shuffle(order)
