@@ -17,7 +17,8 @@ def read_rows(
 ) -> tuple[dict[str, Task], dict[str, list[BadRow]]]:
     """Return the rows of files by their id, and the bad ones by the role of the file, which is its key in ``files``.
 
-    ``limit`` as in `spread`, ``allow_code`` as in `read_tasks`. ValueError where a file has no row, and where two rows have one id; LzsError for files.
+    ``limit`` as in `spread`, ``allow_code`` as in `read_tasks`. ArgumentError where a file has no row, and where two
+    rows have one id; LzsError for files.
     """
     rows: dict[str, Task] = {}
     bad: dict[str, list[BadRow]] = {}
