@@ -148,9 +148,6 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
             click.echo(harmless(json.dumps(summary.to_json(), ensure_ascii=False)))
         elif not console.quiet:
             console.print(_table(summary))
-    if summary.bad_records and (flags["as_json"] or console.quiet):  # else the table ends with them
-        every = counted(summary.total.records + summary.bad_records, "record")
-        console.error(f"{summary.bad_records:,} of {every} could not be read: --fail-over bad_rate=1% sets a limit")
     _warn(summary, flags["by"], bool(flags["turns"]))
     exceeded = [limit for limit in flags["limits"] if _exceeds(summary, limit)]
     bad = too_many_bad(summary)
