@@ -8,7 +8,7 @@ peak of the memory of all processes of a run, added up, how many parts the secon
 progress was drawn, and whether every planted loop, and nothing else, was found.
 
 The line: one record whose text is a page of prose and then one sentence again and again. Figures: seconds of processor
-time, the peak of the memory, and both for each MB.
+time, the peak of the memory, and both for each MB. Before it comes what json.loads takes, and reading without the scans for loops.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,19 @@ def logs(folder: Path, megabytes: int, workers: int, *, broken: bool) -> list[di
     return rows
 
 
-def line(folder: Path, megabytes: int) -> dict[str, Any]:
-    """Write one record that repeats itself, and audit it."""
+# Each prints its seconds of processor time, and by how many kB the memory grew.
+_TIMED = "import resource, time; b = resource.getrusage(0).ru_maxrss; t = time.process_time()"
+_TOLD = "print(time.process_time() - t, resource.getrusage(0).ru_maxrss - b)"
+READERS = {
+    "json.loads": f"import json, sys; {_TIMED}; json.loads(open(sys.argv[1], 'rb').read()); {_TOLD}",
+    "reading": "import sys; from lzsampler.auditing.reading.read import read; "
+    f"from lzsampler.auditing.reading.shard import find; {_TIMED}; "
+    f"[None for s in find(sys.argv[1])[0] for _ in read(s)]; {_TOLD}",
+}
+
+
+def line(folder: Path, megabytes: int) -> Iterator[dict[str, Any]]:
+    """Write one record that repeats itself; yield what reading it takes, and what auditing it takes."""
     path = folder / "line.jsonl"
     page = next(iter(sorted(PROSE.glob("*.txt")))).read_text("utf-8")[:PAGE]
     with path.open("w", encoding="ascii", errors="replace") as file:
@@ -122,11 +134,16 @@ def line(folder: Path, megabytes: int) -> dict[str, Any]:
         for _ in range(megabytes * 1_000_000 // len(UNIT) // 1000):
             file.write(1000 * UNIT)
         file.write('"}\n')
+    size = path.stat().st_size / 1e6
+    for name, code in READERS.items():
+        told = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+        seconds, kilobytes = map(float, told.stdout.split())
+        memory = kilobytes * 1024 / 1e6
+        yield {"run": name, "MB": size, "CPU, s": seconds, "memory, MB": memory, "memory / text": memory / size}
     made = run([str(LZS), "audit", str(path), "--json", "--workers", "1"])
     summary = json.loads(made["out"])
     assert summary["looping"] == 1
-    size = path.stat().st_size / 1e6
-    return {
+    yield {
         "run": "one line",
         "MB": size,
         "seconds": made["seconds"],
@@ -153,7 +170,7 @@ def main() -> None:
         if arguments.megabytes:
             rows += logs(folder, arguments.megabytes, arguments.workers, broken=not arguments.no_break)
         if arguments.line:
-            rows.append(line(folder, arguments.line))
+            rows += line(folder, arguments.line)
     report(rows, arguments.json)
 
 

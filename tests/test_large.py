@@ -18,7 +18,6 @@ from lzsampler.auditing import findings
 from lzsampler.auditing.metrics import words
 from lzsampler.auditing.middle import Middle, middle_of
 from lzsampler.auditing.normalized import characters_before, to_bytes, whole_characters
-from lzsampler.auditing.reading.sniff import first_rows, shortened
 from lzsampler.auditing.rules import Rules
 from lzsampler.auditing.scan import runs
 
@@ -105,25 +104,6 @@ def test_characters_are_counted_block_by_block(monkeypatch: pytest.MonkeyPatch) 
                 assert not inside or (i, j) == (inside[0], max(inside[-1], inside[0]))
 
 
-def test_a_long_row_is_shortened_for_a_look_at_its_format() -> None:
-    rng = random.Random(3)
-    odd = ['"', "\\", "\n", "ä", "😀", "{", "a" * 500, "\\\\" * 3, "\u2028"]
-    for _ in range(300):
-        texts = ["".join(rng.choices(odd, k=rng.randrange(60))) for _ in range(4)]
-        row = {"prompt": texts[0], "list": [texts[1], {"deep": 1, texts[2][:5]: None}], "response": texts[3], "n": 1.5}
-        data = json.dumps(row, ensure_ascii=rng.random() < 0.5).encode()
-        short = shortened(data)
-        (made,) = first_rows(short, "lines")
-        assert list(made) == list(row)
-        assert len(short) < 30_000
-        for text, kept in ((texts[0], made["prompt"]), (texts[3], made["response"])):
-            assert kept == text or (len(kept) > 60 and text.startswith(kept[:-1]))
-        cut = data[: rng.randrange(1, len(data))]
-        before, after = (first_rows(one, "lines")[0] for one in (cut, shortened(cut)))
-        assert (before is None) == (after is None)
-        assert before is None or list(before) == list(after)
-
-
 MEASURE = """
 import json, resource, sys
 from lzsampler import audit_files
@@ -148,3 +128,27 @@ def test_memory_for_a_line_that_repeats_itself(tmp_path: Path) -> None:
     assert start <= 2000
     assert end == 2000 + 400_000 * len(unit)
     assert kilobytes * 1024 < 4.5 * end
+
+
+READ = """
+import resource, sys
+from lzsampler.auditing.reading.read import read
+from lzsampler.auditing.reading.shard import find
+for path in sys.argv[1:]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (shard,), _ = find(path)
+    assert sum(1 for _ in read(shard)) == 2
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("key", ["prompt", "response"])
+def test_reading_a_long_line_takes_twice_its_size(tmp_path: Path, key: str) -> None:
+    """Its bytes and its text; it was three times its size, and four times for a list of many messages."""
+    pytest.importorskip("resource")
+    for name, n in (("small.jsonl", 10), ("large.jsonl", 6_000_000)):
+        row = {"prompt": "q", "response": "a", key: "so it goes " * n}
+        (tmp_path / name).write_text(json.dumps(row) + "\n")
+    command = [sys.executable, "-c", READ, str(tmp_path / "small.jsonl"), str(tmp_path / "large.jsonl")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) * 1024 < 2.5 * (tmp_path / "large.jsonl").stat().st_size

@@ -34,6 +34,7 @@ ZSTD = _library_of_zstd()
 MAX_LINE = 512 << 20  # bytes; a longer one is skipped, so that memory stays bounded
 MAX_DOCUMENT = 2 << 30  # bytes of a file that can only be read whole
 BUFFER = 1 << 20
+_LONG = 16 << 20  # bytes of a JSON text
 
 Stream = Any  # an io.BufferedReader, which is generic in some versions of typeshed only
 
@@ -57,12 +58,14 @@ def loads(data: bytes) -> Any:
     characters in strings, NaN and Infinity are accepted.
     """
     fast = _orjson()
-    if fast is not None:
+    # orjson copies what it reads. Of a long text memory matters more, and its bytes are let go before they are parsed.
+    if fast is not None and not (len(data) > _LONG and data.isascii()):
         try:
             return fast(data)
         except ValueError:
             pass  # the slow way tells what is wrong, or reads it
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    del data
     try:
         value = json.loads(text, strict=False)
         return _without_surrogates(value) if "\\ud" in text or "\\uD" in text else value

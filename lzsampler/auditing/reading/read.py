@@ -119,13 +119,15 @@ def _lines(shard: Shard, stream: Any) -> Iterator[Read]:
                 if line == b"[DONE]":
                     yield from _finished(format, source)
                     continue
-            try:
-                row = loads(line)
-            except JsonError as error:
-                if line:
-                    yield BadRecord(shard.file, number + 1, str(error))
+            if not line:
                 continue
+            held = [line]
             del line  # the row has its texts, which need not be in memory twice
+            try:
+                row = loads(held.pop())
+            except JsonError as error:
+                yield BadRecord(shard.file, number + 1, str(error))
+                continue
             alone = number == 0 and not named_lines and _is_at_end(stream)
             yield from records_of(format, row, source, number, number + 1, "", alone)
         changed = "" if shard.packed else _changed(shard, stream)

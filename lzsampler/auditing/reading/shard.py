@@ -25,7 +25,7 @@ from . import decode, parquet, sqlite, tables
 from .field import format_of
 from .format import Format, NoTextError
 from .nested import Path, shown, within
-from .sniff import LONGEST, WINDOW, Container, UnknownFormatError, choose, container, first_rows, shortened
+from .sniff import LONGEST, WINDOW, Container, UnknownFormatError, choose, container, first_rows
 
 # What is read of a folder, by the ends of names; files that are named themselves may have any.
 _TEXTS = (".txt", ".md")
@@ -375,20 +375,28 @@ def _recognised_rows(file: _File, whole: Shard, head: bytes, asked: _Asked) -> S
         except (UnknownFormatError, tables.TableError):
             if not more:
                 raise
+    if kept == "lines" and not complete:  # its first row alone, which says all, unless it is damaged
+        with (
+            contextlib.suppress(decode.JsonError, UnknownFormatError, *decode.STREAM_ERRORS),
+            decode.opened(file.path, whole.packed) as stream,
+        ):
+            return recognised(whole, _first_row(stream), formats)
     with decode.opened(file.path, whole.packed) as stream:
         size = WINDOW
         while True:
             size = min(16 * size, LONGEST)
             head = _window(stream, head if size > 16 * WINDOW else b"", size)
             last = len(head) < size or size == LONGEST
-            if not last and kept == "lines" and b"\n" not in head:
-                continue
-            seen = b"\n".join(map(shortened, head.split(b"\n"))) if kept == "lines" else head
             try:
-                return recognised(whole, table_rows(kept, seen, file.name, last), formats)
+                return recognised(whole, table_rows(kept, head, file.name, last), formats)
             except (UnknownFormatError, tables.TableError):
                 if last:
                     raise
+
+
+def _first_row(stream: decode.Stream) -> list[Any]:
+    held = [stream.readline(decode.MAX_LINE).removeprefix(b"\xef\xbb\xbf")]
+    return [decode.loads(held.pop())]
 
 
 def table_rows(kept: Container, head: bytes, name: str, whole: bool) -> list[Any]:

@@ -32,8 +32,6 @@ _SQLITE, _ARROW = b"SQLite format 3\0", b"ARROW1\0\0"
 _ARROW_STREAM = b"\xff\xff\xff\xff"  # what a message of Arrow's IPC format begins with
 _EVENT = re.compile(rb"\s*(?:(?:event|id|retry)?:[^\n]*\n\s*)*data: ?[\[{]")  # server-sent events whose data are JSON
 _ROWS = 5  # first rows that are looked at
-_LONG, _SHORT = 4096, 1024  # bytes of a string that is shortened, and what is left of it
-_LONGEST_ESCAPE = 12  # bytes of two halves of a character
 _DEPTH = 500
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.S)
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")  # one that is cut off
@@ -108,37 +106,6 @@ def first_rows(head: bytes, kept: Container) -> list[Any]:
     if too_deep and not rows:
         raise UnknownFormatError("it is nested too deeply")
     return rows[:_ROWS]
-
-
-def shortened(row: bytes) -> bytes:
-    """Return a row of JSON, which may be cut off, with only the beginnings of its long strings.
-
-    Megabytes of a text say nothing more about the format, and would be copied several times.
-    """
-    kept: list[bytes] = []
-    at, quote = 0, row.find(b'"')
-    while quote >= 0:
-        end = row.find(b'"', quote + 1)
-        while end >= 0 and _is_escaped(row, end):
-            end = row.find(b'"', end + 1)
-        if (len(row) if end < 0 else end) - quote > _LONG:
-            kept += [row[at:quote], _without_last_escape(row[quote : quote + _SHORT])]
-            at = len(row) if end < 0 else end
-        quote = -1 if end < 0 else row.find(b'"', end + 1)
-    return b"".join([*kept, row[at:]])
-
-
-def _is_escaped(row: bytes, quote: int) -> bool:
-    at = quote
-    while row[at - 1] == ord("\\"):  # the string begins with a quote
-        at -= 1
-    return (quote - at) % 2 == 1
-
-
-def _without_last_escape(text: bytes) -> bytes:
-    """Return a piece of a string without an escape at its end, which may be cut off."""
-    at = text.rfind(b"\\", len(text) - _LONGEST_ESCAPE)
-    return text if at < 0 else text[:at].rstrip(b"\\")
 
 
 def partial(text: str) -> Any:
