@@ -8,7 +8,8 @@ peak of the memory of all processes of a run, added up, how many parts the secon
 progress was drawn, and whether every planted loop, and nothing else, was found.
 
 The line: one record whose text is a page of prose and then one sentence again and again. Figures: seconds of processor
-time, the peak of the memory, and both for each MB. Before it comes what json.loads takes, and reading without the scans for loops.
+time, the peak of the memory, and both for each MB. Before it come json.loads, and reading
+without the scans for loops.
 """
 
 import argparse
