@@ -11,7 +11,16 @@ import pytest
 from lzsampler import LzsError
 from lzsampler.util import cores, files
 from lzsampler.util.cores import physical_cores, usable_cores
-from lzsampler.util.files import LOCKS, locked, remove_leftovers, replacing, unfinished, whole, whole_of
+from lzsampler.util.files import (
+    LOCKS,
+    TemporaryFolder,
+    locked,
+    remove_leftovers,
+    replacing,
+    unfinished,
+    whole,
+    whole_of,
+)
 
 HOLD = """
 import sys
@@ -118,6 +127,92 @@ def test_a_file_that_may_not_be_written_to_is_replaced_and_stays_so(tmp_path: Pa
     with replacing(path) as file:
         file.write(b"new")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o444)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of Unix")
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o666, 0o755, 0o2775, 0o4755, 0o444])
+def test_a_replaced_file_keeps_its_permissions_whatever_the_umask(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "f"
+    path.touch()
+    path.chmod(mode)
+    before = os.umask(0o077)
+    try:
+        with replacing(path) as file:
+            file.write(b"new")
+            (part,) = tmp_path.glob("*.tmp")
+            assert part.stat().st_mode & 0o077 & ~mode == 0  # nobody can read it meanwhile who could not before
+    finally:
+        os.umask(before)
+    assert (path.read_bytes(), path.stat().st_mode & 0o7777) == (b"new", mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="needs root")
+def test_a_replaced_file_keeps_its_owner_or_loses_the_bits_that_mean_the_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f"
+    path.touch()
+    os.chown(path, 12345, 54321)
+    path.chmod(0o6755)
+    with replacing(path) as file:
+        file.write(b"new")
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (12345, 54321, 0o6755)
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chown", refused)  # as for a user who may write to the folder
+    with replacing(path) as file:
+        file.write(b"newer")
+    status = path.stat()
+    assert (status.st_uid, status.st_mode & 0o7777) == (0, 0o755)
+
+
+def test_an_error_of_the_block_is_none_of_writing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="none"), replacing(tmp_path / "f"):
+        (tmp_path / "none").open()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_error_of_writing_is_one_line_wherever_it_shows() -> None:
+    message = r"^cannot write /dev/full: No space left on device$"
+    with pytest.raises(LzsError, match=message), replacing("/dev/full") as file:
+        file.write(b"x")  # it shows at the end
+    with pytest.raises(LzsError, match=message), replacing("/dev/full") as file:
+        file.write(b"x" * 100_000)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks that the system gives up")
+def test_a_temporary_folder_outlives_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "of-a-user").mkdir()
+    code = """
+import os, signal, sys, tempfile
+from lzsampler.util.files import TemporaryFolder
+tempfile.tempdir = sys.argv[1]
+folder = TemporaryFolder()
+(folder.path / "f").write_text("x")
+if not os.fork():  # its end is not that of its parent
+    folder.close()
+    sys.exit()
+os.wait()
+assert (folder.path / "f").exists()
+if sys.argv[2] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    for how, left in (("killed", 1), ("killed", 1), ("ended", 0)):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path), how], check=how == "ended")
+        assert len(list(tmp_path.glob(".lzs-*"))) == left
+    with TemporaryFolder() as one, TemporaryFolder() as another:
+        assert one.is_open
+        assert one.path.stat().st_mode & 0o777 == 0o700
+        assert one.path != another.path
+        remove_leftovers(tmp_path)
+        assert one.path.exists()
+    assert not one.is_open
+    assert os.listdir(tmp_path) == ["of-a-user"]
 
 
 def test_another_process_that_holds_the_folder_is_named_as_the_reason(tmp_path: Path) -> None:

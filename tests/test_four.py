@@ -230,7 +230,7 @@ def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
     command = [str(LZS), "bench", "--four", "-md", "tale-1m", "-t", "1", "--rounds", "2000"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
-        while not list(tmp_path.glob("lzs-four-*/*")):
+        while not list(tmp_path.glob(".lzs-*.tmp/*")):
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

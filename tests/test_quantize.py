@@ -223,16 +223,42 @@ def test_ctrl_c_leaves_nothing(bf16: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks that the system gives up")
 def test_what_a_killed_one_left_is_removed_by_the_next(bf16: Path, tmp_path: Path) -> None:
+    """By one that is refused, too."""
+    code = """
+import os, signal, sys
+from lzsampler import quantize
+quantize(sys.argv[1], sys.argv[2], "mxfp6-e2m3", on_progress=lambda *_: os.killpg(0, signal.SIGKILL))
+"""
+    command = [sys.executable, "-c", code, str(bf16), str(tmp_path / "x.gguf")]
+    for _ in range(3):
+        killed = subprocess.run(command, timeout=120, start_new_session=True)
+        assert killed.returncode == -signal.SIGKILL
+        assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"] * 2
+    with pytest.raises(ValueError, match="name it so"):
+        quantize(bf16, tmp_path / "y")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks that the system gives up")
+def test_the_worker_of_a_killed_one_ends(bf16: Path, tmp_path: Path) -> None:
+    """It went on, and made its file anew when the next run had removed it."""
     code = """
 import os, signal, sys
 from lzsampler import quantize
 quantize(sys.argv[1], sys.argv[2], on_progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 """
-    killed = subprocess.run([sys.executable, "-c", code, str(bf16), str(tmp_path / "x.gguf")], timeout=120)
-    assert killed.returncode == -signal.SIGKILL
-    assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
-    quantize(bf16, tmp_path / "y.gguf")
-    assert [path.name for path in tmp_path.iterdir()] == ["y.gguf"]
+    command = [sys.executable, "-c", code, str(bf16), str(tmp_path / "x.gguf")]
+    with subprocess.Popen(command, start_new_session=True) as killed:
+        killed.wait(120)
+        for _ in range(3000):
+            try:
+                os.killpg(killed.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.01)
+        else:
+            pytest.fail("the worker goes on")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_worker_that_dies_is_one_line(bf16: Path, tmp_path: Path) -> None:
@@ -281,14 +307,15 @@ def test_the_help_names_every_type() -> None:
     assert set(TYPES) <= set(words)
 
 
-def test_a_terminal_s_ctrl_c(bf16: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_terminal_s_ctrl_c(bf16: Path, tmp_path: Path, number: int, status: int) -> None:
     """Both processes get the signal; what was begun is gone, and nobody is left behind."""
     command = [sys.executable, "-m", "lzsampler", "quantize", str(bf16), str(tmp_path / "x.gguf"), "--type", "f32"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
         while process.poll() is None and not list(tmp_path.iterdir()):
             time.sleep(0.001)
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
         _, errors = process.communicate(timeout=60)
-    assert process.returncode in (0, 130)  # 0 where it had ended first
+    assert process.returncode in (0, status)  # 0 where it had ended first
     assert b"Traceback" not in errors
     assert process.returncode == 0 or not list(tmp_path.iterdir())

@@ -9,10 +9,11 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
+import sys
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +23,7 @@ from ..errors import ArgumentError, LzsError
 from ..models import find_model
 from ..util import writers
 from ..util.cores import usable_cores
-from ..util.files import locked
+from ..util.files import TemporaryFolder, locked
 from . import coverage
 from .findings import audit_record
 from .pool import Work, run
@@ -44,6 +45,7 @@ STDIN = "-"
 SHARD_BYTES = TASK_BYTES = 4 << 20  # small enough for workers to end at about the same time
 _TASK_SHARDS = 1000  # small files in a task
 _MAX_WORKERS = 1024
+_COPIED_AT_ONCE = 1 << 20  # bytes
 
 
 class Progress(NamedTuple):
@@ -67,7 +69,7 @@ class Audit:
     only the summary is left, and everything else raises LzsError.
     """
 
-    def __init__(self, summary: Summary, folder: WorkFolder, temporary: "weakref.finalize[Any, Any] | None") -> None:
+    def __init__(self, summary: Summary, folder: WorkFolder, temporary: TemporaryFolder | None) -> None:
         self.summary = summary
         self._folder, self._temporary = folder, temporary
 
@@ -79,7 +81,7 @@ class Audit:
         return self._open().outcomes()
 
     def _open(self) -> WorkFolder:
-        if self._temporary is not None and not self._temporary.alive:
+        if self._temporary is not None and not self._temporary.is_open:
             raise LzsError("this audit is closed: use it inside its with block, or keep its records by resume=FOLDER")
         return self._folder
 
@@ -105,7 +107,7 @@ class Audit:
     def close(self) -> None:
         """Remove the temporary folder."""
         if self._temporary is not None:
-            self._temporary()
+            self._temporary.close()
 
     def __enter__(self) -> "Audit":
         return self
@@ -154,45 +156,64 @@ def audit_files(
     if resume is not None and STDIN in given:
         raise ArgumentError("resume does not work with stdin, which cannot be read twice: save it to a file first")
     tokenizer_of(settings.tokenizer)  # whether it loads, before the work begins
-    passed: list[BadRecord] = []
-    shards, bad = find(
-        given,
-        format=format,
-        field=field,
-        by=settings.by,
-        tokenizer=settings.tokenizer,
-        shard_bytes=SHARD_BYTES,
-        passed=passed,
-        turns=chosen.turns,
-    )
-    left_out = [os.path.realpath(path) for path in (*names(without), *([] if resume is None else [resume]))]
-    shards = [shard for shard in shards if not _is_in(shard.file, left_out)]
-    bad = [record for record in bad if not _is_in(record.file, left_out)]
-    passed = [record for record in passed if not _is_in(record.file, left_out)]
-    tasks = _tasks(shards)
-    manifest = {
-        "tasks": len(tasks),
-        "settings": settings.to_json(),
-        "inputs": {shard.file: _identity(shard.path or shard.file) for shard in shards},
-        "cuts": hashlib.sha256(repr(tasks).encode("utf-8", "surrogatepass")).hexdigest(),
-        "bad": [astuple(record) for record in bad],
-        "passed": _passed(passed),
-    }
-    path = Path(tempfile.mkdtemp(prefix="lzs-audit-")) if resume is None else Path(resume)
-    folder = WorkFolder(path, lasting=resume is not None)
-    temporary = weakref.finalize(folder, shutil.rmtree, path, ignore_errors=True) if resume is None else None
-    try:
-        with locked(path):
-            folder.begin(manifest)
-            try:
-                _work(folder, settings, tasks, processes, begun, progress)
-            finally:
-                folder.tidy()
-        return Audit(_merged(folder), folder, temporary)
-    except BaseException:  # Ctrl-C too
-        if temporary is not None:
-            temporary()
-        raise
+    with _copy_of_stdin(STDIN in given) as copy:
+        passed: list[BadRecord] = []
+        shards, bad = find(
+            given,
+            format=format,
+            field=field,
+            by=settings.by,
+            tokenizer=settings.tokenizer,
+            shard_bytes=SHARD_BYTES,
+            passed=passed,
+            turns=chosen.turns,
+            stdin=copy,
+        )
+        left_out = [os.path.realpath(path) for path in (*names(without), *([] if resume is None else [resume]))]
+        shards = [shard for shard in shards if not _is_in(shard.file, left_out)]
+        bad = [record for record in bad if not _is_in(record.file, left_out)]
+        passed = [record for record in passed if not _is_in(record.file, left_out)]
+        tasks = _tasks(shards)
+        manifest = {
+            "tasks": len(tasks),
+            "settings": settings.to_json(),
+            "inputs": {shard.file: _identity(shard.path or shard.file) for shard in shards},
+            "cuts": hashlib.sha256(repr(tasks).encode("utf-8", "surrogatepass")).hexdigest(),
+            "bad": [astuple(record) for record in bad],
+            "passed": _passed(passed),
+        }
+        temporary = None
+        if resume is not None:
+            folder = WorkFolder(Path(resume), lasting=True)
+        else:
+            temporary = TemporaryFolder()
+            folder = WorkFolder(temporary.path, lasting=False)
+            weakref.finalize(folder, temporary.close)
+        try:
+            with locked(folder.path):
+                folder.begin(manifest)
+                try:
+                    _work(folder, settings, tasks, processes, begun, progress)
+                finally:
+                    folder.tidy()
+            return Audit(_merged(folder), folder, temporary)
+        except BaseException:  # Ctrl-C too
+            if temporary is not None:
+                temporary.close()
+            raise
+
+
+@contextmanager
+def _copy_of_stdin(wanted: bool) -> Iterator[Path | None]:
+    """Yield the path of a copy of standard input, by which workers read it; it is removed at the end."""
+    if not wanted:
+        yield None
+        return
+    with TemporaryFolder() as folder:
+        path = folder.path / "stdin"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, _COPIED_AT_ONCE)
+        yield path
 
 
 def load(folder: str | Path) -> Audit:

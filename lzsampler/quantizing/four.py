@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -20,11 +19,12 @@ from .._check import integer
 from ..decoding.speculative import N_MAX, Draft, refuse_draft, too_large
 from ..decoding.speedup import ClockedModel, Timed, Way, check_counts, compare
 from ..decoding.verification import MAX_DRAFT
-from ..errors import ArgumentError, LzsError
+from ..errors import ArgumentError
 from ..llama import gguf
 from ..llama.attention import FlashAttention
 from ..llama.model import Model, Prompt
 from ..params import Params
+from ..util.files import TemporaryFolder
 from .quantize import quantize
 
 WAYS = ("base", "MX", "speculation", "both")
@@ -105,7 +105,7 @@ def four(
     opened: dict[str, Any] = {"n_batch": n_batch, "n_gpu_layers": n_gpu_layers, "flash_attn": flash_attn}
     with ExitStack() as stack:
         small = stack.enter_context(ClockedModel(draft, n_ctx=n_ctx, n_threads=n_threads, **opened))
-        folder = Path(stack.enter_context(_temporary_folder()))
+        folder = stack.enter_context(TemporaryFolder()).path
         source, converted = header.path, header.quantization not in _FULL
         if converted:
             source = folder / "base.gguf"
@@ -183,13 +183,6 @@ def memory_bandwidth(n_threads: int) -> float:
             list(pool.map(np.max, parts))
             best = min(best, perf_counter() - before)
     return n_threads * _READ_BYTES / best
-
-
-def _temporary_folder() -> TemporaryDirectory[str]:
-    try:
-        return TemporaryDirectory(prefix="lzs-four-")
-    except OSError as error:
-        raise LzsError(f"no folder for temporary files can be made: {error.strerror or error}; set TMPDIR") from error
 
 
 def _staged(say: OnProgress, stage: str) -> Callable[[int, int], object]:

@@ -13,8 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from .._values import counted
 from ..errors import ArgumentError, LzsError, MissingExtra
 from ..llama import gguf
 from ..util.cores import physical_cores
-from ..util.files import remove_leftovers, unfinished
+from ..util.files import remove_leftovers, take_place, unfinished
 from .mxfp6 import BITS, BLOCK, ELEMENTS, rounded
 
 # Name -> number of llama.cpp's file type (llama_ftype). Types that need an importance matrix are left out.
@@ -100,15 +99,16 @@ def quantize(
     boolean("requantize", requantize)
     boolean("overwrite", overwrite)
     threads = physical_cores() if n_threads is None else integer("n_threads", n_threads, 1, 512)
-    header, target = gguf.read(source), Path(target)
+    target = Path(target)
+    remove_leftovers(target.parent)  # whatever is refused below; and their room is needed
+    header = gguf.read(source)
     _check_source(header, requantize)
     _check_target(header, target, overwrite)
-    remove_leftovers(target.parent)  # their room is needed
     _check_room(header, target, type)
-    with _unfinished(target) as part:
+    with unfinished(target) as part:
         fallbacks = _write(header, part, type, threads, on_progress)
         made = _read_back(part, header, type)
-        part.replace(target)
+        take_place(part, target)
     return Quantized(
         path=target,
         type=type,
@@ -189,16 +189,6 @@ def _computed_size(made: gguf.Header) -> int:
     )
 
 
-@contextmanager
-def _unfinished(target: Path) -> Iterator[Path]:
-    """Yield the name of a file as `unfinished` does; LzsError if it cannot be written."""
-    try:
-        with unfinished(target) as part:
-            yield part
-    except OSError as error:
-        raise LzsError(f"cannot write {target}: {error.strerror or error}") from error
-
-
 def _write(
     header: gguf.Header, part: Path, type: str, threads: int, on_progress: OnProgress | None
 ) -> tuple[Fallback, ...]:
@@ -206,7 +196,7 @@ def _write(
     overrides = {_IN_LAYERS: _LAYER_TYPES[type]} if type in _LAYER_TYPES else {}
     if type not in _VALUES_ONLY:
         return _run(header.path, part, ftype, overrides, threads, on_progress)
-    with _unfinished(part) as full:  # as F32, so that weights are rounded only once
+    with unfinished(part) as full:  # as F32, so that weights are rounded only once
         _run(header.path, full, _FILE_TYPES["f32"], {}, threads, on_progress)
         _round(gguf.read(full), _VALUES_ONLY[type])
         return _run(full, part, ftype, overrides, threads, on_progress)
@@ -243,7 +233,7 @@ def _run(
         tempfile.TemporaryFile() as said,  # nobody would read a pipe while the worker is busy
         subprocess.Popen(
             [sys.executable, "-c", code, json.dumps(job)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,  # stdin ends with this process
         ) as worker,
     ):  # fmt: skip
         try:

@@ -3,12 +3,17 @@
 It is a process of its own since nothing interrupts the quantizer, and it ends its process where a check of ggml fails.
 Each line of standard output is a JSON object: {"done", "total"} in tensors, {"fallback"} for a matrix that got another
 type than was asked for, {"missing"} without llama-cpp-python, and at the end {"error"}, "" when the file is written.
+
+Standard input has nothing in it. When it ends, the process that wants the file is gone, and so is this one.
 """
 
 import ctypes
 import json
+import os
 import re
 import sys
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -28,6 +33,7 @@ def main() -> None:
         _say(missing=str(missing))
         return
     job = json.loads(sys.argv[1])
+    Thread(target=_end_with_caller, args=(job["target"],), daemon=True).start()
     reasons: list[str] = []
     line = ""
 
@@ -55,6 +61,15 @@ def main() -> None:
         _say(error=f"it does not quantize this model: {reasons[-1] if reasons else f'status {status}'}")
     else:
         _say(error=_load(job["target"]))
+
+
+def _end_with_caller(target: str) -> None:
+    """Wait until the caller is gone, and end this process: nothing else ends the quantizer."""
+    while os.read(0, 1):
+        pass
+    with suppress(OSError):
+        os.unlink(target)
+    os._exit(1)
 
 
 def _load(path: str) -> str:

@@ -1,17 +1,22 @@
 """Files that appear whole or not at all, and folders that one process has to itself."""
 
 import hashlib
+import io
 import os
 import platform
 import secrets
+import shutil
 import stat
+import tempfile
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import LzsError
+from .interrupt import uninterrupted
 
 try:
     import fcntl
@@ -48,83 +53,214 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a new file that replaces ``path`` when the block ends; if the block raises, ``path`` stays as it was.
 
     A device or a pipe is written to directly. ``durable``: the content is on the disk before the file is replaced, so
-    that it survives a power cut, too. LzsError, in one line, if the file cannot be written.
+    that it survives a power cut, too. LzsError, in one line, if the file cannot be written; any other error of the
+    block stays what it is.
     """
-    # A symbolic link stays one, and the file that it names is replaced.
-    target = Path(os.path.realpath(path))
-    try:
-        mode = target.stat().st_mode if target.exists() else None
-        if mode is not None and stat.S_ISDIR(mode):
+    with _reported(path):
+        # A symbolic link stays one, and the file that it names is replaced.
+        target = Path(os.path.realpath(path))
+        kind = stat.S_IFMT(target.stat().st_mode) if target.exists() else stat.S_IFREG
+        if kind == stat.S_IFDIR:
             raise IsADirectoryError(None, "it is a folder")
-        if mode is not None and not stat.S_ISREG(mode):
-            with target.open("wb") as device:
-                yield device
-            return
-        mode = 0o666 if mode is None else stat.S_IMODE(mode)
-        with unfinished(target, mode | stat.S_IWUSR) as part:
-            with part.open("wb") as file:
-                yield file
-                file.flush()
-                if durable:  # or a full disk may show only after the old file is gone
+    if kind != stat.S_IFREG:
+        with _opened(target, path) as device:
+            yield device
+        return
+    with unfinished(target, path) as part:
+        with _opened(part, path) as file:
+            yield file
+            file.flush()
+            if durable:  # or a full disk may show only after the old file is gone
+                with _reported(path):
                     os.fsync(file.fileno())
-            if not mode & stat.S_IWUSR:
-                part.chmod(mode)
-            part.replace(target)
-    except OSError as error:
-        raise LzsError(f"cannot write {path}: {error.strerror or error}") from error
+        take_place(part, target, path)
+
+
+def take_place(part: Path, target: Path, named: object = None) -> None:
+    """Rename an unfinished file to ``target``. It gets the permissions of the file that it replaces.
+
+    It gets the owner and the group, too, where this process may give them. Otherwise it loses the bits that run a
+    program as its owner or group, which are now others. LzsError as `unfinished`.
+    """
+    with _reported(target if named is None else named):
+        _take_place(part, target)
+
+
+def _take_place(part: Path, target: Path) -> None:
+    if target.exists():
+        old = target.stat()
+        mode = stat.S_IMODE(old.st_mode)
+        if hasattr(os, "chown"):
+            for owner in (old.st_uid, -1):  # a user may still have several groups
+                with suppress(OSError):
+                    os.chown(part, owner, old.st_gid)
+                    break
+            new = part.stat()
+            if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+                mode &= 0o777
+        with suppress(OSError):  # a file system without permissions
+            part.chmod(mode)
+    part.replace(target)
 
 
 @contextmanager
-def unfinished(target: Path, mode: int = 0o666) -> Iterator[Path]:
+def unfinished(target: Path, named: object = None) -> Iterator[Path]:
     """Yield the name of a new, empty file in the folder of ``target``; it is gone at the end if it was not renamed.
 
-    What is left there by processes that were killed is removed first. OSError if the file cannot be made.
+    What is left there by processes that were killed is removed first. Nobody may read the file who may not read
+    ``target``. LzsError if the file cannot be made; it names ``named``, or else ``target``.
     """
-    remove_leftovers(target.parent)
-    part, held = _held(target, mode)
-    try:
+    with ExitStack() as stack:
+        with _reported(target if named is None else named):
+            mode = stat.S_IMODE(target.stat().st_mode) & 0o777 | stat.S_IWUSR if target.exists() else 0o666
+            remove_leftovers(target.parent)
+            part = stack.enter_context(_held(target.parent, lambda path: _new_file(path, mode)))
         yield part
-    finally:  # after Ctrl-C, too
-        with suppress(OSError):
-            part.unlink()
-        if held is not None:
-            os.close(held)
+
+
+class TemporaryFolder:
+    """A new folder ``path`` among the temporary files, for this user alone.
+
+    It is removed by `close`, at the end of a ``with`` block, with this object, and when the process ends. What killed
+    processes left is removed when the next folder is made. LzsError if it cannot be made.
+    """
+
+    path: Path
+
+    def __init__(self) -> None:
+        with ExitStack() as stack:
+            try:
+                among = Path(tempfile.gettempdir())
+                remove_leftovers(among)
+                self.path = stack.enter_context(_held(among, _new_folder))
+            except OSError as error:
+                reason = error.strerror or error
+                raise LzsError(f"no folder for temporary files can be made: {reason}; set TMPDIR") from error
+            self._remove = weakref.finalize(self, stack.pop_all().close)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the folder is there."""
+        return self._remove.alive
+
+    def close(self) -> None:
+        """Remove the folder and all that is in it."""
+        with uninterrupted():
+            self._remove()
+
+    def __enter__(self) -> "TemporaryFolder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files in a folder whose processes were killed: those that nobody holds a lock of."""
+    """Remove the unfinished files and folders in a folder whose processes were killed: nobody holds a lock of them."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            is_ours = entry.name.startswith(_BEGINNING) and entry.name.endswith(UNFINISHED)
-            if is_ours and entry.is_file(follow_symlinks=False):
-                _remove_if_left(entry.path)
+            if entry.name.startswith(_BEGINNING) and entry.name.endswith(UNFINISHED):
+                _remove_if_left(entry)
 
 
-def _remove_if_left(path: str) -> None:
-    with suppress(OSError):  # it is gone, or another user's, or on a file system without locks
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _remove_if_left(entry: "os.DirEntry[str]") -> None:
+    with suppress(OSError):  # it is gone, or on a file system without locks
+        if entry.is_symlink() or entry.stat(follow_symlinks=False).st_uid != os.geteuid():
+            return
+        with _locked_now(entry.path, wait=False):
+            _remove(entry.path, os.getpid())
+
+
+def _remove(path: str | Path, owner: int) -> None:
+    if os.getpid() != owner:  # a process that was forked
+        return
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):  # it was renamed, or another process has taken it for a leftover
             os.unlink(path)
-        finally:
-            os.close(descriptor)
 
 
-def _held(target: Path, mode: int) -> tuple[Path, int | None]:
-    """Make an unfinished file, and hold a lock of it, which the system gives up with the process, however it ends."""
+@contextmanager
+def _held(folder: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Make an unfinished file or folder, and hold a lock of it, which the system gives up when the process ends.
+
+    It is removed at the end of the block, or of the process if Ctrl-C comes in between. OSError if it cannot be made.
+    """
     while True:
-        part = target.with_name(f"{_BEGINNING}{secrets.token_hex(8)}{UNFINISHED}")
-        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        if fcntl is None:
-            os.close(descriptor)
-            return part, None
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:
-            return part, descriptor
-        os.close(descriptor)  # another process took it for a leftover before it was locked
+        path = folder / f"{_BEGINNING}{secrets.token_hex(8)}{UNFINISHED}"
+        with ExitStack() as stack:
+            with uninterrupted():
+                make(path)
+                stack.callback(_remove, path, os.getpid())
+                if fcntl is not None:
+                    with suppress(OSError):  # a file system without locks
+                        stack.enter_context(_locked_now(path, wait=True))
+                is_there = path.exists()  # or another process took it for a leftover before it was locked
+            if is_there:
+                try:
+                    yield path
+                finally:
+                    with uninterrupted():
+                        stack.close()
+                return
+
+
+@contextmanager
+def _locked_now(path: str | Path, *, wait: bool) -> Iterator[None]:
+    """Hold a lock of a file or folder. OSError if it cannot be had, or without ``wait`` if another process has it."""
+    folder = os.path.isdir(path)  # which cannot be opened for writing, as some systems want it for a lock
+    descriptor = os.open(path, (os.O_RDONLY if folder else os.O_RDWR) | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _new_file(path: Path, mode: int) -> None:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
+
+
+def _new_folder(path: Path) -> None:
+    path.mkdir(0o700)
+
+
+class _Reported(io.FileIO):
+    """A file that is written. An error of it is an LzsError that names the file of the user."""
+
+    def __init__(self, path: Path, named: object) -> None:
+        super().__init__(path, "w")
+        self._named = named
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        with _reported(self._named):
+            return super().write(data)
+
+
+@contextmanager
+def _opened(path: Path, named: object) -> Iterator[BinaryIO]:
+    """Open a file to write to; what a block that raises has left in memory is not written."""
+    with _reported(named):
+        file = _Reported(path, named)
+    with file:
+        buffered = io.BufferedWriter(file)
+        yield buffered
+        buffered.flush()
+        with _reported(named):
+            file.close()
+
+
+@contextmanager
+def _reported(named: object) -> Iterator[None]:
+    """Make an OSError an LzsError that names the file of the user."""
+    try:
+        yield
+    except OSError as error:
+        raise LzsError(f"cannot write {named}: {error.strerror or error}") from error
 
 
 @contextmanager

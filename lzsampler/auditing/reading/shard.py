@@ -1,19 +1,14 @@
 """`find`: makes shards of paths; `read` reads these pieces of files one by one, in any process."""
 
-import atexit
 import contextlib
 import errno
 import glob
 import io
 import os
-import shutil
 import stat
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path as FilePath
 from pathlib import PurePath
 from typing import Any
 
@@ -104,6 +99,7 @@ def find(
     shard_bytes: int = 16 << 20,
     passed: list[BadRecord] | None = None,
     turns: bool = False,
+    stdin: str | os.PathLike[str] | None = None,
 ) -> tuple[list[Shard], list[BadRecord]]:
     """Return the shards of files, folders, patterns and "-" (standard input), and what cannot be read.
 
@@ -113,11 +109,13 @@ def find(
     of `FORMATS`; None detects it for each file. ``field``: the path of the texts in any JSON, instead of a format.
     ``by``: keys of a row that become groups beside model, temperature, task, finish_reason and seed. ``tokenizer``: a
     GGUF file for formats that hold tokens. ``shard_bytes``: the size after which a file of lines or of Parquet is cut,
-    at the end of a line or row group. ``turns``: read calls of tools, too.
+    at the end of a line or row group. ``turns``: read calls of tools, too. ``stdin``: the file that "-" stands for, a
+    copy of standard input.
 
     Raises ValueError for an unknown format or a bad path.
     """
-    asked = _Asked(format, field, tuple(by), None if tokenizer is None else os.fspath(tokenizer), shard_bytes)
+    tokenizer, stdin = (None if path is None else os.fspath(path) for path in (tokenizer, stdin))
+    asked = _Asked(format, field, tuple(by), tokenizer, shard_bytes, stdin)
     shards: list[Shard] = []
     bad: list[BadRecord] = []
     others = [] if passed is None else passed
@@ -152,6 +150,7 @@ class _Asked:
     by: tuple[str, ...]
     tokenizer: str | None
     shard_bytes: int
+    stdin: str | None
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -200,8 +199,8 @@ def _files(paths: Sequence[str | os.PathLike[str]], asked: _Asked) -> Iterator[_
 
 
 def _expanded(given: str, asked: _Asked) -> Iterator[_File | BadRecord]:
-    if given == "-":
-        yield _File("-", _spooled(), named=True)
+    if given == "-" and asked.stdin is not None:
+        yield _File("-", asked.stdin, named=True)
         return
     if os.path.lexists(given) or not glob.has_magic(given):
         names = [given]
@@ -297,19 +296,6 @@ def _problem(path: str) -> str:
     if not os.access(path, os.R_OK):
         return "it cannot be read: Permission denied"
     return "" if status.st_size else "it is empty"
-
-
-def _spooled() -> str:
-    """Return the path of a copy of standard input, by which workers read it; it is removed when this process ends."""
-    with tempfile.NamedTemporaryFile(prefix="lzs-stdin-", delete=False) as copy:
-        atexit.register(_remove, copy.name, os.getpid())
-        shutil.copyfileobj(sys.stdin.buffer, copy, decode.BUFFER)
-    return copy.name
-
-
-def _remove(path: str, owner: int) -> None:
-    if os.getpid() == owner:  # not in a worker that was forked
-        FilePath(path).unlink(missing_ok=True)
 
 
 # -- shards --
