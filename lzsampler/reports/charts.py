@@ -20,6 +20,7 @@ _AXIS = 24  # below them
 _PANEL = 112  # of a trend and of a decline
 _STEPS = 10  # shades of a heat map
 _LITERAL = "literal"  # the class of the cold colour
+_NARROWEST, _LETTER = 280, 7  # pixels of a chart on a phone, and of a letter in it, at most
 _CELLS = 48  # a side: points of the scatter that share a cell are one, larger
 
 
@@ -123,27 +124,34 @@ def scatter(points: Sequence[tuple[int, float]]) -> str:
     for period, copies in points:
         x, y = math.log10(max(period, 1)) / wide, math.log10(max(copies, 1)) / high
         cells[round(x * _CELLS), round(y * _CELLS)].append((period, copies))
+
+    def across(power: float) -> float:  # the largest circles stand beside the labels of the y axis
+        return 5 + 90 * power / wide
+
     x_ticks, y_ticks = range(int(wide) + 1), range(int(high) + 1)  # powers of 10
     parts = [_line(0, _HEIGHT * (1 - i / high), 100, _HEIGHT * (1 - i / high), "grid") for i in y_ticks[1:]]
-    parts += [_line(100 * i / wide, 0, 100 * i / wide, _HEIGHT, "grid") for i in x_ticks[1:]]
-    notes = []
+    parts += [_line(across(i), 0, across(i), _HEIGHT, "grid") for i in x_ticks]
+    circles, marks = [], []
+    # The larger ones first, or they would hide the small ones.
+    for cell in sorted(cells.values(), key=len, reverse=True):
+        x = across(sum(math.log10(max(p, 1)) for p, _ in cell) / len(cell))
+        y = _HEIGHT * (1 - sum(math.log10(max(c, 1)) for _, c in cell) / len(cell) / high)
+        period, copies = cell[0]
+        title = f"period {period:,}, {copies:,.4g} copies" if len(cell) == 1 else f"{len(cell):,} loops like this"
+        circles.append(_Circle(x, y, min(3 + 1.2 * math.sqrt(len(cell) - 1), 14)))
+        centre = {"cx": _pc(x), "cy": _px(y), "r": _px(circles[-1].r)}
+        marks.append(tag("circle", tag("title", escape(title)), **centre, class_="point"))
+    notes = _Notes(circles)
     for power in range(2, math.ceil(wide + high)):  # period * copies = 10 ** power
         left, right = max(0, power - high), min(wide, power)
         y1, y2 = (_HEIGHT * (1 - (power - x) / high) for x in (left, right))
-        parts.append(_line(100 * left / wide, y1, 100 * right / wide, y2, "equal"))
+        parts.append(_line(across(left), y1, across(right), y2, "equal"))
         if power % 2 == 0:
-            notes.append(_text(100 * right / wide - 1, y2 - 6, f"{_short(10**power)} characters", "end", "note"))
-    # The larger ones first, or they would hide the small ones.
-    for cell in sorted(cells.values(), key=len, reverse=True):
-        x = sum(math.log10(max(p, 1)) for p, _ in cell) / len(cell) / wide
-        y = sum(math.log10(max(c, 1)) for _, c in cell) / len(cell) / high
-        period, copies = cell[0]
-        title = f"period {period:,}, {copies:,.4g} copies" if len(cell) == 1 else f"{len(cell):,} loops like this"
-        radius = min(3 + 1.2 * math.sqrt(len(cell) - 1), 14)
-        centre = {"cx": _pc(100 * x), "cy": _px(_HEIGHT * (1 - y)), "r": _px(radius)}
-        parts.append(tag("circle", tag("title", escape(title)), **centre, class_="point"))
-    parts += [*notes, _line(0, _HEIGHT, 100, _HEIGHT, "axis")]
-    parts += [_text(100 * i / wide, _HEIGHT + 18, _short(10**i), _anchor(100 * i / wide)) for i in x_ticks]
+            along = [(right - part * (right - left), y2 - part * (y2 - y1)) for part in (0, 0.2, 0.4, 0.6, 0.8)]
+            places = [_Place(across(x), -3, y - 6, "end") for x, y in along]
+            notes.add(f"{_short(10**power)} characters", places)
+    parts += [*marks, *notes.parts, _line(0, _HEIGHT, 100, _HEIGHT, "axis")]
+    parts += [_text(across(i), _HEIGHT + 18, _short(10**i), "middle") for i in x_ticks]
     labels = [(_HEIGHT * i / high, _short(10**i)) for i in y_ticks]
     return _plot(labels, parts, f"Period and copies of {counted(len(points), 'loop')} on logarithmic scales")
 
@@ -227,14 +235,21 @@ def tradeoff(marks: Sequence[Mark], unit: str, said: str) -> str:
     parts.append(_line(0, _HEIGHT, 100, _HEIGHT, "axis"))
     best = sorted((mark for mark in marks if mark.best), key=lambda mark: (mark.x, mark.y))
     parts += [_line(place(a.x), height(a.y), place(b.x), height(b.y), f"trend {_LITERAL}") for a, b in pairwise(best)]
+    circles = []
     for mark in sorted(marks, key=lambda mark: mark.best):  # those of the front on top
         kind = "none" if mark.none else _LITERAL if mark.best else "loop"
-        centre = {"cx": _pc(place(mark.x)), "cy": _px(height(mark.y)), "r": 6 if mark.best else 4}
+        circles.append(_Circle(place(mark.x), height(mark.y), 6 if mark.best else 4))
+        centre = {"cx": _pc(circles[-1].x), "cy": _px(circles[-1].y), "r": circles[-1].r}
         parts.append(tag("circle", tag("title", escape(mark.title)), **centre, class_=f"dot {kind}"))
+    notes = _Notes(circles)
     for mark in best:
-        right = place(mark.x) > 60
-        x, y = place(mark.x) + (-1.5 if right else 1.5), height(mark.y) + 15
-        parts.append(_text(x, y, mark.name, "end" if right else "start", "note"))
+        x, y = place(mark.x), height(mark.y)
+        sides = [(10, "start"), (-10, "end")]
+        notes.add(
+            mark.name,
+            [_Place(x, dx, y + dy, anchor) for dy in (4, 19, -11, 33, -25) for dx, anchor in sides],
+        )
+    parts += notes.parts
     ticks = dict.fromkeys((low, 0.0, top / 2, top))
     for x in ticks:
         last = x == top
@@ -273,6 +288,54 @@ def _shade(cell: Cell, gap: bool) -> str:
     return f"{cell.kind} s{step}" + (" gap" if gap else "")
 
 
+class _Circle(NamedTuple):
+    x: float  # percent of the width
+    y: float  # pixels, as r
+    r: float
+
+
+class _Place(NamedTuple):
+    """Where a note may begin or end: percent of the width and pixels from there, and the pixels of its base line."""
+
+    x: float
+    dx: float
+    y: float
+    anchor: str
+
+
+class _Notes:
+    """Notes in a chart, each at the first of its places where it covers no circle and no other note, or nowhere.
+
+    They are laid out for the narrowest chart. In a wider one each comes closer to its place, and so stays free.
+    """
+
+    def __init__(self, circles: Sequence[_Circle]) -> None:
+        self.parts: list[str] = []
+        self._circles = circles
+        self._taken: list[tuple[float, float, float, float]] = []
+
+    def add(self, text: str, places: Sequence[_Place]) -> None:
+        for place in places:
+            width, scale = _LETTER * len(text), _NARROWEST / 100
+            left = place.x * scale + place.dx - (width if place.anchor == "end" else 0)
+            box = left, place.y - 12, left + width, place.y + 4
+            if self._is_free(*box):
+                self._taken.append(box)
+                self.parts.append(_text(place.x, place.y, text, place.anchor, "note", dx=_px(place.dx)))
+                return
+
+    def _is_free(self, left: float, top: float, right: float, bottom: float) -> bool:
+        if left < 0 or right > _NARROWEST or top < 0 or bottom > _HEIGHT:
+            return False
+        for x, y, r in self._circles:
+            at = x * _NARROWEST / 100
+            if math.hypot(at - min(max(at, left), right), y - min(max(y, top), bottom)) < r + 1:
+                return False
+        return all(
+            left >= other[2] or right <= other[0] or top >= other[3] or bottom <= other[1] for other in self._taken
+        )
+
+
 def _plot(labels: list[tuple[float, str]], parts: list[str], said: str, height: int = _HEIGHT) -> str:
     """Return a chart with the labels of its y axis, (pixels above the x axis, text), at the left."""
     marks = [tag("text", escape(text), x=38, y=_px(height - above + 4), text_anchor="end") for above, text in labels]
@@ -294,8 +357,8 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return tag("line", x1=_pc(x1), y1=_px(y1), x2=_pc(x2), y2=_px(y2), class_=kind)
 
 
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick") -> str:
-    return tag("text", escape(text), x=_pc(x), y=_px(y), text_anchor=anchor, class_=kind)
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "tick", **more: object) -> str:
+    return tag("text", escape(text), x=_pc(x), y=_px(y), **more, text_anchor=anchor, class_=kind)
 
 
 def _pc(value: float) -> str:
