@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lzsampler.util.interrupt import ended_by
+
 from .console import console
 from .drafts import open_draft
 from .grammars import grammar_from, say_what_is_missing
@@ -76,13 +78,19 @@ def converse(params: "Params", loops: dict[str, Any], flags: dict[str, Any], fir
             except LzsError as error:  # such as a context that is full: /reset may help
                 console.error(f"{error} (/reset begins a new conversation)")
                 continue
-            output.finish(generation.text)
-            if output.error is not None:
-                raise output.error
             figures = figures_of(generation)
             turn = chat.turn
-            if file is not None:
-                file.append(transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used))
+            try:
+                if file is not None:  # before what may wait for a reader
+                    file.append(
+                        transcript_of(model, turn.messages, turn.params, generation, figures, limits, loops, used)
+                    )
+            finally:
+                output.finish(generation.text)
+            if output.error is not None:
+                raise output.error
+            if ended_by():
+                raise KeyboardInterrupt
             for action in generation.actions:
                 console.note(action_line(action))
             say_what_is_missing(grammar, generation, flags)
@@ -127,6 +135,9 @@ def _typed() -> Iterator[str]:
         except EOFError:
             click.echo()
             return
+        except KeyboardInterrupt:
+            click.echo()
+            raise
         yield line
 
 

@@ -71,7 +71,12 @@ def demo(model: Path | None, n_predict: int) -> None:
         chats = opened.path != default_model() and opened.header.chat_template is not None
         for prompt in QUESTIONS if chats else PROMPTS:
             asked = [{"role": "user", "content": prompt}] if chats else prompt
-            sides = [_block(generate(opened, asked, params, n_predict=n_predict), column) for params in (off, on)]
+            sides = []
+            for params in (off, on):
+                made = generate(opened, asked, params, n_predict=n_predict)
+                if made.finish_reason == "interrupted":
+                    raise KeyboardInterrupt
+                sides.append(_block(made, column))
             title = textwrap.fill("> " + prompt, width)
             console.print(f"\n{click.style(title, bold=True) if colored else title}")
             titles = ("without the penalty", "with the LZ penalty")

@@ -182,9 +182,11 @@ def generate(prompt: str | None, **flags: Any) -> None:
         transcript = transcript_of(
             model, asked, params, generation, figures, {**limits, **also}, loops, breakers(params, flags)
         )
-        output.finish(to_line(transcript) if flags["as_json"] else generation.text)
-        if file is not None:
-            file.append(transcript)
+        try:
+            if file is not None:  # before what may wait for a reader
+                file.append(transcript)
+        finally:
+            output.finish(to_line(transcript) if flags["as_json"] else generation.text)
     _say_what_happened(model, generation, flags)
     say_what_is_missing(grammar, generation, flags)
     if flags["explain"] and explainer.silent:

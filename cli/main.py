@@ -3,8 +3,11 @@
 import errno
 import io
 import os
+import select
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, TextIO
 
@@ -13,8 +16,12 @@ import click
 from lzsampler import LzsError, __version__
 from lzsampler.errors import ArgumentError
 from lzsampler.util.harmless import harmless
+from lzsampler.util.interrupt import end_by_signals, ended_by, uninterrupted
 
-_DONE, _TROUBLE, _INTERRUPTED = 0, 2, 130  # 1 is what a command has found: a limit exceeded, more loops than before
+_DONE, _TROUBLE = 0, 2  # 1 is what a command has found: a limit exceeded, more loops than before
+_SIGNALLED = 128  # and the number of the signal
+_CAN_WAIT = os.name != "nt"  # for a file to take more bytes
+_AT_ONCE = 512 if not _CAN_WAIT else select.PIPE_BUF  # bytes
 _STDOUT = "stdout"  # the file that an error of writing standard output names
 _COMPLETE = "_LZS_COMPLETE"  # the environment variable by which a shell asks for completions
 
@@ -82,7 +89,7 @@ Start with:
 Exit status: 0 success; 1 something was found (a limit of --fail-over or
 --fail-if is exceeded, B loops more than A, a server does not do as
 asked, a draft changes texts, or a text does not match); 2 an error;
-130 Ctrl-C."""
+130 Ctrl-C, 143 SIGTERM, 129 SIGHUP."""
 
 
 @click.group(
@@ -103,58 +110,88 @@ def lzs(ctx: click.Context) -> None:
         ctx.exit(_TROUBLE)
 
 
-class _Stdout(io.FileIO):
-    """Standard output. Its errors name it as their file, so that `status_of` knows them from those of other files."""
+class _Stream(io.BufferedIOBase):
+    """A standard stream. `write` keeps bytes, and `flush` writes them: Ctrl-C ends it while nobody reads them.
+
+    No byte is lost or written twice then: those that are left come first in the next `flush`.
+    """
+
+    def __init__(self, number: int, name: str) -> None:
+        self.name = name
+        self._number = number
+        self._left = bytearray()
+
+    def fileno(self) -> int:
+        """Return the number of the file."""
+        return self._number
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal."""
+        return os.isatty(self._number)
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
 
     def write(self, data: Any) -> int:
-        """Write bytes."""
+        """Keep bytes."""
+        self._left += data
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        """Write what there is. OSError, which names the stream as its file, so that `status_of` knows it."""
         try:
-            return super().write(data)
+            while self._left:
+                # What is waited for here is Ctrl-C, too. A pipe that has room takes _AT_ONCE bytes without waiting.
+                if _CAN_WAIT:
+                    select.select([], [self._number], [])
+                with uninterrupted(), suppress(BlockingIOError):  # another process may have taken the room
+                    del self._left[: os.write(self._number, self._left[:_AT_ONCE])]
         except OSError as error:
-            error.filename = _STDOUT
+            self._left.clear()
+            error.filename = self.name
             raise
 
 
-class _Stderr(io.FileIO):
+class _Stderr(_Stream):
     """Standard error. What it cannot write is lost: messages must not change what a command does or its exit status."""
 
-    def write(self, data: Any) -> int:
-        """Write bytes, as many as possible."""
-        try:
-            return super().write(data)
-        except OSError:  # a disk that is full, or a reader that is gone
-            return memoryview(data).nbytes
+    def flush(self) -> None:
+        """Write what there is, as far as possible."""
+        with suppress(OSError):  # a disk that is full, or a reader that is gone
+            super().flush()
 
 
 def main() -> None:
-    """Run `lzs` with the arguments of the process and exit: 0 done, 1 found, 2 trouble, 130 Ctrl-C."""
+    """Run `lzs` with the arguments of the process and exit: 0 done, 1 found, 2 trouble, 130 Ctrl-C, 143 SIGTERM."""
+    end_by_signals()
     if sys.stdin is None:  # closed by whoever started this process, as the two others may be
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
-    sys.stdout = _stream(sys.stdout, _Stdout)
-    sys.stderr = _stream(sys.stderr, _Stderr)
+    sys.stdout = _stream(sys.stdout, _Stream, _STDOUT)
+    sys.stderr = _stream(sys.stderr, _Stderr, "stderr")
     sys.exit(status_of(lambda: _run(sys.argv[1:])))
 
 
-def _stream(given: TextIO | None, file: type[io.FileIO]) -> TextIO:
+def _stream(given: TextIO | None, kind: type[_Stream], name: str) -> TextIO:
     """Return a standard stream with the class of ours for its bytes, for any character that a model may write.
 
     In the place of a stream that is closed comes one that cannot be written. It takes the number of the closed one, so
     that no other file gets that number, and with it what native code writes there.
     """
     if given is None:
-        number, encoding, on_terminal = os.open(os.devnull, os.O_RDONLY), "utf-8", False
+        number, encoding = os.open(os.devnull, os.O_RDONLY), "utf-8"
     else:
         buffer = getattr(given, "buffer", None)
         raw = getattr(buffer, "raw", buffer)  # where Python runs unbuffered, there is no buffer around it
         if type(raw) is not io.FileIO:  # a console of Windows
             return given
-        number, on_terminal = raw.fileno(), raw.isatty()
-        encoding = given.encoding if on_terminal else "utf-8"  # programs read UTF-8, whatever the locale
+        number = raw.fileno()
+        encoding = given.encoding if raw.isatty() else "utf-8"  # programs read UTF-8, whatever the locale
     return io.TextIOWrapper(
-        io.BufferedWriter(file(number, "w", closefd=False)),
+        kind(number, name),
         encoding=encoding,
         errors="replace",
-        line_buffering=on_terminal or file is _Stderr,
+        line_buffering=kind is _Stderr,
     )
 
 
@@ -189,11 +226,18 @@ def _complete(instruction: str) -> None:
 def status_of(run: Callable[[], None]) -> int:
     """Run a command; say in one line on stderr why it fails, if it does, and return the exit status of the process."""
     try:
+        return _status_of(run)
+    except (KeyboardInterrupt, click.Abort):
+        _discard(sys.stdout)
+        _discard(sys.stderr)
+        return _SIGNALLED + (ended_by() or signal.SIGINT)
+
+
+def _status_of(run: Callable[[], None]) -> int:
+    try:
         run()
     except click.exceptions.Exit as done:
         return done.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        return _INTERRUPTED
     except click.UsageError as error:
         hint = "" if error.ctx is None else f"Try '{error.ctx.command_path} --help' for help."
         return _complain(error, error.format_message(), _of_a_grid(error) or hint)
@@ -201,7 +245,7 @@ def status_of(run: Callable[[], None]) -> int:
         return _complain(error, error.format_message())
     except OSError as error:
         if error.filename == _STDOUT:
-            _discard_output()
+            _discard(sys.stdout)
             if isinstance(error, BrokenPipeError):  # the reader has what it wanted
                 return _DONE
         return _complain(error, _reason(error))
@@ -239,9 +283,9 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _discard_output() -> None:
-    """Keep Python, which flushes stdout once more at exit, from complaining about what cannot be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(stream: TextIO) -> None:
+    """Keep Python, which flushes a stream once more at exit, from complaining, or from waiting for a reader."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _complain(error: BaseException, message: str, hint: str = "", *, is_ours: bool = False) -> int:

@@ -1,14 +1,13 @@
 """What `lzs generate` prints: the text as it comes, and the line of figures at the end."""
 
-import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lzsampler._values import counted
+from lzsampler.util.interrupt import uninterrupted
 
 from .console import console
 
@@ -29,6 +28,7 @@ class Output:
         self.error: OSError | None = None
         self._printed = 0  # characters
         self._proposed = False  # whether what comes now is to be printed in green
+        self._is_stuck = False  # whether Ctrl-C came while stdout took no more
 
     def write(self, text: str) -> bool:
         """Print a piece as it comes; return True when it cannot be printed."""
@@ -46,29 +46,18 @@ class Output:
         self._print(text[self._printed :] + "\n")
 
     def _print(self, text: str) -> None:
-        with _uninterrupted():
-            try:
-                sys.stdout.write(click.style(text, fg="green") if self._proposed else text)
-                sys.stdout.flush()
-            except OSError as error:  # its reader is gone, or its disk is full
-                self.error = error
+        with uninterrupted():  # so that what is printed is also counted
+            sys.stdout.write(click.style(text, fg="green") if self._proposed else text)
             self._printed += len(text)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait, so that what is printed is also counted.
-
-    A mask would not do: the signal goes to any thread of the process, llama.cpp's too, and Python then raises here.
-    """
-    waiting: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda *signal_and_frame: waiting.append(signal_and_frame))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if waiting and callable(before):
-            before(*waiting[0])
+        if self._is_stuck:
+            return
+        try:
+            sys.stdout.flush()
+        except OSError as error:  # its reader is gone, or its disk is full
+            self.error = error
+        except KeyboardInterrupt:  # nobody reads: the end of the text must not wait once more
+            self._is_stuck = True
+            raise
 
 
 def for_chat(what: str, how: str) -> str:

@@ -52,6 +52,7 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
     limits, policy = limits_from(flags), LoopPolicy(**loops)
     where = "" if flags["save"] is None else f" to {flags['save']}"
     waiting: dict[int, dict[str, Any]] = {}  # transcripts of rows that were sooner than one before them
+    saved: dict[int, dict[str, Any]] = {}  # those that are not shown yet
     n_texts = 0  # that were written
     with ExitStack() as stack:
 
@@ -62,14 +63,17 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
         stack.push(say_what_is_there)  # first, to be called when the progress bar is gone
         file = stack.enter_context(TranscriptFile(flags["save"])) if flags["save"] else None
 
-        def write(number: int) -> None:
+        def save(number: int) -> None:
             nonlocal n_texts
-            transcript = waiting.pop(number)
             if file is not None:
-                file.append(transcript)
+                file.append(waiting[number])
+            saved[number] = waiting.pop(number)
+            n_texts += saved[number]["finish_reason"] != "failed"
+
+        def show(number: int) -> None:
+            transcript = saved.pop(number)
             if flags["as_json"]:
                 click.echo(to_line(transcript))
-            n_texts += transcript["finish_reason"] != "failed"
 
         bar = stack.enter_context(progress("texts"))
         bar.say("loading the model")
@@ -109,12 +113,15 @@ def write_all(params: "Params", loops: dict[str, Any], flags: dict[str, Any]) ->
                         unfinished.append(row)
                         cut |= made.finish_reason == "length"
                 while written in waiting:
-                    write(written)
+                    save(written)
+                    show(written)
                     written += 1
                 bar.update(written + len(waiting), len(rows))
         finally:
-            for number in sorted(waiting):
-                write(number)
+            for number in sorted(waiting):  # all, before one may wait for a reader
+                save(number)
+            for number in sorted(saved):
+                show(number)
     if params.temperature > 0 or (acted and flags["on_loop"] == "kick"):
         console.note(f"seed {params.seed}")
     if acted:

@@ -31,7 +31,6 @@ _FILE = click.Path(path_type=Path)
 _BAD_FILES = 5  # that are named
 _WHOLE = 10_000  # columns of a table that goes to no terminal, where nothing is cut
 _STRANGE = 5.0  # nats a token; good models of prose have 2 to 4
-_INTERRUPTED = 130
 
 _options = options(
     option(_WHAT, "-m", "--model", type=ModelFile(), metavar="FILE",
@@ -107,7 +106,7 @@ def tax(paths: tuple[str, ...], **flags: Any) -> None:
     if made.interrupted:
         n = counted(len(made.texts), "text")
         console.error(f"interrupted: these are the figures of {n}; lzs eval --texts can go on, with --resume")
-        raise click.exceptions.Exit(_INTERRUPTED)
+        raise KeyboardInterrupt
     failed = [said for limit in flags["limits"] if (said := held(made, limit))]
     for said in failed:
         console.error(said)

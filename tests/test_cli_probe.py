@@ -177,7 +177,8 @@ def test_an_answer_that_no_terminal_can_show() -> None:
             assert json.loads(done.stdout)["ok"]
 
 
-def test_ctrl_c() -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm(number: int, status: int) -> None:
     asked = threading.Event()
 
     def waits(handler: Any) -> None:
@@ -189,9 +190,9 @@ def test_ctrl_c() -> None:
         subprocess.Popen([LZS, "probe", url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
     ):
         assert asked.wait(60)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
+    assert (process.returncode, out) == (status, "")
     assert "Traceback" not in err
     assert err.count("\n") <= 1
 

@@ -220,6 +220,76 @@ def test_ctrl_c_comes_after_the_block_whose_log_is_collected() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def in_a_program(code: str) -> "subprocess.CompletedProcess[str]":
+    begin = """
+        import os, signal, sys
+        from lzsampler.util.interrupt import end_by_signals, ended_by, interrupting, uninterrupted
+
+        def send(number):
+            os.kill(os.getpid(), number)
+
+        end_by_signals()
+    """
+    code = textwrap.dedent(begin) + textwrap.dedent(code)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_program_has_several_signals_that_end_it(name: str) -> None:
+    done = in_a_program(f"""
+        number = signal.{name}
+        for _ in range(2):
+            reached = []
+            try:
+                with uninterrupted():
+                    with uninterrupted():
+                        send(number)
+                        reached.append("inside")
+                    reached.append("outside")
+            except KeyboardInterrupt:
+                reached.append("raised")
+            assert reached == ["inside", "outside", "raised"], reached
+            try:
+                send(number)
+                raise SystemExit("not raised")
+            except KeyboardInterrupt:
+                pass
+        assert ended_by() == (0 if number == signal.SIGINT else number)
+        with uninterrupted():
+            pass  # nothing is left over
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    """As nohup ignores SIGHUP, and a shell SIGINT for what runs in the background."""
+    done = in_a_program("""
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        end_by_signals()
+        assert interrupting() == (signal.SIGTERM,)
+        send(signal.SIGHUP)
+        send(signal.SIGINT)
+        try:
+            with uninterrupted():
+                send(signal.SIGTERM)
+        except KeyboardInterrupt:
+            sys.exit(7)
+    """)
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_long_prompt_ends_at_other_signals_of_the_command(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text(long_text())
+    process = started(b"Params(", "-n", "3", "--json", "-f", str(path))
+    threading.Timer(0.5, process.send_signal, (number,)).start()
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 128 + number
+    assert (json.loads(out)["finish_reason"], json.loads(out)["tokens"]) == ("interrupted", [])
+
+
 def test_ctrl_c_ends_texts_that_are_decoded_token_by_token(model: Model) -> None:
     """A line of the log came with each decode, and Ctrl-C in its callback was lost."""
     request = Request(0, "A", GREEDY, n_predict=4000, ignore_eos=True)

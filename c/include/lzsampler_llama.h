@@ -116,8 +116,8 @@ typedef struct lzs_llama_decoder {
 } lzs_llama_decoder;
 
 /* llama_decode of a `llama_batch`, which ends with status 2 within a batch, on devices that ask, once `stopped` is not 0.
- * catches: have SIGINT do nothing but set `stopped` until the decode ends, for the main thread alone; no effect on Windows. What
- * the decode had finished stays in the context. */
+ * catches: the signals, by bits (1 SIGINT, 2 SIGTERM, 4 SIGHUP), that set `stopped` to their number until the decode ends and do
+ * nothing else; for the main thread alone, and no effect on Windows. What the decode had finished stays in the context. */
 LZS_API int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t catches);
 
 /* Picks tokens with a chain under a grammar, in the order of llama.cpp's common_sampler: the chain picks, the grammar is

@@ -1,8 +1,9 @@
 /* interrupt.c - a llama_decode that Ctrl-C ends.
  *
- * A language that runs its own handler of SIGINT only between two instructions, such as Python, learns of Ctrl-C when llama_decode
- * returns, which takes seconds for a batch of a prompt. So SIGINT sets a flag for the time of one decode, and llama.cpp asks for
- * it after every operation of the graph. The caller finds the flag set and raises what its own handler would have raised.
+ * A language that runs its own handler of a signal only between two instructions, such as Python, learns of Ctrl-C when
+ * llama_decode returns, which takes seconds for a batch of a prompt. So the signal sets a flag for the time of one decode, and
+ * llama.cpp asks for it after every operation of the graph. The caller finds the flag set and raises what its own handler would
+ * have raised.
  */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #  define _POSIX_C_SOURCE 200809L /* sigaction, which C11 alone does not declare */
@@ -26,11 +27,12 @@ static bool is_stopped(void *flag) {
 }
 
 #ifdef HAS_SIGACTION
-static volatile int32_t *volatile at_sigint; /* of the innermost decode; only the main thread sets it */
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP}; /* in the order of the bits of `catches` */
+#  define N_SIGNALS 3
+static volatile int32_t *volatile at_signal; /* of the innermost decode; only the main thread sets it */
 
 static void stop(int number) {
-    (void)number;
-    *at_sigint = 1;
+    *at_signal = number;
 }
 #endif
 
@@ -44,18 +46,16 @@ int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t 
     if (!decoder->is_asked) set_abort(decoder->context, is_stopped, &decoder->stopped);
     decoder->is_asked = 1;
 #ifdef HAS_SIGACTION
-    volatile int32_t *outer = at_sigint;
-    struct sigaction before, ours = {.sa_handler = stop, .sa_flags = SA_RESTART};
-    if (catches) {
-        at_sigint = &decoder->stopped;
-        sigemptyset(&ours.sa_mask);
-        catches = sigaction(SIGINT, &ours, &before) == 0;
-    }
+    volatile int32_t *outer = at_signal;
+    struct sigaction before[N_SIGNALS], ours = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    sigemptyset(&ours.sa_mask);
+    if (catches) at_signal = &decoder->stopped;
+    for (int i = 0; i < N_SIGNALS; i++)
+        if (catches & 1 << i && sigaction(signals[i], &ours, &before[i])) catches ^= 1 << i;
     int32_t status = decode(decoder->context, tokens);
-    if (catches) {
-        sigaction(SIGINT, &before, NULL);
-        at_sigint = outer;
-    }
+    for (int i = 0; i < N_SIGNALS; i++)
+        if (catches & 1 << i) sigaction(signals[i], &before[i], NULL);
+    at_signal = outer;
 #else /* on Windows Ctrl-C comes in a thread of its own, and the decode goes on to its end */
     (void)catches;
     int32_t status = decode(decoder->context, tokens);

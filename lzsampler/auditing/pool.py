@@ -22,6 +22,7 @@ from threading import Lock, Thread
 from typing import IO, Any, NamedTuple
 
 from ..errors import LzsError
+from ..util.interrupt import uninterrupted
 
 _ATTEMPTS = 2  # at a piece, before it is left out
 _STARTS = 4  # workers that may die in a row before they begin a piece: something outside may have killed the first ones
@@ -59,7 +60,8 @@ def run(work: Work, tasks: Sequence[Any], workers: int) -> Iterator[Any]:
                 raise result
             yield result.value
     finally:
-        pool.stop()
+        with uninterrupted():  # or a worker goes on in a folder that is being removed
+            pool.stop()
 
 
 def _nothing(_: int) -> None:

@@ -165,12 +165,12 @@ def spec_check(
     for name, prompt in texts.items():
         for temperature in TEMPERATURES:
             params = target.params(temperature=temperature, seed=_SEED)
-            alone = generate(target, prompt, params, n_predict=n_predict)
+            alone = _written(target, prompt, params, n_predict=n_predict)
             for source in sources:
                 made = []
                 for n_max in LENGTHS:
                     draft = Draft(**source, n_max=n_max, mode="match" if n_max % 2 else "gumbel")
-                    made.append(_quietly(target, prompt, params, n_predict=n_predict, draft=draft))
+                    made.append(_written(target, prompt, params, n_predict=n_predict, draft=draft))
                     tokens += len(made[-1].tokens)
                     if made[-1].tokens != alone.tokens:
                         at = common_length(made[-1].tokens, alone.tokens)
@@ -206,11 +206,14 @@ def _as_text(target: Model, prompt: str | Messages) -> str:
     return prompt if isinstance(prompt, str) else target.chat_prompt(prompt)
 
 
-def _quietly(*arguments: Any, **more: Any) -> Generation:
-    """`generate` without a `RoundingWarning`: the verdict says it."""
+def _written(*arguments: Any, **more: Any) -> Generation:
+    """`generate` without a `RoundingWarning`, as the verdict says it, and without half a text: Ctrl-C raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RoundingWarning)
-        return generate(*arguments, **more)
+        made = generate(*arguments, **more)
+    if made.finish_reason == "interrupted":
+        raise KeyboardInterrupt
+    return made
 
 
 def _kept(text: str, draft: DraftKind, temperature: float, made: Sequence[Generation]) -> Kept:
@@ -239,7 +242,7 @@ def _fit(target: Model, draft: Draft, runs: int, progress: _Progress) -> Fit:
         counts = Counter[tuple[int, ...]]()
         for _ in range(runs):
             seeded = replace(params, seed=sequence_seed(_SEED, done))
-            counts[generate(target, prompt, seeded, n_predict=3, draft=draft, reuse_context=True).tokens[:2]] += 1
+            counts[_written(target, prompt, seeded, n_predict=3, draft=draft, reuse_context=True).tokens[:2]] += 1
             done += 1
             progress.step()
         fit = _chi_square(counts, law, runs, draft.kind)

@@ -137,6 +137,8 @@ def _run(way: Way, prompt: Prompt, n_predict: int, ignore_eos: bool) -> _Run:
     made: Generation = generate(
         way.model, prompt, way.params, n_predict=n_predict, ignore_eos=ignore_eos, draft=way.draft
     )
+    if made.finish_reason == "interrupted":
+        raise KeyboardInterrupt
     figures, times = made.speculated or Speculated(), made.timings
     ended = made.finish_reason == "stop"  # by a token that is not in the text
     return _Run(

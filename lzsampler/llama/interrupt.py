@@ -1,21 +1,24 @@
 """`Decoder`: llama_decode of one context, which Ctrl-C ends within a batch."""
 
 import ctypes
+import signal
 from contextlib import nullcontext
 from typing import Any
 
 from .._ffi import ffi, lib
-from ..util.interrupt import raises_at_sigint
+from ..util.interrupt import interrupt, interrupting
 from .binding import llama_cpp
 from .chain import address
 from .log import captured_log
+
+_BITS = {"SIGINT": 1, "SIGTERM": 2, "SIGHUP": 4}  # of the signals that C is to catch
 
 
 class Decoder:
     """Decodes batches of a context, and lives as long. Ctrl-C ends a decode in the main thread, `stop` in another one.
 
     Python runs its handler of SIGINT when llama_decode returns, seconds later for a batch of a long prompt. So C
-    catches the signal meanwhile (c/llama/interrupt.c), if the handler is Python's own, which raises KeyboardInterrupt.
+    catches the signal meanwhile (c/llama/interrupt.c), if its handler raises KeyboardInterrupt (`interrupting`).
     """
 
     def __init__(self, context: Any) -> None:
@@ -28,13 +31,13 @@ class Decoder:
         """Return the status of llama_decode, 2 where it was stopped. Call `check` once the context is in order."""
         given = ffi.cast("void *", ctypes.addressof(batch))
         several = batch.n_tokens > 1
-        catches = several and raises_at_sigint()
+        catches = sum(_BITS[signal.Signals(number).name] for number in interrupting()) if several else 0
         with captured_log() if several else nullcontext():  # llama.cpp reports what it takes back
             return int(lib.lzs_llama_decode(self._decoder, given, catches))
 
     def stop(self) -> None:
         """End the decode that another thread is in, or else its next one."""
-        self._decoder.stopped = 1
+        self._decoder.stopped = signal.SIGINT
 
     def forget(self) -> None:
         """Forget a stop that nobody asked about: a second Ctrl-C can come before `check`."""
@@ -42,6 +45,6 @@ class Decoder:
 
     def check(self) -> None:
         """Raise KeyboardInterrupt where the last decode was stopped, or Ctrl-C came too late to stop it."""
-        if self._decoder.stopped:
+        if number := self._decoder.stopped:
             self.forget()
-            raise KeyboardInterrupt
+            interrupt(number)

@@ -45,7 +45,8 @@ static float *get_logits(void *opaque, int32_t index) {
 typedef struct long_context {
     bool (*asked)(void *flag);
     void *flag;
-    int32_t n_asked, until; /* how often llama.cpp asked, and before which time Ctrl-C comes */
+    int32_t n_asked, until; /* how often llama.cpp asked, and before which time a signal comes */
+    int number;             /* of the signal */
     struct long_context *inner;
     lzs_llama_decoder decoder;
     int32_t n_set; /* how often the callback was set */
@@ -54,7 +55,7 @@ typedef struct long_context {
 static volatile sig_atomic_t n_handled;
 
 static void handle(int number) {
-    CHECK(number == SIGINT);
+    CHECK(number == SIGINT || number == SIGTERM || number == SIGHUP);
     n_handled++;
 }
 
@@ -67,7 +68,7 @@ static void set_abort(void *opaque, bool (*asked)(void *flag), void *flag) {
 
 static int32_t decode_long(void *opaque, lzs_llama_batch batch);
 
-static int32_t decode_with_ctrl_c(long_context *c, int32_t catches) {
+static int32_t decode_with_signal(long_context *c, int32_t catches) {
     int32_t (*const decode_address)(void *, lzs_llama_batch) = decode_long;
     void (*const set_abort_address)(void *, bool (*)(void *), void *) = set_abort;
     c->decoder.context = c;
@@ -84,36 +85,39 @@ static int32_t decode_long(void *opaque, lzs_llama_batch batch) {
     CHECK(batch.n_tokens == 7 && c->asked);
     for (c->n_asked = 0; c->n_asked < 100; c->n_asked++) {
         if (c->inner && c->n_asked == 1) { /* a decode within a decode, which ends by itself */
-            CHECK(decode_with_ctrl_c(c->inner, 1) == 2 && c->inner->decoder.stopped == 1);
+            CHECK(decode_with_signal(c->inner, 1) == 2 && c->inner->decoder.stopped == SIGINT);
         }
-        if (c->n_asked == c->until) raise(SIGINT);
+        if (c->n_asked == c->until) raise(c->number);
         if (c->asked(c->flag)) return 2;
     }
     return 0;
 }
 
-static void test_ctrl_c(void) {
+static void test_signal(int number, int32_t bit) {
     struct sigaction ours = {.sa_handler = handle}, now;
-    CHECK(sigaction(SIGINT, &ours, NULL) == 0);
-    long_context c = {.until = 5}, inner = {.until = 3};
+    CHECK(sigaction(number, &ours, NULL) == 0);
+    n_handled = 0;
+    long_context c = {.until = 5, .number = number}, inner = {.until = 3, .number = SIGINT};
     int32_t *const stopped = &c.decoder.stopped;
-    CHECK(decode_with_ctrl_c(&c, 1) == 2 && *stopped == 1 && c.n_asked == 5 && n_handled == 0);
-    CHECK(sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == handle);
+    CHECK(decode_with_signal(&c, 7) == 2 && *stopped == number && c.n_asked == 5 && n_handled == 0);
+    CHECK(sigaction(number, NULL, &now) == 0 && now.sa_handler == handle);
     *stopped = 0;
-    CHECK(decode_with_ctrl_c(&c, 0) == 0 && *stopped == 0 && c.n_asked == 100 && n_handled == 1);
+    CHECK(decode_with_signal(&c, 7 & ~bit) == 0 && *stopped == 0 && c.n_asked == 100 && n_handled == 1);
     c.until = 100;
-    CHECK(decode_with_ctrl_c(&c, 1) == 0 && *stopped == 0);
+    CHECK(decode_with_signal(&c, 7) == 0 && *stopped == 0);
     *stopped = 1; /* by another thread, before it began */
-    CHECK(decode_with_ctrl_c(&c, 0) == 2 && c.n_asked == 0);
-    c = (long_context){.until = 9, .inner = &inner};
-    CHECK(decode_with_ctrl_c(&c, 1) == 2 && *stopped == 1 && c.n_asked == 9 && n_handled == 1);
-    CHECK(sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == handle);
+    CHECK(decode_with_signal(&c, 0) == 2 && c.n_asked == 0);
+    c = (long_context){.until = 9, .number = number, .inner = &inner};
+    CHECK(decode_with_signal(&c, bit) == 2 && *stopped == number && c.n_asked == 9 && n_handled == 1);
+    CHECK(sigaction(number, NULL, &now) == 0 && now.sa_handler == handle);
 }
 #endif
 
 int main(void) {
 #ifndef _WIN32
-    test_ctrl_c();
+    test_signal(SIGINT, 1);
+    test_signal(SIGTERM, 2);
+    test_signal(SIGHUP, 4);
 #endif
     lzs_params p;
     lzs_params_init(&p);
