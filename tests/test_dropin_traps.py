@@ -425,5 +425,10 @@ def test_a_stream_after_another_call_says_so(draft: Draft | None) -> None:
     other = text_of(llm("One day", max_tokens=5, temperature=0.0))
     with pytest.raises(LzsError, match="another call used this model between two tokens of a stream"):
         list(stream)
+    stream = llm(PROMPT, max_tokens=30, stream=True, temperature=0.0)
+    next(stream)
+    llm.eval(llm.tokenize(b" and then"))  # llama.cpp ended the process at the next token
+    with pytest.raises(LzsError, match="another call used this model between two tokens of a stream"):
+        list(stream)
     assert text_of(llm("One day", max_tokens=5, temperature=0.0)) == other
     llm.close()

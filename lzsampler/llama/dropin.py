@@ -422,9 +422,10 @@ class Hooks(OneThread):
                 text.check()  # before a token that the grammar does not allow is given to anyone
                 text.tokens.append(token)
                 stats.tokens += 1
+                at = self.n_tokens  # type: ignore[attr-defined]
                 sent = yield token
-                if lz.latest is not text:
-                    raise LzsError(
+                if lz.latest is not text or self.n_tokens != at:  # type: ignore[attr-defined]
+                    raise LzsError(  # llama.cpp would end the process
                         "another call used this model between two tokens of a stream, which cannot go on: "
                         "read a stream to its end first, or use another model"
                     )
