@@ -142,11 +142,9 @@ def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     assert records[0].file.encode() == os.fsencode(tmp_path) + "/\ufffd.jsonl".encode()
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(CHAT))))
-    shards, bad = find("-")
+def test_standard_input(write: Write) -> None:
+    shards, bad = find("-", stdin=write("copy", gzip.compress(CHAT)))
     assert not bad
-    assert Path(shards[0].path).exists()
     records = [item for shard in shards for item in read(shard) if isinstance(item, Record)]
     assert len(records) == 8
     assert {record.file for record in records} == {"-"}

@@ -31,7 +31,6 @@ def matchers(text: str, path: Path, end: int) -> "Callable[[], GbnfMatcher]":
     """
     _check(text)
     vocabulary = Vocabulary(path)
-    finalize(vocabulary, llama_cpp.llama_model_free, vocabulary._model)
     beginning = GbnfMatcher(_sampler_of(text, vocabulary._vocab), vocabulary, end)
     return beginning.copy
 
