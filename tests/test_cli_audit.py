@@ -476,7 +476,7 @@ def test_diff_without_pairs_compares_groups_and_says_so(sides: tuple[Path, Path]
 def test_a_file_that_is_half_unreadable_says_so(tmp_path: Path) -> None:
     row = json.dumps({"messages": [{"role": "assistant", "content": "A text."}]})
     (tmp_path / "half.jsonl").write_text(f"{row}\nnot JSON\n" * 10)
-    done = audit(tmp_path)
+    done = audit(tmp_path, "--fail-over", "bad_rate=50%")
     assert (done.returncode, done.stderr) == (0, "")
     assert "10 bad records (50.0 % of all), not counted above" in done.stdout.splitlines()[-12:]
 
