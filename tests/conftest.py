@@ -22,10 +22,11 @@ settings.load_profile("untimed")
 # llama.cpp's threads sleep while they wait for each other. By default they spin, which on a busy machine takes minutes.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # as in a job of the background: Ctrl-C would not reach the children
+# Jobs in the background ignore Ctrl-C, and those of nohup SIGHUP. Children would ignore them, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

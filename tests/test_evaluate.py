@@ -303,6 +303,7 @@ def resumed(out: Path, again: bool = True, **files: Any) -> tuple[Results, int]:
         n_ctx=256,
         n_threads=1,
         resume=again,
+        allow_code=True,
         on_text=lambda n, _: tried.append(n),
         **files,
     )
