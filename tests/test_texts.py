@@ -16,7 +16,7 @@ from lzsampler.auditing.texts import audit_texts
 from lzsampler.util.stats import wilson
 
 LOOP = "Wait, let me think. " * 30
-TEXTS = ["Fine.", LOOP, "<think>hm</think>so", f"<think>{LOOP}", "", "- " * 60]
+TEXTS = ["Fine.", LOOP, "<think>hm</think>so", f"<think>{LOOP}", "", "- " * 40]
 
 
 def test_figures_are_those_of_a_file(tmp_path: Path) -> None:
