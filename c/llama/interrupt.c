@@ -29,7 +29,7 @@ static bool is_stopped(void *flag) {
 #ifdef HAS_SIGACTION
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP}; /* in the order of the bits of `catches` */
 #  define N_SIGNALS 3
-static volatile int32_t *volatile at_signal; /* of the innermost decode; only the main thread sets it */
+static volatile int32_t *volatile at_signal; /* of the innermost decode of the main thread, which alone uses it */
 
 static void stop(int number) {
     *at_signal = number;
@@ -46,16 +46,20 @@ int32_t lzs_llama_decode(lzs_llama_decoder *decoder, const void *batch, int32_t 
     if (!decoder->is_asked) set_abort(decoder->context, is_stopped, &decoder->stopped);
     decoder->is_asked = 1;
 #ifdef HAS_SIGACTION
-    volatile int32_t *outer = at_signal;
+    const bool is_main = catches != 0;
+    volatile int32_t *outer = NULL;
     struct sigaction before[N_SIGNALS], ours = {.sa_handler = stop, .sa_flags = SA_RESTART};
     sigemptyset(&ours.sa_mask);
-    if (catches) at_signal = &decoder->stopped;
+    if (is_main) {
+        outer = at_signal;
+        at_signal = &decoder->stopped;
+    }
     for (int i = 0; i < N_SIGNALS; i++)
         if (catches & 1 << i && sigaction(signals[i], &ours, &before[i])) catches ^= 1 << i;
     int32_t status = decode(decoder->context, tokens);
     for (int i = 0; i < N_SIGNALS; i++)
         if (catches & 1 << i) sigaction(signals[i], &before[i], NULL);
-    at_signal = outer;
+    if (is_main) at_signal = outer;
 #else /* on Windows Ctrl-C comes in a thread of its own, and the decode goes on to its end */
     (void)catches;
     int32_t status = decode(decoder->context, tokens);

@@ -4,6 +4,10 @@
 #  define _POSIX_C_SOURCE 200809L
 #endif
 #include <math.h>
+#ifndef _WIN32
+#  include <pthread.h>
+#  include <unistd.h>
+#endif
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -48,9 +52,16 @@ typedef struct long_context {
     int32_t n_asked, until; /* how often llama.cpp asked, and before which time a signal comes */
     int number;             /* of the signal */
     struct long_context *inner;
+    struct other *other;
     lzs_llama_decoder decoder;
     int32_t n_set; /* how often the callback was set */
 } long_context;
+
+/* A decode of another thread, which begins before one of the main thread and ends within it. */
+typedef struct other {
+    pthread_t thread;
+    int begun[2], may_end[2]; /* pipes: a byte comes when that is so */
+} other;
 
 static volatile sig_atomic_t n_handled;
 
@@ -87,10 +98,46 @@ static int32_t decode_long(void *opaque, lzs_llama_batch batch) {
         if (c->inner && c->n_asked == 1) { /* a decode within a decode, which ends by itself */
             CHECK(decode_with_signal(c->inner, 1) == 2 && c->inner->decoder.stopped == SIGINT);
         }
+        if (c->other && c->n_asked == 2) {
+            CHECK(write(c->other->may_end[1], "", 1) == 1 && pthread_join(c->other->thread, NULL) == 0);
+        }
         if (c->n_asked == c->until) raise(c->number);
         if (c->asked(c->flag)) return 2;
     }
     return 0;
+}
+
+static int32_t decode_other(void *opaque, lzs_llama_batch batch) {
+    other *o = opaque;
+    char byte;
+    CHECK(batch.n_tokens == 7 && write(o->begun[1], "", 1) == 1 && read(o->may_end[0], &byte, 1) == 1);
+    return 0;
+}
+
+static void ignore_abort(void *opaque, bool (*asked)(void *flag), void *flag) {
+    CHECK(opaque && asked && flag);
+}
+
+static void *run_other(void *opaque) {
+    int32_t (*const decode_address)(void *, lzs_llama_batch) = decode_other;
+    void (*const set_abort_address)(void *, bool (*)(void *), void *) = ignore_abort;
+    lzs_llama_decoder decoder = {.context = opaque};
+    memcpy(&decoder.decode, &decode_address, sizeof decode_address);
+    memcpy(&decoder.set_abort_callback, &set_abort_address, sizeof set_abort_address);
+    lzs_llama_batch batch = {.n_tokens = 7};
+    CHECK(lzs_llama_decode(&decoder, &batch, 0) == 0 && decoder.stopped == 0);
+    return NULL;
+}
+
+/* The end of a decode of another thread takes nothing from the main thread, whose flag the signal sets. */
+static void test_other_thread(void) {
+    other o;
+    char byte;
+    CHECK(pipe(o.begun) == 0 && pipe(o.may_end) == 0);
+    CHECK(pthread_create(&o.thread, NULL, run_other, &o) == 0 && read(o.begun[0], &byte, 1) == 1);
+    long_context c = {.until = 5, .number = SIGINT, .other = &o};
+    CHECK(decode_with_signal(&c, 7) == 2 && c.decoder.stopped == SIGINT && c.n_asked == 5);
+    for (int i = 0; i < 2; i++) CHECK(close(o.begun[i]) == 0 && close(o.may_end[i]) == 0);
 }
 
 static void test_signal(int number, int32_t bit) {
@@ -118,6 +165,7 @@ int main(void) {
     test_signal(SIGINT, 1);
     test_signal(SIGTERM, 2);
     test_signal(SIGHUP, 4);
+    test_other_thread();
 #endif
     lzs_params p;
     lzs_params_init(&p);
