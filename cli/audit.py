@@ -1,7 +1,6 @@
 """`lzs audit`: find loops in what models wrote, and say how many records loop, where and how badly."""
 
 import glob
-import json
 import os
 import shutil
 import sys
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted, noun
-from lzsampler.util.harmless import harmless
 from lzsampler.util.writers import AUDIT, described
 
 from .console import console, general_options
@@ -145,7 +143,7 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
         for path in flags["outputs"]:
             result.save(path)
         if flags["as_json"]:
-            click.echo(harmless(json.dumps(summary.to_json(), ensure_ascii=False)))
+            console.json(summary.to_json())
         elif not console.quiet:
             console.print(_table(summary))
     _warn(summary, flags["by"], bool(flags["turns"]))

@@ -1,5 +1,6 @@
 """What every command has in common on a terminal: -q, -v, --color, and the lines that go to stderr."""
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -53,6 +54,10 @@ class Console:
     def print(self, text: str) -> None:
         """Print to stdout, with the escape sequences of ``text`` only if stdout takes colours."""
         click.echo(text, color=self.colored(sys.stdout))
+
+    def json(self, value: object) -> None:
+        """Print a value as one line of JSON to stdout. Characters that steer a terminal are escapes."""
+        click.echo(harmless(json.dumps(value, ensure_ascii=False)))
 
     @property
     def shows_progress(self) -> bool:

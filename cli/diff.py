@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
-from lzsampler.util.harmless import harmless
 
 from .audit import audited, check_paths, count_options, read_options, refuse_nothing, too_many_bad, work_options
 from .console import console, general_options
@@ -82,7 +81,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
         _check_rules(left.summary, right.summary)
         made = compare(left.outcomes(), right.outcomes())
     if flags["as_json"]:
-        click.echo(harmless(json.dumps(made.to_json(flags["alpha"]), ensure_ascii=False)))
+        console.json(made.to_json(flags["alpha"]))
     elif not console.quiet:
         console.print("\n".join(_comparison(made, a, b, flags["alpha"])))
     if made.verdict(flags["alpha"]) == "worse" and not flags["exit_zero"]:

@@ -233,9 +233,9 @@ def _held(results: "Results", limit: Limit) -> str:
     except ArgumentError as error:
         raise click.UsageError(f"--fail-if {limit.text}: {error}") from error
     rate = counts.loop_rate if limit.rate == "loop_rate" else counts.accuracy
-    if rate is None and results.failed:  # which is said, and has the same exit status
-        return ""
     if rate is None:
+        if results.failed:  # another line names the failures, and they have the same exit status
+            return ""
         raise click.UsageError(f"--fail-if {limit.text}: there are no tasks with answers")
     name = limit.rate if limit.group is None else f"{limit.group}.{limit.rate}"
     return limit.said(rate, name) if limit.is_exceeded(rate) else ""

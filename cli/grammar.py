@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lzsampler._values import counted
-from lzsampler.util.harmless import harmless
 from lzsampler.util.writers import AUTOMATON, check, save
 
 from .console import console, general_options
@@ -66,7 +65,7 @@ def grammar(action: str, given: tuple[str, ...], **flags: Any) -> None:
     texts = [*given, *([] if flags["file"] is None else [_read(flags["file"])])]
     rows = [_row(made, text) for text in texts]
     if flags["as_json"]:
-        click.echo(harmless(json.dumps({"texts": rows}, ensure_ascii=False)))
+        console.json({"texts": rows})
     elif not console.quiet:
         if not rows:
             click.echo("the grammar can be used; give texts to check them")

@@ -1,13 +1,11 @@
 """`lzs info`: what a GGUF file says about itself. It needs neither llama.cpp nor the weights."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from lzsampler._values import counted
-from lzsampler.util.harmless import harmless
 
 from .console import console, general_options
 from .help import GroupedCommand, ModelFile, option
@@ -36,7 +34,7 @@ def info(model: Path | None, as_json: bool) -> None:
     if console.quiet:
         return
     if as_json:
-        click.echo(harmless(json.dumps(facts, ensure_ascii=False)))
+        console.json(facts)
         return
     rows = {
         "file": f"{facts['file']}, {_size(facts['size'])}{_part(facts)}",

@@ -21,7 +21,7 @@ from lzsampler.util.interrupt import end_by_signals, ended_by, uninterrupted
 _DONE, _TROUBLE = 0, 2  # 1 is what a command has found: a limit exceeded, more loops than before
 _SIGNALLED = 128  # and the number of the signal
 _CAN_WAIT = os.name != "nt"  # for a file to take more bytes
-_AT_ONCE = 512 if not _CAN_WAIT else select.PIPE_BUF  # bytes
+_AT_ONCE = select.PIPE_BUF if _CAN_WAIT else 512  # bytes
 _STDOUT = "stdout"  # the file that an error of writing standard output names
 _COMPLETE = "_LZS_COMPLETE"  # the environment variable by which a shell asks for completions
 

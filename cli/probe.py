@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lzsampler.util.harmless import harmless
-
 from .console import console, general_options
 from .help import GroupedCommand, Number, option, options
 from .progress import progress
@@ -80,7 +78,7 @@ def probe_command(**flags: Any) -> None:
         )
     missing = [name for name in flags["require"] if not _is_met(found, name)]
     if flags["as_json"]:
-        click.echo(harmless(json.dumps(found.to_json(), ensure_ascii=False)))
+        console.json(found.to_json())
     else:
         console.print(_table(found, quiet=console.quiet))
     if missing:

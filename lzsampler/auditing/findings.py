@@ -415,7 +415,7 @@ class _TextAudit(_FieldAudit):
         rulers, indentation and padding are shorter.
         """
         rules = self.rules
-        one = _distinct(unit, 0, len(unit), str.isspace) < 2
+        one = _distinct(unit, str.isspace) < 2
         many = copies >= rules.copies and not one
         length = end - start if unit.isspace() else (end - start) * collapsed_length(unit) // len(unit)
         if not many and length < rules.length:
@@ -529,7 +529,7 @@ class _TextAudit(_FieldAudit):
         def is_unit(i: int) -> bool:
             start = int(kept.start[i])
             unit = normalized.data[start : start + int(kept.period[i])].decode("utf-8", "surrogatepass")
-            if _distinct(unit, 0, len(unit), lambda character: not character.isalpha()) < 2:
+            if _distinct(unit, lambda character: not character.isalpha()) < 2:
                 return False
             return self._says_it_again(edges[i, : int(kept.copies[i]) + 1].tolist(), kept.copies[i])
 
@@ -561,11 +561,11 @@ def _stuck(ids: npt.NDArray[np.int32], rules: Rules) -> Stretches:
     )
 
 
-def _distinct(text: str, start: int, end: int, is_left_out: Callable[[str], bool]) -> int:
-    """Return how many distinct characters a stretch of a text has (2 means 2 or more), except those left out."""
+def _distinct(unit: str, is_left_out: Callable[[str], bool]) -> int:
+    """Return how many distinct characters a unit has (2 means 2 or more), except those left out."""
     seen: set[str] = set()
-    for at in range(start, end, _PIECE):
-        seen.update(character for character in set(text[at : min(end, at + _PIECE)]) if not is_left_out(character))
+    for at in range(0, len(unit), _PIECE):
+        seen.update(character for character in set(unit[at : at + _PIECE]) if not is_left_out(character))
         if len(seen) >= 2:
             return 2
     return len(seen)

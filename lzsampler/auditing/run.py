@@ -188,7 +188,7 @@ def audit_files(
         else:
             temporary = TemporaryFolder()
             folder = WorkFolder(temporary.path, lasting=False)
-            weakref.finalize(folder, temporary.close)
+            weakref.finalize(folder, temporary.close)  # an iterator of the records may outlive the Audit
         try:
             with locked(folder.path):
                 folder.begin(manifest)

@@ -11,7 +11,12 @@ from .binding import llama_cpp
 from .chain import address
 from .log import captured_log
 
-_BITS = {"SIGINT": 1, "SIGTERM": 2, "SIGHUP": 4}  # of the signals that C is to catch
+# The bits by which C knows the signals that it catches. A hang-up is there on Unix only.
+_BITS = {
+    number: bit
+    for name, bit in (("SIGINT", 1), ("SIGTERM", 2), ("SIGHUP", 4))
+    if (number := getattr(signal, name, None)) is not None
+}
 
 
 class Decoder:
@@ -31,7 +36,7 @@ class Decoder:
         """Return the status of llama_decode, 2 where it was stopped. Call `check` once the context is in order."""
         given = ffi.cast("void *", ctypes.addressof(batch))
         several = batch.n_tokens > 1
-        catches = sum(_BITS[signal.Signals(number).name] for number in interrupting()) if several else 0
+        catches = sum(_BITS[number] for number in interrupting()) if several else 0
         with captured_log() if several else nullcontext():  # llama.cpp reports what it takes back
             return int(lib.lzs_llama_decode(self._decoder, given, catches))
 

@@ -83,24 +83,23 @@ def take_place(part: Path, target: Path, named: object = None) -> None:
     program as its owner or group, which are now others. LzsError as `unfinished`.
     """
     with _reported(target if named is None else named):
-        _take_place(part, target)
+        if target.exists():
+            _copy_permissions(target.stat(), part)
+        part.replace(target)
 
 
-def _take_place(part: Path, target: Path) -> None:
-    if target.exists():
-        old = target.stat()
-        mode = stat.S_IMODE(old.st_mode)
-        if hasattr(os, "chown"):
-            for owner in (old.st_uid, -1):  # a user may still have several groups
-                with suppress(OSError):
-                    os.chown(part, owner, old.st_gid)
-                    break
-            new = part.stat()
-            if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-                mode &= 0o777
-        with suppress(OSError):  # a file system without permissions
-            part.chmod(mode)
-    part.replace(target)
+def _copy_permissions(old: os.stat_result, part: Path) -> None:
+    mode = stat.S_IMODE(old.st_mode)
+    if hasattr(os, "chown"):
+        for owner in (old.st_uid, -1):  # a user may still have several groups
+            with suppress(OSError):
+                os.chown(part, owner, old.st_gid)
+                break
+        new = part.stat()
+        if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+            mode &= 0o777
+    with suppress(OSError):  # a file system without permissions
+        part.chmod(mode)
 
 
 @contextmanager

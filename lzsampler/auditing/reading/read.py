@@ -381,7 +381,7 @@ def _head(format: Format, file: str, row: Any) -> dict[str, str]:
 
 
 def _other_format(format: Format, row: Any) -> Format | None:
-    """Return the format of a row that is not in the format of its file, None if there is none."""
+    """Return another format whose form a row has; None for the format of its file, and for a form that is not known."""
     if format.matches(row):
         return None
     for other in ROW_FORMATS:

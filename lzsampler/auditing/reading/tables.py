@@ -108,9 +108,9 @@ def _read(read: Callable[[], _T]) -> _T:
 
 
 def _lenient(lines: list[str], delimiter: str, line: int) -> list[tuple[int, list[str]]]:
-    """Return the rows of some lines, of which the first has this number, whatever there is behind a quote.
+    """Return the rows of some lines, each after the number of its last line. Any character may follow a quote.
 
-    With each comes the number of its last line.
+    ``line``: the number of the first of the lines.
     """
     reader = csv.reader(lines, delimiter=delimiter)
     try:
