@@ -118,6 +118,7 @@ class _Stream(io.BufferedIOBase):
 
     def __init__(self, number: int, name: str) -> None:
         self.name = name
+        self.waits = True  # for a reader; else `flush` keeps what no reader has room for
         self._number = number
         self._left = bytearray()
 
@@ -143,8 +144,9 @@ class _Stream(io.BufferedIOBase):
         try:
             while self._left:
                 # What is waited for here is Ctrl-C, too. A pipe that has room takes _AT_ONCE bytes without waiting.
-                if _CAN_WAIT:
-                    select.select([], [self._number], [])
+                ready = _CAN_WAIT and select.select([], [self._number], [], None if self.waits else 0)[1]
+                if not (ready or self.waits):
+                    return
                 with uninterrupted(), suppress(BlockingIOError):  # another process may have taken the room
                     del self._left[: os.write(self._number, self._left[:_AT_ONCE])]
         except OSError as error:
@@ -228,8 +230,12 @@ def status_of(run: Callable[[], None]) -> int:
     try:
         return _status_of(run)
     except (KeyboardInterrupt, click.Abort):
-        _discard(sys.stdout)
-        _discard(sys.stderr)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream.buffer, _Stream):  # a signal may have cut off a flush, though somebody reads
+                stream.buffer.waits = False
+                with suppress(OSError):
+                    stream.flush()
+            _discard(stream)
         return _SIGNALLED + (ended_by() or signal.SIGINT)
 
 

@@ -249,6 +249,21 @@ def test_a_conversation_ends_with_its_answer_saved(tmp_path: Path, number: int, 
     assert "".join(parts) == (begun + rest).decode().replace("</think>", "", len(parts) - 1).strip()
 
 
+def test_what_a_signal_cut_off_is_printed_as_far_as_somebody_reads() -> None:
+    """Ctrl-C in the flush of the last piece of a text lost that piece."""
+    code = (
+        "import sys\n"
+        "from lzsampler.cli import main\n"
+        "def run(_):\n"
+        "    sys.stdout.write('the end')\n"
+        "    raise KeyboardInterrupt\n"
+        "main._run = run\n"
+        "main.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"the end", b"")
+
+
 def test_ctrl_c_at_an_empty_prompt_ends_its_line(tmp_path: Path) -> None:
     pytest.importorskip("llama_cpp")
     pty = pytest.importorskip("pty")
