@@ -239,7 +239,7 @@ def test_a_conversation_ends_with_its_answer_saved(tmp_path: Path, number: int, 
     flags = ("-n", -1, "--ignore-eos", "--temp", 1, "--save", saved)
     with running("generate", "-cnv", *flags, "Once", temporary=tmp_path) as process:
         assert process.stdout is not None
-        begun = process.stdout.read(1)
+        begun = os.read(process.stdout.fileno(), 1)  # communicate() leaves out what a buffer would have read
         process.send_signal(number)
         rest, errors = process.communicate(timeout=60)
     assert process.returncode == status, errors
