@@ -273,8 +273,11 @@ def test_ctrl_c_at_an_empty_prompt_ends_its_line(tmp_path: Path) -> None:
         shown = b""
         while not shown.endswith(b"> "):
             shown += os.read(ours, 1000)
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
+        for _ in range(12):  # CPython's input() loses a signal that comes between its prompt and its wait for a key
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+                break
         shown += os.read(ours, 1000)
         os.close(ours)
     assert process.returncode == 130
