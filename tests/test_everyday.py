@@ -48,6 +48,17 @@ def test_the_tasks_of_the_first_measurements_stay_as_they_were() -> None:
     assert digest == "7807631c9d40a48910171216979213e2e4bc99b61f54ed590a091b216eb26f65"
 
 
+def test_what_judges_a_default_stays_as_it_was_before_any_rule_saw_it(tmp_path: Path) -> None:
+    digest = run("bench/everyday/judged.py", tmp_path).strip()
+    assert digest == "1f8830d50aa974f9dd0915a1f8050e85f57fbd72402e396162adb68b1f38c1f3"
+    tasks, bad = read_tasks(tmp_path / "tasks.jsonl")
+    assert (len(tasks), len(rows(tmp_path / "prompts.jsonl")), bad) == (40, 200, [])
+    for task in tasks:
+        right = re.sub(r"^\(\?i\)|\\b|\|.*", "", str(task.answer))
+        assert task.right(right), task.id
+        assert not task.right("I do not know."), task.id
+
+
 def test_every_row_can_be_read_and_answered() -> None:
     tasks, bad = read_tasks(everyday_tasks())
     assert not bad
