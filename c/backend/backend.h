@@ -16,7 +16,8 @@ struct lzs_backend {
     int32_t n_vocab; /* of the largest rows */
     size_t max_edits;
     const lzs_kernels *kernels;
-    uint32_t *allowed; /* (words of the vocabulary) all ones between calls */
+    uint32_t *allowed; /* (words of the vocabulary) the tokens of a step that no edit names */
+    bool all_allowed;  /* whether all its bits are set, which a step without a mask begins with */
     float *values;     /* (max_edits) edited logits, -inf where the mask forbids the token */
     float *maxima;     /* (16 a stretch) of the groups; the race puts bounds in their place */
     float *best;       /* (stretches, rounded up to a multiple of 16) */

@@ -43,7 +43,6 @@ lzs_status lzs_backend_new(int32_t n_vocab, size_t max_edits, int32_t max_candid
         lzs_backend_free(b);
         return LZS_ENOMEM;
     }
-    memset(b->allowed, 0xff, lzs_mask_words(n_vocab) * sizeof *b->allowed);
     *backend = b;
     return LZS_OK;
 }
@@ -71,13 +70,16 @@ size_t lzs_backend_memory(const lzs_backend *b) {
  * edited twice. */
 static lzs_status edit(lzs_backend *b, const float *x, const lzs_plan *plan) {
     const uint32_t *mask = plan->mask;
-    if (mask) memcpy(b->allowed, mask, lzs_mask_words(plan->n_vocab) * sizeof *mask);
+    if (mask) {
+        memcpy(b->allowed, mask, lzs_mask_words(plan->n_vocab) * sizeof *mask);
+    } else if (!b->all_allowed) { /* not when it is made, since most clones of a search never take a step */
+        memset(b->allowed, 0xff, lzs_mask_words(b->n_vocab) * sizeof *b->allowed);
+    }
+    b->all_allowed = false; /* until lzs_backend_end */
     for (size_t i = 0; i < plan->n_edits; i++) {
         int32_t token = plan->edits[i].token;
-        if ((uint32_t)token >= (uint32_t)plan->n_vocab || (lzs_allowed(mask, token) && !lzs_allowed(b->allowed, token))) {
-            memset(b->allowed, 0xff, lzs_mask_words(plan->n_vocab) * sizeof *b->allowed);
-            return LZS_EINVAL;
-        }
+        bool known = (uint32_t)token < (uint32_t)plan->n_vocab;
+        if (!known || (lzs_allowed(mask, token) && !lzs_allowed(b->allowed, token))) return LZS_EINVAL;
         b->values[i] = lzs_allowed(mask, token) ? lzs_apply_edit(&plan->edits[i], x[token], plan->sign_aware) : -INFINITY;
         b->allowed[token >> 5] &= ~(1u << (token & 31));
     }
@@ -159,12 +161,10 @@ lzs_status lzs_backend_begin(lzs_backend *b, const float *row, const lzs_plan *p
 }
 
 void lzs_backend_end(lzs_backend *b, const lzs_candidates *c) {
-    if (c->row.mask != b->allowed) return; /* it is as it was */
-    if (c->masked || c->n_edits > c->row.n / 64) {
-        memset(b->allowed, 0xff, lzs_mask_words(c->row.n) * sizeof *b->allowed);
-    } else {
-        for (int32_t i = 0; i < c->n_edits; i++) b->allowed[c->edits[i].token >> 5] = 0xffffffffu;
-    }
+    const bool cheap = c->row.mask == b->allowed && !c->masked && c->n_edits <= c->row.n / 64;
+    if (!cheap) return;
+    for (int32_t i = 0; i < c->n_edits; i++) b->allowed[c->edits[i].token >> 5] = 0xffffffffu;
+    b->all_allowed = true;
 }
 
 static lzs_status pick(lzs_backend *b, const lzs_candidates *c, const lzs_plan *plan, int32_t *token) {
