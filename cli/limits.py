@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import click
 
@@ -59,10 +60,10 @@ def _limit(text: str, rates: Sequence[str], flag: str) -> Limit:
     try:
         if match is None or match["rate"] not in rates:
             raise ValueError
-        number = float(match["number"]) / (100 if match["percent"] else 1)
+        number = float(Decimal(match["number"]) / (100 if match["percent"] else 1))  # 0.7 % is 0.007, not a bit less
         if not 0 <= number <= (sys.float_info.max if match["rate"] == "tax" else 1):
             raise ValueError
-    except ValueError:
+    except (ValueError, ArithmeticError):
         nats = ", for tax in nats a token" if "tax" in rates else ""
         share = next(rate for rate in rates if rate != "tax")
         raise click.UsageError(

@@ -191,6 +191,14 @@ def test_an_audit_fails_where_more_than_a_tenth_cannot_be_read(tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, f"lzs: {file}: 2 of 11 records could not be read (18.2 %)\n" * 2)
 
 
+def test_a_limit_in_percent_is_the_same_number() -> None:
+    """0.7 / 100 is a bit less than 7 / 1000."""
+    from lzsampler.cli.limits import _limit as limit_of  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    for tenths in range(1, 1000):
+        assert limit_of(f"loop_rate={tenths / 10}%", ["loop_rate"], "--fail-over").number == tenths / 1000
+
+
 def test_a_limit_of_a_group(folder: Path) -> None:
     """--fail-over and --fail-if are one option with one grammar: NAME.rate is the rate of a group of --by."""
     for name in ("--fail-over", "--fail-if"):

@@ -329,3 +329,27 @@ def test_several_ctrl_c_free_no_context_that_a_thread_uses() -> None:
         )
         assert done.returncode == -signal.SIGINT, done.stderr
         assert "KeyboardInterrupt" in done.stderr
+
+
+def test_a_signal_in_the_start_of_a_thread_loses_none_that_uses_a_context() -> None:
+    code = """
+        import os, signal, threading
+        from lzsampler.decoding.many import Request, generate_many
+        from lzsampler.llama.model import Model
+        from lzsampler.models import default_model
+
+        start = threading.Thread.start
+
+        def start_and_press(thread):
+            start(thread)
+            if thread.name.startswith("ThreadPoolExecutor"):
+                threading.Thread.start = start
+                os.kill(os.getpid(), signal.SIGINT)
+
+        model = Model(default_model(), n_ctx=1024, n_threads=1)
+        requests = [Request(i, "The king went to the sea. " * 90 + str(i), model.params(), 10) for i in range(8)]
+        threading.Thread.start = start_and_press
+        list(generate_many(model, requests, n_parallel=2, n_contexts=2))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGINT, done.stderr

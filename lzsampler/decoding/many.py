@@ -37,6 +37,7 @@ from ..params import Params
 from ..util.cores import physical_cores
 from ..util.interrupt import uninterrupted
 from ..util.parts import Part
+from ..util.pool import started_pool
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
 from .generate import Generation, Text
 from .sequences import Sequences
@@ -116,7 +117,7 @@ def generate_many(
         refuse_shared(model, draft)
         warn_of_change(model, draft, model.n_ctx, threads, stacklevel=2)
     contexts: list[_Context] = []
-    pool = ThreadPoolExecutor(n_contexts)
+    pool = started_pool(n_contexts)
     try:
         with uninterrupted():
             for i in range(n_contexts):

@@ -22,6 +22,7 @@ from ..llama.model import Model
 from ..params import Params
 from ..sampler import Sampler
 from ..util.parts import PARTS, PartTracker
+from ..util.pool import started_pool
 from ..util.reasoning import opened
 from .fitting import params_for
 from .grid import Grid, read_grid
@@ -155,7 +156,7 @@ class Meter:
         """
         sizes = [sum(len(part.text) for part in text.parts) for text in texts]
         done, whole = 0, sum(sizes)
-        with ThreadPoolExecutor(1) as ahead:
+        with started_pool(1) as ahead:
             for text, size in zip(texts, sizes, strict=True):
                 self._report(done, whole)
                 try:
