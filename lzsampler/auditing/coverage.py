@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..util.typed import checked, of
 from .records import BadRecord, FileRead
 
 LISTED = 1_000  # files, and pairs of a file and a reason, that are named
@@ -153,10 +154,11 @@ class Coverage:
 
 def unpack(packed: Mapping[str, Any]) -> Coverage:
     """Return what `Coverage.pack` made."""
-    coverage = Coverage(formats={format: [files, n] for format, (files, n) in packed["formats"].items()})
-    coverage.files = {file: FileCount(format, records, bad) for file, format, records, bad in packed["files"]}
+    formats = {format: [files, records] for format, (files, records) in packed["formats"].items()}
+    coverage = Coverage(formats=of(formats, dict[str, list[int]]))
+    coverage.files = {of(file, str): checked(FileCount(*count)) for file, *count in packed["files"]}
     for file, line, reason, count in packed["unread"]:
-        coverage._count(file, line, reason, count)
-    coverage.unread_rest += packed["unread_rest"]
-    coverage.passed = {reason: Passed(count, files) for reason, count, files in packed["passed"]}
+        coverage._count(of(file, str), of(line, int), of(reason, str), of(count, int))
+    coverage.unread_rest += of(packed["unread_rest"], int)
+    coverage.passed = {of(reason, str): checked(Passed(*passed)) for reason, *passed in packed["passed"]}
     return coverage

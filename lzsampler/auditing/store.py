@@ -8,6 +8,7 @@ done. Everything is JSON, so that reading a folder that somebody else made runs 
 import gzip
 import json
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields, replace
@@ -17,12 +18,13 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from .. import __version__
 from .._values import counted
-from ..errors import LzsError
+from ..errors import ArgumentError, LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
+from ..util.typed import checked, of
 from . import coverage
 from .clusters import Clusters
 from .metrics import Sums
-from .records import Audited, BadRecord, FileRead, Finding, PassedOver, TurnsRead
+from .records import Audited, BadRecord, FileRead, Finding, PassedOver, Rule, TurnsRead
 from .summary import Group, Summary
 
 VERSION = 6  # of the folder's files
@@ -100,13 +102,13 @@ class WorkFolder:
             )
         with _damaged(self.path / MANIFEST):
             _ = (
-                range(manifest["tasks"]),
+                of(manifest["tasks"], int),
                 dict(manifest["inputs"]),
-                list(manifest["bad"]),
+                unpack_bad(manifest["bad"]),
                 manifest["cuts"],
-                dict(manifest["passed"]),
+                coverage.unpack(manifest["passed"]),
             )
-            _ = dict(manifest["settings"]["rules"]), list(manifest["settings"]["by"])
+            _ = dict(manifest["settings"]["rules"]), of(manifest["settings"]["by"], list[str])
         return manifest
 
     # -- parts --
@@ -139,7 +141,8 @@ class WorkFolder:
     def summaries(self) -> Iterator[Summary]:
         """Yield the summaries of all tasks in order. LzsError when a part is missing."""
         tasks = self.manifest()["tasks"]
-        missing = sum(not (self.path / f"{task:06}.json").exists() for task in range(tasks))
+        numbers = [file.stem for file in self.path.glob("*.json") if file.stem.isdecimal()]
+        missing = tasks - sum(int(number) < tasks for number in numbers)
         if missing:
             parts = f"{missing:,} of {counted(tasks, 'part is', 'parts are')} missing"
             raise LzsError(f"{self.path} is not complete, {parts}: finish the audit first")
@@ -154,7 +157,7 @@ class WorkFolder:
 
     def outcomes(self) -> Iterator[Outcome]:
         """Yield what a comparison needs, of all records."""
-        yield from self._rows('{"outcomes"', lambda row: [Outcome(*outcome) for outcome in row["outcomes"]])
+        yield from self._rows('{"outcomes"', lambda row: [checked(Outcome(*outcome)) for outcome in row["outcomes"]])
 
     def _rows(self, start: str, unpacked: Callable[[Any], list[_T]]) -> Iterator[_T]:
         for task in range(self.manifest()["tasks"]):
@@ -166,7 +169,7 @@ class WorkFolder:
                     for line in lines:
                         if line.startswith(start):
                             with _damaged(path):
-                                rows = unpacked(json.loads(line))
+                                rows = unpacked(json.loads(line, parse_constant=_refuse))
                             del line  # a long text need not be in memory twice
                             yield from rows
             except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
@@ -176,7 +179,7 @@ class WorkFolder:
     def _intact(self, name: str) -> Iterator[Any]:
         """Read a file of JSON; LzsError if it cannot be read, or if what the block looks for is not in it."""
         with _damaged(self.path / name):
-            yield json.loads((self.path / name).read_bytes())
+            yield json.loads((self.path / name).read_bytes(), parse_constant=_refuse)
 
     def _replacing(self, name: str) -> AbstractContextManager[BinaryIO]:
         return replacing(self.path / name, durable=self.lasting)
@@ -186,7 +189,7 @@ class WorkFolder:
 def _damaged(path: Path) -> Iterator[None]:
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise LzsError(f"{path} is damaged: delete the folder and audit again") from error
 
 
@@ -236,6 +239,11 @@ class PartWriter:
         self._file.write(b"]," + _dumped(packed[place + 1 :])[1:] + b"}\n")
 
 
+def _refuse(constant: str) -> None:
+    """Refuse Infinity and NaN, which Python reads in JSON."""
+    raise ArgumentError(f"{constant} is no number")
+
+
 def _dumped(value: Any) -> bytes:
     """Return JSON in ASCII, since texts may hold halves of surrogate pairs, which UTF-8 cannot."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
@@ -269,9 +277,9 @@ def _pack(audited: Audited) -> list[Any]:
 
 def _unpack(row: list[Any]) -> Audited:
     values = dict(zip(_AUDITED, row, strict=True))
-    values["findings"] = tuple(Finding(*finding) for finding in values["findings"])
+    values["findings"] = tuple(checked(Finding(*finding)) for finding in values["findings"])
     values["texts"] = tuple((field, text) for field, text in values["texts"])
-    return Audited(**values)
+    return checked(Audited(**values))
 
 
 def _pack_summary(summary: Summary) -> dict[str, Any]:
@@ -297,24 +305,30 @@ def _unpack_summary(row: dict[str, Any]) -> Summary:
     return Summary(
         rules={},
         total=_unpack_group(row["total"]),
-        groups={tuple(key): _unpack_group(group) for key, group in row["groups"]},
-        rule_counts=row["rule_counts"],
-        sums=Sums(row["metrics"], row["measured"]),
-        points=[(period, copies) for period, copies in row["points"]],
-        point_keys=row["point_keys"],
+        groups={of(tuple(key), tuple[str, ...]): _unpack_group(group) for key, group in row["groups"]},
+        rule_counts=of(row["rule_counts"], dict[Rule, int]),
+        sums=_sums(of(row["metrics"], dict[str, float]), of(row["measured"], dict[str, int])),
+        points=of([(period, copies) for period, copies in row["points"]], list[tuple[int, float]]),
+        point_keys=list(array("Q", row["point_keys"])),
         worst=[_unpack(audited) for audited in row["worst"]],
-        turn_loops=row["turn_loops"],
-        turn_conversations=row["turn_conversations"],
+        turn_loops=of(row["turn_loops"], int),
+        turn_conversations=of(row["turn_conversations"], int),
         worst_turns=[_unpack(audited) for audited in row["worst_turns"]],
-        bad_records=row["bad_records"],
+        bad_records=of(row["bad_records"], int),
         bad=unpack_bad(row["bad"]),
         coverage=coverage.unpack(row["coverage"]),
     )
 
 
+def _sums(sums: dict[str, float], counts: dict[str, int]) -> Sums:
+    if sums.keys() != counts.keys() or min(counts.values(), default=1) < 1:
+        raise ArgumentError("the sums and the counts are of different metrics")
+    return Sums(sums, counts)
+
+
 def unpack_bad(rows: Iterable[Any]) -> list[BadRecord]:
     """Return the bad records of rows that `dataclasses.astuple` and JSON made."""
-    return [BadRecord(*row) for row in rows]
+    return [checked(BadRecord(*row)) for row in rows]
 
 
 def _pack_group(group: Group) -> dict[str, Any]:
@@ -324,7 +338,7 @@ def _pack_group(group: Group) -> dict[str, Any]:
 
 
 def _unpack_group(row: dict[str, Any]) -> Group:
-    group = Group(**{name: row[name] for name in _GROUP if name not in _LISTS})
+    group = Group(**{name: of(row[name], int) for name in _GROUP if name not in _LISTS})
     group.clusters = Clusters.unpack(row["clusters"])
     group.starts.extend(row["starts"])
     group.periods.extend(row["periods"])

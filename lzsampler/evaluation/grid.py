@@ -23,6 +23,7 @@ from ..params import (
     usual_window,
 )
 from ..util.rescue import DEFAULT_POLICY, LoopPolicy
+from ..util.typed import checked
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,9 +136,11 @@ class Grid:
             breakers = {name: tuple(row[name]) for name in _BREAKERS if row.get(name) is not None}
             loops = LoopPolicy(**row.get("loops", {}))
             about = row["strength"], breakers, row.get("placebo", False), loops
-            settings.append(Setting(row["name"], row["kind"], from_json(row["params"]), *about))
+            settings.append(checked(Setting(row["name"], row["kind"], from_json(row["params"]), *about)))
+        if not settings:
+            raise ArgumentError("the grid has no settings")
         ignore_eos = data.get("ignore_eos", False)
-        return Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"], ignore_eos)
+        return checked(Grid(data["name"], tuple(settings), tuple(data["seeds"]), data["n_predict"], ignore_eos))
 
 
 def quick() -> Grid:

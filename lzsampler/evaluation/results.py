@@ -122,7 +122,7 @@ class Results:
         try:
             grid, model = Grid.from_json(manifest["grid"]), str(manifest["model"]["file"])
             expected = None if manifest.get("texts") is None else int(manifest["texts"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise LzsError(f"{there.path / 'run.json'} was written by another version: {error}") from error
         names = {setting.name for setting in grid.settings}
         is_current = there.is_current()

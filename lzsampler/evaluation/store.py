@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from .._check import INT32_MAX, token_array
 from ..errors import ArgumentError, LzsError
 from ..util.files import LOCKS, UNFINISHED, replacing
+from ..util.typed import of
 from ..util.writers import AUDIT, EVALUATION
 
 VERSION = 1  # of run.json and results.json
@@ -210,11 +211,17 @@ def _line(number: int, data: bytes) -> Line:
     try:
         row = json.loads(data.decode("utf-8"))  # bytes could be UTF-16, too
         ours = row.get("eval", row)  # a row of timings has the key itself
-        if ours is not row:  # what results are made of is there
-            _ = row["usage"]["completion_tokens"] + row["repetition"]["loops"], row["messages"][-1]["content"].strip
-            _ = ours["task"], token_array("tokens", row["tokens"], INT32_MAX)
-            if ours["right"] not in (True, False, None):
-                raise ArgumentError
+        if ours is not row:
+            _check_transcript(row)
         return Line(number, data, (str(ours["setting"]), str(ours["prompt"]), int(ours["seed"])), row)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
         return Line(number, data, None, None)
+
+
+def _check_transcript(row: Mapping[str, Any]) -> None:
+    """Raise an error of some kind unless what results are made of is there."""
+    ours, answer = row["eval"], row["messages"][-1]
+    _ = of(ours["kind"], str), of(ours["task"], str), of(ours["answer"], str | None), of(ours["right"], bool | None)
+    _ = of(answer["content"], str), of(answer.get("reasoning_content"), str | None)
+    _ = of(row["usage"]["completion_tokens"], int), of(row["repetition"]["loops"], bool)
+    _ = of(row.get("finish_reason") or "", str).encode(), token_array("tokens", row["tokens"], INT32_MAX)

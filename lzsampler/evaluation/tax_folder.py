@@ -72,6 +72,6 @@ def _lines(folder: RunFolder) -> list[_Line]:
         try:
             row: Any = json.loads(line.data.decode("utf-8"))
             found.append(_Line(TextTax.from_json(row), str(row["digest"]), int(row["skip"]), line.data))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
             continue
     return found

@@ -1,0 +1,56 @@
+"""Values out of a file of JSON against types: a file that somebody else wrote may hold anything."""
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+_LARGEST = 2**63 - 1  # no count or length is larger, and no other number either
+_T = TypeVar("_T")
+
+
+def checked(made: _T) -> _T:
+    """Return a dataclass or named tuple whose fields have the types that it declares; TypeError otherwise."""
+    cls: Any = type(made)
+    for name, hint in _hints(cls).items():
+        if not is_of(getattr(made, name), hint):
+            raise TypeError(f"{name} is not {hint}")
+    return made
+
+
+def of(value: Any, hint: Any) -> Any:
+    """Return a value of a type, such as ``dict[str, int]``; TypeError for another one."""
+    if not is_of(value, hint):
+        raise TypeError(f"a value is not {hint}")
+    return value
+
+
+def is_of(value: object, hint: Any) -> bool:
+    """Return whether a value has a type: its parts too. An int is a float, too; no number is NaN or beyond 64 bits.
+
+    A dataclass is taken as it is: `checked` looks into one.
+    """
+    origin, of = get_origin(hint), get_args(hint)
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    if hint is int:
+        return type(value) is int and abs(value) <= _LARGEST
+    if origin is Literal:
+        return isinstance(value, str) and value in of
+    if origin in (Union, types.UnionType):
+        return any(is_of(value, each) for each in of)
+    if origin is tuple and of[-1] is not ...:
+        return isinstance(value, tuple) and len(value) == len(of) and all(map(is_of, value, of))
+    if origin in (list, tuple, Sequence):
+        return isinstance(value, list | tuple) and all(is_of(each, of[0]) for each in value)
+    if origin in (dict, Mapping):
+        return isinstance(value, dict) and all(is_of(key, of[0]) and is_of(each, of[1]) for key, each in value.items())
+    return isinstance(value, type(None) if hint is None else hint)
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    """Return the types of what a class is made of."""
+    made_of = {field.name for field in fields(cls)} if is_dataclass(cls) else set(getattr(cls, "_fields", ()))
+    return {name: hint for name, hint in get_type_hints(cls).items() if name in made_of}
