@@ -3,16 +3,19 @@
 import inspect
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
+from random import Random
 from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 
 from lzsampler import Rules, audit, audit_files
+from lzsampler.auditing.batches import BatchAudit
 from lzsampler.auditing.rules import RuleOptions, names
 from lzsampler.auditing.texts import audit_texts
+from lzsampler.util.reasoning import MARKS, split
 from lzsampler.util.stats import wilson
 
 LOOP = "Wait, let me think. " * 30
@@ -36,6 +39,42 @@ def test_figures_are_those_of_a_file(tmp_path: Path) -> None:
     assert made.loop_rate == 2 / 6
     assert made.to_json()["interval"] == list(wilson(2, 6))
     assert [record.id for record in made.worst] == ["1", "3"]
+
+
+def test_every_way_gives_the_same_verdict_and_findings(tmp_path: Path) -> None:
+    """`audit` of the whole text, whose offsets count from its beginning, `audit_texts`, `audit_files`, `BatchAudit`."""
+    pyarrow = pytest.importorskip("pyarrow")
+    random = Random(3)
+    said = ["A short word first. ", LOOP, f"One third is 0.{'3' * 150}", "- " * 40, "Ω" * 120, "", "And so it ends.\n"]
+    marks = [*MARKS.items(), ("", ""), ("", "</think>"), ("\n <think>\n", ""), ("analysis", "assistantfinal")]
+    marks.append(("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"))
+
+    def some() -> str:
+        return "".join(random.choice(said) for _ in range(random.randrange(4)))
+
+    texts = ["".join((opening, some(), closing, some())) for _ in range(12) for opening, closing in marks]
+    rows = pyarrow.table({"text": texts})
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(json.dumps({"completion": text}) + "\n" for text in texts))
+    with audit_files(file) as of_files:
+        found = {record.number: record.findings for record in of_files}
+        rates = [of_files.summary.loop_rate, audit_texts(texts).loop_rate]
+    batch = BatchAudit()(rows)
+    reports = [audit(text) for text in texts]
+    assert batch["lzs_looping"].to_pylist() == [report.looping for report in reports]
+    assert rates == [sum(report.looping for report in reports) / len(texts)] * 2
+    moved = 0
+    for i, (text, report) in enumerate(zip(texts, reports, strict=True)):
+        parts = dict(zip(("reasoning", "answer"), split(text), strict=True))
+        expected = found.get(i, ())
+        assert [replace(finding, start=0, end=0) for finding in report.findings] == [
+            replace(finding, start=0, end=0) for finding in expected
+        ]
+        for mine, other in zip(report.findings, expected, strict=True):
+            assert text[mine.start : mine.end] == (parts[other.field] or "")[other.start : other.end]
+            moved += mine.start != other.start
+    assert moved > 20
+    assert 0.2 < rates[0] < 0.8
 
 
 def test_texts_are_taken_one_by_one_and_pairs_may_say_anything() -> None:

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from .._check import INT32_MAX, token_array
 from ..errors import ArgumentError, ArgumentTypeError
+from ..util.reasoning import split_places
 from .metrics import Metrics, intern, lines, repeated_4_grams, words
 from .middle import Middle, middle_of
 from .normalized import NormalizedText, Offsets, characters_before, to_bytes, whole_characters
 from .onset import onset
 from .prefilter import LINES, LONG_BYTES, LONG_NORMALIZED, SHORT_BYTES, SHORT_NORMALIZED, WORDS, Prefilter
-from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record, Rule
+from .records import LOOPING, Audited, Field, FieldName, Finding, Level, Record, Rule, fields_of
 from .rules import RuleOptions, Rules, takes_rules
 from .scan import Runs, Text, runs
 from .stuck import Stretches, stretches
@@ -76,8 +77,9 @@ def audit(
 ) -> Report:
     """Return what repeats in a text, or in tokens (ids of 0 or more), by the given ``rules``, the fields of `Rules`.
 
-    The offsets of findings are in characters of the text (code points), or in tokens. Every loop is found: nothing is
-    sampled, and nothing is counted by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for
+    Reasoning between the marks of a model, such as ``<think>``, is a field of its own, as in files. The offsets of
+    findings are in characters of the whole text (code points), or in tokens. Every loop is found: nothing is sampled,
+    and nothing is counted by its hash alone. ``tokenizer``: counts tokens, for the level "token" and for
     wasted tokens. About 30 MB/s; the GIL is released in the scans.
 
     A string is a text even if it is the name of a file: `audit_files` reads files.
@@ -85,16 +87,23 @@ def audit(
     """
     settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
     if isinstance(text_or_tokens, str):
-        field = Field("answer", text_or_tokens)
+        fields = fields_of(text_or_tokens)
+        begins = [place[0] if place else 0 for place in split_places(text_or_tokens)]
     elif isinstance(text_or_tokens, bytes | bytearray | memoryview):
         raise ArgumentError("audit takes a str or tokens: decode bytes first")
     elif not hasattr(text_or_tokens, "__len__") or isinstance(text_or_tokens, Mapping | Set):
         hint = ": audit_files reads files" if isinstance(text_or_tokens, os.PathLike) else ""
         raise ArgumentTypeError(f"audit takes a text or tokens, got {text_or_tokens!r:.100}{hint}")
     else:
-        field = Field("answer", "", token_array("tokens", text_or_tokens, INT32_MAX))
-    audited = audit_record(Record("", 0, "", (field,)), settings, tokenizer)
-    return Report(audited.looping, audited.literal, audited.findings, audited.metrics)
+        fields = (Field("answer", "", token_array("tokens", text_or_tokens, INT32_MAX)),)
+        begins = [0, 0]
+    audited = audit_record(Record("", 0, "", fields), settings, tokenizer)
+    findings = tuple([_moved(finding, begins[finding.field == "answer"]) for finding in audited.findings])
+    return Report(audited.looping, audited.literal, findings, audited.metrics)
+
+
+def _moved(finding: Finding, by: int) -> Finding:
+    return replace(finding, start=finding.start + by, end=finding.end + by) if by else finding
 
 
 def audit_record(record: Record, rules: Rules, tokenizer: Tokenizer | None = None) -> Audited:

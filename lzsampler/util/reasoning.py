@@ -2,6 +2,8 @@
 
 import re
 
+Place = tuple[int, int]  # where a part begins and ends
+
 # Opening mark: closing mark. A mark counts at the beginning of a text only, so that an answer may talk about it.
 MARKS = {
     "<think>": "</think>",  # DeepSeek R1, Qwen3 and most others
@@ -56,32 +58,45 @@ def split(text: str, opened: str = "") -> tuple[str | None, str | None]:
     everything before is reasoning. Only the first block is reasoning, so a model that repeats whole blocks loops in its
     answer. Empty reasoning, which a model writes if it is asked not to think, counts as none.
     """
+    reasoning, answer = split_places(text, opened)
+    return reasoning and text[slice(*reasoning)], answer and text[slice(*answer)]
+
+
+def split_places(text: str, opened: str = "") -> tuple[Place | None, Place | None]:
+    """Return where the parts are that `split` returns."""
     if opened:
-        reasoning, closed, answer = text.partition(MARKS[opened])
-        return _parts(reasoning, answer if closed else None)
+        return _until(text, 0, MARKS[opened])
     begin = text[:200].lstrip()
     if begin.startswith(_OPENING):
         mark = next(mark for mark in _OPENING if begin.startswith(mark))
-        reasoning, closed, answer = text[text.index(mark) + len(mark) :].partition(MARKS[mark])
-        return _parts(reasoning, answer if closed else None)
+        return _until(text, text.index(mark) + len(mark), MARKS[mark])
     if begin.startswith(("<|channel|>", "<|start|>")):
         analysis = _ANALYSIS.match(text)
         final = _FINAL.search(text)
-        reasoning = text[analysis.end() : final.start() if final else None] if analysis else ""
         if analysis or final:
-            return _parts(reasoning, _FINAL_END.sub("", text[final.end() :]) if final else None)
+            start = analysis.end() if analysis else 0
+            end = 0 if not analysis else final.start() if final else len(text)
+            mark_at_end = _FINAL_END.search(text, final.end()) if final else None
+            answer_end = mark_at_end.start() if mark_at_end else len(text)
+            return _parts(text, (start, end), (final.end(), answer_end) if final else None)
     if begin.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, its marks lost in detokenising
-        reasoning, _, answer = text[text.index("analysis") + len("analysis") :].partition("assistantfinal")
-        return _parts(reasoning, answer)
-    if _END in text:
-        reasoning, _, answer = text.partition(_END)
-        if "<think>" not in reasoning:
-            return _parts(reasoning, answer)
-    return None, text
+        return _until(text, text.index("analysis") + len("analysis"), "assistantfinal")
+    at = text.find(_END)
+    if at >= 0 and "<think>" not in text[:at]:
+        return _until(text, 0, _END)
+    return None, (0, len(text))
 
 
-def _parts(reasoning: str, answer: str | None) -> tuple[str | None, str | None]:
-    if not reasoning.strip() and answer is not None:
+def _until(text: str, start: int, mark: str) -> tuple[Place | None, Place | None]:
+    """Return the reasoning from ``start`` to a mark, and the answer after it; all is reasoning if there is no mark."""
+    end = text.find(mark, start)
+    if end < 0:
+        return _parts(text, (start, len(text)), None)
+    return _parts(text, (start, end), (end + len(mark), len(text)))
+
+
+def _parts(text: str, reasoning: Place, answer: Place | None) -> tuple[Place | None, Place | None]:
+    if not text[slice(*reasoning)].strip() and answer is not None:
         return None, answer
     return reasoning, answer
 
