@@ -138,6 +138,7 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
         raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
     if not flags["turns"] and any(limit.rate == "turn_loop_rate" for limit in flags["limits"]):
         raise click.UsageError("turn_loop_rate is measured with --turns only: add it")
+    _check_limits(flags)
     with audited(paths, flags, by=flags["by"], resume=flags["resume"], without=flags["outputs"]) as result:
         summary = result.summary
         for path in flags["outputs"]:
@@ -146,7 +147,7 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
             console.json(summary.to_json())
         elif not console.quiet:
             console.print(_table(summary))
-    _warn(summary, flags["by"], bool(flags["turns"]))
+    _warn(summary, bool(flags["turns"]))
     exceeded = [limit for limit in flags["limits"] if _exceeds(summary, limit)]
     bad = too_many_bad(summary)
     if bad is not None and all(limit.rate != "bad_rate" for limit in flags["limits"]):
@@ -165,14 +166,7 @@ def audited(paths: Sequence[str], flags: dict[str, Any], **more: Any) -> Iterato
     from lzsampler.auditing.run import audit_files
 
     start = monotonic()
-    if "LZR012" in flags["ignore"] and flags.get("turns"):
-        raise click.UsageError("--ignore LZR012 leaves out all that --turns looks for: leave out one of them")
-    if "LZR012" in flags["select"] and not flags.get("turns"):
-        how = "add --turns" if "turns" in flags else "lzs diff compares records, and LZR012 is about conversations"
-        raise click.UsageError(f"LZR012 is looked for with --turns only: {how}")
-    rules = {name: flags[name] for name in RULES if flags[name] not in (None, ())}
-    if flags.get("turns") is not None:
-        rules["turns"] = flags["turns"]
+    rules = _rules(flags)
     if flags.get("lz_bits"):
         from lzsampler.auditing.tokens import vocabulary_of
 
@@ -218,6 +212,37 @@ def check_paths(paths: Sequence[str]) -> None:
             raise click.UsageError(f"there is no file or folder {path}")
 
 
+def _rules(flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that flags give; raise a usage error for what they ask for and leave out."""
+    if "LZR012" in flags["ignore"] and flags.get("turns"):
+        raise click.UsageError("--ignore LZR012 leaves out all that --turns looks for: leave out one of them")
+    if "LZR012" in flags["select"] and not flags.get("turns"):
+        how = "add --turns" if "turns" in flags else "lzs diff compares records, and LZR012 is about conversations"
+        raise click.UsageError(f"LZR012 is looked for with --turns only: {how}")
+    for what, given in (("--level token", flags["levels"]), ("--select LZR006", flags["select"])):
+        if what.split()[1] in given and flags["tokenizer"] is None:
+            raise click.UsageError(f"{what} needs the tokens: give the model that wrote the texts with --tokenizer")
+    rules = {name: flags[name] for name in RULES if flags[name] not in (None, ())}
+    if flags.get("turns") is not None:
+        rules["turns"] = flags["turns"]
+    return rules
+
+
+def _check_limits(flags: dict[str, Any]) -> None:
+    """Raise a usage error for a limit that nothing can exceed, since the rules that it counts are left out."""
+    from lzsampler.auditing.records import LOOPING
+    from lzsampler.auditing.rules import Rules
+
+    reported = Rules(**_rules(flags)).reported
+    counts = {"loop_rate": (LOOPING, "LZR001 to LZR006"), "stuck_rate": (("LZR011",), "LZR011")}
+    for limit in flags["limits"]:
+        if limit.rate in counts and reported.isdisjoint(counts[limit.rate][0]):
+            raise click.UsageError(
+                f"--fail-over {limit.text} counts {counts[limit.rate][1]}, of which --select, --ignore, --level or "
+                "--no-near leave none"
+            )
+
+
 def _check_outputs(outputs: Sequence[Path], paths: Sequence[str]) -> None:
     from lzsampler.auditing.run import check_output
 
@@ -247,14 +272,13 @@ def _table(summary: "Summary") -> str:
     return table
 
 
-def _warn(summary: "Summary", by: Sequence[str], turns: bool) -> None:
+def _warn(summary: "Summary", turns: bool) -> None:
     if not summary.total.records and not summary.turn_conversations:
         refuse_nothing(summary)
     if turns and not summary.turn_conversations:
         console.error("--turns: no conversation with turns of a model was read")
-    for i, key in enumerate(by):
-        if all(not values[i] for values in summary.groups):
-            console.error(f"--by {key}: no record has {key!r}")
+    for key in summary.absent:
+        console.error(f"--by {key}: no record has {key!r}")
 
 
 def too_many_bad(summary: "Summary") -> str | None:

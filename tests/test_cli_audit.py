@@ -123,7 +123,7 @@ def test_tokens_of_a_vocabulary(folder: Path) -> None:
     pytest.importorskip("llama_cpp")
     counted, guessed = (
         summary(folder / "0.jsonl", *more, "--workers", "1")
-        for more in (("--tokenizer", VOCABULARY, "--level", "char,token"), ("--level", "char,token"))
+        for more in (("--tokenizer", VOCABULARY, "--level", "char,token"), ("--level", "char"))
     )
     assert counted["looping"] == guessed["looping"] == looping(40)
     assert 0 < counted["wasted_tokens"] != guessed["wasted_tokens"]
@@ -286,6 +286,16 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
         ((clean, "--copies", "1"), "--copies must be from 2 to 2147483647, got 1"),
         ((clean, "--level", "chars"), "char, word, line, token; got 'chars'"),
         ((clean, "--select", "LZR999"), "LZR001,"),
+        ((clean, "--level", "token"), "--level token needs the tokens: give the model that wrote the texts with --tok"),
+        ((clean, "--select", "LZR001,LZR006"), "--select LZR006 needs the tokens"),
+        (("diff", clean, clean, "--level", "char,token"), "--level token needs the tokens"),
+        ((clean, "--select", "LZR001", "--ignore", "LZR001", "--fail-over", "loop_rate=0"), "no rule is left"),
+        (("diff", clean, clean, "--select", "LZR004", "--no-near"), "no rule is left"),
+        (
+            (clean, "--select", "LZR011", "--fail-over", "loop_rate=0"),
+            "--fail-over loop_rate=0 counts LZR001 to LZR006",
+        ),
+        ((clean, "--level", "line", "--fail-over", "stuck_rate=0"), "--fail-over stuck_rate=0 counts LZR011, of which"),
         ((clean, "-o", tmp_path / "x.txt"), f"{tmp_path}/x.txt"),
         ((clean, "-o", tmp_path / "no" / "x.csv"), f"{tmp_path}/no/x.csv"),
         ((clean, "-o", clean), f"-o {clean} would overwrite what is audited"),

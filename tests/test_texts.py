@@ -15,6 +15,7 @@ from lzsampler import Rules, audit, audit_files
 from lzsampler.auditing.batches import BatchAudit
 from lzsampler.auditing.rules import RuleOptions, names
 from lzsampler.auditing.texts import audit_texts
+from lzsampler.errors import ArgumentError, ArgumentTypeError
 from lzsampler.util.reasoning import MARKS, split
 from lzsampler.util.stats import wilson
 
@@ -114,7 +115,38 @@ def test_one_text_is_not_a_list_of_letters() -> None:
         audit_texts([LOOP], copies=1)
 
 
+def test_a_group_that_no_text_has_is_said() -> None:
+    with pytest.warns(UserWarning, match="by='modle': no text has 'modle'") as said:
+        audit_texts([("Fine.", {"model": "a"}), "So."], by=("modle", "model"))
+    assert [warning.filename for warning in said] == [__file__]
+
+
+def test_settings_that_find_nothing_are_refused() -> None:
+    for settings in (
+        {"select": "LZR001", "ignore": "LZR001"},
+        {"select": "LZR004", "near": False},
+        {"select": "LZR005", "levels": "char"},
+        {"select": "LZR011", "stuck_score": 0},
+    ):
+        with pytest.raises(ArgumentError, match="no rule is left"):
+            audit("Fine.", **settings)
+    asked: dict[str, Any]
+    for asked in ({"levels": ("char", "token")}, {"select": "LZR006"}):
+        calls: list[tuple[Any, Any]] = [(audit, "x"), (audit_texts, ["x"]), (audit_files, ".")]
+        for function, given in calls:
+            with pytest.raises(ArgumentError, match="for which a text needs a tokenizer: give tokenizer="):
+                function(given, **asked)
+        assert audit([1, 2, 3] * 99, **asked).findings[0].rule == "LZR006"
+
+
 # -- rules as keywords --
+
+
+@pytest.mark.parametrize("function", [audit, audit_files, audit_texts])
+def test_an_argument_that_is_not_there_is_named(function: Any) -> None:
+    said = rf"^{function.__name__} has no argument 'copis'; it has .*tokenizer.*, copies, "
+    with pytest.raises(ArgumentTypeError, match=said):
+        function("x", copis=3)
 
 
 @pytest.mark.parametrize("function", [audit, audit_files, audit_texts])

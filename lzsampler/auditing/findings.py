@@ -87,6 +87,7 @@ def audit(
     """
     settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
     if isinstance(text_or_tokens, str):
+        settings.check_tokenizer(tokenizer)
         fields = fields_of(text_or_tokens)
         begins = [place[0] if place else 0 for place in split_places(text_or_tokens)]
     elif isinstance(text_or_tokens, bytes | bytearray | memoryview):

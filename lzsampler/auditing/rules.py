@@ -1,15 +1,16 @@
 """`Rules`: what counts as a loop (docs/audit.md)."""
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, cast
 
 import numpy as np
 
 from .._check import INT32_MAX, boolean, integer
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from .records import LEVELS, RULES, Level, Rule
 
 
@@ -39,7 +40,7 @@ class Rules:
     that have tokens (the metric lz_bits_per_token); 0 is off.
 
     ``select`` and ``ignore``: codes of `RULES` that are reported, and that are not. LZR012 is selected with ``turns``
-    only.
+    only, and a rule has to be left that these settings look for.
 
     Copies are at least 2, ``length`` is at least 1, and ``rep4`` is in (0, 1]; ValueError otherwise. A single level or
     code may be given without a sequence around it.
@@ -86,14 +87,37 @@ class Rules:
         boolean("turns", self.turns)
         if "LZR012" in self.select and len(self.select) < len(RULES) and not self.turns:
             raise ArgumentError("select names LZR012, which is looked for with turns=True only")
+        if not self.reported:
+            raise ArgumentError("no rule is left that select, ignore, levels and the other settings let an audit find")
         is_number = isinstance(self.rep4, int | float | np.number) and not isinstance(self.rep4, bool)
         if not (is_number and 0 < self.rep4 <= 1):
             raise ArgumentError(f"rep4 must be above 0 and at most 1, got {self.rep4!r}")
 
-    @property
+    @functools.cached_property
     def reported(self) -> frozenset[Rule]:
-        """Codes that are reported."""
-        return frozenset(self.select) - frozenset(self.ignore)
+        """Codes that are reported: those that are selected, not ignored, and looked for under the other settings."""
+        looked_for = {
+            "LZR001": "char" in self.levels,
+            "LZR002": "char" in self.levels,
+            "LZR003": "line" in self.levels,
+            "LZR004": self.near,
+            "LZR005": "word" in self.levels,
+            "LZR006": "token" in self.levels,
+            "LZR011": self.stuck_score > 0 and not {"word", "token"}.isdisjoint(self.levels),
+            "LZR012": self.turns,
+        }
+        return frozenset(rule for rule in self.select if rule not in self.ignore and looked_for.get(rule, True))
+
+    def check_tokenizer(self, tokenizer: object) -> None:
+        """Raise ArgumentError if tokens are asked for by name, and there is no tokenizer to make them of a text."""
+        if tokenizer is not None:
+            return
+        for what, chosen, name, default in (
+            ("levels", self.levels, "token", LEVELS),
+            ("select", self.select, "LZR006", tuple(RULES)),
+        ):
+            if name in chosen and chosen != default:
+                raise ArgumentError(f"{what} names {name}, for which a text needs a tokenizer: give tokenizer=")
 
 
 class RuleOptions(TypedDict, total=False):
@@ -123,15 +147,28 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def takes_rules(function: _Function) -> _Function:
-    """Show the fields of `Rules` in the signature of a function with ``**rules``, where editors look for them."""
+    """Show the fields of `Rules` in the signature of a function with ``**rules``, where editors look for them.
+
+    The function refuses other names of arguments with `ArgumentTypeError`.
+    """
     signature = inspect.signature(function)
     parameters = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     parameters += [
         inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
         for field in fields(Rules)
     ]
-    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return function
+    there = {parameter.name for parameter in parameters}
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in there:
+                listed = ", ".join(parameter.name for parameter in parameters)
+                raise ArgumentTypeError(f"{function.__name__} has no argument {name!r}; it has {listed}")
+        return function(*arguments, **named)
+
+    checked.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return cast(_Function, checked)
 
 
 def names(given: object) -> tuple[str, ...]:
@@ -139,7 +176,7 @@ def names(given: object) -> tuple[str, ...]:
     if isinstance(given, str | os.PathLike):
         return (os.fspath(given),)
     if not isinstance(given, Iterable):
-        raise TypeError(f"expected a name or a sequence of names, got {given!r}")
+        raise ArgumentTypeError(f"expected a name or a sequence of names, got {given!r}")
     return tuple(os.fspath(name) for name in given)
 
 

@@ -134,11 +134,11 @@ def audit_files(
 
     ``format``: one of `lzsampler.auditing.formats.FORMATS`; None detects the format of each file. ``field``: the path
     of the text in JSON or Parquet of another form. ``by``: one or more keys that group the summary: "file", and what
-    the rows have ("model", "temperature", "eval.kind", ...). ``workers``: number of processes; None is one for each
-    core. ``tokenizer``: a GGUF file (its vocabulary is enough) or the name of a model, needed for the level "token".
-    ``resume``: a folder that keeps what has been done; the same call continues from there. ``progress`` is called after
-    each part of about 4 MB. ``without``: files and folders to leave out, such as reports. ``rules``: the fields of
-    `Rules`.
+    the rows have ("model", "temperature", "eval.kind", ...); ``absent`` of the summary names those that no record has.
+    ``workers``: number of processes; None is one for each core. ``tokenizer``: a GGUF file (its vocabulary is enough)
+    or the name of a model, needed for the level "token". ``resume``: a folder that keeps what has been done; the same
+    call continues from there. ``progress`` is called after each part of about 4 MB. ``without``: files and folders to
+    leave out, such as reports. ``rules``: the fields of `Rules`.
 
     Parts of files that cannot be read, also for want of a package, are counted and listed in the summary, and so are
     the files of a folder that were passed over. Raises FileNotFoundError for a path that
@@ -147,6 +147,7 @@ def audit_files(
     """
     begun = time.monotonic()
     chosen = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
+    chosen.check_tokenizer(tokenizer)
     settings = _Settings(chosen, names(by), None if tokenizer is None else find_model(tokenizer))
     processes = integer("workers", usable_cores() if workers is None else workers, 1, _MAX_WORKERS)
     given = names(paths)

@@ -180,6 +180,11 @@ class Summary:
         return self.sums.counts
 
     @property
+    def absent(self) -> tuple[str, ...]:
+        """The keys of ``by`` that no record has, maybe misspelled."""
+        return tuple(key for i, key in enumerate(self.by) if self.groups and not any(of[i] for of in self.groups))
+
+    @property
     def loop_rate(self) -> float:
         """Share of the records that loop, 0..1; 0 for no records."""
         return _rate(self.total.looping, self.total.records)

@@ -1,10 +1,12 @@
 """`audit_texts`: loop rates with their intervals of texts in memory, without files."""
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ..errors import ArgumentTypeError
 from .findings import Tokenizer, audit_record
 from .reading.messages import scalar
 from .records import Record, fields_of
@@ -25,10 +27,13 @@ def audit_texts(
 ) -> Summary:
     """Audit texts, in this process and one after another, and return the figures: `audit_files` without files.
 
+    Each text is a conversation of its own, on which the intervals rest. Records of a file that share an id are one.
+
     ``texts``: strings, or pairs of a string and what is known about it, such as ``(text, {"model": "a", "seed": 1})``;
     they are taken one by one and not kept. Reasoning between the marks of a model, such as ``<think>``, is a field of
     its own, as in files. ``by``: one or more of the names in those mappings, by which the summary is grouped; a text
-    that lacks one is in the group "". ``tokenizer`` as for `lzsampler.audit`. ``rules``: the fields of `Rules`.
+    that lacks one is in the group "", and a UserWarning names what all texts lack. ``tokenizer`` as for
+    `lzsampler.audit`. ``rules``: the fields of `Rules`.
 
         summary = audit_texts((row.text, {"model": row.model}) for row in rows, by="model")
         summary.loop_rate, wilson(summary.total.looping, summary.total.records)   # of lzsampler.util.stats
@@ -37,17 +42,22 @@ def audit_texts(
     ValueError for settings out of range.
     """
     if isinstance(texts, str):
-        raise TypeError("texts must be several texts, got one: use lzsampler.audit, or a list")
+        raise ArgumentTypeError("texts must be several texts, got one: use lzsampler.audit, or a list")
     settings = Rules(**rules)  # type: ignore[arg-type] # it makes tuples of single values
+    settings.check_tokenizer(tokenizer)
     keys = names(by)
     found = Summary({}, keys)
     for number, item in enumerate(texts):
         text, about = item if isinstance(item, tuple) and len(item) == 2 else (item, {})
         if not isinstance(text, str) or not isinstance(about, Mapping):
-            raise TypeError(f"texts[{number}] must be a text or a pair of a text and a mapping, got {item!r:.100}")
+            raise ArgumentTypeError(
+                f"texts[{number}] must be a text or a pair of a text and a mapping, got {item!r:.100}"
+            )
         groups = {name: told for name, value in about.items() if (told := scalar(value)) is not None}
         record = Record("", number, str(number), fields_of(text), groups)
         found.add(audit_record(record, settings, tokenizer))
     whole = Summary(json.loads(json.dumps(asdict(settings))), keys)
     whole.merge(found)
+    for key in whole.absent:
+        warnings.warn(f"by={key!r}: no text has {key!r}", stacklevel=3)  # `takes_rules` is between
     return whole
