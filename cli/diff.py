@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _OUTPUT = "Output"
 _NAMED = 20  # records of each kind that are listed
 _EPILOG = """\b
-Exit status: 0 no significant difference, or B is better; 1 B is worse;
-2 an error; 130 Ctrl-C."""
+Exit status: 0 no significant difference, or B is better; 1 B is worse, more
+than 10 % of A or B could not be read, or fewer than half of A or B was
+compared; 2 an error; 130 Ctrl-C."""
 
 
 class _DiffCommand(GroupedCommand):
@@ -61,7 +62,7 @@ def _alpha(ctx: click.Context, _: click.Parameter, given: float) -> float:
         _OUTPUT, "--alpha", type=Number(), callback=_alpha, default=0.05, metavar="P",
         help="significance level: a difference counts if p is below P, 0 to 1",
     ),
-    option(_OUTPUT, "--exit-zero", is_flag=True, help="exit with status 0 even if B is worse"),
+    option(_OUTPUT, "--exit-zero", is_flag=True, help="exit with status 0 in place of 1"),
 )  # fmt: skip
 @work_options
 @general_options(quiet="print nothing; the exit status gives the result")
@@ -80,11 +81,18 @@ def diff(a: str, b: str, **flags: Any) -> None:
     with _side(a, flags) as left, _side(b, flags) as right:
         _check_rules(left.summary, right.summary)
         made = compare(left.outcomes(), right.outcomes())
+        unread = [f"{path}: {bad}" for path, side in ((a, left), (b, right)) if (bad := too_many_bad(side.summary))]
     if flags["as_json"]:
         console.json(made.to_json(flags["alpha"]))
     elif not console.quiet:
         console.print("\n".join(_comparison(made, a, b, flags["alpha"])))
-    if made.verdict(flags["alpha"]) == "worse" and not flags["exit_zero"]:
+    for said in unread:
+        console.error(f"{said}: --exit-zero accepts that")
+    if made.few:
+        of = f"{made.records:,} of {made.records + made.only_a:,} records of A and {made.records + made.only_b:,} of B"
+        console.error(f"only {of} were compared, fewer than half of a side: --exit-zero accepts that")
+    fails = made.verdict(flags["alpha"]) == "worse" or unread or made.few
+    if fails and not flags["exit_zero"]:
         raise click.exceptions.Exit(1)
 
 
@@ -99,9 +107,6 @@ def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
     with audited([path], flags) as result:
         if not result.summary.total.records:
             refuse_nothing(result.summary)
-        bad = too_many_bad(result.summary)
-        if bad is not None:
-            console.error(f"{path}: {bad}")
         yield result
 
 
@@ -147,6 +152,12 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
                 f"{name} has {counted(repeated, 'record')} with the id of one before: records with one id count as one "
                 "conversation in the test"
             )
+    if made.by_order:
+        yield (
+            f"Paired by order, since several records of a file have their id: {made.by_order:,} of "
+            f"{counted(made.records, 'pair')}. That is right only if both sides hold these records in the same order; "
+            "otherwise give each an id of its own"
+        )
     if made.by_prompt:
         yield (
             f"Paired by prompt and seed, since the two evaluations have different settings: "
@@ -157,19 +168,22 @@ def _comparison(made: "Comparison", a: str, b: str, alpha: float) -> Iterator[st
     if console.colored(sys.stdout):
         verdict = click.style(verdict, fg={"worse": "red", "better": "green"}.get(verdict), bold=True)
     yield (
-        f"B - A: {100 * made.difference:+.3g} % (95 % interval {100 * low:+.3g} to {100 * high:+.3g}); "
+        f"B - A: {100 * made.difference:+.3g} percentage points "
+        f"(95 % interval {100 * low:+.3g} to {100 * high:+.3g}); "
         f"permutation test over {counted(made.conversations, 'conversation')}, p = {made.p:.2g}: {verdict}"
     )
     if not made.paired:
         return
+    numbered = bool(made.repeated_a or made.repeated_b)
     for title, pairs in (("newly looping", made.newly), ("cured", made.cured), ("still looping", made.still)):
         yield f"\n{title}: {len(pairs):,}"
-        yield from (f"  {_place(pair)}" for pair in pairs[:_NAMED])
+        yield from (f"  {_place(pair, numbered)}" for pair in pairs[:_NAMED])
         if len(pairs) > _NAMED:
             yield f"  ... and {len(pairs) - _NAMED:,} more (--json lists all)"
 
 
-def _place(pair: "Pair") -> str:
+def _place(pair: "Pair", numbered: bool) -> str:
     from lzsampler.reports.text import visible
 
-    return f"{visible(pair.id, 60)}  {visible(pair.file_b, 60)}"
+    number = f"  record {pair.record_a} in A, {pair.record_b} in B" if numbered else ""
+    return f"{visible(pair.id, 60)}  {visible(pair.file_b, 60)}{number}"

@@ -187,8 +187,25 @@ def test_an_audit_fails_where_more_than_a_tenth_cannot_be_read(tmp_path: Path) -
     for accepted in (("--fail-over", "bad_rate=1"), ("--fail-over", "bad_rate=20%"), ("--exit-zero",)):
         assert audit(file, "-q", *accepted).returncode == 0
     assert audit(file, "-q", "--fail-over", "loop_rate=1%").returncode == 1
-    done = audit("diff", file, file)
-    assert (done.returncode, done.stderr) == (0, f"lzs: {file}: 2 of 11 records could not be read (18.2 %)\n" * 2)
+    said = f"lzs: {file}: 2 of 11 records could not be read (18.2 %): --exit-zero accepts that\n"
+    assert audit(file, "-q", "--resume", tmp_path / "work").returncode == 1
+    whole = tmp_path / "whole.jsonl"
+    whole.write_text("".join(rows) + "not JSON\n")
+    for sides, times in (((file, file), 2), ((tmp_path / "work", whole), 1), ((whole, whole), 0)):
+        done = audit("diff", *sides, "-q")
+        assert done.stderr == said.replace(str(file), str(sides[0])) * times
+        assert (done.returncode, done.stdout) == (int(times > 0), "")
+    assert audit("diff", file, file, "--exit-zero").returncode == 0
+
+
+def test_a_comparison_of_less_than_half_fails(tmp_path: Path) -> None:
+    rows = [transcript(i, PROSE[900 * i : 900 * i + 700]) for i in range(21)]
+    for name, n in (("all", 21), ("some", 10)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(rows[:n]))
+    done = audit("diff", tmp_path / "all.jsonl", tmp_path / "some.jsonl", "-q")
+    said = "only 10 of 21 records of A and 10 of B were compared, fewer than half of a side: --exit-zero accepts that"
+    assert (done.returncode, done.stderr) == (1, f"lzs: {said}\n")
+    assert audit("diff", tmp_path / "all.jsonl", tmp_path / "some.jsonl", "--exit-zero").returncode == 0
 
 
 def test_a_limit_in_percent_is_the_same_number() -> None:
@@ -455,7 +472,14 @@ def test_diff(sides: tuple[Path, Path]) -> None:
     a, b = sides
     worse = audit("diff", a, b)
     assert (worse.returncode, worse.stderr) == (1, "")
-    for part in ("4 of 40 records loop, 10.0 %", "14 of 40", "p = 0.0074: worse", "newly looping: 12", "cured: 2\n"):
+    for part in (
+        "4 of 40 records loop, 10.0 %",
+        "14 of 40",
+        "p = 0.0074: worse",
+        "B - A: +25 percentage points (95 % interval +",
+        "newly looping: 12",
+        "cured: 2\n",
+    ):
         assert part in worse.stdout
     better = audit("diff", b, a)
     assert better.returncode == 0
@@ -508,6 +532,16 @@ def test_equal_ids_are_said(tmp_path: Path) -> None:
     said = "A has 99 records with the id of one before: records with one id count as one conversation in the test"
     assert said in done.stdout.splitlines()
     assert "B has" not in done.stdout
+    assert "Paired by order, since several records of a file have their id: 1 of 1 pair. " in done.stdout
+
+
+def test_records_with_equal_ids_are_told_apart_by_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(json.dumps({"id": "q", "response": f"{i} so it is " * 40}) + "\n" for i in range(2)))
+    shown = audit(file).stdout
+    assert "  q (record 0)  " in shown
+    assert "  q (record 1)  " in shown
+    assert "  record 1 in A, 1 in B\n" in audit("diff", file, file).stdout
 
 
 def test_a_file_named_diff(sides: tuple[Path, Path], tmp_path: Path) -> None:

@@ -20,13 +20,15 @@ def test_newly_cured_still() -> None:
     made = compare(side("a! b c! d! e x"), side("y! c a! b! e d", "b.jsonl"))
     assert [pair.id for pair in made.newly] == ["b"]
     assert [pair.id for pair in made.cured] == ["c", "d"]
-    assert made.still == (("a", "a.jsonl", "b.jsonl"),)
+    assert made.still == (("a", "a.jsonl", "b.jsonl", 0, 0),)
     assert (made.records, made.only_a, made.only_b) == (5, 1, 1)
     assert (made.rate_a, made.rate_b, made.difference) == (0.6, 0.4, -0.2)
     assert made.p == pytest.approx(binomtest(1, 3).pvalue - binom.pmf(1, 3, 0.5))
     assert made.interval.low < made.difference < made.interval.high
     assert made.verdict() == "no significant difference"
-    assert json.loads(json.dumps(made.to_json()))["cured"][0] == {"id": "c", "file_a": "a.jsonl", "file_b": "b.jsonl"}
+    assert json.loads(json.dumps(made.to_json()))["cured"][0] == {
+        "id": "c", "file_a": "a.jsonl", "file_b": "b.jsonl", "record_a": 0, "record_b": 0
+    }  # fmt: skip
 
 
 def test_stuck_records_are_counted_beside_the_verdict() -> None:
@@ -54,8 +56,8 @@ def test_files_of_the_same_name_are_partners() -> None:
     a = side("0! 1", "runs/a/x.jsonl") + side("0 1", "runs/a/sub/y.jsonl")
     b = side("0 1", "elsewhere/sub/y.jsonl") + side("0 1!", "elsewhere/x.jsonl")
     made = compare(a, b)
-    assert made.cured == (("0", "runs/a/x.jsonl", "elsewhere/x.jsonl"),)
-    assert made.newly == (("1", "runs/a/x.jsonl", "elsewhere/x.jsonl"),)
+    assert made.cured == (("0", "runs/a/x.jsonl", "elsewhere/x.jsonl", 0, 0),)
+    assert made.newly == (("1", "runs/a/x.jsonl", "elsewhere/x.jsonl", 0, 0),)
     assert made.records == 4
 
 
@@ -71,6 +73,36 @@ def test_ids_alone_where_no_name_is_in_both() -> None:
 def test_several_answers_to_a_prompt_are_paired_in_order() -> None:
     made = compare(side("p p! p q"), side("p p p! p!"))
     assert (len(made.cured), len(made.newly), made.only_a, made.only_b) == (1, 1, 1, 1)
+
+    assert made.by_order == 3
+    assert compare(side("p q"), side("p q")).by_order == 0
+
+
+def of_models(text: str) -> list[Outcome]:
+    """Outcomes out of "a.x b.x!": models and ids, numbered from 0."""
+    made = []
+    for number, word in enumerate(text.split()):
+        model, id = word.rstrip("!").split(".")
+        made.append(Outcome("a.jsonl", id, word.endswith("!"), number=number, model=model))
+    return made
+
+
+def test_records_of_several_models_are_paired_by_id_and_model() -> None:
+    a, b = "a.p! a.q! b.p b.q", "b.p b.q a.p! a.q!"
+    made = compare(of_models(a), of_models(b))
+    assert (len(made.newly), len(made.cured), made.by_order) == (0, 0, 0)
+    assert [(pair.record_a, pair.record_b) for pair in made.still] == [(0, 2), (1, 3)]
+    assert compare(of_models(a + " a.p!"), of_models(b + " a.p")).by_order == 2
+    other = compare(of_models("a.p! c.p"), of_models("b.p a.p"))  # other models, so that these cannot tell
+    assert (other.records, len(other.cured), other.by_order) == (2, 1, 2)
+    assert compare(of_models("a.p! b.q"), of_models("b.p! a.q")).records == 2  # each id once: whatever the model
+
+
+def test_fewer_than_half_compared() -> None:
+    for right, few in (("p q", False), ("p", True), ("p q r s t u v w", False), ("p q r s t u v w x", True)):
+        assert compare(side("p q r s"), side(right)).few is few, right
+    assert not compare(side("p q r s"), side("x")).few  # two groups: all are compared
+    assert not compare(evaluation("T=0", "p q"), evaluation("T=0", "p q") + 4 * evaluation("T=1", "p q")).few
 
 
 def test_a_conversation_is_drawn_whole_but_not_a_task_with_a_slash() -> None:
@@ -112,7 +144,7 @@ def test_evaluations_of_different_settings_are_paired_by_prompt_and_seed() -> No
     b = evaluation("T=0 lz_penalty=0.3", "p1 p2! p3 p5", "b/transcripts.jsonl")
     made = compare(a, b)
     assert (made.paired, made.records, made.by_prompt, made.by_number, made.conversations) == (True, 6, 6, 0, 3)
-    assert made.cured == (("p1, seed 2", "a/transcripts.jsonl", "b/transcripts.jsonl"),)
+    assert made.cured == (("p1, seed 2", "a/transcripts.jsonl", "b/transcripts.jsonl", 0, 0),)
     assert [pair.id for pair in made.still] == ["p2, seed 2"]
     assert (made.only_a, made.only_b) == (2, 2)
     same = compare(a, a)

@@ -54,7 +54,9 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     work = folder(tmp_path / "deep" / "work")
     summaries = [write(work, 1, *records[1:]), write(work, 0, records[0], BadRecord("a", 3, "no"))][::-1]
     assert list(work.audited()) == [records[0], records[2]]
-    assert list(work.outcomes()) == [Outcome("a.jsonl", f"r{i}", i != 1, i == 0) for i in range(3)]
+    assert list(work.outcomes()) == [
+        Outcome("a.jsonl", f"r{i}", i != 1, i == 0, number=i, model=f"m{i % 2}") for i in range(3)
+    ]
     assert list(work.summaries()) == [replace(summary, by=()) for summary in summaries]
     assert [work.records(task) for task in (0, 1)] == [1, 2]
 

@@ -15,17 +15,23 @@ VERSION = 1  # of `to_json`
 ALPHA = 0.05
 
 
-# Name of the file, id, whether the file has that id or it is the number of a line, how many before it have the same.
-_Key = tuple[str, str, bool, int]
+# Name of the file, id, whether the file has that id or it is the number of a line, and the model where it tells apart.
+_Name = tuple[str, str, bool, str]
+_Key = tuple[str, str, bool, str, int]  # the name, and how many before it have the same
 _Names = dict[str, str]  # of files, by the path
 
 
 class Pair(NamedTuple):
-    """A record that is in both audits, with its file in each; ``id`` is the prompt and seed of pairs made by these."""
+    """A record that is in both audits, with its file and its number there, from 0, in each.
+
+    ``id`` is the prompt and seed of pairs made by these.
+    """
 
     id: str
     file_a: str
     file_b: str
+    record_a: int
+    record_b: int
 
 
 @dataclass(frozen=True)
@@ -34,21 +40,22 @@ class Comparison:
 
     If no record is in both, ``paired`` is False, and all records of A are compared with all of B, as two groups.
 
-    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``records_a``, ``looping_a``: the
-    records of A that are compared, and how many of them loop; ``records_b`` and ``looping_b`` likewise.
-    ``conversations``: how many conversations they belong to, those of A and of B where nothing is
-    paired. ``only_a``, ``only_b``: the number
-    of records without a partner, which count nowhere else. ``by_number``: pairs whose records have no id in their
-    file, and were paired by their lines: they belong together only if both sides have the same order. ``by_prompt``:
-    pairs of the same prompt and seed under different settings, which are made where two evaluations of one setting each
-    have no id in common. ``repeated_a``, ``repeated_b``: records of A, and of B, whose id a record before them in the
-    same file has: they are one conversation with that one. ``stuck_a``, ``stuck_b``: the number of pairs whose record
-    in A, or in B, is stuck (LZR011),
-    on which the verdict does not depend. ``difference``: the loop rate of B minus that of A, -1..1, with its
-    ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired. ``p``: the
-    two-sided mid-p of a permutation test over conversations: of pairs, in which the sides of each conversation may be
-    swapped (`flip_test`; McNemar's test where each has one record), of groups, in which each may belong to A or B
-    (`group_test`).
+    ``newly``: records that loop in B only; ``cured``: in A only; ``still``: in both. ``records_a``, ``looping_a``:
+    the records of A that are compared, and how many of them loop; ``records_b`` and ``looping_b`` likewise.
+    ``conversations``: how many conversations they belong to, those of A and of B where nothing is paired.
+    ``only_a``, ``only_b``: the number of records without a partner, which count nowhere else. ``by_number``: pairs
+    whose records have no id in their file, and were paired by their lines: they belong together only if both sides
+    have the same order. ``by_prompt``: pairs of the same prompt and seed under different settings, which are made
+    where two evaluations of one setting each have no id in common. ``by_order``: pairs whose id several records of
+    a file have, which were paired in their order. ``few``: whether fewer than half of the records of a side are
+    compared; texts of an evaluation do not count for it, since the other may have other settings. ``repeated_a``,
+    ``repeated_b``: records of A, and of B, whose id a record before them in the same file has: they are one
+    conversation with that one. ``stuck_a``, ``stuck_b``: the number of pairs whose record in A, or in B, is stuck
+    (LZR011), on which the verdict does not depend. ``difference``: the loop rate of B minus that of A, -1..1, with
+    its ``interval``: that of `paired_difference`, or Newcombe's out of both intervals where nothing is paired.
+    ``p``: the two-sided mid-p of a permutation test over conversations: of pairs, in which the sides of each
+    conversation may be swapped (`flip_test`; McNemar's test where each has one record), of groups, in which each
+    may belong to A or B (`group_test`).
     """
 
     paired: bool
@@ -60,6 +67,8 @@ class Comparison:
     conversations: int
     by_number: int
     by_prompt: int
+    by_order: int
+    few: bool
     repeated_a: int
     repeated_b: int
     newly: tuple[Pair, ...]
@@ -117,7 +126,8 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
     If both sides have several files, partners are in files of the same name (relative to the folder that holds all
     files of a side). If no name is in both, or each side is one file, ids alone decide. Of records with the same id,
-    such as several answers to a prompt, the first is the partner of the first, and so on. A record without an id, which
+    those of one model are partners if both sides have the same models. Of those that are left, such as several answers
+    to a prompt, the first is the partner of the first, and so on. A record without an id, which
     has the number of its line instead, is no partner of one with that id.
 
     If no record is in both, texts of two evaluations of one setting each are paired by prompt and seed. Otherwise all
@@ -133,7 +143,9 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         names_a, names_b = dict.fromkeys(names_a, ""), dict.fromkeys(names_b, "")
     if not left or not right:
         raise LzsError(f"there is nothing to compare: {'A' if not left else 'B'} has no record")
-    pairs = _pairs(_keyed(left, names_a), _keyed(right, names_b))
+    modelled = _modelled(left, right, names_a, names_b)
+    keyed_a, keyed_b = _keyed(left, names_a, modelled), _keyed(right, names_b, modelled)
+    pairs = _pairs(keyed_a, keyed_b)
     by_prompt = not pairs
     if by_prompt:
         pairs = _pairs(_by_prompt(left, names_a), _by_prompt(right, names_b))
@@ -142,7 +154,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
 
     def those(before: bool, after: bool) -> tuple[Pair, ...]:
         return tuple(
-            Pair(one.counterpart if by_prompt else one.id, one.file, other.file)
+            Pair(one.counterpart if by_prompt else one.id, one.file, other.file, one.number, other.number)
             for _, one, other in pairs
             if (one.looping, other.looping) == (before, after)
         )
@@ -155,6 +167,7 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         gained[conversation] += other.looping and not one.looping
         lost[conversation] += one.looping and not other.looping
     sizes = Counter(conversations)
+    several = {key[:-1] for key in (*keyed_a, *keyed_b) if key[-1]}
     up, down = ([counts[conversation] for conversation in sizes] for counts in (gained, lost))
     return Comparison(
         paired=True,
@@ -166,6 +179,8 @@ def compare(a: Iterable[Outcome], b: Iterable[Outcome]) -> Comparison:
         conversations=len(sizes),
         by_number=0 if by_prompt else sum(not one.named for _, one, _ in pairs),
         by_prompt=by_prompt * len(pairs),
+        by_order=0 if by_prompt else sum(key[:-1] in several for key, _, _ in pairs),
+        few=any(2 * len(pairs) < sum(not one.counterpart for one in outcomes) for outcomes in (left, right)),
         repeated_a=_repeated(left),
         repeated_b=_repeated(right),
         newly=newly,
@@ -203,6 +218,8 @@ def _of_groups(left: list[Outcome], right: list[Outcome], names_a: _Names, names
         conversations=len(records_a) + len(records_b),
         by_number=0,
         by_prompt=0,
+        by_order=0,
+        few=False,
         repeated_a=_repeated(left),
         repeated_b=_repeated(right),
         newly=(),
@@ -241,11 +258,25 @@ def _repeated(outcomes: list[Outcome]) -> int:
     return len(outcomes) - len({(outcome.file, outcome.id) for outcome in outcomes})
 
 
-def _keyed(outcomes: list[Outcome], names: dict[str, str]) -> dict[_Key, Outcome]:
-    seen: Counter[tuple[str, str, bool]] = Counter()
+def _modelled(left: list[Outcome], right: list[Outcome], names_a: _Names, names_b: _Names) -> set[_Name]:
+    """Return the names of records that several records of a side have, if their models tell these apart on both."""
+    if {one.model for one in left} != {one.model for one in right}:
+        return set()
+    counts = [Counter(_name(one, names) for one in side) for side, names in ((left, names_a), (right, names_b))]
+    return {name for count in counts for name, n in count.items() if n > 1}
+
+
+def _name(outcome: Outcome, names: _Names) -> _Name:
+    return names[outcome.file], outcome.id, outcome.named, ""
+
+
+def _keyed(outcomes: list[Outcome], names: _Names, modelled: set[_Name]) -> dict[_Key, Outcome]:
+    seen: Counter[_Name] = Counter()
     keyed: dict[_Key, Outcome] = {}
     for outcome in outcomes:
-        name = (names[outcome.file], outcome.id, outcome.named)
+        name = _name(outcome, names)
+        if name in modelled:
+            name = (*name[:-1], outcome.model)
         keyed[(*name, seen[name])] = outcome
         seen[name] += 1
     return keyed
@@ -253,7 +284,9 @@ def _keyed(outcomes: list[Outcome], names: dict[str, str]) -> dict[_Key, Outcome
 
 def _by_prompt(outcomes: list[Outcome], names: _Names) -> dict[_Key, Outcome]:
     """Return the texts of an evaluation by prompt and seed; nothing unless there is one text of each."""
-    keyed = {(names[one.file], one.counterpart, True, 0): one for one in outcomes if one.counterpart}
+    keyed: dict[_Key, Outcome] = {
+        (names[one.file], one.counterpart, True, "", 0): one for one in outcomes if one.counterpart
+    }
     return keyed if len(keyed) == len(outcomes) else {}
 
 

@@ -27,7 +27,7 @@ from .metrics import Sums
 from .records import Audited, BadRecord, FileRead, Finding, PassedOver, Rule, TurnsRead
 from .summary import Group, Summary
 
-VERSION = 6  # of the folder's files
+VERSION = 7  # of the folder's files
 MANIFEST = "audit.json"
 _OUTCOMES = 1000  # records a line
 _PIECE = 1 << 20  # characters of a text that are made into JSON at once
@@ -41,7 +41,10 @@ _GROUP = [field.name for field in fields(Group)]
 
 
 class Outcome(NamedTuple):
-    """What a comparison needs of every record, looping or not. The last three are as in `Record`."""
+    """What a comparison needs of every record, looping or not.
+
+    Those from ``named`` on are as in `Record`, with ``model`` of its groups, "" if it has none.
+    """
 
     file: str
     id: str
@@ -50,6 +53,8 @@ class Outcome(NamedTuple):
     named: bool = True
     conversation: str = ""
     counterpart: str = ""
+    number: int = 0
+    model: str = ""
 
 
 class WorkFolder:
@@ -208,7 +213,7 @@ class PartWriter:
         if item.is_conversation:
             self._write_audited(item)
             return
-        about = item.named, item.conversation, item.counterpart
+        about = item.named, item.conversation, item.counterpart, item.number, item.groups.get("model", "")
         self._outcomes.append(Outcome(item.file, item.id, item.looping, item.stuck, *about))
         if item.findings:
             self._write_audited(item)

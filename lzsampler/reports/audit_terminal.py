@@ -1,5 +1,6 @@
 """`terminal_table`: the groups and the worst loops of an audit, for a terminal of any width."""
 
+from collections import Counter
 from collections.abc import Callable
 from statistics import median
 from typing import TYPE_CHECKING
@@ -133,7 +134,12 @@ def _worst(worst: list[Audited], width: int) -> "list[RenderableType]":
     if not shown:
         return []
     wasted = [f"{wasted_tokens(record):,}" for record in shown]
-    places = [f"{visible(record.file, 60)}  {visible(record.id, 40)}" for record in shown]
+    ids = Counter((record.file, record.id) for record in shown)
+    places = [
+        f"{visible(record.file, 60)}  {visible(record.id, 40)}"
+        + (f" (record {record.number})" if ids[record.file, record.id] > 1 else "")
+        for record in shown
+    ]
     left = max(map(len, wasted))
     narrow = width < _NARROW
     middle = width - left - 2 if narrow else min(max(map(columns, places)), (width - left - 2) // 2)
