@@ -127,6 +127,16 @@ def test_parquet_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.Mo
     assert parquet.ParquetFile(tmp_path / "l.PARQUET").num_row_groups == 3
 
 
+def test_pandas_filters_parquet_by_the_rule(tmp_path: Path) -> None:
+    """A column of categories, which pandas makes of a dictionary, cannot be compared by <=."""
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    write_loops(tmp_path / "l.parquet", Summary({}), [looping(0), looping(1)])
+    rows = pandas.read_parquet(tmp_path / "l.parquet")
+    assert list(rows[rows.rule <= "LZR006"].rule) == ["LZR001", "LZR001"]
+    assert [dict(groups)["model"] for groups in rows.groups] == ["small"] * 4
+
+
 def test_jsonl_has_a_line_a_row_for_every_reader(tmp_path: Path) -> None:
     write_loops(tmp_path / "l.jsonl", Summary({}), hostile())
     assert len((tmp_path / "l.jsonl").read_text(encoding="utf-8").splitlines()) == 2 * len(HOSTILE)

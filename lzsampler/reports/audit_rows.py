@@ -103,9 +103,9 @@ def _pyarrow() -> Any:
 
 
 def _schema(pa: Any) -> Any:
-    names = pa.dictionary(pa.int32(), pa.string())
+    names = pa.dictionary(pa.int32(), pa.string())  # but not of rules: pandas does not compare categories by <=
     types = (
-        names, pa.int64(), pa.string(), names, names, names, pa.int64(), pa.int64(), pa.int64(), pa.float64(),
+        names, pa.int64(), pa.string(), names, names, pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.float64(),
         pa.string(), pa.float64(), pa.bool_(), pa.int64(), pa.map_(pa.string(), pa.string()),
     )  # fmt: skip
     return pa.schema(list(zip(KEYS, types, strict=True)))
