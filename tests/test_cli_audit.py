@@ -198,6 +198,25 @@ def test_an_audit_fails_where_more_than_a_tenth_cannot_be_read(tmp_path: Path) -
     assert audit("diff", file, file, "--exit-zero").returncode == 0
 
 
+def test_results_in_an_audited_folder_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"response": "so it is " * 40}) + "\n" for _ in range(9)))
+    outputs = [part for name in ("loops.jsonl", "summary.json") for part in ("-o", tmp_path / name)]
+    assert audit(tmp_path, "-q", *outputs).returncode == 0
+    for left in (2, 3):
+        made = summary(tmp_path)
+        assert (made["records"], made["bad_records"]) == (9, 0)
+        assert sum(passed["count"] for passed in made["passed_over"]) == left
+        assert audit(tmp_path / "a.jsonl", "-q", "--resume", tmp_path / "work").returncode == 0
+    assert [passed["reason"] for passed in made["passed_over"]] == [
+        "results of lzs audit",
+        "folders of lzs audit --resume",
+    ]
+    done = audit(tmp_path / "summary.json", "-q")
+    assert (done.returncode, done.stderr) == (
+        2, f"lzs: no record was audited: {tmp_path}/summary.json: results of lzs audit\n"
+    )  # fmt: skip
+
+
 def test_a_comparison_of_less_than_half_fails(tmp_path: Path) -> None:
     rows = [transcript(i, PROSE[900 * i : 900 * i + 700]) for i in range(21)]
     for name, n in (("all", 21), ("some", 10)):

@@ -37,6 +37,12 @@ _PARTLY = 4 << 20  # bytes of a document that are taken apart as far as they go;
 _PACKED = (".gz", ".zst")
 # What `lzs eval` keeps in its folder beside the transcripts.
 _EVALUATION = frozenset(("run.json", "results.json", "timings.jsonl", "judge.jsonl", "tax.jsonl"))
+# Keys by which summary.json and the table of loops are known, which an audit may have written to the folder.
+_RESULTS = ({"loop_rate", "literal_rate", "interval"}, {"rule", "period", "copies", "unit", "wasted_tokens"})
+
+
+class OwnResultError(NoTextError):
+    """A file is a summary or a table that `lzs audit` wrote."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,8 @@ def find(
                 others.append(BadRecord(file.name, 0, f"{PurePath(file.name).suffix} files that hold no known format"))
             else:
                 bad.append(BadRecord(file.name, 0, str(error)))
+        except OwnResultError as error:
+            (bad if file.named else others).append(BadRecord(file.name, 0, str(error)))
         except (NoTextError, MissingExtra) as error:
             bad.append(BadRecord(file.name, 0, str(error)))
         except decode.STREAM_ERRORS as error:
@@ -235,6 +243,9 @@ def _folder(folder: str, asked: _Asked, above: tuple[tuple[int, int], ...]) -> I
     here = (status.st_dev, status.st_ino)
     if here in above:
         yield BadRecord(_printable(folder), 0, "a link leads back to a folder that contains it; it is read once")
+        return
+    if {"audit.json", "000000.json"} <= set(names):
+        yield _File(_printable(folder), folder, False, "folders of lzs audit --resume")
         return
     left_out = _EVALUATION if {"run.json", "transcripts.jsonl"} <= set(names) else frozenset()
     for name in names:
@@ -466,6 +477,8 @@ def recognised(shard: Shard, rows: list[Any], formats: tuple[Format, ...]) -> Sh
 
     Raises `UnknownFormatError` and `NoTextError`.
     """
+    if any(isinstance(row, dict) and keys <= row.keys() for row in rows[:1] for keys in _RESULTS):
+        raise OwnResultError("results of lzs audit")
     path: Path = ()
     if len(formats) > 1:
         format, path, row = choose(rows, formats)
