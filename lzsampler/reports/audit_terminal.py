@@ -37,7 +37,9 @@ def terminal_table(summary: Summary, width: int, *, color: bool = False) -> str:
     if summary.total.records:
         parts += ["", *_table(summary, width)]
     if summary.worst:
-        parts += ["", Text("Worst loops", "bold"), *_worst(summary.worst, width)]
+        title = Text("Worst loops", "bold")
+        title.append(": the largest of each record; the period above is that of the first", "not bold dim")
+        parts += ["", title, *_worst(summary.worst, width)]
     if summary.turn_conversations:
         parts += ["", *_turns(summary, width)]
     if summary.bad_records or summary.coverage.passed:
