@@ -138,7 +138,8 @@ def audit(paths: tuple[str, ...], **flags: Any) -> None:
         raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
     if not flags["turns"] and any(limit.rate == "turn_loop_rate" for limit in flags["limits"]):
         raise click.UsageError("turn_loop_rate is measured with --turns only: add it")
-    _check_limits(flags)
+    for limit in flags["limits"]:
+        check_counted(f"--fail-over {limit.text}", limit.rate, flags)
     with audited(paths, flags, by=flags["by"], resume=flags["resume"], without=flags["outputs"]) as result:
         summary = result.summary
         for path in flags["outputs"]:
@@ -228,19 +229,15 @@ def _rules(flags: dict[str, Any]) -> dict[str, Any]:
     return rules
 
 
-def _check_limits(flags: dict[str, Any]) -> None:
-    """Raise a usage error for a limit that nothing can exceed, since the rules that it counts are left out."""
+def check_counted(what: str, rate: str, flags: dict[str, Any]) -> None:
+    """Raise a usage error for a gate that nothing can fail, since the rules that its rate counts are left out."""
     from lzsampler.auditing.records import LOOPING
     from lzsampler.auditing.rules import Rules
 
-    reported = Rules(**_rules(flags)).reported
-    counts = {"loop_rate": (LOOPING, "LZR001 to LZR006"), "stuck_rate": (("LZR011",), "LZR011")}
-    for limit in flags["limits"]:
-        if limit.rate in counts and reported.isdisjoint(counts[limit.rate][0]):
-            raise click.UsageError(
-                f"--fail-over {limit.text} counts {counts[limit.rate][1]}, of which --select, --ignore, --level or "
-                "--no-near leave none"
-            )
+    codes = {"loop_rate": LOOPING, "stuck_rate": ("LZR011",)}.get(rate)
+    if codes is not None and Rules(**_rules(flags)).reported.isdisjoint(codes):
+        said = " to ".join(dict.fromkeys((codes[0], codes[-1])))
+        raise click.UsageError(f"{what} counts {said}, of which --select, --ignore, --level or --no-near leave none")
 
 
 def _check_outputs(outputs: Sequence[Path], paths: Sequence[str]) -> None:

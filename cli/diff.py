@@ -11,7 +11,16 @@ import click
 
 from lzsampler._values import counted
 
-from .audit import audited, check_paths, count_options, read_options, refuse_nothing, too_many_bad, work_options
+from .audit import (
+    audited,
+    check_counted,
+    check_paths,
+    count_options,
+    read_options,
+    refuse_nothing,
+    too_many_bad,
+    work_options,
+)
 from .console import console, general_options
 from .help import GroupedCommand, Number, option, options
 
@@ -78,6 +87,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
     from lzsampler.auditing.diff import compare
 
     check_paths((a, b))
+    check_counted("the verdict", "loop_rate", flags)
     with _side(a, flags) as left, _side(b, flags) as right:
         _check_rules(left.summary, right.summary)
         made = compare(left.outcomes(), right.outcomes())

@@ -332,6 +332,7 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
             "--fail-over loop_rate=0 counts LZR001 to LZR006",
         ),
         ((clean, "--level", "line", "--fail-over", "stuck_rate=0"), "--fail-over stuck_rate=0 counts LZR011, of which"),
+        (("diff", clean, clean, "--select", "LZR011"), "the verdict counts LZR001 to LZR006, of which"),
         ((clean, "-o", tmp_path / "x.txt"), f"{tmp_path}/x.txt"),
         ((clean, "-o", tmp_path / "no" / "x.csv"), f"{tmp_path}/no/x.csv"),
         ((clean, "-o", clean), f"-o {clean} would overwrite what is audited"),

@@ -134,8 +134,10 @@ def test_settings_that_find_nothing_are_refused() -> None:
     for asked in ({"levels": ("char", "token")}, {"select": "LZR006"}):
         calls: list[tuple[Any, Any]] = [(audit, "x"), (audit_texts, ["x"]), (audit_files, ".")]
         for function, given in calls:
-            with pytest.raises(ArgumentError, match="for which a text needs a tokenizer: give tokenizer="):
+            with pytest.raises(ArgumentError, match="which is found in a text with a tokenizer only"):
                 function(given, **asked)
+        with pytest.raises(ArgumentError, match="with a tokenizer only"):
+            BatchAudit(rules=Rules(**asked))
         assert audit([1, 2, 3] * 99, **asked).findings[0].rule == "LZR006"
 
 

@@ -45,6 +45,7 @@ class BatchAudit:
         ):
             if not isinstance(value, kind):
                 raise ArgumentTypeError(f"{name} must be a {kind.__name__}, got {value!r:.100}")
+        self.rules.check_tokenizer(None)
 
     def __call__(self, batch: _Batch) -> _Batch:
         """Return a ``pyarrow.Table`` or ``RecordBatch`` with the new columns; those of the same names are replaced.

@@ -117,7 +117,7 @@ class Rules:
             ("select", self.select, "LZR006", tuple(RULES)),
         ):
             if name in chosen and chosen != default:
-                raise ArgumentError(f"{what} names {name}, for which a text needs a tokenizer: give tokenizer=")
+                raise ArgumentError(f"{what} names {name}, which is found in a text with a tokenizer only")
 
 
 class RuleOptions(TypedDict, total=False):
