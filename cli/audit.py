@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lzsampler.auditing.run import Audit, Progress
     from lzsampler.auditing.summary import Group, Summary
 
-_READ, _COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
+READ, COUNTS, _OUTPUT, _WORK = "What is read", "What counts as a loop", "Output", "Work"
 _RATES = ("loop_rate", "stuck_rate", "literal_rate", "bad_rate", "turn_loop_rate")
 _BAD = Limit("bad_rate=10%", None, "bad_rate", "=", 0.1)  # of an audit that --fail-over gives no limit of it
 _ENOUGH = 0.01  # the loop rate that a result without loops is held against
@@ -41,39 +41,39 @@ def _listed(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tupl
 
 read_options = options(
     option(
-        _READ, "--format", metavar="NAME", help="input format of all files, see docs/formats.md (default: detect each)"
+        READ, "--format", metavar="NAME", help="input format of all files, see docs/formats.md (default: detect each)"
     ),
     option(
-        _READ, "--field", metavar="PATH",
+        READ, "--field", metavar="PATH",
         help="where the text is in files of another form, as choices[*].text or messages[role=assistant].content",
     ),
 )  # fmt: skip
 count_options = options(
     option(
-        _COUNTS, "--level", "levels", multiple=True, callback=_listed, metavar="LIST",
+        COUNTS, "--level", "levels", multiple=True, callback=_listed, metavar="LIST",
         help="units to look at, of char,word,line,token (default: all)",
     ),
-    option(_COUNTS, "--copies", **whole(), help="copies that make a loop, whatever its length (default: 20)"),
-    option(_COUNTS, "--length", **whole(), help="characters that make a loop with --length-copies (default: 100)"),
-    option(_COUNTS, "--length-copies", **whole(), help="copies required at that length (default: 3)"),
+    option(COUNTS, "--copies", **whole(), help="copies that make a loop, whatever its length (default: 20)"),
+    option(COUNTS, "--length", **whole(), help="characters that make a loop with --length-copies (default: 100)"),
+    option(COUNTS, "--length-copies", **whole(), help="copies required at that length (default: 3)"),
     option(
-        _COUNTS, "--near/--no-near", default=None,
+        COUNTS, "--near/--no-near", default=None,
         help="also find near loops, which differ in digits, case or white space only (default: yes)",
     ),
-    option(_COUNTS, "--near-copies", **whole(), help="copies required of a near loop (default: 8)"),
-    option(_COUNTS, "--select", multiple=True, callback=_listed, metavar="CODES", help="apply these rules only"),
-    option(_COUNTS, "--ignore", multiple=True, callback=_listed, metavar="CODES", help="apply all rules but these"),
+    option(COUNTS, "--near-copies", **whole(), help="copies required of a near loop (default: 8)"),
+    option(COUNTS, "--select", multiple=True, callback=_listed, metavar="CODES", help="apply these rules only"),
+    option(COUNTS, "--ignore", multiple=True, callback=_listed, metavar="CODES", help="apply all rules but these"),
     option(
-        _COUNTS, "--tokenizer", type=ModelFile(), metavar="GGUF",
+        COUNTS, "--tokenizer", type=ModelFile(), metavar="GGUF",
         help="count tokens with this model's tokenizer; needed for --level token",
     ),
 )  # fmt: skip
 turns_option = option(
-    _COUNTS, "--turns/--no-turns", default=None,
+    COUNTS, "--turns/--no-turns", default=None,
     help="also find loops over the turns of a conversation, answers and calls of tools (default: no)",
 )  # fmt: skip
 lz_bits_option = option(
-    _COUNTS, "--lz-bits", is_flag=True,
+    COUNTS, "--lz-bits", is_flag=True,
     help="also measure bits a token under the LZ compressor of the paper; needs --tokenizer",
 )  # fmt: skip
 work_options = options(
@@ -109,7 +109,7 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
 @click.command(cls=_AuditCommand)
 @click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path())
 @read_options
-@option(_READ, "--by", multiple=True, callback=_listed, metavar="LIST", help="group by model,temperature,file,...")
+@option(READ, "--by", multiple=True, callback=_listed, metavar="LIST", help="group by model,temperature,file,...")
 @count_options
 @turns_option
 @lz_bits_option
@@ -133,7 +133,7 @@ Exit status: 0 success; 1 a limit of --fail-over is exceeded; 2 an error;
 def audit(paths: tuple[str, ...], **flags: Any) -> None:
     """Find loops in saved model output: files, folders and patterns of transcripts (- is stdin)."""
     check_paths(paths)
-    _check_outputs(flags["outputs"], paths)
+    _check_outputs(paths, flags)
     if flags["lz_bits"] and flags["tokenizer"] is None:
         raise click.UsageError("--lz-bits needs the tokens: give the model that wrote the texts with --tokenizer")
     if not flags["turns"] and any(limit.rate == "turn_loop_rate" for limit in flags["limits"]):
@@ -240,14 +240,20 @@ def check_counted(what: str, rate: str, flags: dict[str, Any]) -> None:
         raise click.UsageError(f"{what} counts {said}, of which --select, --ignore, --level or --no-near leave none")
 
 
-def _check_outputs(outputs: Sequence[Path], paths: Sequence[str]) -> None:
+def _check_outputs(paths: Sequence[str], flags: dict[str, Any]) -> None:
+    from lzsampler.auditing.reading.shard import find
     from lzsampler.auditing.run import check_output
 
-    for output in outputs:
+    for output in flags["outputs"]:
         check_output(output)
-        for path in paths:
-            if os.path.isfile(path) and output.exists() and output.samefile(path):
-                raise click.UsageError(f"-o {output} would overwrite what is audited: name another file")
+    there = {os.path.realpath(output): output for output in flags["outputs"] if output.is_file()}
+    if not there:
+        return
+    files = [path for path in paths if path != "-"]
+    shards, _ = find(files, format=flags["format"], field=flags["field"])
+    for path in (*files, *(shard.file for shard in shards)):
+        if output := there.get(os.path.realpath(path)):
+            raise click.UsageError(f"-o {output} would overwrite what is audited: name another file")
 
 
 # -- what is said after --

@@ -12,6 +12,8 @@ import click
 from lzsampler._values import counted
 
 from .audit import (
+    COUNTS,
+    READ,
     audited,
     check_counted,
     check_paths,
@@ -22,7 +24,7 @@ from .audit import (
     work_options,
 )
 from .console import console, general_options
-from .help import GroupedCommand, Number, option, options
+from .help import GroupedCommand, GroupedOption, Number, option, options, refuse_given
 
 if TYPE_CHECKING:
     from lzsampler.auditing.diff import Comparison, Pair
@@ -87,6 +89,7 @@ def diff(a: str, b: str, **flags: Any) -> None:
     from lzsampler.auditing.diff import compare
 
     check_paths((a, b))
+    _check_folders(a, b)
     check_counted("the verdict", "loop_rate", flags)
     with _side(a, flags) as left, _side(b, flags) as right:
         _check_rules(left.summary, right.summary)
@@ -118,6 +121,17 @@ def _side(path: str, flags: dict[str, Any]) -> Iterator["Audit"]:
         if not result.summary.total.records:
             refuse_nothing(result.summary)
         yield result
+
+
+def _check_folders(a: str, b: str) -> None:
+    """Raise a usage error for an option about what is read or counted, if both sides were audited before."""
+    from lzsampler.auditing.run import is_audit
+
+    if not (is_audit(a) and is_audit(b)):
+        return
+    params = click.get_current_context().command.params
+    about = (param.name for param in params if isinstance(param, GroupedOption) and param.group in (READ, COUNTS))
+    refuse_given(tuple(name for name in about if name), "on two finished audits: give it to lzs audit")
 
 
 def _check_rules(a: "Summary", b: "Summary") -> None:

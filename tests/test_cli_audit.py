@@ -196,6 +196,8 @@ def test_an_audit_fails_where_more_than_a_tenth_cannot_be_read(tmp_path: Path) -
         assert done.stderr == said.replace(str(file), str(sides[0])) * times
         assert (done.returncode, done.stdout) == (int(times > 0), "")
     assert audit("diff", file, file, "--exit-zero").returncode == 0
+    done = audit("diff", "--copies", "5", tmp_path / "work", tmp_path / "work")
+    assert done.stderr.startswith("lzs: --copies has no effect on two finished audits: give it to lzs audit")
 
 
 def test_results_in_an_audited_folder_are_passed_over(tmp_path: Path) -> None:
@@ -336,6 +338,8 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
         ((clean, "-o", tmp_path / "x.txt"), f"{tmp_path}/x.txt"),
         ((clean, "-o", tmp_path / "no" / "x.csv"), f"{tmp_path}/no/x.csv"),
         ((clean, "-o", clean), f"-o {clean} would overwrite what is audited"),
+        ((folder, "-o", folder / "0.jsonl"), f"-o {folder}/0.jsonl would overwrite what is audited"),
+        ((folder / "*.jsonl", "-o", folder / "1.jsonl"), f"-o {folder}/1.jsonl would overwrite what is audited"),
         ((clean, "--workers", "0"), "--workers must be at least 1, got 0"),
         ((clean, "--workers", "x"), "--workers must be a whole number, got 'x'"),
         ((clean, "--tokenizer", "nosuch.gguf"), "nosuch.gguf does not exist"),
@@ -356,6 +360,7 @@ def test_bad_input_is_one_line(folder: Path, clean: Path, tmp_path: Path) -> Non
         assert (done.returncode, done.stdout) == (2, ""), arguments
         command = "audit diff" if arguments[:1] == ("diff",) else "audit"
         assert hint in ([], [f"Try 'lzs {command} --help' for help."]), arguments
+    assert not (folder / "lock").exists()  # of the --resume that was refused
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")

@@ -149,6 +149,8 @@ def test_rows() -> None:
             {"prompt": "x", "answer": "[", "compare": "regex"},
             r"the answer '\[' is not a regular expression: unterminated",
         ),
+        ({"prompt": "x", "answer": "", "compare": "contains"}, "the answer is empty, so that every text"),
+        ({"prompt": "x", "answer": "", "compare": "regex"}, "the answer is empty, so that every text"),
         ({"prompt": "x", "answer": "BC", "compare": "choice"}, "the answer 'BC' is not a letter from A to Z"),
         ({"prompt": "x", "answer": "p - q", "compare": "number"}, "the answer 'p - q' is not a number"),
         ({"problem": "x", "answer": "\\frac{\\pi}{2}"}, "is not a number: give a .compare. such as .exact."),

@@ -191,6 +191,7 @@ def audit_files(
             folder = WorkFolder(temporary.path, lasting=False)
             weakref.finalize(folder, temporary.close)  # an iterator of the records may outlive the Audit
         try:
+            folder.refuse_other()  # before a lock is written there
             with locked(folder.path):
                 folder.begin(manifest)
                 try:

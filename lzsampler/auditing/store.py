@@ -65,6 +65,13 @@ class WorkFolder:
 
     # -- what is audited --
 
+    def refuse_other(self) -> None:
+        """Raise LzsError if the folder is there and holds something else."""
+        if not self.path.is_dir() or self.is_one():
+            return
+        if any(file.name not in LOCKS and not file.name.endswith(UNFINISHED) for file in self.path.iterdir()):
+            raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
+
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Make the folder for this audit, or check that it is the folder of this audit.
 
@@ -75,9 +82,8 @@ class WorkFolder:
         wanted = json.loads(json.dumps({"version": VERSION, "lzsampler": __version__, **manifest}))
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.is_one():
+            self.refuse_other()
             self.tidy()  # what a process left that was killed before its first file was whole
-            if any(path.name not in LOCKS for path in self.path.iterdir()):
-                raise LzsError(f"{self.path} is not empty and does not hold an audit: choose another folder")
             with self._replacing(MANIFEST) as file:
                 file.write(json.dumps(wanted, indent=1).encode())
             return

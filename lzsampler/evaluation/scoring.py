@@ -157,6 +157,8 @@ def check_answer(name: str, answer: str, *, allow_code: bool = False) -> None:
         raise ArgumentError(
             f'the answer {answer[:40]!r} is not a number: give a "compare" such as "exact" or "contains"'
         )
+    if name in ("contains", "regex") and not answer:
+        raise ArgumentError("the answer is empty, so that every text would be right")
     if name == "choice" and _letter(answer) is None:
         raise ArgumentError(f"the answer {answer[:40]!r} is not a letter from A to Z")
     if name == "sequence" and not _parts(answer):
