@@ -336,6 +336,46 @@ def test_the_largest_figure_is_the_answer(page: str, results: Results) -> None:
     assert "unfinished" not in static(page)
 
 
+def test_kinds_are_compared_at_their_own_temperatures(tmp_path: Path) -> None:
+    """As in `quick`: no penalty and lz at 0 and 0.6, repetition at 0, where it is worse, and all else is better."""
+    none, lz = (
+        [Setting(f"T={t:g} {kind}", kind, Params(temperature=t, lz_penalty=s), s) for t in (0.0, 0.6)]
+        for kind, s in (("none", 0.0), ("lz", 0.2))
+    )
+    repetition = Setting("T=0 repetition", "repetition", Params(temperature=0.0, repetition_penalty=1.2), 1.2)
+    rights = {none[0]: 12, none[1]: 0, lz[0]: 12, lz[1]: 0, repetition: 8}  # of 20, in each task
+    loops = {none[0]: 10, none[1]: 2, lz[0]: 1, lz[1]: 0, repetition: 0}
+    texts = [
+        runs.transcript(setting, f"{task} {i}", 1, f"Text {i}. " + (runs.LOOP if i < loops[setting] else "It ends."),
+                        task=task, right=i < rights[setting])
+        for setting in rights for task in TASKS for i in range(20)
+    ]  # fmt: skip
+    grid = Grid("g", (none[0], lz[0], repetition, none[1], lz[1]), (1,), 200)
+    results = Results.read(runs.write_run(tmp_path / "run", grid, texts))
+    results.save(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    tasks = [cells(row) for row in re.findall(r"<tr>.*?</tr>", section(page, "Which tasks a penalty loses"), re.DOTALL)]
+    assert tasks[1:] == [
+        ["none at T=0, 0.6", "30", "30"],
+        ["lz 0.2 at T=0, 0.6", "30", "30"],
+        ["none at T=0", "60", "60"],
+        ["repetition 1.2 at T=0", "40 −20", "40 −20"],
+    ]
+    for heading in ("Each kind at its best strength", "In the terms of other work", "Loops and answers"):
+        labels = re.findall(r'<th scope="row">(.*?)</th>', section(page, heading).split('class="heat"')[0])
+        assert labels == [row[0] for row in tasks[1:]]
+    best = [cells(row)[2] for row in re.findall(r"<tr>.*?</tr>", section(page, "Each kind at its best strength"))[1:5]]
+    assert [cell.split(" %")[0] for cell in best] == ["30.0", "2.50", "50.0", "0"]
+    head = text_of(page.split('<dl class="tiles">')[0].split("</h1>")[1])
+    # repetition has no loop, but loses accuracy, which lz does not
+    assert head.startswith(
+        "30.0 % → 2.50 % of texts of made-up.gguf loop, without a penalty and with lz 0.2 at T=0, 0.6"
+    )
+    charts = section(page, "How long texts stay free of loops")
+    assert re.findall(r"so far, none: (\S+) %", charts) == ["70.0", "50.0"]
+    assert 'aria-label="Loop rate by temperature, none: 50.0 % at 0; repetition 1.2 at T=0: 0 % at 0"' in page
+
+
 def test_what_the_kinds_are_is_said(page: str, tmp_path: Path) -> None:
     said = text_of(section(page, "What the kinds are"))
     assert "none No penalty." in said

@@ -15,7 +15,7 @@ from scipy.stats import CensoredData, binomtest, ecdf
 import reference_audit as twin
 import runs
 from lzsampler import LzsError, Params, Results
-from lzsampler.errors import MissingExtra
+from lzsampler.errors import ArgumentError, MissingExtra
 from lzsampler.evaluation.counts import Outcome
 from lzsampler.evaluation.first_loop import first_loop
 from lzsampler.evaluation.grid import Grid, Setting, paper
@@ -70,10 +70,32 @@ def test_counts_and_rates(small: Results) -> None:
     assert (wrong.looping, wrong.answered_looping, wrong.right_looping) == (3, 2, 1)
     both = small.counts(kind="lz", task="sort")
     assert (both.texts, both.looping, both.right) == (8, 1, 3)
-    assert small.counts(kind="lz", temperature=0.5).texts == 0
-    assert small.counts(kind="lz", temperature=0.5).accuracy is None
-    with pytest.raises(ValueError, match="the grid has no kind dry, only none, lz"):
-        small.counts(kind="dry")
+    several = small.counts(name=(NONE.name, WEAK.name))
+    assert (several.texts, several.looping) == (16, 6)
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        ({"kind": "dry"}, "the grid has no kind dry, only none, lz"),
+        ({"kind": "lz", "temperature": 0.5}, "the grid has no setting of kind lz with temperature 0.5, only 0"),
+        ({"name": "foo"}, "the grid has no setting with name foo, only T=0, T=0 lz=0.1, T=0 lz=0.2"),
+        ({"strength": 0.1, "temperature": 5}, "the grid has no setting with strength 0.1 with temperature 5, only 0"),
+        ({"kind": "lz", "strength": 0}, "the grid has no setting of kind lz with strength 0, only 0.1, 0.2"),
+    ],
+)
+def test_a_selection_of_nothing_names_what_there_is(small: Results, which: dict[str, Any], message: str) -> None:
+    """No texts were a loop rate of 0."""
+    for selected in (small.counts, small.settings, small.spread, small.first_loops, small.compare):
+        with pytest.raises(ArgumentError) as raised:
+            selected(**which)
+        assert str(raised.value) == message
+    for by_task in (small.counts, small.compare):
+        with pytest.raises(ArgumentError, match="no text has the task sotr, only sort, add"):
+            by_task(task="sotr")
+    long = Results(paper(), ())
+    with pytest.raises(ArgumentError, match=r"only T=0, .* and 100 more$"):
+        long.counts(name="foo")
 
 
 def test_pairs_are_counted_by_hand(small: Results) -> None:
@@ -146,6 +168,31 @@ def test_the_chosen_strength_cures_most_and_loses_nothing(small: Results) -> Non
     alike = Results(SMALL, [*outcomes(NONE, "0" * 4, "-" * 4), *outcomes(WEAK, "0" * 4, "-" * 4),
                             *outcomes(STRONG, "0" * 4, "-" * 4)])  # fmt: skip
     assert alike.chosen["lz"] == 0.1
+
+
+def test_kinds_are_ranked_against_no_penalty_at_their_own_temperatures() -> None:
+    """A kind at T=0 only, where half of the texts loop, was ranked beside one at 0.6, too, where none does."""
+    warm = Setting("T=0.6", "none", Params(temperature=0.6))
+    cold_dry = Setting("T=0 dry", "dry", Params(temperature=0.0, dry_multiplier=0.8), 0.8)
+    lz = [Setting(f"T={t:g} lz", "lz", Params(temperature=t, lz_penalty=0.2), 0.2) for t in (0.0, 0.6)]
+    grid = Grid("g", (NONE, warm, cold_dry, *lz), (1, 2), 100)
+
+    def best(dry: tuple[str, str], *of_lz: tuple[str, str]) -> str | None:
+        texts = [*outcomes(NONE, "11110000", "11111110"), *outcomes(warm, "00000000", "11111111")]
+        rows = zip((cold_dry, *lz), (dry, *of_lz), strict=True)
+        return Results(grid, texts + [text for setting, row in rows for text in outcomes(setting, *row)]).best
+
+    calm, all_right, most_right = "0" * 8, "1" * 8, "11111110"
+    assert best((calm, "11111100"), (calm, most_right), (calm, all_right)) == "lz"  # both stop all, and dry is wrong
+    assert best((calm, most_right), (calm, most_right), (calm, "11111100")) == "dry"
+    # One of 8 loops against one of 16: each is a quarter of those without a penalty, and the first of the grid wins.
+    assert best(("10000000", most_right), ("10000000", most_right), (calm, all_right)) == "dry"
+    assert Results(grid, outcomes(NONE, calm, all_right)).best is None
+    alone = Results(Grid("g", (warm, cold_dry, lz[1])), [
+        *outcomes(warm, "11110000", all_right), *outcomes(cold_dry, calm, all_right),
+        *outcomes(lz[1], "11000000", all_right),
+    ])  # fmt: skip
+    assert alone.best == "lz"  # dry is compared with nothing
 
 
 # ---- the terms of other work ----
@@ -421,6 +468,9 @@ def test_texts_as_a_data_frame(small: Results) -> None:
     pytest.importorskip("pandas")
     frame = small.to_pandas()
     assert list(frame.columns)[:6] == ["kind", "strength", "temperature", "setting", "prompt", "seed"]
+    page = (Path(__file__).parents[1] / "docs" / "evaluate.md").read_text(encoding="utf-8")
+    table = page.split("`to_pandas()` returns")[1].split("\n## ")[0]
+    assert set(frame.columns) == set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))))
     assert len(frame) == len(small.outcomes) == 24
     rates = frame.groupby("strength")["looping"].mean()
     assert {strength: rates[strength] for strength in (0.0, 0.1, 0.2)} == {0.0: 0.5, 0.1: 0.25, 0.2: 0.0}

@@ -13,15 +13,17 @@ from .counts import Outcome
 class Paired:
     """Texts compared with those of the same prompt and seed without a penalty, drawn in the same way.
 
-    ``newly``: texts that loop only with the penalty; ``cured``: only without it; ``loop_p``: McNemar's exact test,
-    two-sided. ``loop_difference``: the loop rate with the penalty minus that without, -1..1. ``gained``, ``lost``:
-    texts that are right only with the penalty, and only without it, among the ``answered`` pairs; ``accuracy_p`` and
-    ``accuracy_difference`` are analogous, and the latter is None without tasks. Intervals are the 95 % intervals of
-    `paired_difference`, whose clusters are the prompts. ``stuck``: the answered pairs that loop without the penalty;
-    ``stuck_right_none`` of them are right all the same, and ``stuck_right`` are right with the penalty.
+    ``looping_none``: texts that loop without the penalty. ``newly``: those that loop only with it; ``cured``: only
+    without it; ``loop_p``: McNemar's exact test, two-sided. ``loop_difference``: the loop rate with the penalty minus
+    that without, -1..1. ``gained``, ``lost``: texts that are right only with the penalty, and only without it, among
+    the ``answered`` pairs; ``accuracy_p`` and ``accuracy_difference`` are analogous, and the latter is None without
+    tasks. Intervals are the 95 % intervals of `paired_difference`, whose clusters are the prompts. ``stuck``: the
+    answered pairs that loop without the penalty; ``stuck_right_none`` of them are right all the same, and
+    ``stuck_right`` are right with the penalty.
     """
 
     pairs: int
+    looping_none: int
     newly: int
     cured: int
     loop_p: float
@@ -50,6 +52,7 @@ def paired(pairs: Sequence[tuple[Outcome, Outcome]]) -> Paired:
     rights = [int(bool(text.right)) - int(bool(none.right)) for text, none in tasks]
     return Paired(
         pairs=len(pairs),
+        looping_none=sum(none.looping for _, none in pairs),
         newly=loops.count(1),
         cured=loops.count(-1),
         loop_p=mcnemar(loops.count(1), loops.count(-1)),

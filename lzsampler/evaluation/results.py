@@ -1,6 +1,6 @@
 """`Results` of an evaluation: rates with intervals, comparisons with no penalty, and wasted tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import __version__
 from .._values import counted
-from ..errors import LzsError, missing
+from ..errors import ArgumentError, LzsError, missing
 from ..util import writers
 from .counts import Counts, Outcome
 from .first_loop import FirstLoop, first_loop
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..decoding.speculative import Speculated
 
 NONE = "none"  # the kind that others are compared with
+_LISTED = 20  # values that a message names
 
 
 class Spread(NamedTuple):
@@ -36,6 +37,21 @@ class Spread(NamedTuple):
 
     loop_rate: float | None
     accuracy: float | None
+
+
+class Standing(NamedTuple):
+    """How good a strength of a kind is, on the texts that have a partner without a penalty; the least is the best.
+
+    ``alone``: there are no such texts, so that the rest is of all its texts. ``lost``: the accuracy that it loses, 0
+    unless the whole interval of the difference is below 0. ``left``: the texts that loop with it, as a multiple of
+    those that loop without; where none does, 1 more than how many loop with it; its loop rate if it is ``alone``.
+    ``cost``: the accuracy that it loses, by chance or not, or minus its accuracy if it is ``alone``; 0 without tasks.
+    """
+
+    alone: bool
+    lost: float
+    left: float
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -171,6 +187,15 @@ class Results:
         """Kinds of tasks with answers, in the order of their rows."""
         return tuple(dict.fromkeys(o.task for o in self.outcomes if o.right is not None))
 
+    @cached_property
+    def _kinds_of_tasks(self) -> dict[str, None]:
+        """Kinds of tasks and prompts, with answers or without."""
+        return dict.fromkeys(outcome.task for outcome in self.outcomes)
+
+    def _check_task(self, task: str | None) -> None:
+        if task is not None and task not in self._kinds_of_tasks:
+            raise ArgumentError(f"no text has the task {task}, only {_listed(self._kinds_of_tasks)}")
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of settings, in the grid's order."""
@@ -188,22 +213,39 @@ class Results:
     def settings(
         self,
         *,
-        name: str | None = None,
+        name: str | Sequence[str] | None = None,
         kind: str | None = None,
         strength: float | None = None,
         temperature: float | None = None,
     ) -> list[Setting]:
-        """Return the settings of the grid that meet all given conditions; ``kind`` works as in `Grid.of_kind`."""
-        return [
-            setting
-            for setting in (self.grid.settings if kind is None else self.grid.of_kind(kind))
-            if (name is None or setting.name == name)
-            and (strength is None or setting.strength == strength)
-            and (temperature is None or setting.params.temperature == temperature)
-        ]
+        """Return the settings of the grid that meet all given conditions; ``kind`` works as in `Grid.of_kind`.
+
+        ``name``: one, or several. ArgumentError if no setting meets the conditions.
+        """
+        found = list(self.grid.settings) if kind is None else self.grid.of_kind(kind)
+        of = "" if kind is None else f" of kind {kind}"
+        given = {
+            "name": (name,) if isinstance(name, str) else name,
+            "strength": None if strength is None else (strength,),
+            "temperature": None if temperature is None else (temperature,),
+        }
+        for what, wanted in given.items():
+            if wanted is None:
+                continue
+            there = [_value(setting, what) for setting in found]
+            found = [setting for setting, value in zip(found, there, strict=True) if value in wanted]
+            asked = f" with {what} {_listed(wanted)}"
+            if not found:
+                raise ArgumentError(f"the grid has no setting{of}{asked}, only {_listed(there)}")
+            of += asked
+        return found
 
     def counts(self, *, task: str | None = None, **which: Any) -> Counts:
-        """Return the counts of all texts of some settings, selected as by `settings`, or of one kind of ``task``."""
+        """Return the counts of all texts of some settings, selected as by `settings`, or of one kind of ``task``.
+
+        ArgumentError if no text of the results has this kind of task.
+        """
+        self._check_task(task)
         total = Counts()
         for setting in self.settings(**which):
             for (kind_of_task, _), counts in self._cells.get(setting.name, {}).items():
@@ -258,19 +300,20 @@ class Results:
         same = (name for name in self.grid.settings if name.kind == NONE and _draws(name) == _draws(setting))
         return next(same, None)
 
-    def compare(self, **which: Any) -> Paired | None:
-        """Compare the texts of some settings, selected as by `settings`, with those without a penalty.
+    def compare(self, *, task: str | None = None, **which: Any) -> Paired | None:
+        """Compare the texts of some settings, selected as by `counts`, with those without a penalty.
 
-        None if the grid has nothing to compare with. Several seeds of a prompt are not independent pairs: the intervals
+        None if there is nothing to compare with. Several seeds of a prompt are not independent pairs: the intervals
         take that into account, McNemar's p does not.
         """
+        self._check_task(task)
         before = {setting.name: self.against(setting) for setting in self.settings(**which)}
         pairs = [
             (text, self._by_key[key])
             for name, none in before.items()
             if none is not None
             for text in self._by_setting.get(name, ())
-            if (key := (none.name, text.prompt, text.seed)) in self._by_key
+            if (task is None or text.task == task) and (key := (none.name, text.prompt, text.seed)) in self._by_key
         ]
         return paired(pairs) if pairs else None
 
@@ -291,29 +334,46 @@ class Results:
         made = ((setting.name, self.compare(name=setting.name)) for setting in self.grid.settings)
         return {name: paired for name, paired in made if paired is not None}
 
+    def standing(self, kind: str, strength: float) -> Standing:
+        """Return how good a strength of a kind is, over all temperatures that it and no penalty have."""
+        which: dict[str, Any] = {"kind": kind, "strength": strength}
+        compared = self.compare(**which)
+        if compared is None:
+            counts = self.counts(**which)
+            return Standing(True, 0.0, counts.loop_rate, -(counts.accuracy or 0.0))
+        interval, cost = compared.accuracy_interval, -(compared.accuracy_difference or 0.0)
+        before, now = compared.looping_none, compared.looping_none + compared.newly - compared.cured
+        lost = cost if interval is not None and interval.high < 0 else 0.0
+        return Standing(False, lost, now / before if before else 1.0 + now, cost)
+
     @cached_property
     def chosen(self) -> dict[str, float]:
-        """For each kind, the strength with the fewest loops of those that do not lose accuracy, over all temperatures.
+        """For each kind, its best strength (`standing`), over all temperatures; of equals the weakest.
 
-        A strength loses accuracy if the whole interval of the paired difference is below 0; if all do, the strength
-        with the highest accuracy is chosen. Of equal strengths it is the more accurate, then the weaker. It is chosen
-        and described on the same texts, so its figures are somewhat too good.
+        It is chosen and described on the same texts, so its figures are somewhat too good.
         """
-        return {kind: self._choose(kind) for kind in self.kinds}
+        return {kind: min(self.strengths(kind), key=lambda s: (self.standing(kind, s), s)) for kind in self.kinds}
 
-    def _choose(self, kind: str) -> float:
-        def loses(strength: float) -> bool:
-            paired = self.compare(kind=kind, strength=strength)
-            return paired is not None and paired.accuracy_interval is not None and paired.accuracy_interval.high < 0
+    @cached_property
+    def best(self) -> str | None:
+        """The kind whose chosen strength is the best (`standing`); of equals that with the lowest tax, then the first.
 
-        strengths = self.strengths(kind)
-        if len(strengths) == 1:
-            return strengths[0]
-        counts = {strength: self.counts(kind=kind, strength=strength) for strength in strengths}
-        keep = [strength for strength in strengths if not loses(strength)]
-        if keep:
-            return min(keep, key=lambda s: (counts[s].loop_rate, -(counts[s].accuracy or 0.0), s))
-        return max(strengths, key=lambda s: (counts[s].accuracy or 0.0, -s))
+        None if there is no text with a penalty.
+        """
+        paid = (
+            {}
+            if self.tax is None
+            else {
+                (charge.kind, charge.strength): self.tax.figures(charge.name).extra_nats for charge in self.tax.charges
+            }
+        )
+        kinds = [kind for kind, s in self.chosen.items() if kind != NONE and self.counts(kind=kind, strength=s).texts]
+
+        def place(kind: str) -> tuple[bool, float, float, float, float]:
+            alone, lost, left, cost = self.standing(kind, self.chosen[kind])
+            return alone, lost, left, paid.get((kind, self.chosen[kind]), 0.0), cost
+
+        return min(kinds, key=place, default=None)
 
     @cached_property
     def tradeoffs(self) -> "tuple[Tradeoff, ...]":
@@ -426,6 +486,17 @@ class Results:
             "accuracy_sd": spread.accuracy,
             "first_loop": self.first_loops(**which).to_json(),
         }
+
+
+def _value(setting: Setting, what: str) -> object:
+    return setting.params.temperature if what == "temperature" else getattr(setting, what)
+
+
+def _listed(values: Iterable[object]) -> str:
+    """Return some values in a line, each once."""
+    shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in dict.fromkeys(values)]
+    more = len(shown) - _LISTED
+    return ", ".join(shown[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _json(compared: Paired | None) -> dict[str, Any] | None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from .._values import counted, noun
 from ..auditing.summary import wasted_tokens
+from ..evaluation.counts import Counts
 from ..util.stats import Interval
 from .charts import Cell, Point, bar, decline, heat, ruler, tag, trend, whisker
 from .eval_bad import bad_section, unfinished
 from .eval_kinds import kinds_section
 from .eval_markdown import more
+from .eval_rows import NONE, Row, rows
 from .page import samples_section, scale, tiles, write_page
 from .samples import CHARACTERS, Sample, sample
 from .tax_html import tax_section, tradeoff_section
@@ -20,7 +22,6 @@ from .text import count, percent, visible, whole
 
 if TYPE_CHECKING:
     from ..auditing.records import Audited
-    from ..evaluation.counts import Counts
     from ..evaluation.first_loop import FirstLoop
     from ..evaluation.paired import Paired
     from ..evaluation.results import Results
@@ -85,8 +86,7 @@ def _headline(results: "Results") -> str:
     n, n_settings = len(results.outcomes), len(grid.settings)
     prompts = counted(len({outcome.prompt for outcome in results.outcomes}), "task or prompt", "tasks and prompts")
     tokens = noun(everything.tokens, "token")
-    sides = [(_with(results, kind), results.counts(kind=kind, strength=s)) for kind, s in _answer(results).items()]
-    sides = [(how, counts) for how, counts in sides if counts.texts] or [("of all texts", everything)]
+    sides = [(how, counts) for how, counts in _answer(results) if counts.texts] or [("of all texts", everything)]
     length = "until the context is full" if grid.n_predict < 0 else f"at most {counted(grid.n_predict, 'token')} each"
     length += ", with the end token forbidden" if grid.ignore_eos else ""
     figures = [
@@ -110,40 +110,22 @@ def _headline(results: "Results") -> str:
     )  # fmt: skip
 
 
-def _answer(results: "Results") -> dict[str, float]:
-    """Return no penalty, and the kind with the fewest loops, of those that do not lose accuracy if there are any.
-
-    Of kinds with as few loops it is the one with the lowest tax, where that was measured.
-    """
-    paid: dict[tuple[str, float], float] = {}
-    if (tax := results.tax) is not None:
-        paid = {(charge.kind, charge.strength): tax.figures(charge.name).extra_nats for charge in tax.charges}
-    best: list[tuple[bool, float, float, str]] = []
-    for kind, strength in results.chosen.items():
-        counts, paired = results.counts(kind=kind, strength=strength), results.compare(kind=kind, strength=strength)
-        loses = paired is not None and paired.accuracy_interval is not None and paired.accuracy_interval.high < 0
-        if kind != "none" and counts.texts:
-            best.append((loses, counts.loop_rate, paid.get((kind, strength), 0.0), kind))
-    kinds = [kind for kind in ("none",) if kind in results.kinds] + [kind for *_, kind in sorted(best)[:1]]
-    return {kind: results.chosen[kind] for kind in kinds}
-
-
-def _with(results: "Results", kind: str) -> str:
-    return "without a penalty" if kind == "none" else f"with {_name(results, kind)}"
-
-
-def _name(results: "Results", kind: str) -> str:
-    strength = results.chosen[kind]
-    return visible(kind) + (f" {strength:g}" if strength or len(results.strengths(kind)) > 1 else "")
+def _answer(results: "Results") -> list[tuple[str, Counts]]:
+    """Return the texts of the best kind, after those without a penalty that they are compared with."""
+    best = next((row for row in rows(results) if row.kind == results.best), None)
+    if best is None:
+        return [("without a penalty", results.counts(kind=NONE))] if NONE in results.kinds else []
+    without = [("without a penalty", results.counts(name=best.against))] if best.against else []
+    return [*without, (f"with {best.label}", results.counts(name=best.settings))]
 
 
 def _kinds(results: "Results") -> str:
     """Every kind at its chosen strength, all temperatures together."""
-    rows = [(kind, results.counts(kind=kind, strength=strength)) for kind, strength in results.chosen.items()]
-    tasks, timed = any(counts.answered for _, counts in rows), any(counts.seconds for _, counts in rows)
-    loops = scale(counts.loop_interval.high for _, counts in rows if counts.texts)
-    right = scale(counts.accuracy_interval.high for _, counts in rows if counts.answered)
-    most = max(counts.wasted_share for _, counts in rows)
+    shown = [(row, results.counts(name=row.settings)) for row in rows(results)]
+    tasks, timed = any(counts.answered for _, counts in shown), any(counts.seconds for _, counts in shown)
+    loops = scale(counts.loop_interval.high for _, counts in shown if counts.texts)
+    right = scale(counts.accuracy_interval.high for _, counts in shown if counts.answered)
+    most = max(counts.wasted_share for _, counts in shown)
     head = [
         tag("th", "kind, strength", scope="col"),
         tag("th", "loop rate, 95 % interval", scope="col", colspan=2),
@@ -152,9 +134,9 @@ def _kinds(results: "Results") -> str:
         tag("th", "time in the sampler", scope="col", class_="number") if timed else "",
     ]
     body = []
-    for kind, counts in rows:
-        cells = [tag("th", escape(_name(results, kind)), scope="row")]
-        spread = results.spread(kind=kind, strength=results.chosen[kind])
+    for row, counts in shown:
+        cells = [tag("th", escape(row.label), scope="row")]
+        spread = results.spread(name=row.settings)
         rate = counts.loop_rate if counts.texts else None
         cells += _rate_cells(rate, counts.loop_interval, loops, LOOP, spread.loop_rate)
         if tasks:
@@ -172,9 +154,9 @@ def _kinds(results: "Results") -> str:
     foot = tag("tfoot", tag("tr", *scales))
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), foot, class_="groups kinds")
     what = (
-        "All temperatures together. Each kind is shown at the strength with the fewest loops among those that do not "
-        "lose accuracy compared with no penalty; if all of its strengths do, at the most accurate. It is chosen on "
-        "these texts, so its figures are a little too good."
+        "All temperatures of a kind together, below no penalty at the same ones. Each kind is shown at the strength "
+        "with the fewest loops among those that do not lose accuracy compared with no penalty; if all of its strengths "
+        "do, at the most accurate. It is chosen on these texts, so its figures are a little too good."
     )
     if len(results.grid.seeds) > 1:
         what += " sd: the standard deviation over seeds, in percentage points."
@@ -208,31 +190,39 @@ def _trends(results: "Results") -> str:
 
 
 def _panels(results: "Results", title: str, kind: str) -> str:
-    lines = {each: _points(results, each, kind) for each in results.kinds}
+    shown = _compared(rows(results))
+    lines = {names: _points(results, names, kind) for row in shown for names in (row.against, row.settings) if names}
     highest = max((high for points in lines.values() for *_, high in points), default=0.0)
     if not highest:
         return ""
     top = next(top for top in _TOPS if top >= highest)
-    others = [each for each in results.kinds if each != "none"] or ["none"]
     panels = []
-    for each in others:
-        shown = [("none", lines["none"])] if "none" in lines and each != "none" else []
-        name = _name(results, each)
+    for row in shown:
+        without = [("none", lines[row.against])] if row.against else []
+        points = lines[row.settings]
         said = "; ".join(
-            f"{label}: " + ", ".join(f"{percent(rate)} at {x:g}" for x, _, rate, _ in points)
-            for label, points in [("none", points) for _, points in shown] + [(name, lines[each])]
+            f"{label}: " + ", ".join(f"{percent(rate)} at {x:g}" for x, _, rate, _ in line)
+            for label, line in [*without, (row.label, points)]
         )
-        chart = trend([*shown, (kind, lines[each])], top, f"{title}, {said}") if lines[each] else tag("p", "No texts.")
-        panels.append(tag("figure", tag("figcaption", tag("h3", escape(name))), chart))
-    grey = ", no penalty in grey" if "none" in lines else ""
-    what = f"Each kind at the strength above{grey}; bars are 95 % intervals (Wilson)."
+        chart = trend([*without, (kind, points)], top, f"{title}, {said}") if points else tag("p", "No texts.")
+        panels.append(tag("figure", tag("figcaption", tag("h3", escape(row.label))), chart))
+    what = f"Each kind at the strength above{_grey(shown)}; bars are 95 % intervals (Wilson)."
     return tag("section", tag("h2", title), tag("p", what, class_="soft"), tag("div", *panels, class_="panels"))
 
 
-def _points(results: "Results", kind: str, figure: str) -> list[Point]:
+def _compared(every: list[Row]) -> list[Row]:
+    """Return the rows that have a panel: those of penalties, which no penalty is in, or else those of no penalty."""
+    return [row for row in every if row.kind != NONE] or every
+
+
+def _grey(shown: list[Row]) -> str:
+    return ", no penalty in grey" if any(row.against for row in shown) else ""
+
+
+def _points(results: "Results", names: Sequence[str], figure: str) -> list[Point]:
     points: list[Point] = []
-    for temperature in results.temperatures:
-        counts = results.counts(kind=kind, strength=results.chosen[kind], temperature=temperature)
+    for temperature in sorted({setting.params.temperature for setting in results.settings(name=names)}):
+        counts = results.counts(name=names, temperature=temperature)
         if figure == LOOP and counts.texts:
             points.append((temperature, counts.loop_interval.low, counts.loop_rate, counts.loop_interval.high))
         elif figure == RIGHT and counts.accuracy is not None:
@@ -248,10 +238,9 @@ def _terms(results: "Results") -> str:
     """Return every kind at its chosen strength with the figures of docs/evaluate.md that other work reports."""
     heads = ["30-gram 20 times", "rep-4", "rep-4 of the tail", "SER@4", "hit the cap", "of these loop",
              "ended by themselves", "of these loop", "first loop"]  # fmt: skip
-    rows = []
-    for kind, strength in results.chosen.items():
-        counts = results.counts(kind=kind, strength=strength)
-        first = results.first_loops(kind=kind, strength=strength)
+    body = []
+    for row in rows(results):
+        counts, first = results.counts(name=row.settings), results.first_loops(name=row.settings)
         shares = [
             counts.frequent_rate, counts.rep4, counts.tail_rep4, counts.ser4, counts.capped_share,
             counts.capped_loop_rate, counts.ended / counts.texts if counts.texts else None, counts.ended_loop_rate,
@@ -259,16 +248,16 @@ def _terms(results: "Results") -> str:
         cells = [_number("–" if share is None or not counts.texts else percent(share)) for share in shares]
         median = first.median_of_looping
         cells.append(_number("–" if median is None else f"{median:,.0f}"))
-        rows.append(tag("tr", tag("th", escape(_name(results, kind)), scope="row"), *cells))
+        body.append(tag("tr", tag("th", escape(row.label), scope="row"), *cells))
     head = tag("tr", tag("th", "kind, strength", scope="col"),
                *(tag("th", name, scope="col", class_="number") for name in heads))  # fmt: skip
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_="found")
     what = (
-        "All temperatures together, over tokens. 30-gram: texts in which one 30-gram occurs 20 times or more (arXiv "
-        "2512.12895). rep-4: 4-grams that occurred before (arXiv 1908.04319), in all of a text and in its last 512 "
-        "tokens; means over texts. SER@4: of the tokens after 4 that occurred before, those that extend the repetition "
-        "(after arXiv 2608.22761). The cap: the most tokens of the grid, or the context. First loop: tokens before "
-        "it, the median over the texts that loop."
+        "All temperatures of a kind together, over tokens. 30-gram: texts in which one 30-gram occurs 20 times or more "
+        "(arXiv 2512.12895). rep-4: 4-grams that occurred before (arXiv 1908.04319), in all of a text and in its last "
+        "512 tokens; means over texts. SER@4: of the tokens after 4 that occurred before, those that extend the "
+        "repetition (after arXiv 2608.22761). The cap: the most tokens of the grid, or the context. First loop: tokens "
+        "before it, the median over the texts that loop."
     )
     return tag("section", tag("h2", "In the terms of other work"), tag("p", what, class_="soft"),
                _scroll(table, "figures in the terms of other work"))  # fmt: skip
@@ -276,23 +265,23 @@ def _terms(results: "Results") -> str:
 
 def _first_loops(results: "Results") -> str:
     """Return the share of texts without a loop over their length, a chart for each kind."""
-    firsts = {kind: results.first_loops(kind=kind, strength=s) for kind, s in results.chosen.items()}
+    shown = _compared(rows(results))
+    firsts = {names: results.first_loops(name=names) for row in shown for names in (row.against, row.settings) if names}
     end = max(first.longest for first in firsts.values())
     if not any(first.looping for first in firsts.values()):
         return ""
     panels = []
-    for kind in [kind for kind in firsts if kind != "none"] or ["none"]:
-        shown = [("none", firsts["none"])] if "none" in firsts and kind != "none" else []
-        named = [*((label, label, first) for label, first in shown), (_name(results, kind), LOOP, firsts[kind])]
+    for row in shown:
+        named = [("none", "none", firsts[row.against])] if row.against else []
+        named.append((row.label, LOOP, firsts[row.settings]))
         said = "; ".join(f"{label}: {percent(first.free(first.longest))} at {counted(first.longest, 'token')}"
                          for label, _, first in named)  # fmt: skip
         series = [(colour, _decline(first)) for _, colour, first in named]
         chart = decline(series, end, f"Share of texts without a loop so far, {said}")
-        panels.append(tag("figure", tag("figcaption", tag("h3", escape(_name(results, kind)))), chart))
-    grey = ", no penalty in grey" if "none" in firsts else ""
+        panels.append(tag("figure", tag("figcaption", tag("h3", escape(row.label))), chart))
     what = (
-        f"The share of texts in which no loop has begun, by tokens written, each kind at the strength above{grey}. A "
-        "text that ends without a loop counts up to its end only (Kaplan and Meier 1958)."
+        "The share of texts in which no loop has begun, by tokens written, each kind at the strength "
+        f"above{_grey(shown)}. A text that ends without a loop counts up to its end only (Kaplan and Meier 1958)."
     )
     return tag("section", tag("h2", "How long texts stay free of loops"), tag("p", what, class_="soft"),
                tag("div", *panels, class_="panels"))  # fmt: skip
@@ -308,18 +297,17 @@ def _heat_maps(results: "Results") -> str:
     columns = [f"{temperature:g}" for temperature in temperatures]
     tasks = bool(results.tasks)
     heads = [("loop rate, %", columns), *([("accuracy, %", columns)] if tasks else [])]
+    places = dict.fromkeys((each.kind, each.strength, each.params.temperature) for each in results.grid.settings)
     cells = {
         (kind, strength, temperature): results.counts(kind=kind, strength=strength, temperature=temperature)
-        for kind in results.kinds
-        for strength in results.strengths(kind)
-        for temperature in temperatures
+        for kind, strength, temperature in places
     }
     top = max([_FAINT, *(counts.loop_rate for counts in cells.values())])
     figures = []
     for kind in results.kinds:
         rows = []
         for strength in results.strengths(kind):
-            row = [cells[kind, strength, temperature] for temperature in temperatures]
+            row = [cells.get((kind, strength, temperature), Counts()) for temperature in temperatures]
             made = [
                 _cell(c.loop_rate if c.texts else None, c.loop_interval, c.looping, c.texts, LOOP, top) for c in row
             ]
@@ -350,25 +338,24 @@ def _short(rate: float) -> str:
 def _tasks(results: "Results") -> str:
     if len(results.tasks) < 2:
         return ""
-    rows = [(_name(results, kind), _task_cells(results, kind, strength)) for kind, strength in results.chosen.items()]
+    lines = [(row.label, _task_cells(results, name=row.settings)) for row in rows(results)]
     what = (
-        "Accuracy in percent, all temperatures together, and the difference from no penalty in points: "
-        "warm colours where the penalty loses, cold ones where it gains."
+        "Accuracy in percent, all temperatures of a kind together, and the difference in points from no penalty on the "
+        "same prompts at the same temperatures: warm colours where the penalty loses, cold ones where it gains."
     )
-    table = heat([("", [visible(task) or "–" for task in results.tasks])], "kind, strength", rows)
+    table = heat([("", [visible(task) or "–" for task in results.tasks])], "kind, strength", lines)
     return tag("section", tag("h2", "Which tasks a penalty loses"), tag("p", what, class_="soft"), table)
 
 
-def _task_cells(results: "Results", kind: str, strength: float) -> list[Cell]:
+def _task_cells(results: "Results", **which: Any) -> list[Cell]:
     cells = []
     for task in results.tasks:
-        counts = results.counts(kind=kind, strength=strength, task=task)
-        none = results.counts(kind="none", task=task) if "none" in results.kinds else counts
-        if counts.accuracy is None or none.accuracy is None:
+        counts, compared = results.counts(task=task, **which), results.compare(task=task, **which)
+        if counts.accuracy is None:
             cells.append(Cell("", "no texts", RIGHT, 0.0))
             continue
-        difference = counts.accuracy - none.accuracy
-        points = f" {100 * difference:+.0f}".replace("-", "−") if kind != "none" and round(100 * difference) else ""
+        difference = (compared and compared.accuracy_difference) or 0.0
+        points = f" {100 * difference:+.0f}".replace("-", "−") if round(100 * difference) else ""
         low, high = counts.accuracy_interval
         title = f"{counts.right:,} of {counts.answered:,}, 95 % interval {percent(low)} to {percent(high)}"
         shade = abs(difference) / _FULL
@@ -390,32 +377,29 @@ def _answers(results: "Results") -> str:
         "right then",
         "right now",
     ]
-    rows = []
-    for kind, strength in results.chosen.items():
-        counts, compared = results.counts(kind=kind, strength=strength), results.compare(kind=kind, strength=strength)
+    body = []
+    for row in rows(results):
+        counts, compared = results.counts(name=row.settings), results.compare(name=row.settings)
         loop_right, loop_wrong = counts.right_looping, counts.answered_looping - counts.right_looping
         wrong = counts.answered - counts.right - loop_wrong
         shown = [counts.answered, counts.right - loop_right, wrong, loop_right, loop_wrong]
         cells = [_number(f"{n:,}") for n in shown]
         won = ["–"] * 3 if compared is None else [compared.stuck, compared.stuck_right_none, compared.stuck_right]
         cells += [_number(n if isinstance(n, str) else f"{n:,}") for n in won]
-        rows.append(tag("tr", tag("th", escape(_name(results, kind)), scope="row"), *cells))
+        body.append(tag("tr", tag("th", escape(row.label), scope="row"), *cells))
     head = tag("tr", tag("th", "kind, strength", scope="col"),
                *(tag("th", name, scope="col", class_="number") for name in heads))  # fmt: skip
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="found")
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_="found")
     looping = [task for task in results.tasks if results.counts(task=task).answered_looping]
     lines = [
-        (
-            _name(results, kind),
-            [_loop_cell(results.counts(kind=kind, strength=strength, task=task)) for task in looping],
-        )
-        for kind, strength in results.chosen.items()
+        (row.label, [_loop_cell(results.counts(name=row.settings, task=task)) for task in looping])
+        for row in rows(results)
     ]
     heats = heat([("answers that loop, %", [visible(task) or "–" for task in looping])], "kind, strength", lines)
     what = (
-        "Answers to tasks, all temperatures together. A text that loops is right if it gave the answer before the loop "
-        "or in it. The last three columns are the tasks whose text loops without a penalty: how many there are, how "
-        "many of them were right then, and how many are right with the penalty."
+        "Answers to tasks, all temperatures of a kind together. A text that loops is right if it gave the answer "
+        "before the loop or in it. The last three columns are the tasks whose text loops without a penalty: how many "
+        "there are, how many of them were right then, and how many are right with the penalty."
     )
     return tag("section", tag("h2", "Loops and answers"), tag("p", what, class_="soft"),
                _scroll(table, "loops and answers"), heats)  # fmt: skip
@@ -488,7 +472,7 @@ def _settings(results: "Results", kind: str, extra: dict[str, str], least: float
     strengths = results.strengths(kind)
     heats = ""
     if len(results.tasks) > 1 and len(strengths) > 1:
-        lines = [(f"{strength:g}", _task_cells(results, kind, strength)) for strength in strengths]
+        lines = [(f"{strength:g}", _task_cells(results, kind=kind, strength=strength)) for strength in strengths]
         heats = heat([("accuracy by task, %", [visible(task) or "–" for task in results.tasks])], "strength", lines)
     return _scroll(table, f"settings of {visible(kind)}") + heats
 

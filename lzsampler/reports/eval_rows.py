@@ -1,0 +1,55 @@
+"""`rows`: the lines of a report of an evaluation, so that a kind stands beside no penalty at the same temperatures."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .text import visible
+
+if TYPE_CHECKING:
+    from ..evaluation.results import Results
+
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind at its best strength: a ``label``, and the names of the ``settings`` that are taken together.
+
+    ``against``: the settings without a penalty that draw in the same ways; empty where there are none, and for those
+    settings themselves.
+    """
+
+    kind: str
+    label: str
+    settings: tuple[str, ...]
+    against: tuple[str, ...] = ()
+
+
+def rows(results: "Results") -> list[Row]:
+    """Return every kind at its best strength, after a row of no penalty on the texts that it is compared with.
+
+    Kinds that are compared with the same texts share that row. If kinds are compared with different ones, the labels
+    have the temperatures. Where only some settings of a kind have a partner without a penalty, the others are left out.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for kind, strength in results.chosen.items():
+        settings = results.settings(kind=kind, strength=strength)
+        if kind == NONE:
+            if not any(map(results.against, results.grid.settings)):
+                groups.setdefault((), []).insert(0, Row(NONE, NONE, tuple(each.name for each in settings)))
+            continue
+        partners = {each.name: none.name for each in settings if (none := results.against(each)) is not None}
+        label = visible(kind) + (f" {strength:g}" if strength or len(results.strengths(kind)) > 1 else "")
+        against = tuple(sorted(set(partners.values())))
+        taken = tuple(partners) or tuple(each.name for each in settings)
+        groups.setdefault(against, []).append(Row(kind, label, taken, against))
+    made = [row for against, group in groups.items() for row in ([Row(NONE, NONE, against)] if against else []) + group]
+    places = [_temperatures(results, row) for row in made]
+    if len(set(places)) < 2:
+        return made
+    return [replace(row, label=f"{row.label} at T={place}") for row, place in zip(made, places, strict=True)]
+
+
+def _temperatures(results: "Results", row: Row) -> str:
+    found = {setting.params.temperature for setting in results.settings(name=row.settings)}
+    return ", ".join(f"{temperature:g}" for temperature in sorted(found))
